@@ -221,7 +221,7 @@ class Engine:
             self._settle(batch)
             changes = self.scheduler.queue.take_changes()
             intents = self.scheduler.take_intents()
-            if batch or intents or activations or self.recorder.concerns(changes):
+            if batch or intents or activations or self.recorder.concerns(self.scheduler, changes):
                 self._record(batch, changes, intents, activations)
                 wait_until = 0.0
             elif acted or is_divided:

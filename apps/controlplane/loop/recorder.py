@@ -34,6 +34,7 @@ from apps.controlplane.loop.placing import Placements, is_plain
 from apps.controlplane.metrics import stored
 from apps.controlplane.queue import activation
 from apps.controlplane.queue.history import QueueHistory
+from apps.controlplane.queue.permit_waits import PermitWaits, Waits
 from apps.controlplane.queue.rows import QueueRows
 from apps.controlplane.workers.lease import ClusterLease
 from apps.scheduler.decision import Decision, Result
@@ -61,6 +62,8 @@ class _Plan:
     #: uids of pods whose queue entries are written and deleted
     saved: Sequence[str]
     removed: Sequence[str]
+    #: the pods that Permit plugins hold
+    waits: Waits
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,19 +105,25 @@ class Recorder:
         self._queue_rows = QueueRows(cluster.pk)
         #: the version up to which the informer has applied changes, and who admits pods since then
         self._starts: tuple[int, ImmediateStarts | None] = (-1, None)
+        self._waits = PermitWaits(cluster.pk)
 
     def start_with(self, persisted: Iterable[str], deleted: Sequence[str]) -> None:
         """Remember which pods have a queue entry; delete the entries of `deleted` pods."""
         self._queue_rows.set_persisted(persisted)
+        self._waits.load()
         if deleted:
             with transaction.atomic():
                 steps = [self._lease.renewal(), *self._queue_rows.steps((), deleted)]
                 self._lease.check(execute_together(steps))
             self._queue_rows.mark_committed((), deleted)
 
-    def concerns(self, changes: QueueChanges) -> bool:
-        """Whether these changes of the queue, or moves in it, must be written."""
-        return bool(self._history) or self._queue_rows.needs_write(changes)
+    def concerns(self, scheduler: Scheduler, changes: QueueChanges) -> bool:
+        """Whether these changes of the queue, moves in it, or waits at Permit must be written."""
+        return (
+            bool(self._history)
+            or self._queue_rows.needs_write(changes)
+            or self._waits.has_changed(scheduler.waiting_pods)
+        )
 
     def record(
         self,
@@ -158,7 +167,7 @@ class Recorder:
         What is called then does what `record` does. None, and nothing is sent, if the batch needs
         the general way.
         """
-        plan = self._plan(informer, batch, _by_pod(changes))
+        plan = self._plan(scheduler, informer, batch, _by_pod(changes))
         sent = self._send_placements(scheduler, informer, batch, plan.steps)
         if sent is None:
             return None
@@ -191,7 +200,7 @@ class Recorder:
         activations: Sequence[int],
     ) -> list[tuple[Decision, ApiError]]:
         """Try to commit; if bindings are rejected, return them and write nothing."""
-        plan = self._plan(informer, batch, changed)
+        plan = self._plan(scheduler, informer, batch, changed)
         rejected: list[tuple[Decision, ApiError]] = []
         note_writes = None
         if not (intents or activations):
@@ -214,6 +223,7 @@ class Recorder:
 
     def _plan(
         self,
+        scheduler: Scheduler,
         informer: Informer,
         batch: Sequence[DecisionRecord],
         changed: Mapping[str, SavedEntry | None],
@@ -228,21 +238,27 @@ class Recorder:
             uid for uid in {*changed, *bound} if uid not in saved and self._queue_rows.has(uid)
         ]
         final = [record for record in batch if record.decision.result.is_final]
+        queue = scheduler.queue
+        waits = self._waits.read(scheduler.waiting_pods)
         steps = [
             self._lease.renewal(
-                consumed_version=informer.position, profile_revision=self._profile_revision
+                consumed_version=informer.position,
+                profile_revision=self._profile_revision,
+                cycles=(queue.scheduling_cycle, queue.move_request_cycle),
             ),
+            *self._waits.steps(waits),
             *self._ledger.steps(final),
             *self._queue_rows.steps([*saved.values()], removed),
             *self._history.steps(r.decision for r in batch if r.decision.pod_uid in bound),
         ]
-        return _Plan(final, steps, [*saved], removed)
+        return _Plan(final, steps, [*saved], removed, waits)
 
     def _mark_committed(self, plan: _Plan, note_writes: Callable[[], None]) -> None:
         note_writes()
         self._events.confirm()
         self._history.mark_committed()
         self._queue_rows.mark_committed(plan.saved, plan.removed)
+        self._waits.mark_committed(plan.waits)
 
     def _record_decisions(
         self, final: Sequence[DecisionRecord], steps: Sequence[Step], activations: Sequence[int]

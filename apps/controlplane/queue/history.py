@@ -16,6 +16,7 @@ from apps.cluster.models import Cluster
 from apps.cluster.prepared import Step, insert
 from apps.controlplane import models, periods
 from apps.controlplane.files import BATCH
+from apps.controlplane.queue.move_log import log_moves
 from apps.scheduler.decision import Decision
 from apps.scheduler.framework import events
 from apps.scheduler.queue.records import PodMove, SubQueue
@@ -67,6 +68,7 @@ class QueueHistory:
 
     def mark_committed(self) -> None:
         """The rows of the last `steps` are committed; moves that were noted since then are not."""
+        log_moves(self._cluster, self._moves[: self._sent])
         del self._moves[: self._sent]
         self._sent = 0
 

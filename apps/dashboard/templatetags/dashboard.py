@@ -15,6 +15,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from apps.cluster import kinds
+from apps.cluster.kinds import Kind
 from apps.cluster.models import Change, Cluster
 from apps.controlplane.history.story import StoryEntry
 from apps.dashboard import charts, figures
@@ -55,7 +56,15 @@ SECTIONS = (
     (
         "Profiles",
         "profiles",
-        {"profiles", "profile", "new-profile", "compare-profiles", "activate-profile", "preview"},
+        {
+            "profiles",
+            "profile",
+            "new-profile",
+            "feature-gates",
+            "compare-profiles",
+            "activate-profile",
+            "preview",
+        },
     ),
     (
         "Objects",
@@ -63,6 +72,9 @@ SECTIONS = (
         {"kinds", "objects", "object", "namespaced-object", "import", "new-object"},
     ),
 )
+
+#: One more, where a client of the API schedules.
+_OPINIONS = ("Second opinions", "opinions", {"opinions"})
 
 #: The same for a deleted cluster.
 PAST_SECTIONS = (
@@ -89,6 +101,7 @@ _KEYS = {
     "profiles": "f",
     "kinds": "b",
     "queue-history": "q",
+    "opinions": "s",
 }
 
 #: State -> (icon, colour class, label)
@@ -97,6 +110,7 @@ STATES = {
     "backoff": ("clock", "amber", "backoffQ"),
     "unschedulable": ("cross", "red", "unschedulable"),
     "gated": ("lock", "violet", "gated"),
+    "permit": ("clock", "teal", "held by Permit"),
     "in_flight": ("play", "teal", "in flight"),
     "bound": ("check", "teal", "bound"),
     "succeeded": ("check", "quiet", "succeeded"),
@@ -275,6 +289,8 @@ def sections(context: template.Context, cluster: Cluster) -> dict[str, Any]:
     match = context["request"].resolver_match
     here = match.url_name if match else ""
     shown = SECTIONS if cluster.deleted_at is None else PAST_SECTIONS
+    if cluster.deleted_at is None and cluster.scheduling == Cluster.Scheduling.EXTERNAL:
+        shown = (*shown, _OPINIONS)
     links = [
         (label, reverse(page, args=[cluster.name]), here in members, _KEYS[page])
         for label, page, members in shown
@@ -283,9 +299,9 @@ def sections(context: template.Context, cluster: Cluster) -> dict[str, Any]:
 
 
 @register.simple_tag
-def url_of(cluster: Cluster, kind: str, namespace: str = "", name: str = "") -> str:
-    """The address of an object's page; empty for an unknown kind."""
-    found = {each.name: each for each in kinds.ALL}.get(kind)
+def url_of(cluster: Cluster, kind: str | Kind, namespace: str = "", name: str = "") -> str:
+    """The address of an object's page; empty for an unknown name of a kind."""
+    found = kind if isinstance(kind, Kind) else {each.name: each for each in kinds.ALL}.get(kind)
     return object_url(cluster, found, namespace, name) if found is not None else ""
 
 

@@ -23,7 +23,7 @@ MAX_NODE_SCORE: Final = 100
 MAX_TOTAL_SCORE: Final = 2**63 - 1
 
 #: extension point → its attribute in Plugins
-_ATTRIBUTES: Final = {
+SET_ATTRIBUTES: Final = {
     "preEnqueue": "pre_enqueue",
     "queueSort": "queue_sort",
     "preFilter": "pre_filter",
@@ -54,7 +54,7 @@ class Expansion:
 
 def plugin_set(plugins: Plugins, point: str) -> PluginSet:
     """The set written for an extension point (or for ``multiPoint``)."""
-    written: PluginSet = getattr(plugins, _ATTRIBUTES[point])
+    written: PluginSet = getattr(plugins, SET_ATTRIBUTES[point])
     return written
 
 
@@ -62,7 +62,7 @@ def merge(default: Plugins, custom: Plugins) -> Plugins:
     """The custom sets applied to the default ones, point by point."""
     merged = {
         attribute: _merge_set(getattr(default, attribute), getattr(custom, attribute))
-        for attribute in _ATTRIBUTES.values()
+        for attribute in SET_ATTRIBUTES.values()
     }
     return replace(default, **merged)
 
@@ -216,5 +216,5 @@ def _interface(point: str) -> str:
 
 
 def _needed(plugins: Plugins) -> tuple[str, ...]:
-    sets = (plugin_set(plugins, point) for point in _ATTRIBUTES)
+    sets = (plugin_set(plugins, point) for point in SET_ATTRIBUTES)
     return tuple(sorted({plugin.name for written in sets for plugin in written.enabled}))

@@ -30,6 +30,8 @@ from apps.scheduler.features import FeatureGates
 from apps.scheduler.features import find_faults as find_gate_faults
 
 _TYPE_META = ("apiVersion", "kind")
+#: What to do with an older version.
+CONVERT_FIRST = "convert older ones first"
 
 
 def load(
@@ -131,7 +133,7 @@ def _check_type(body: Mapping[str, Any]) -> None:
         raise ConfigError(missing)
     if version != API_VERSION or kind != KIND:
         said = f'no kind "{kind}" is registered for version "{version}"'
-        known = f'this scheduler reads {KIND} of "{API_VERSION}"; convert older ones first'
+        known = f'this scheduler reads {KIND} of "{API_VERSION}"; {CONVERT_FIRST}'
         raise ConfigError([Cause("apiVersion" if kind == KIND else "kind", f"{said}: {known}")])
 
 

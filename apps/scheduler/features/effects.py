@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from apps.scheduler.features.gates import GATES, FeatureGate
+from apps.scheduler.features.gates import ALL_OF_STAGE, GATES, FeatureGate
 
 #: Gates that change what this scheduler decides, or when it retries a pod.
 EFFECTS: Final[Mapping[str, str]] = {
@@ -23,7 +23,7 @@ EFFECTS: Final[Mapping[str, str]] = {
     ),
     "TaintTolerationComparisonOperators": (
         "On: tolerations with the operators Lt and Gt compare whole numbers. Off: they tolerate "
-        "nothing."
+        "nothing. The API server refuses new pods with them, as that of 1.36 does by default."
     ),
     "VolumeLimitScaling": (
         "On: NodeVolumeLimits rejects nodes without the CSI driver of a volume, if the CSIDriver "
@@ -92,7 +92,7 @@ def effect_of(gate: FeatureGate) -> str:
         return "Dynamic resource allocation: see the page of the plugin DynamicResources."
     if gate.name in _GROUPS:
         return "Groups of pods. Known, but without effect here."
-    if gate.name.startswith("All"):
+    if gate.name in ALL_OF_STAGE:
         return f"Sets all {gate.stage.lower()} gates that are not set themselves."
     return "No effect on scheduling: it concerns other components."
 
@@ -103,7 +103,8 @@ def concerns_scheduling(gate: FeatureGate) -> bool:
         gate.name in EFFECTS
         or gate.name in _SETTLED
         or gate.name in _GROUPS
-        or gate.name.startswith((_DEVICES, "Scheduler", "All"))
+        or gate.name in ALL_OF_STAGE
+        or gate.name.startswith((_DEVICES, "Scheduler"))
     )
 
 

@@ -103,6 +103,8 @@ class PriorityQueue:
         self.contents = QueueContents(parts)
         #: how many pods were popped in all
         self.scheduling_cycle = 0
+        #: the scheduling cycle in which an event last asked to move pods
+        self.move_request_cycle = 0
         #: how long a pod may stay unschedulable, in seconds; can be changed at any time
         self.max_in_unschedulable = pod_max_in_unschedulable_pods_seconds
         self._clock = clock
@@ -321,6 +323,7 @@ class PriorityQueue:
             verdict = self._hints.judge(info, event, old, new)
             if verdict.strategy is not QueueingStrategy.SKIP:
                 self._parts.requeue(info, verdict, event.label, place_among_unschedulable(info))
+        self.move_request_cycle = self.scheduling_cycle
         self._parts.in_flight.record(event, old, new)
 
     def activate(
@@ -392,6 +395,7 @@ class PriorityQueue:
         entries: Iterable[SavedEntry],
         pod_by_uid: Callable[[str], Pod | None],
         scheduling_cycle: int = 0,
+        move_request_cycle: int = 0,
     ) -> None:
         """Fill the empty queue with the entries of another one's dump.
 
@@ -402,3 +406,4 @@ class PriorityQueue:
             raise ValueError("only an empty queue can be restored")
         persistence.restore(self._parts, entries, pod_by_uid, self._view)
         self.scheduling_cycle = scheduling_cycle
+        self.move_request_cycle = move_request_cycle

@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -15,6 +15,7 @@ import msgspec
 from apps.cluster.writing.binding import set_condition
 from apps.cluster.writing.metadata import timestamp
 from apps.controlplane.controllers.kubelet.admission import PodRejection
+from apps.controlplane.controllers.kubelet.registration import host_address
 from apps.scheduler.objects import Node
 
 Body = dict[str, Any]
@@ -22,11 +23,12 @@ Change = Callable[[Body], Body]
 
 _RUNNING = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady")
 _ENDED = ("Ready", "ContainersReady")
+_OF_CONTAINERS = ("containerStatuses", "initContainerStatuses")
 
 
 def mark_running(node: Node, now: datetime) -> Change:
     """Running and Ready, with all containers started."""
-    host = _host_address(node.metadata.name)
+    host = host_address(node.metadata.name)
 
     def change(pod: Body) -> Body:
         return {**pod, "status": _running_status(pod, now, _Identity.of(pod, host))}
@@ -53,7 +55,7 @@ class RunningStatus:
 
     def text(self, uid: str, node: str) -> bytes:
         """The status of the pod with this uid on this node."""
-        values = {"host": _host_address(node)}
+        values = {"host": host_address(node)}
         if not self._host_network:
             values["pod"] = _pod_address(uid)
         for number, name in enumerate(self._containers):
@@ -118,6 +120,24 @@ def _running_status(pod: Body, now: datetime, identity: _Identity) -> Body:
     }
 
 
+def start_ephemeral_containers(now: datetime) -> Change:
+    """The ephemeral containers run that have been added."""
+    running = {"running": {"startedAt": timestamp(now)}}
+
+    def change(pod: Body) -> Body:
+        status = dict(pod.get("status") or {})
+        known = {each["name"]: each for each in status.get("ephemeralContainerStatuses") or ()}
+        identity = _Identity.of(pod, "")
+        status["ephemeralContainerStatuses"] = [
+            known.get(each["name"])
+            or {**_container_status(each, identity, running), "ready": False}
+            for each in pod["spec"].get("ephemeralContainers") or ()
+        ]
+        return {**pod, "status": status}
+
+    return change
+
+
 def mark_rejected(refusal: PodRejection, now: datetime) -> Change:
     """Failed before any container was started."""
 
@@ -148,6 +168,28 @@ def mark_ended(phase: str, now: datetime) -> Change:
         ]
         reported = {"phase": phase, "conditions": conditions, "containerStatuses": containers}
         return {**pod, "status": {**status, **reported}}
+
+    return change
+
+
+def mark_evicted(message: str, now: datetime) -> Change:
+    """Failed because the node is short of a resource; its containers are killed."""
+    end = mark_ended("Failed", now)
+    target = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": "TerminationByKubelet",
+        "message": message,
+    }
+
+    def change(pod: Body) -> Body:
+        ended = end(pod)
+        status = ended["status"]
+        conditions = set_condition(status["conditions"], target, now)
+        reported = {"reason": "Evicted", "message": message, "conditions": conditions}
+        # without its containers, kubectl shows the pod as Evicted and not as Error
+        kept = {name: value for name, value in status.items() if name not in _OF_CONTAINERS}
+        return {**ended, "status": {**kept, **reported}}
 
     return change
 
@@ -187,9 +229,3 @@ def _pod_address(uid: str) -> str:
     """A stable address of the pod; in a mock cluster it is not reachable."""
     first, second, third = hashlib.sha256(uid.encode()).digest()[:3]
     return f"10.{first}.{second}.{third}"
-
-
-@lru_cache(maxsize=8192)
-def _host_address(node: str) -> str:
-    first, second = hashlib.sha256(node.encode()).digest()[:2]
-    return f"172.18.{first}.{second}"
