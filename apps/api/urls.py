@@ -33,6 +33,7 @@ from apps.api.control.operations import (
     OperationViewSet,
 )
 from apps.api.control.opinions import AgreementView, SecondOpinionListView
+from apps.api.control.pod_groups import PodGroupExplanationView
 from apps.api.control.profiles import (
     DraftViewSet,
     PreviewListView,
@@ -155,6 +156,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
         "api/v1/clusters/<str:cluster>/decisions/<str:number>/state",
         DecisionStateView.as_view(),
         name="api-decision-state",
+    ),
+    path(
+        "api/v1/clusters/<str:cluster>/pod-groups/<str:namespace>/<str:name>/explanation",
+        PodGroupExplanationView.as_view(),
+        name="api-pod-group-explanation",
     ),
     path(
         "api/v1/clusters/<str:cluster>/pods/<str:namespace>/<str:name>/explanation",

@@ -26,9 +26,18 @@ class Row(TypedDict):
     fields: tuple[str, ...]
     returns_deleted: bool
     creates_on_update: bool
+    feature_gate: str
 
 
-def _row(name: str, plural: str, *traits: str, short: str = "", fields: Sequence[str] = ()) -> Row:
+def _row(
+    name: str,
+    plural: str,
+    *traits: str,
+    short: str = "",
+    fields: Sequence[str] = (),
+    version: str = "v1",
+    gate: str = "",
+) -> Row:
     """A kind with its traits: an API group, and any of these words.
 
     `cluster`: not namespaced; `status`: has the subresource; `generation`: counts changes;
@@ -40,7 +49,7 @@ def _row(name: str, plural: str, *traits: str, short: str = "", fields: Sequence
         name=name,
         plural=plural,
         group=group,
-        version="v2" if group == "autoscaling" else "v1",
+        version="v2" if group == "autoscaling" else version,
         namespaced="cluster" not in traits,
         short_names=tuple(short.split()),
         has_status="status" in traits,
@@ -49,6 +58,7 @@ def _row(name: str, plural: str, *traits: str, short: str = "", fields: Sequence
         fields=tuple(fields),
         returns_deleted="returned" in traits,
         creates_on_update="put" in traits,
+        feature_gate=gate,
     )
 
 
@@ -57,6 +67,8 @@ _FLOW: Final = "flowcontrol.apiserver.k8s.io"
 _NETWORK: Final = "networking.k8s.io"
 _RBAC: Final = "rbac.authorization.k8s.io"
 _RESOURCE: Final = "resource.k8s.io"
+_SCHEDULING: Final = "scheduling.k8s.io"
+_GROUPS: Final = "GenericWorkload"
 
 ROWS: Final[tuple[Row, ...]] = (
     _row("ConfigMap", "configmaps", short="cm"),
@@ -153,6 +165,16 @@ ROWS: Final[tuple[Row, ...]] = (
         "generation",
         "returned",
         fields=("spec.driver", "spec.nodeName"),
+    ),
+    _row("Workload", "workloads", _SCHEDULING, "generation", version="v1alpha2", gate=_GROUPS),
+    _row(
+        "PodGroup",
+        "podgroups",
+        _SCHEDULING,
+        "status",
+        "generation",
+        version="v1alpha2",
+        gate=_GROUPS,
     ),
     _row("DeviceClass", "deviceclasses", _RESOURCE, "cluster", "generation", "returned"),
     _row(

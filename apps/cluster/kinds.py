@@ -52,6 +52,8 @@ class Kind:
     returns_deleted: bool = False
     #: A PUT of a missing object creates it.
     creates_on_update: bool = False
+    #: The feature gate without which a cluster does not serve it; "" for none.
+    feature_gate: str = ""
     #: The name of its CustomResourceDefinition; "" for a kind of this registry.
     definition_name: str = ""
     #: Of such a kind: its OpenAPI definition, and its columns.

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from apps.scheduler.cache.cache import Cache
 from apps.scheduler.cache.snapshot import Snapshot
 from apps.scheduler.clock import Clock
+from apps.scheduler.framework.client import Client
 from apps.scheduler.framework.extender import Extender
 from apps.scheduler.framework.runtime import Framework
 from apps.scheduler.framework.waiting_pods import WaitingPods
@@ -38,6 +39,8 @@ class SchedulingContext:
     reuses_results: bool = True
     #: index in the visiting order at which the next search starts
     next_start_node_index: int = 0
+    #: to write the status of a PodGroup
+    client: Client
     #: runs the slow steps of a binding; None: they run in the scheduler's thread
     executor: Executor | None
     #: called from any thread when a slow step has ended

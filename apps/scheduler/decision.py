@@ -120,6 +120,9 @@ class Decision(msgspec.Struct, kw_only=True, eq=False):
     #: includes the second run for nominated pods, Score includes NormalizeScore
     plugin_durations: Mapping[str, Mapping[str, int]] = {}
 
+    #: (uid, node) of the members of the pod's group that were tried before it, and had a node
+    beside: tuple[tuple[str, str], ...] = ()
+
     #: when the attempt started, and ended without a node; `perf_counter_ns` of this process
     began_ns: int = 0
     ended_ns: int = 0

@@ -36,6 +36,7 @@ _RESOURCES: Final = {
     "CSIDriver": Resource.CSI_DRIVER,
     "CSIStorageCapacity": Resource.CSI_STORAGE_CAPACITY,
     "VolumeAttachment": Resource.VOLUME_ATTACHMENT,
+    "PodGroup": Resource.POD_GROUP,
 }
 
 
@@ -43,7 +44,8 @@ class EventHandlers:
     """Applies changes of the cluster to the cache and to the queue.
 
     ``profiles``: the scheduler names whose pods are scheduled here. ``pod_deleted`` is called with
-    the uid of a pending pod that was deleted.
+    the uid of a pending pod that was deleted. ``completes_gangs``: a new pending pod may be the
+    one for which others wait (feature gate GangScheduling).
     """
 
     def __init__(
@@ -54,12 +56,14 @@ class EventHandlers:
         *,
         profiles: Container[str],
         pod_deleted: Callable[[str], None],
+        completes_gangs: bool = False,
     ) -> None:
         self._cache = cache
         self._queue = queue
         self._metrics = metrics
         self._profiles = profiles
         self._pod_deleted = pod_deleted
+        self._completes_gangs = completes_gangs
 
     def handle(
         self,
@@ -126,7 +130,10 @@ class EventHandlers:
 
     def _add_pod_to_scheduling_queue(self, pod: Pod, at: float | None) -> None:
         start = perf_counter_ns()
+        self._cache.pod_groups.add_pending(pod)
         self._queue.add(pod, at)
+        if self._completes_gangs:
+            self._queue.move_all_to_active_or_backoff_queue(EVENT_UNSCHEDULED_POD_ADD, None, pod)
         self._note_handled(EVENT_UNSCHEDULED_POD_ADD, start)
 
     def _update_pod_in_scheduling_queue(self, old: Pod, new: Pod, at: float | None = None) -> None:
@@ -136,6 +143,7 @@ class EventHandlers:
             self._add_pod_to_scheduling_queue(new, at)
             return
         start = perf_counter_ns()
+        self._cache.pod_groups.add_pending(new)
         if self._cache.is_assumed(new.metadata.uid):
             self._queue.note_version(new)
         else:
@@ -147,6 +155,7 @@ class EventHandlers:
     def _delete_pod_from_scheduling_queue(self, pod: Pod, bound: Pod | None) -> None:
         """The pod was deleted (``bound`` is None), or bound by another scheduler or this one."""
         start = perf_counter_ns()
+        self._cache.pod_groups.remove_pending(pod)
         self._queue.delete(pod)
         if bound is None:
             self._pod_deleted(pod.metadata.uid)

@@ -12,7 +12,6 @@ import msgspec
 
 from apps.scheduler.attempt import Attempt, new_attempt
 from apps.scheduler.binding_cycle import start_binding
-from apps.scheduler.cache.cache import Cache
 from apps.scheduler.context import SchedulingContext
 from apps.scheduler.decision import Result
 from apps.scheduler.failure import (
@@ -26,23 +25,71 @@ from apps.scheduler.framework import activation
 from apps.scheduler.framework.extender_calls import record_calls
 from apps.scheduler.framework.status import SUCCESS, Status
 from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.queue.queued_pod_info import QueuedPodInfo
 from apps.scheduler.schedule_pod import schedule_pod
 
 
-def schedule_one(context: SchedulingContext) -> Attempt | None:
-    """Take the next pod and schedule it; None when no pod is ready.
+def schedule_one(context: SchedulingContext, queued: QueuedPodInfo) -> Attempt | None:
+    """Schedule a popped pod; None if it needs no attempt.
 
     Afterwards the pod is assumed and reserved on a node (and may wait there for a Permit plugin,
     or for a step of its binding), or it is back in the queue.
     """
-    attempt = next_attempt(context)
-    if attempt is None:
+    framework = context.profiles.get(queued.pod.spec.scheduler_name)
+    if framework is None or skip_pod_schedule(context, queued.pod_info):
+        context.queue.done(queued.uid)
         return None
+    attempt = new_attempt(framework, queued.pod_info, queued)
     if context.extenders:
         with record_calls(attempt.decision.extender_calls):
             status = scheduling_cycle(context, attempt)
     else:
         status = scheduling_cycle(context, attempt)
+    end_cycle(context, attempt, status)
+    return attempt
+
+
+def skip_pod_schedule(context: SchedulingContext, pod: PodInfo) -> bool:
+    """A pod that is being deleted, or that is assumed already, needs no attempt."""
+    if pod.is_terminating:
+        note = f"skip schedule deleting pod: {pod.key}"
+        context.client.event(pod, "FailedScheduling", note, warning=True)
+        return True
+    return context.cache.is_assumed(pod.uid)
+
+
+def scheduling_cycle(context: SchedulingContext, attempt: Attempt) -> Status:
+    """Find a node and take its room: SUCCESS, WAIT, or why there is none."""
+    status = find_node(context, attempt)
+    if status is SUCCESS:
+        status = assume_and_reserve(context, attempt)
+    return finish_cycle(context, attempt, status)
+
+
+def find_node(context: SchedulingContext, attempt: Attempt) -> Status:
+    """Find a node for the pod; if there is none, let PostFilter make room."""
+    start = perf_counter_ns()
+    status = schedule_pod(context, attempt)
+    attempt.decision.algorithm_ns = perf_counter_ns() - start
+    if status is SUCCESS:
+        return status
+    if attempt.diagnosis is not None and status.is_rejected:
+        run_post_filter(attempt)
+    else:
+        attempt.decision.nominating = CLEAR_NOMINATION
+    return status
+
+
+def finish_cycle(context: SchedulingContext, attempt: Attempt, status: Status) -> Status:
+    """The decision is complete; pods that a plugin wants to be retried after a success are."""
+    finish_decision(attempt)
+    if status is SUCCESS or status.is_wait:
+        context.queue.activate(activation.take(attempt.state))
+    return status
+
+
+def end_cycle(context: SchedulingContext, attempt: Attempt, status: Status) -> None:
+    """Go on to the binding cycle, wait for Permit plugins, or return the pod to the queue."""
     if status is SUCCESS:
         start_binding(context, attempt)
     elif status.is_wait:
@@ -50,56 +97,34 @@ def schedule_one(context: SchedulingContext) -> Attempt | None:
         attempt.decision.message = status.message
     else:
         handle_scheduling_failure(context.queue, attempt, status)
-    return attempt
-
-
-def next_attempt(context: SchedulingContext) -> Attempt | None:
-    """The next pod from the queue that needs an attempt, with its profile."""
-    while (queued := context.queue.pop()) is not None:
-        framework = context.profiles.get(queued.pod.spec.scheduler_name)
-        if framework is None or skip_pod_schedule(context.cache, queued.pod_info):
-            context.queue.done(queued.uid)
-            continue
-        return new_attempt(framework, queued.pod_info, queued)
-    return None
-
-
-def skip_pod_schedule(cache: Cache, pod: PodInfo) -> bool:
-    """A pod that is being deleted, or that is assumed already, needs no attempt."""
-    return pod.is_terminating or cache.is_assumed(pod.uid)
-
-
-def scheduling_cycle(context: SchedulingContext, attempt: Attempt) -> Status:
-    """Find a node and take its room: SUCCESS, WAIT, or why there is none."""
-    start = perf_counter_ns()
-    status = schedule_pod(context, attempt)
-    attempt.decision.algorithm_ns = perf_counter_ns() - start
-    if status is SUCCESS:
-        status = assume_and_reserve(context, attempt)
-    elif attempt.diagnosis is not None and status.is_rejected:
-        run_post_filter(attempt)
-    else:
-        attempt.decision.nominating = CLEAR_NOMINATION
-    finish_decision(attempt)
-    if status is SUCCESS or status.is_wait:
-        context.queue.activate(activation.take(attempt.state))
-    return status
 
 
 def assume_and_reserve(context: SchedulingContext, attempt: Attempt) -> Status:
     """Assume the pod on the node, then Reserve and Permit; a failure undoes everything."""
-    node, state = attempt.decision.node, attempt.state
+    status = assume(context, attempt)
+    if status is SUCCESS:
+        assert attempt.assumed is not None
+        node = attempt.decision.node
+        status = attempt.framework.run_permit_plugins(attempt.state, attempt.assumed, node)
+    undo_if_rejected(context, attempt, status)
+    return status
+
+
+def assume(context: SchedulingContext, attempt: Attempt) -> Status:
+    """Assume the pod on the node of the decision, and run Reserve."""
+    node = attempt.decision.node
     attempt.assumed = assumed = with_node(attempt.pod, node)
     context.cache.assume_pod(assumed, node)
     if attempt.queued is not None:
         context.queue.delete_nominated_pod(attempt.pod)
-    status = attempt.framework.run_reserve_plugins_reserve(state, assumed, node)
-    if status is SUCCESS:
-        status = attempt.framework.run_permit_plugins(state, assumed, node)
+    return attempt.framework.run_reserve_plugins_reserve(attempt.state, assumed, node)
+
+
+def undo_if_rejected(context: SchedulingContext, attempt: Attempt, status: Status) -> None:
+    """Undo the assumption if a Reserve or Permit plugin refused the pod."""
     if status is not SUCCESS and not status.is_wait:
         unreserve_and_forget(context.cache, attempt)
         note_rejection(attempt, status)
-    return status
 
 
 def with_node(pod: PodInfo, node: str) -> PodInfo:

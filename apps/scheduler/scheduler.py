@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 
@@ -35,7 +36,7 @@ from apps.scheduler.queue.hinting import QueueingHintMap, build_queueing_hint_ma
 from apps.scheduler.queue.nominator import Nominator
 from apps.scheduler.queue.records import Observer
 from apps.scheduler.queue.scheduling_queue import PriorityQueue
-from apps.scheduler.schedule_one import schedule_one
+from apps.scheduler.schedule_next import schedule_next
 from apps.scheduler.tie_break import TieBreak, TieBreaker
 
 
@@ -53,7 +54,8 @@ class Scheduler:
     ``on_progress`` is called, from any thread, when ``resolve_waiting`` or ``take_intents`` has
     something new. ``extenders`` None = those of the configuration, to which objects are sent as
     ``bodies`` has them. ``draws`` replaces the random numbers that ``seed`` gives: it returns a
-    number from 0 to below its argument.
+    number from 0 to below its argument. ``hurries_groups``: as upstream, a group that does not fit
+    is tried again without a pause while nothing else is ready; by default after its backoff.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class Scheduler:
         on_progress: Callable[[], None] = lambda: None,
         observer: Observer | None = None,
         draws: Callable[[int], int] | None = None,
+        hurries_groups: bool = False,
     ) -> None:
         self.config = config
         self.clock = clock
@@ -90,7 +93,7 @@ class Scheduler:
             profile.scheduler_name: self._build_framework(profile, registry)
             for profile in config.profiles
         }
-        self.queue = self._build_queue(observer)
+        self.queue = self._build_queue(observer, hurries_groups)
         for framework in self.profiles.values():
             framework.handle.activator = self.queue
         #: what the scheduling and the binding cycle work on
@@ -104,6 +107,7 @@ class Scheduler:
             waiting_pods=self.waiting_pods,
             tie_breaker=self._tie_breaker,
             percentage_of_nodes_to_score=config.percentage_of_nodes_to_score,
+            client=self._client,
             reuses_results=self.gates.enabled("OpportunisticBatching"),
             executor=executor,
             on_progress=on_progress,
@@ -114,7 +118,10 @@ class Scheduler:
             self.metrics,
             profiles=self.profiles,
             pod_deleted=self._pod_deleted,
+            completes_gangs=self.gates.enabled("GangScheduling"),
         )
+        #: attempts with members of a group that ``schedule_one`` has still to return
+        self._of_group: deque[Attempt] = deque()
         #: uid -> attempt, for pods that have a node but are not bound yet
         self._attempts: dict[str, Attempt] = {}
         #: those of them that wait for a slow step of their binding
@@ -136,14 +143,20 @@ class Scheduler:
     def schedule_one(self) -> Decision | None:
         """Try the next pod; None when no pod is ready.
 
+        The pods of a group are tried together, and their decisions returned one after the other.
+
         After a success the pod is assumed and reserved, and ``bound`` or ``bind_failed`` must
         follow; after a failure it is back in the queue. A result that is not final (``WAITING``,
         ``BINDING``) becomes so later: the same decision then comes out of ``resolve_waiting``.
         """
-        attempt = schedule_one(self.context)
-        if attempt is None:
-            return None
-        return self._note(attempt)
+        if not self._of_group:
+            self._of_group.extend(schedule_next(self.context))
+        return self._note(self._of_group.popleft()) if self._of_group else None
+
+    @property
+    def is_within_group(self) -> bool:
+        """Whether the next decisions are those of other members of the last pod's group."""
+        return bool(self._of_group)
 
     def resolve_waiting(self) -> list[Decision]:
         """Continue with all held pods that can continue; returns the decisions that are final now.
@@ -252,6 +265,7 @@ class Scheduler:
             extenders=self.extenders,
             find_pod=self.cache.find_pod,
             replaced_pods=self.cache.replaced_pods,
+            pod_groups=self.cache.pod_groups,
             draw=self._tie_breaker.choose,
             call_off_binding=self._call_off_binding,
             gates=self.gates,
@@ -259,7 +273,7 @@ class Scheduler:
         )
         return Framework(profile, registry, handle, slow=registry.keys() - BUILT_IN.keys())
 
-    def _build_queue(self, observer: Observer | None) -> PriorityQueue:
+    def _build_queue(self, observer: Observer | None, hurries_groups: bool) -> PriorityQueue:
         first = next(iter(self.profiles.values()))
         hints: dict[str, QueueingHintMap] = {
             name: build_queueing_hint_map(framework.registered_events())
@@ -277,6 +291,7 @@ class Scheduler:
             metrics=self.metrics,
             nominator=self._nominator,
             view=self._view,
+            hurries_groups=hurries_groups,
             pops_from_backoff=self.gates.enabled("SchedulerPopFromBackoffQ"),
         )
 

@@ -72,6 +72,9 @@ class Cluster:
     def runtime_class(self, name: str) -> dict[str, Any] | None:
         return self.objects.get(("RuntimeClass", name))
 
+    def workload(self, namespace: str, name: str) -> dict[str, Any] | None:
+        return None
+
     def limit_ranges(self, namespace: str) -> list[dict[str, Any]]:
         return []
 

@@ -1,4 +1,4 @@
-"""The resources that the CustomResourceDefinitions of a cluster add to its API."""
+"""The resources that only some clusters serve: custom ones, and those of feature gates."""
 
 from __future__ import annotations
 
@@ -10,17 +10,21 @@ from apps.api.kubernetes.paths import Target, parse
 from apps.api.kubernetes.resources import SCALE, STATUS_VERBS, Resource, Subresource
 from apps.cluster.custom.versions import CustomVersion, all_versions, find_version
 from apps.cluster.models import Cluster
+from apps.controlplane.profiles.gates import is_served
 
 Body = dict[str, Any]
 
 
 def parse_custom(cluster: Cluster, path: str) -> Target | None:
-    """The target of a path to a custom resource of a cluster; None if there is none."""
+    """The target of a path to a resource that only some clusters have; None if there is none."""
 
     def find(group: str, version: str, plural: str) -> Resource | None:
         built_in = resources.find(group, version, plural)
         if built_in is not None or "." not in group:
             return built_in
+        for gated in resources.GATED:
+            if (gated.group, gated.version, gated.plural) == (group, version, plural):
+                return gated if is_served(cluster, gated.kind) else None
         found = find_version(cluster.pk, group, version, plural)
         return _resource(found) if found is not None else None
 
@@ -28,8 +32,9 @@ def parse_custom(cluster: Cluster, path: str) -> Target | None:
 
 
 def resources_of(cluster: Cluster) -> tuple[Resource, ...]:
-    """The custom resources that a cluster serves."""
-    return tuple(map(_resource, all_versions(cluster)))
+    """The custom resources that a cluster serves, and those whose feature gate is on."""
+    gated = (resource for resource in resources.GATED if is_served(cluster, resource.kind))
+    return (*gated, *map(_resource, all_versions(cluster)))
 
 
 @lru_cache(maxsize=1024)

@@ -174,8 +174,14 @@ _OLD_AUTOSCALERS = replace(
     from_wire=autoscaling.from_v1,
 )
 
-#: The resources that are stored.
-ALL: tuple[Resource, ...] = (*map(_resource, kinds.ALL), _NEW_EVENTS, _OLD_AUTOSCALERS)
+#: The stored resources that every cluster serves.
+ALL: tuple[Resource, ...] = (
+    *(_resource(kind) for kind in kinds.ALL if not kind.feature_gate),
+    _NEW_EVENTS,
+    _OLD_AUTOSCALERS,
+)
+#: Those that a cluster serves whose configuration turns on their feature gate.
+GATED: tuple[Resource, ...] = tuple(_resource(kind) for kind in kinds.ALL if kind.feature_gate)
 
 
 def _review(group: str, name: str, *, namespaced: bool = False) -> Resource:

@@ -19,6 +19,7 @@ from apps.cluster.admission.lookups import Lookups
 from apps.cluster.admission.names import generate_name
 from apps.cluster.admission.nodes import taint_not_ready
 from apps.cluster.admission.plugins.registry import NO_PLUGINS, Chain
+from apps.cluster.admission.pod_groups import admit_pod_group
 from apps.cluster.admission.pods import create_pod, update_pod
 from apps.cluster.admission.priority import check_default_class
 from apps.cluster.admission.statuses import set_initial_status
@@ -102,4 +103,5 @@ _ON_CREATE: Final[dict[str, Callable[[Body, Lookups], None]]] = {
     "PriorityClass": check_default_class,
     "PersistentVolume": add_protection_finalizer("kubernetes.io/pv-protection"),
     "PersistentVolumeClaim": _admit_claim,
+    "PodGroup": admit_pod_group,
 }

@@ -53,6 +53,9 @@ class ListedClasses:
     def runtime_class(self, name: str) -> Body | None:
         return None
 
+    def workload(self, namespace: str, name: str) -> Body | None:
+        return None
+
     def limit_ranges(self, namespace: str) -> list[Body]:
         return []
 

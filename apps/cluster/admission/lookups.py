@@ -23,6 +23,9 @@ class Lookups(Protocol):
     def runtime_class(self, name: str) -> Body | None:
         """The RuntimeClass of this name."""
 
+    def workload(self, namespace: str, name: str) -> Body | None:
+        """The Workload of this name."""
+
     def limit_ranges(self, namespace: str) -> Sequence[Body]:
         """The LimitRanges of a namespace, by name."""
 

@@ -15,6 +15,7 @@ Schema = Mapping[str, Any]
 
 RELEASE = "1.36"
 _FILE = Path(__file__).with_name(f"kubernetes-{RELEASE}.json.gz")
+_ALPHA = Path(__file__).with_name("scheduling-v1alpha2.json")
 _GVK = "x-kubernetes-group-version-kind"
 
 
@@ -62,7 +63,9 @@ DEFINITIONS: Mapping[str, Schema] = _Definitions()
 
 @cache
 def _load() -> dict[str, Schema]:
-    return msgspec.json.decode(gzip.decompress(_FILE.read_bytes()), type=dict[str, Any])
+    release = msgspec.json.decode(gzip.decompress(_FILE.read_bytes()), type=dict[str, Any])
+    # Releases publish no definitions of alpha versions.
+    return release | msgspec.json.decode(_ALPHA.read_bytes(), type=dict[str, Any])
 
 
 @cache

@@ -29,6 +29,7 @@ Rule = Callable[[Body], Causes]
 UpdateRule = Callable[[Body, Body], Causes]
 
 _MAX_DATA: Final = 1024 * 1024
+_MAX_TEMPLATES: Final = 8
 _KEY: Final = re.compile(r"[-._a-zA-Z0-9]+")
 _BAD_KEY: Final = (
     "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. "
@@ -313,6 +314,51 @@ def _immutable(*fields: str) -> UpdateRule:
     return rule
 
 
+def _policy(policy: Body, path: str) -> Causes:
+    """The policy of a pod group, which is either basic or gang."""
+    given = sorted(policy.keys() & {"basic", "gang"})
+    if not given:
+        yield required(path, "must specify one of: `basic`, `gang`")
+    elif len(given) > 1:
+        detail = f"must specify exactly one of: {', '.join(f'`{name}`' for name in given)}"
+        yield invalid(path, f"{{{', '.join(given)}}}", detail)
+    gang = policy.get("gang")
+    if gang is not None and gang.get("minCount", 0) < 1:
+        detail = "must be greater than or equal to 1"
+        yield invalid(f"{path}.gang.minCount", gang.get("minCount", 0), detail)
+
+
+def _pod_group(body: Body) -> Causes:
+    spec = body.get("spec") or {}
+    yield from _policy(spec.get("schedulingPolicy") or {}, "spec.schedulingPolicy")
+    workload = (spec.get("podGroupTemplateRef") or {}).get("workload")
+    if workload is not None:
+        for field in ("workloadName", "podGroupTemplateName"):
+            if not workload.get(field):
+                yield required(f"spec.podGroupTemplateRef.workload.{field}")
+
+
+def _workload(body: Body) -> Causes:
+    templates = (body.get("spec") or {}).get("podGroupTemplates") or []
+    if not templates:
+        yield required("spec.podGroupTemplates")
+    if len(templates) > _MAX_TEMPLATES:
+        detail = f"Too many: {len(templates)}: must have at most {_MAX_TEMPLATES} items"
+        yield Cause("FieldValueTooMany", detail, "spec.podGroupTemplates")
+    seen: set[str] = set()
+    for index, template in enumerate(templates):
+        path = f"spec.podGroupTemplates[{index}]"
+        name = template.get("name", "")
+        if not name:
+            yield required(f"{path}.name")
+        elif name in seen:
+            yield duplicate(path, name)
+        else:
+            yield from all_invalid(f"{path}.name", name, names.dns_label(name))
+        seen.add(name)
+        yield from _policy(template.get("schedulingPolicy") or {}, f"{path}.schedulingPolicy")
+
+
 NEW: Final[Mapping[str, Rule]] = {
     "APIService": _required("spec.group", "spec.version"),
     "CertificateSigningRequest": _required("spec.request", "spec.signerName", "spec.usages"),
@@ -328,6 +374,7 @@ NEW: Final[Mapping[str, Rule]] = {
     "IngressClass": _required("spec.controller"),
     "LimitRange": _limit_range,
     "MutatingWebhookConfiguration": _webhooks,
+    "PodGroup": _pod_group,
     "PriorityLevelConfiguration": _required("spec.type"),
     "ResourceClaim": _claim("spec"),
     "ResourceClaimTemplate": _claim("spec.spec"),
@@ -339,6 +386,7 @@ NEW: Final[Mapping[str, Rule]] = {
     "ValidatingAdmissionPolicyBinding": _required("spec.policyName", "spec.validationActions"),
     "ValidatingWebhookConfiguration": _webhooks,
     "VolumeAttributesClass": _required("driverName", "parameters"),
+    "Workload": _workload,
 }
 UPDATES: Final[Mapping[str, UpdateRule]] = {
     "CertificateSigningRequest": _immutable("spec"),
@@ -349,9 +397,11 @@ UPDATES: Final[Mapping[str, UpdateRule]] = {
     "EndpointSlice": _immutable("addressType"),
     "IPAddress": _immutable("spec"),
     "IngressClass": _immutable("spec.controller"),
+    "PodGroup": _immutable("spec"),
     "ResourceClaim": _immutable("spec"),
     "ResourceClaimTemplate": _immutable("spec"),
     "RoleBinding": _role_binding_update,
     "Secret": _data_update("type", "data"),
     "VolumeAttributesClass": _immutable("driverName", "parameters"),
+    "Workload": _immutable("spec"),
 }

@@ -61,6 +61,15 @@ class StoreLookups:
             [self._cluster.pk],
         )
 
+    def workload(self, namespace: str, name: str) -> Body | None:
+        """The Workload of this name."""
+        return self._read_once(
+            ("Workload", f"{namespace}/{name}"),
+            "SELECT body::text FROM cluster_dataobject "
+            "WHERE cluster_id = %s AND kind = 'Workload' AND namespace = %s AND name = %s",
+            [self._cluster.pk, namespace, name],
+        )
+
     def limit_ranges(self, namespace: str) -> Sequence[Body]:
         """The LimitRanges of a namespace, by name."""
         if self._limit_ranges is None:

@@ -71,6 +71,9 @@ class AdmissionState:
     def default_priority_class(self) -> Body | None:
         return self._default_priority_class
 
+    def workload(self, namespace: str, name: str) -> Body | None:
+        return None
+
     def limit_ranges(self, namespace: str) -> Sequence[Body]:
         return self.limit_ranges_of.get(namespace, ())
 

@@ -9,6 +9,7 @@ from apps.controlplane.controllers import (
     namespaces,
     node_lifecycle,
     pod_garbage,
+    pod_groups,
     taint_eviction,
 )
 from apps.controlplane.controllers.autoscaling import autoscaler
@@ -46,6 +47,7 @@ CONTROLLERS: tuple[Controller, ...] = (
     cronjob.CONTROLLER,
     job.CONTROLLER,
     pod_garbage.CONTROLLER,
+    pod_groups.CONTROLLER,
     disruption.CONTROLLER,
     accounts.CONTROLLER,
     namespaces.CONTROLLER,

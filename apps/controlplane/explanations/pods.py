@@ -15,6 +15,7 @@ from apps.controlplane.models import QueueEntry, SchedulingDecision
 from apps.scheduler.explaining.unblocking import Unblocking, unblock
 from apps.scheduler.explaining.waking import WakeEvent, wake_events
 from apps.scheduler.framework.status import StatusError
+from apps.scheduler.plugins.gang_scheduling import GangScheduling
 
 ENDED = ("Succeeded", "Failed")
 
@@ -84,6 +85,9 @@ def why_pending(
     gates = [gate["name"] for gate in pod.body["spec"].get("schedulingGates") or ()]
     if gates:
         return f"It waits for its scheduling gates to be removed: {', '.join(gates)}."
+    group = (pod.body["spec"].get("schedulingGroup") or {}).get("podGroupName")
+    if group and entry is not None and entry.gated_by == GangScheduling.name:
+        return f"It waits for other pods of its group {group}, or for the PodGroup to be created."
     if entry is not None and entry.gated_by:
         return f"It is kept out of the queue by {entry.gated_by}."
     if last is None:

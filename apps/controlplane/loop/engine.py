@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -36,7 +36,7 @@ from apps.controlplane.profiles import plugins, revisions
 from apps.controlplane.queue import activation
 from apps.controlplane.queue.history import QueueHistory
 from apps.controlplane.workers.lease import ClusterLease, LeaseLost
-from apps.scheduler.decision import Result
+from apps.scheduler.decision import Decision, Result
 from apps.scheduler.framework.intents import Intent
 from apps.scheduler.metrics.gauges import note_state
 from apps.scheduler.queue.records import QueueChanges
@@ -323,7 +323,8 @@ class Engine:
         seen = self._seen_state(ended)
         draws = Draws(self.cluster.tie_break, self.cluster.seed)
         part: list[DecisionRecord] = []
-        while most and time.monotonic() < until:
+        placed: set[str] = set()
+        while (most > 0 and time.monotonic() < until) or self.scheduler.is_within_group:
             decision = self.scheduler.schedule_one()
             if decision is None:
                 self._crowded = False
@@ -334,17 +335,19 @@ class Engine:
                 cluster_version=self.informer.position,
                 sequence=self._next_sequence(),
                 request_id=self.informer.request_ids.get(decision.pod_uid, ""),
-                seen=seen,
+                seen=_beside_group(seen, decision, placed, self.informer.position),
                 draws=draws,
                 took_node=decision.result is Result.SCHEDULED,
             )
             part.append(record)
+            if record.took_node:
+                placed.add(decision.pod_uid)
             if not decision.result.is_final:
                 self._under_way[decision.pod_uid] = record
                 held = _expect(record)
                 seen = replace(seen, expected=(*seen.expected, held))
             most -= 1
-            if most and len(part) == size:
+            if most > 0 and len(part) >= size and not self.scheduler.is_within_group:
                 yield part
                 part = []
         yield part
@@ -357,7 +360,7 @@ class Engine:
         Also whether there were others. All of them see what they would see as one batch.
         """
         last, is_divided = next(parts), False
-        while len(last) == PART_DECISIONS:
+        while len(last) >= PART_DECISIONS:
             is_divided = True
             changes = self.scheduler.queue.take_changes()
             finish = self.recorder.begin(self.scheduler, self.informer, last, changes)
@@ -472,3 +475,17 @@ def _expect(record: DecisionRecord) -> Expected:
     """The pod of a decision that gave it a node."""
     decision = record.decision
     return Expected(decision.pod_uid, decision.node, record.cluster_version, record.sequence)
+
+
+def _beside_group(
+    seen: SeenState, decision: Decision, placed: Collection[str], version: int
+) -> SeenState:
+    """The state with the members of the pod's group that were tried before it, on their nodes.
+
+    Those in `placed` are known from their own decisions.
+    """
+    others = [(uid, node) for uid, node in decision.beside if uid not in placed]
+    if not others:
+        return seen
+    expected = (Expected(uid, node, version) for uid, node in others)
+    return replace(seen, expected=(*seen.expected, *expected))

@@ -1,10 +1,11 @@
-"""The feature gates of a configuration revision, for lists."""
+"""The feature gates of a cluster: what they turn on, and lists of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster
 from apps.controlplane.models import ConfigurationRevision
 from apps.controlplane.profiles import revisions
@@ -31,6 +32,16 @@ class GateList:
     rows: Sequence[GateRow]
     #: the value of kube-scheduler's flag with the same effect; "" if no gate is set
     flag: str
+
+
+def gates_of(cluster: Cluster) -> FeatureGates:
+    """The feature gates in effect; reads the active revision."""
+    return revisions.load_configuration(revisions.get_active(cluster)).gates
+
+
+def is_served(cluster: Cluster, kind: Kind) -> bool:
+    """Whether the cluster has the kind: a kind of a feature gate, only while the gate is on."""
+    return not kind.feature_gate or gates_of(cluster).enabled(kind.feature_gate)
 
 
 def list_gates(cluster: Cluster, number: int = 0, *, everything: bool = False) -> GateList:

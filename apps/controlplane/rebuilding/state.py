@@ -15,6 +15,7 @@ import gc
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Final
 
 from apps.cluster.log.changelog import changes_after
 from apps.cluster.models import Change, Cluster
@@ -76,6 +77,8 @@ class PastState:
     loaded_at: int = 0
     #: whether pods are on their nodes in the order of their arrival
     in_order: bool = False
+    #: whether members of a group are on nodes that only the trial of the group gave them
+    is_of_trial: bool = False
     #: the arrivals of pods, by uid, if the pods are in order
     arrivals: dict[str, Arrival] = field(default_factory=dict)
 
@@ -87,6 +90,7 @@ class PastState:
             and self.revision == row.profile_revision
             and self.loaded_at == read(row).seen.loaded_at
             and (self.in_order or not _needs_order(row))
+            and not self.is_of_trial
         )
 
     def advance(self, row: SchedulingDecision) -> None:
@@ -101,7 +105,10 @@ class PastState:
                 pod = _read_pod_at(self.cluster, self.pending[uid], version)
                 assume_pod(self.scheduler, pod, node)
                 self.arrivals[uid] = decided(version, sequence)
-        for earlier in _read_earlier(row, self.sequence):
+        before = _read_earlier(row, self.sequence)
+        failed = {str(each.pod_uid) for each in before if each.result in _FAILED}
+        self.is_of_trial = any(expected.uid in failed for expected in seen.expected)
+        for earlier in before:
             apply_earlier(self.scheduler, self.pending, earlier)
             self.arrivals[str(earlier.pod_uid)] = decided(self.version, earlier.sequence)
         if self.in_order:
@@ -245,6 +252,9 @@ def _fill_objects(state: PastState, objects: Iterable[PastObject], loaded_at: in
         cache.add_pod(PodInfo(each.item))
     for pod in state.pending.values():
         nominate(state.scheduler, pod)
+
+
+_FAILED: Final = (Result.UNSCHEDULABLE, Result.ERROR)
 
 
 def _read_pod_at(cluster: Cluster, pod: Pod, version: int) -> Pod:

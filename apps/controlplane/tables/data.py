@@ -169,6 +169,22 @@ def _claim_state(claim: Body, now: datetime) -> str:
     return ",".join([*states, *(["reserved"] if get(claim, "status", "reservedFor") else [])])
 
 
+def _group_policy(group: Body, now: datetime) -> str:
+    return "Gang" if get(group, "spec", "schedulingPolicy", "gang", default=None) else "Basic"
+
+
+def _group_status(group: Body, now: datetime) -> str:
+    """Upstream's words for the condition that counts most."""
+    conditions = {each["type"]: each for each in get(group, "status", "conditions", default=[])}
+    disrupted = conditions.get("DisruptionTarget")
+    if disrupted is not None and disrupted.get("status") == "True":
+        return str(disrupted.get("reason", ""))
+    scheduled = conditions.get("PodGroupScheduled")
+    if scheduled is None:
+        return "Pending"
+    return "Scheduled" if scheduled.get("status") == "True" else "Unschedulable"
+
+
 def _limited(*steps: str) -> Cell:
     return path("spec", "limited", *steps, default=NONE)
 
@@ -319,6 +335,16 @@ COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
         Column("Pod-Selector", lambda b, now: selector(get(b, "spec", "podSelector", default={}))),
         AGE,
     ),
+    "PodGroup": (
+        NAME,
+        Column("Policy", _group_policy),
+        Column(
+            "Workload",
+            path("spec", "podGroupTemplateRef", "workload", "workloadName", default=NONE),
+        ),
+        Column("Status", _group_status),
+        AGE,
+    ),
     "PodTemplate": (
         NAME,
         *_template("template"),
@@ -368,4 +394,5 @@ COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
     "ValidatingAdmissionPolicyBinding": _POLICY_BINDING,
     "ValidatingWebhookConfiguration": _WEBHOOKS,
     "VolumeAttributesClass": (NAME, Column("DriverName", path("driverName")), AGE),
+    "Workload": (NAME, AGE),
 }

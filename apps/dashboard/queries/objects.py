@@ -14,6 +14,8 @@ from apps.cluster.custom.versions import all_versions
 from apps.cluster.errors import NotFound
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster, Event, KubernetesObject, Namespace
+from apps.controlplane.explanations.pod_groups import GroupExplanation, explain_pod_group
+from apps.controlplane.profiles.gates import gates_of
 from apps.controlplane.tables.columns import Column
 from apps.controlplane.tables.kinds import columns_of
 from apps.dashboard.areas import AREAS, area_of
@@ -72,6 +74,8 @@ class OneObject:
     related: Sequence[Relation]
     events: Sequence[Event]
     changes: Sequence[ChangeRow]
+    #: of a PodGroup
+    group: GroupExplanation | None = None
 
 
 def kind_of(cluster: Cluster, resource: str) -> Kind:
@@ -101,8 +105,10 @@ def _custom_kinds(cluster: Cluster) -> list[Kind]:
 
 
 def kind_counts(cluster: Cluster) -> list[KindCount]:
-    """Every kind with its number of objects, in one statement besides that for definitions."""
-    known = [*kinds.ALL, *_custom_kinds(cluster)]
+    """Every kind that the cluster serves, with its number of objects."""
+    gates = gates_of(cluster)
+    built_in = (k for k in kinds.ALL if not k.feature_gate or gates.enabled(k.feature_gate))
+    known = [*built_in, *_custom_kinds(cluster)]
     counts = " UNION ALL ".join(
         f"SELECT {number}, count(*) FROM {kind.table} o WHERE cluster_id = %s"
         for number, kind in enumerate(known)
@@ -163,6 +169,7 @@ def one_object(cluster: Cluster, kind: Kind, namespace: str, name: str) -> OneOb
         related=relations(cluster, kind, first),
         events=list(events[:MAX_EVENTS]),
         changes=object_changes(cluster, first.uid, limit=MAX_CHANGES),
+        group=explain_pod_group(cluster, namespace, name) if kind.key == "PodGroup" else None,
     )
 
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from apps.scheduler.cache.change_log import ChangeLog
 from apps.scheduler.cache.listers import Listers
 from apps.scheduler.cache.node_tree import NodeTree
+from apps.scheduler.cache.pod_groups import PodGroups
 from apps.scheduler.framework.types import NodeInfo, PodInfo
 from apps.scheduler.objects import Node, Pod
 
@@ -74,6 +75,7 @@ class Cache:
         self.node_tree = NodeTree()
         self.image_states: dict[str, ImageState] = {}
         self.listers = Listers()
+        self.pod_groups = PodGroups()
         #: increase with every change of ``node_tree`` and of ``image_states``
         self.order_version = 0
         self.images_version = 0
@@ -201,6 +203,7 @@ class Cache:
             info = self.nodes[name] = NodeInfo(name)
         info.add_pod(state.pod)
         self.pods[state.pod.uid] = state
+        self.pod_groups.place(state.pod.pod)
         self.assumed_pods += state.assumed
         self._note_pod(state.pod, name, 1)
 
@@ -217,6 +220,7 @@ class Cache:
         self.assumed_pods -= state.assumed
         info = self.nodes[state.node_name]
         info.remove_pod(state.pod.key)
+        self.pod_groups.displace(state.pod.pod)
         self._note_pod(state.pod, state.node_name, -1)
         self._drop_if_empty(info)
 

@@ -14,6 +14,7 @@ from apps.scheduler.objects import (
     PersistentVolume,
     PersistentVolumeClaim,
     PodDisruptionBudget,
+    PodGroup,
     PriorityClass,
     ReplicaSet,
     ReplicationController,
@@ -42,6 +43,7 @@ class Listers:
         self.volume_attachments: Lister[VolumeAttachment] = Lister()
         self.pod_disruption_budgets: Lister[PodDisruptionBudget] = Lister()
         self.priority_classes: Lister[PriorityClass] = Lister()
+        self.pod_groups: Lister[PodGroup] = Lister()
         #: volumes and claims with the changes decided for pods that are not bound yet
         self.assumed_volumes = AssumeCache(self.persistent_volumes)
         self.assumed_claims = AssumeCache(self.persistent_volume_claims)
@@ -60,4 +62,5 @@ class Listers:
             "VolumeAttachment": self.volume_attachments,
             "PodDisruptionBudget": self.pod_disruption_budgets,
             "PriorityClass": self.priority_classes,
+            "PodGroup": self.pod_groups,
         }

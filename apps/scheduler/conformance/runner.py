@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
+from apps.scheduler.conformance.gang import run_gang_case
 from apps.scheduler.conformance.hints import run_hints_case
 from apps.scheduler.conformance.options import Options
 from apps.scheduler.conformance.queue import run_queue_case
@@ -23,6 +24,7 @@ EVERYTHING: Final = Options()
 #: families whose cases are not scheduling cases
 RUNNERS: Final[dict[str, Compare]] = {
     "queue": lambda case, expect, options: run_queue_case(case, expect),
+    "gang": lambda case, expect, options: run_gang_case(case, expect),
     "hints": lambda case, expect, options: run_hints_case(case, expect),
 }
 #: recorded for apps.cluster, not for the core: the admission of pods by the API server

@@ -38,6 +38,14 @@ EFFECTS: Final[Mapping[str, str]] = {
         "Off: a resize of pod-level resources in progress does not count, only spec.resources."
     ),
     "NodeDeclaredFeatures": "Off: the plugin NodeDeclaredFeatures is not in the default profile.",
+    "GenericWorkload": (
+        "On: the kinds Workload and PodGroup are served, and the pods of a PodGroup are tried "
+        "together: see the page of the plugin GangScheduling."
+    ),
+    "GangScheduling": (
+        "On: the plugin GangScheduling is in the default profile. It binds the pods of a gang "
+        "together, or none of them."
+    ),
     "NominatedNodeNameForExpectation": (
         "Off: a pod that waits for Permit, or whose binding is slow, does not name its node in "
         "status.nominatedNodeName, so that node is not tried first if the scheduler restarts."
@@ -65,8 +73,6 @@ _SETTLED: Final[Mapping[str, str]] = {
 _DEVICES: Final = "DRA"
 _GROUPS: Final = frozenset(
     {
-        "GenericWorkload",
-        "GangScheduling",
         "TopologyAwareWorkloadScheduling",
         "WorkloadAwarePreemption",
         "WorkloadWithJob",

@@ -61,6 +61,7 @@ class Resource:
     RESOURCE_CLAIM = "resource.k8s.io/ResourceClaim"
     RESOURCE_SLICE = "resource.k8s.io/ResourceSlice"
     DEVICE_CLASS = "resource.k8s.io/DeviceClass"
+    POD_GROUP = "scheduling.k8s.io/PodGroup"
 
 
 _POD_RESOURCES = frozenset({Resource.POD, Resource.ASSIGNED_POD, Resource.UNSCHEDULABLE_POD})

@@ -20,6 +20,8 @@ _COMPARISONS: Final = frozenset({"Lt", "Gt"})
 def view_of_pods(gates: FeatureGates) -> View:
     """The view for these gates. It is applied to each version of a pod, so it has to be cheap."""
     steps: list[Callable[[Pod], Pod]] = []
+    if not gates.enabled("GenericWorkload"):
+        steps.append(_without_group)
     if not gates.enabled("TaintTolerationComparisonOperators"):
         steps.append(_without_comparisons)
     if not gates.enabled("MatchLabelKeysInPodTopologySpread"):
@@ -36,6 +38,10 @@ def view_of_pods(gates: FeatureGates) -> View:
         return info if pod is info.pod else PodInfo(pod)
 
     return view
+
+
+def _without_group(pod: Pod) -> Pod:
+    return pod if pod.spec.scheduling_group is None else _with_spec(pod, scheduling_group=None)
 
 
 def _without_comparisons(pod: Pod) -> Pod:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from apps.scheduler.cache.change_log import ChangeLog
+from apps.scheduler.cache.pod_groups import PodGroups
 from apps.scheduler.features import FeatureGates
 from apps.scheduler.framework.client import Client
 from apps.scheduler.framework.waiting_pods import WaitingPods
@@ -52,6 +53,8 @@ class Handle:
     replaced_pods: ChangeLog[str] = field(default_factory=ChangeLog)
     #: cancels the binding of the pod with this uid, for a reason; False unless PreBind is running
     call_off_binding: Callable[[str, str], bool] = lambda uid, reason: False
+    #: the pods of each PodGroup
+    pod_groups: PodGroups = field(default_factory=PodGroups)
     #: chooses among so many equally good things; returns an index
     draw: Callable[[int], int] = lambda choices: 0
     #: the feature gates of the configuration

@@ -290,25 +290,37 @@ class Framework:
 
     def run_permit_plugins(self, state: CycleState, pod: PodInfo, node: str) -> Status:
         """Success, a rejection, or WAIT: the pod is then held in ``handle.waiting_pods``."""
+        outcome, timeouts = self.ask_permit_plugins(state, pod, node)
+        if not timeouts:
+            return outcome
+        self.handle.waiting_pods.hold(pod, node, timeouts, self.handle.clock.now())
+        return Status(Code.WAIT, (f"one or more plugins asked to wait: {list(timeouts)}",))
+
+    def ask_permit_plugins(
+        self, state: CycleState, pod: PodInfo, node: str
+    ) -> tuple[Status, Mapping[str, float]]:
+        """Success, a rejection, or WAIT with the reasons of the plugins that ask to wait.
+
+        With WAIT, plugin -> seconds after which it rejects the pod; empty otherwise.
+        """
         if not self._at.permit:
             state.durations["Permit"], state.plugin_durations["Permit"] = 0, {}
-            return SUCCESS
+            return SUCCESS, {}
         watch = Stopwatch(state, "Permit")
         outcome = SUCCESS
+        reasons: list[str] = []
         timeouts: dict[str, float] = {}
         for plugin in self._at.permit:
             status, timeout = _permit(plugin, state, pod, node)
             watch.lap(plugin.name)
             if status.is_wait:
+                reasons += status.reasons
                 timeouts[plugin.name] = min(timeout, MAX_PERMIT_TIMEOUT)
             elif not status.is_success:
                 outcome, timeouts = status, {}
                 break
         watch.stop()
-        if not timeouts:
-            return outcome
-        self.handle.waiting_pods.hold(pod, node, timeouts, self.handle.clock.now())
-        return Status(Code.WAIT, (f"one or more plugins asked to wait: {list(timeouts)}",))
+        return Status(Code.WAIT, tuple(reasons)) if timeouts else outcome, timeouts
 
     def run_pre_bind_plugins(self, state: CycleState, pod: PodInfo, node: str) -> Steps:
         """The first failure, or success; a step for each plugin that may be slow."""

@@ -64,6 +64,10 @@ class Status:
         return self.code is Code.WAIT
 
     @property
+    def is_error(self) -> bool:
+        return self.code is Code.ERROR
+
+    @property
     def is_rejected(self) -> bool:
         """The pod was refused (it may be retried); False for success, skip, wait and errors."""
         return self.code in REJECTIONS

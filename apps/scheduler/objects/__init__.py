@@ -67,6 +67,7 @@ from apps.scheduler.objects.pod import (
     PodStatus,
     ResourceClaimOfContainer,
 )
+from apps.scheduler.objects.pod_groups import PodGroup
 from apps.scheduler.objects.policy import (
     PodDisruptionBudget,
     PodDisruptionBudgetSpec,
@@ -224,6 +225,7 @@ __all__ = [
     "PodDisruptionBudget",
     "PodDisruptionBudgetSpec",
     "PodDisruptionBudgetStatus",
+    "PodGroup",
     "PodOS",
     "PodResourceClaim",
     "PodSchedulingGate",

@@ -11,6 +11,7 @@ import msgspec
 from apps.scheduler.objects.cluster import Event, Lease, Namespace, Node, RuntimeClass
 from apps.scheduler.objects.meta import KubeObject
 from apps.scheduler.objects.pod import Pod
+from apps.scheduler.objects.pod_groups import PodGroup
 from apps.scheduler.objects.policy import PodDisruptionBudget, PriorityClass
 from apps.scheduler.objects.storage import (
     CSIDriver,
@@ -68,6 +69,7 @@ _TYPES: Final[tuple[type[KubeObject], ...]] = (
     RuntimeClass,
     Lease,
     Event,
+    PodGroup,
 )
 #: kind → its type
 KINDS: Final[dict[str, type[KubeObject]]] = {cls.__name__: cls for cls in _TYPES}

@@ -65,6 +65,10 @@ class PodResourceClaim(KubeStruct, frozen=True):
     resource_claim_template_name: str | None = None
 
 
+class PodSchedulingGroup(KubeStruct, frozen=True):
+    pod_group_name: str = ""
+
+
 class PodOS(KubeStruct, frozen=True):
     name: str = ""
 
@@ -101,6 +105,7 @@ class PodSpec(KubeStruct, frozen=True):
     termination_grace_period_seconds: Int64 = 30
     active_deadline_seconds: Int64 | None = None
     service_account_name: str = ""
+    scheduling_group: PodSchedulingGroup | None = None
     ephemeral_containers: tuple[NamedContainer, ...] = ()
 
 
@@ -136,3 +141,9 @@ class PodStatus(KubeStruct, frozen=True):
 class Pod(KubeObject, frozen=True):
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
+
+    @property
+    def group_name(self) -> str:
+        """The PodGroup, in the namespace of the pod, to which it belongs; "" for none."""
+        group = self.spec.scheduling_group
+        return group.pod_group_name if group is not None else ""

@@ -11,6 +11,7 @@ from apps.scheduler.plugins.default_binder import DefaultBinder
 from apps.scheduler.plugins.default_preemption import DefaultPreemption
 from apps.scheduler.plugins.dynamic_resources import DynamicResources
 from apps.scheduler.plugins.examples.wait_for_group import WaitForGroup
+from apps.scheduler.plugins.gang_scheduling import GangScheduling
 from apps.scheduler.plugins.image_locality import ImageLocality
 from apps.scheduler.plugins.interpodaffinity.plugin import InterPodAffinity
 from apps.scheduler.plugins.legacy.balanced_allocation import (
@@ -72,6 +73,7 @@ PLUGINS: Final[tuple[type[Any], ...]] = (
     ImageLocality,
     DefaultBinder,
     NodeDeclaredFeatures,
+    GangScheduling,
     # Plugins of earlier releases: only converted configurations may name them.
     SelectorSpread,
     NodePreferAvoidPods,
@@ -94,6 +96,7 @@ EXAMPLES: Final[tuple[type[Any], ...]] = (WaitForGroup,)
 
 #: name → class
 BUILT_IN: Final[Mapping[str, PluginFactory]] = {plugin.name: plugin for plugin in PLUGINS}
+
 
 #: the table that `config.load` receives
 TABLE: Final = plugin_table(PLUGINS)

@@ -32,11 +32,16 @@ class BackoffQueue:
         active_rank: RankFn,
         *,
         is_popped_early: bool = True,
+        hurries_groups: bool = True,
     ) -> None:
-        """Without `is_popped_early` nothing is taken before its backoff ends, to the moment."""
+        """Without `is_popped_early` nothing is taken before its backoff ends, to the moment.
+
+        Without `hurries_groups` members of a PodGroup are not.
+        """
         self._clock = clock
         self._initial = initial_seconds
         self._max = max_seconds
+        self._hurries_groups = hurries_groups
 
         def by_expiry(info: QueuedPodInfo) -> float:
             expiry = self.expiry(info)
@@ -60,7 +65,8 @@ class BackoffQueue:
         return self._rejected.get(key) or self._failed.get(key)
 
     def add(self, info: QueuedPodInfo) -> None:
-        heap = self._rejected if info.rejector_plugins else self._failed
+        is_patient = info.pod.group_name and not self._hurries_groups
+        heap = self._rejected if info.rejector_plugins and not is_patient else self._failed
         heap.put(info)
 
     def update(self, key: str, pod_info: PodInfo) -> QueuedPodInfo | None:

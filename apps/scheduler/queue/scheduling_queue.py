@@ -38,7 +38,12 @@ from apps.scheduler.queue.backoff_queue import (
     BackoffQueue,
 )
 from apps.scheduler.queue.contents import QueueContents
-from apps.scheduler.queue.hinting import QueueingHintMap, QueueingHints, QueueingStrategy
+from apps.scheduler.queue.hinting import (
+    AFTER_BACKOFF,
+    QueueingHintMap,
+    QueueingHints,
+    QueueingStrategy,
+)
 from apps.scheduler.queue.nominator import Nominator
 from apps.scheduler.queue.pre_enqueue import PreEnqueueGate, PreEnqueuePlugins
 from apps.scheduler.queue.queued_pod_info import QueuedPodInfo, by_priority
@@ -58,7 +63,7 @@ class PriorityQueue:
     looks up the labels of a namespace, for affinity terms with a namespace selector. `nominator`
     holds the nominations; plugins, which are built before the queue, may know it already. `view`
     returns a pod without the fields that the scheduler ignores. Without `pops_from_backoff` every
-    pod completes its backoff.
+    pod completes its backoff, without `hurries_groups` every member of a PodGroup.
     """
 
     def __init__(
@@ -79,6 +84,7 @@ class PriorityQueue:
         nominator: Nominator | None = None,
         view: Callable[[PodInfo], PodInfo] = lambda pod: pod,
         pops_from_backoff: bool = True,
+        hurries_groups: bool = True,
     ) -> None:
         metrics = metrics or MetricsRegistry()
         nominator = nominator if nominator is not None else Nominator()
@@ -88,6 +94,7 @@ class PriorityQueue:
             pod_max_backoff_seconds,
             rank,
             is_popped_early=pops_from_backoff,
+            hurries_groups=hurries_groups,
         )
         gate = PreEnqueueGate(pre_enqueue or {})
         parts = SubQueues(clock, ActiveQueue(rank), backoff, gate, nominator, observer, metrics)
@@ -217,6 +224,17 @@ class PriorityQueue:
                 return info
         return None
 
+    def pop_specific(self, pod: Pod) -> QueuedPodInfo | None:
+        """Take this pod for an attempt, wherever it waits; None if it is not here, or gated.
+
+        As for `activate`, its backoff does not count.
+        """
+        self.activate([pod])
+        info = self._parts.active.delete(pod.key)
+        if info is not None:
+            self._parts.start_attempt(info, events.POP, SubQueue.ACTIVE)
+        return info
+
     def done(self, uid: str) -> None:
         """The attempt has ended and the pod does not return: it is bound or deleted."""
         info = self._parts.in_flight.done(uid)
@@ -242,10 +260,12 @@ class PriorityQueue:
             return SubQueue.OUTSIDE
         if info.uid in flight:
             info.pod_info = flight.newest_version(info.uid)
-        info.note_failure(
-            self._clock.now(), frozenset(unschedulable_plugins), frozenset(pending_plugins)
-        )
-        verdict = self._hints.judge_all(info, flight.events_since(info.uid))
+        now = self._parts.distinct(self._clock.now(), info.pod)
+        info.note_failure(now, frozenset(unschedulable_plugins), frozenset(pending_plugins))
+        # A member of a group never waits for an event.
+        verdict = AFTER_BACKOFF
+        if not info.pod.group_name:
+            verdict = self._hints.judge_all(info, flight.events_since(info.uid))
         flight.done(info.uid)
         failure = events.SCHEDULE_ATTEMPT_FAILURE
         return self._parts.requeue(info, verdict, failure, SubQueue.IN_FLIGHT)

@@ -27,6 +27,7 @@ from apps.scheduler.queue.unschedulable_pods import UnschedulablePods
 _NOMINATING = frozenset(
     {events.EVENT_UNSCHEDULED_POD_ADD.label, events.EVENT_UNSCHEDULED_POD_UPDATE.label}
 )
+_MICROSECOND = 1e-6
 
 
 class SubQueues:
@@ -49,6 +50,8 @@ class SubQueues:
         self._clock = clock
         self._gate = gate
         self._observer = observer
+        #: the last time that was given to a member of a group
+        self._last_member = 0.0
         #: uid -> key of the pods whose entry changed since the last `take_changed`
         self._changed: dict[str, str] = {}
 
@@ -104,12 +107,22 @@ class SubQueues:
         if info.initial_attempt_timestamp is None:
             # A pod from outside has waited for its first attempt since it was created.
             is_new = source is SubQueue.OUTSIDE
-            info.initial_attempt_timestamp = info.timestamp if is_new else self._clock.now()
+            moment = info.timestamp if is_new else self._clock.now()
+            info.initial_attempt_timestamp = self.distinct(moment, info.pod)
         self.unschedulable.delete(info.key)
         self.active.add(info)
         if event in _NOMINATING:
             self.nominator.add(info.pod_info)
         return self._note_arrival(info, SubQueue.ACTIVE, event, source, verdict, reason)
+
+    def distinct(self, moment: float, pod: Pod) -> float:
+        """`moment`; for a member of a group, later than that of any member that came before.
+
+        Members are tried in the order of their times, and a clock may stand still meanwhile.
+        """
+        if pod.group_name:
+            moment = self._last_member = max(moment, self._last_member + _MICROSECOND)
+        return moment
 
     def to_backoff(
         self, info: QueuedPodInfo, event: str, source: SubQueue, verdict: Verdict = SKIP

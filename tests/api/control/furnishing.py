@@ -48,6 +48,7 @@ def furnish(user: User) -> dict[str, Any]:
     )
     drafts.save_draft(lab, "spread", PACKING.replace("Most", "Least"), user=user.username)
     draining = create_cluster("draining", user=user.username, nodes=2)
+    _create_group(draining)
     service.start("drain", "Drain node-0", actor=ACTOR, cluster=draining)
     webhook = service_of_webhooks.add_webhook(
         lab, "https://hooks.example.com/pods", ["pod.unschedulable"], user=user.username
@@ -60,6 +61,16 @@ def furnish(user: User) -> dict[str, Any]:
         | _start_operations(lab, bare)
     )
     return values
+
+
+def _create_group(cluster: Cluster) -> None:
+    """A gang of two pods, of which one exists."""
+    policy = {"schedulingPolicy": {"gang": {"minCount": 2}}}
+    group = Create(
+        kinds.by_name("PodGroup"), {"metadata": {"name": "train"}, "spec": policy}, "default"
+    )
+    member = pod("train-0", schedulingGroup={"podGroupName": "train"})
+    store.write(cluster, [group, Create(kinds.POD, member, "default")], actor=ACTOR)
 
 
 def _schedule(cluster: Cluster, *pods: dict[str, Any]) -> None:

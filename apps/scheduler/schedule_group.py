@@ -1,0 +1,230 @@
+"""The walk of a group: its members find nodes together before any of them is bound.
+
+As upstream with the feature gate GenericWorkload. All members that wait are taken from the queue
+and tried one after the other, each with those before it on their nodes. Then everything is undone.
+If Permit allowed one of them (for a gang: so many that it can run), each member that has a node
+is scheduled there for good; else all go back to the queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from apps.scheduler.attempt import Attempt, new_attempt
+from apps.scheduler.binding_cycle import resolve_permit
+from apps.scheduler.context import SchedulingContext
+from apps.scheduler.failure import (
+    CLEAR_NOMINATION,
+    finish_decision,
+    handle_scheduling_failure,
+    note_failure,
+    note_rejection,
+    unreserve_and_forget,
+)
+from apps.scheduler.framework.interface import NominatingInfo
+from apps.scheduler.framework.runtime import Framework
+from apps.scheduler.framework.status import SUCCESS, Status, error, unschedulable
+from apps.scheduler.group_condition import write_condition
+from apps.scheduler.queue.queued_pod_info import QueuedPodInfo
+from apps.scheduler.schedule_one import (
+    assume,
+    assume_and_reserve,
+    end_cycle,
+    find_node,
+    finish_cycle,
+    skip_pod_schedule,
+)
+
+# the texts are upstream's, to the letter
+UNSCHEDULABLE: Final = "pod group is unschedulable"
+AWAITS_PREEMPTION: Final = "pod group is waiting for preemption to complete"
+_ASKED_TO_WAIT: Final = "one or more plugins asked to wait and no plugin rejected pod"
+_OTHER_FAILED: Final = "failed to schedule other pod from a pod group"
+_MIXED: Final = "all pods in a single pod group should have the same .spec.schedulerName set, got"
+
+
+@dataclass(slots=True)
+class Trial:
+    """What became of one member while the group was tried."""
+
+    attempt: Attempt
+    #: of the search for a node
+    status: Status
+    #: the node it has: by its own search, or by preemption; "" without one
+    node: str = ""
+    #: Permit's answer for that node
+    permit: Status = SUCCESS
+
+    @property
+    def needs_preemption(self) -> bool:
+        return bool(self.node) and self.status is not SUCCESS
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Of the whole group."""
+
+    status: Status
+    #: the group fits once the victims of some members are gone
+    awaits_preemption: bool = False
+
+
+def schedule_group(context: SchedulingContext, popped: QueuedPodInfo) -> list[Attempt]:
+    """One attempt with each waiting member of the popped pod's group."""
+    members = take_members(context, popped)
+    names = list(dict.fromkeys(member.pod.spec.scheduler_name for member in members))
+    if len(names) > 1:
+        return refuse_all(context, members, error(f'{_MIXED}: "{names[1]}" and "{names[0]}"'))
+    framework = context.profiles[names[0]]
+    members = drop_needless(context, members)
+    if not members:
+        return []
+    trials, outcome = try_group(context, framework, members)
+    for trial in trials:
+        submit(context, trial, outcome)
+    resolve_allowed(context, trials)
+    write_condition(context, popped.pod, outcome.status)
+    return [trial.attempt for trial in trials]
+
+
+def take_members(context: SchedulingContext, popped: QueuedPodInfo) -> list[QueuedPodInfo]:
+    """The popped pod and the other members, wherever they wait, in the order of their attempts.
+
+    The most important first, then the one that became ready first.
+    """
+    members = [popped]
+    for pod in context.cache.pod_groups.of(popped.pod).unscheduled():
+        if pod.metadata.uid != popped.uid:
+            member = context.queue.pop_specific(pod)
+            if member is not None:
+                members.append(member)
+    return sorted(
+        members, key=lambda each: (-each.pod.spec.priority, each.initial_attempt_timestamp or 0.0)
+    )
+
+
+def refuse_all(
+    context: SchedulingContext, members: Sequence[QueuedPodInfo], status: Status
+) -> list[Attempt]:
+    """Return all members to the queue, with the same error."""
+    attempts = []
+    for member in members:
+        framework = context.profiles[member.pod.spec.scheduler_name]
+        attempt = new_attempt(framework, member.pod_info, member)
+        note_failure(attempt, status)
+        finish_decision(attempt)
+        handle_scheduling_failure(context.queue, attempt, status)
+        attempts.append(attempt)
+    return attempts
+
+
+def drop_needless(
+    context: SchedulingContext, members: Sequence[QueuedPodInfo]
+) -> list[QueuedPodInfo]:
+    """The members that need an attempt."""
+    needed = []
+    for member in members:
+        if skip_pod_schedule(context, member.pod_info):
+            context.queue.done(member.uid)
+        else:
+            needed.append(member)
+    return needed
+
+
+# -- the trial -----------------------------------------------------------------------------------
+
+
+def try_group(
+    context: SchedulingContext, framework: Framework, members: Sequence[QueuedPodInfo]
+) -> tuple[list[Trial], Outcome]:
+    """Try one member after the other, and undo all of it."""
+    trials: list[Trial] = []
+    outcome = Outcome(unschedulable(UNSCHEDULABLE))
+    nominations = {member.uid: context.queue.nominator.get(member.uid) for member in members}
+    needs_preemption = False
+    for member in members:
+        attempt = new_attempt(framework, member.pod_info, member)
+        attempt.decision.beside = tuple(
+            (each.attempt.pod.uid, each.node) for each in trials if each.node
+        )
+        trial = Trial(attempt, outcome.status)
+        trials.append(trial)
+        if outcome.status.is_error:
+            continue
+        try_member(context, trial)
+        if not trial.node:
+            if not trial.status.is_rejected:
+                outcome = Outcome(error(f"{_OTHER_FAILED}: {trial.status.message}"))
+            continue
+        needs_preemption = needs_preemption or trial.needs_preemption
+        if trial.permit is SUCCESS:
+            outcome = Outcome(SUCCESS)
+            if needs_preemption:
+                outcome = Outcome(unschedulable(UNSCHEDULABLE, AWAITS_PREEMPTION), True)
+    for trial in reversed(trials):
+        if trial.node:
+            unreserve_and_forget(context.cache, trial.attempt)
+            nomination = nominations[trial.attempt.pod.uid]
+            if nomination is not None:
+                context.queue.add_nominated_pod(trial.attempt.pod, nomination.node_name)
+    return trials, outcome
+
+
+def try_member(context: SchedulingContext, trial: Trial) -> None:
+    """Find a node, by preemption if need be, and take it for the members that follow."""
+    attempt, decision = trial.attempt, trial.attempt.decision
+    trial.status = find_node(context, attempt)
+    if trial.status is not SUCCESS:
+        if decision.nominating is None or not decision.nominating.nominated_node:
+            return
+        decision.node = decision.nominating.nominated_node
+    status = assume(context, attempt)
+    if status is SUCCESS:
+        assert attempt.assumed is not None
+        status, _ = attempt.framework.ask_permit_plugins(
+            attempt.state, attempt.assumed, decision.node
+        )
+    if status is SUCCESS or status.is_wait:
+        trial.permit, trial.node = status, decision.node
+    else:
+        unreserve_and_forget(context.cache, attempt)
+        note_rejection(attempt, status)
+        trial.status = status
+
+
+# -- the outcome ---------------------------------------------------------------------------------
+
+
+def submit(context: SchedulingContext, trial: Trial, outcome: Outcome) -> None:
+    """Bind the member if the group can be scheduled and it has a node; else return it."""
+    attempt, decision = trial.attempt, trial.attempt.decision
+    if outcome.status is SUCCESS and trial.status is SUCCESS:
+        status = finish_cycle(context, attempt, assume_and_reserve(context, attempt))
+        return end_cycle(context, attempt, status)
+    status = trial.status
+    if outcome.status.is_error:
+        status = status if status.is_error else outcome.status
+        note_failure(attempt, status)
+    elif trial.node and outcome.awaits_preemption:
+        if status is SUCCESS:
+            status = outcome.status
+            note_failure(attempt, status)
+            decision.nominating = NominatingInfo(trial.node)
+    elif trial.node:
+        status = unschedulable(UNSCHEDULABLE, trial.permit.message, _ASKED_TO_WAIT)
+        note_failure(attempt, status)
+        decision.nominating = CLEAR_NOMINATION
+    if trial.needs_preemption:
+        decision.node = ""
+    finish_decision(attempt)
+    return handle_scheduling_failure(context.queue, attempt, status)
+
+
+def resolve_allowed(context: SchedulingContext, trials: Sequence[Trial]) -> None:
+    """Bind the members that were held until the last of them had its node."""
+    for trial in trials:
+        waiting = context.waiting_pods.get(trial.attempt.pod.uid)
+        if waiting is not None:
+            resolve_permit(context, trial.attempt, waiting)

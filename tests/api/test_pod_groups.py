@@ -1,0 +1,172 @@
+"""Groups of pods through the API: they are served, and scheduled, behind their feature gates."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from apps.cluster.models import Cluster, Pod
+from apps.controlplane import rebuilding
+from apps.controlplane.ledger.reading import read
+from apps.controlplane.loop.engines import Engines
+from apps.controlplane.models import SchedulingDecision
+from apps.controlplane.profiles import revisions
+from tests.api.conftest import Kube
+from tests.api.objects import NODES, PODS, node, pod
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ROOT = "/apis/scheduling.k8s.io/v1alpha2"
+GROUPS = f"{ROOT}/namespaces/default/podgroups"
+GATES = "\nfeatureGates: {GenericWorkload: true, GangScheduling: true}\n"
+
+
+@pytest.fixture
+def gang_cluster(cluster: Cluster) -> Cluster:
+    revisions.add_revision(cluster, revisions.BUILT_IN + GATES, user="alice")
+    advance(cluster, 0)
+    return cluster
+
+
+def advance(cluster: Cluster, seconds: float) -> None:
+    later = cluster.now() + timedelta(seconds=seconds)
+    Cluster.objects.filter(pk=cluster.pk).update(manual_time=later)
+    cluster.refresh_from_db()
+
+
+def group(name: str, **policy: Any) -> dict[str, Any]:
+    spec = {"schedulingPolicy": policy}
+    return {"metadata": {"name": name}, "spec": spec}
+
+
+def member(name: str, of: str, cpu: str = "1") -> dict[str, Any]:
+    body = pod(name, schedulingGroup={"podGroupName": of})
+    body["spec"]["containers"][0]["resources"] = {"requests": {"cpu": cpu}}
+    return body
+
+
+def test_without_the_gate_there_are_no_groups(key: str, cluster: Cluster) -> None:
+    client, engines = Kube(key, cluster.name), Engines()
+    assert client.get(GROUPS).status_code == 404
+    versions = client.get("/apis/scheduling.k8s.io").json()["versions"]
+    assert [each["version"] for each in versions] == ["v1"]
+    client.post(NODES, node("n1"))
+    client.post(PODS, member("alone", "nothing"))
+    engines.run(cluster.pk)
+    assert Pod.objects.get(name="alone").node_name == "n1"
+
+
+def test_groups_are_served_and_checked(key: str, gang_cluster: Cluster) -> None:
+    client = Kube(key, gang_cluster.name)
+    versions = client.get("/apis/scheduling.k8s.io").json()["versions"]
+    assert [each["version"] for each in versions] == ["v1", "v1alpha2"]
+    names = [each["name"] for each in client.get(ROOT).json()["resources"]]
+    assert names == ["podgroups", "podgroups/status", "workloads"]
+    assert client.get(f"/openapi/v3/{ROOT.strip('/')}").status_code == 200
+
+    refused = client.post(GROUPS, group("g", gang={"minCount": 0}))
+    assert refused.status_code == 422
+    assert refused.json()["details"]["causes"][0]["field"] == "spec.schedulingPolicy.gang.minCount"
+    assert client.post(GROUPS, group("g")).status_code == 422
+    assert client.post(GROUPS, group("g", basic={}, gang={"minCount": 1})).status_code == 422
+    assert client.post(GROUPS, group("g", gang={"minCount": 2})).status_code == 201
+    changed = group("g", gang={"minCount": 3})
+    assert client.patch(f"{GROUPS}/g", changed, "merge-patch").status_code == 422
+
+    template = {"name": "workers", "schedulingPolicy": {"basic": {}}}
+    workload = {"metadata": {"name": "w"}, "spec": {"podGroupTemplates": [template]}}
+    workloads = f"{ROOT}/namespaces/default/workloads"
+    assert client.post(workloads, workload).status_code == 201
+    created = group("of-template", basic={})
+    of = {"workloadName": "w", "podGroupTemplateName": "workers"}
+    created["spec"]["podGroupTemplateRef"] = {"workload": of}
+    assert client.post(GROUPS, created).status_code == 201
+    of["podGroupTemplateName"] = "drivers"
+    refused = client.post(GROUPS, created)
+    assert refused.status_code == 403
+    missing = 'PodGroup rejected: PodGroupTemplate "drivers" not found in Workload "w"'
+    assert refused.json()["message"].endswith(missing)
+    workload["spec"] = {"podGroupTemplates": [template, template]}
+    assert client.post(workloads, workload).status_code == 422
+
+
+def test_a_gang_is_bound_as_a_whole(
+    key: str, gang_cluster: Cluster, client: Client, user: User
+) -> None:
+    kube, engines, page = Kube(key, gang_cluster.name), Engines(), client
+    page.force_login(user)
+    kube.post(NODES, node("n1"))
+    kube.post(GROUPS, group("train", gang={"minCount": 3}))
+    for name in ("m0", "m1"):
+        kube.post(PODS, member(name, "train", "2"))
+    engines.run(gang_cluster.pk)
+    # two of three exist: none is tried
+    control = Client(headers=kube.headers)
+    explanation = f"/api/v1/clusters/{gang_cluster.name}/pod-groups/default/train/explanation"
+    explained = control.get(explanation).json()
+    assert explained["summary"] == "The gang needs 3 pods and has 2: none of them is tried yet."
+    assert {each["standing"] for each in explained["members"]} == {"held"}
+    assert control.get(explanation.replace("train", "none")).status_code == 404
+    assert not SchedulingDecision.objects.exists()
+
+    kube.post(PODS, member("m2", "train", "2"))
+    engines.run(gang_cluster.pk)
+    # n1 has room for two of them: none is bound
+    assert not Pod.objects.exclude(node_name="").exists()
+    decisions = list(SchedulingDecision.objects.order_by("sequence"))
+    assert [(each.name, each.result, each.sequence) for each in decisions] == [
+        ("m2", "unschedulable", 0),
+        ("m0", "unschedulable", 1),
+        ("m1", "unschedulable", 2),
+    ]
+    condition = Pod.objects.get(name="m2").body["status"]["conditions"][0]
+    assert condition["message"].startswith("pod group is unschedulable, waiting for minCount pods")
+    shown = kube.get(GROUPS, headers={"accept": "application/json;as=Table;g=meta.k8s.io;v=v1"})
+    assert shown.json()["rows"][0]["cells"][:4] == ["train", "Gang", "<none>", "Unschedulable"]
+    (stored,) = kube.get(f"{GROUPS}/train").json()["status"]["conditions"]
+    assert (stored["status"], stored["reason"]) == ("False", "Unschedulable")
+    assert stored["observedGeneration"] == 1
+
+    explained = control.get(explanation).json()
+    assert explained["summary"].startswith("2 of 3 pods have a node, and the gang needs 3. m1 fits")
+    assert [(each["name"], each["standing"], each["node"]) for each in explained["members"]] == [
+        ("m0", "fits", "n1"),
+        ("m1", "fails", ""),
+        ("m2", "fits", "n1"),
+    ]
+    shown = page.get("/clusters/c1/objects/podgroups.scheduling.k8s.io/default/train")
+    assert "m1 fits nowhere: 0/1 nodes are available" in shown.content.decode()
+
+    # each member saw those before it on their nodes, and so does the rebuilt state
+    for row in decisions:
+        assert rebuilding.compare(read(row).decision, rebuilding.recompute(row)) == []
+
+    # retried after its backoff, not without a pause as upstream
+    engines.run(gang_cluster.pk)
+    assert SchedulingDecision.objects.count() == 3
+    kube.post(NODES, node("n2"))
+    advance(gang_cluster, 10)
+    engines.run(gang_cluster.pk)
+    placed = dict(Pod.objects.values_list("name", "node_name"))
+    assert sorted(placed.values()) == ["n1", "n1", "n2"] or sorted(placed.values()) == [
+        "n1",
+        "n2",
+        "n2",
+    ]
+    for row in SchedulingDecision.objects.filter(result="scheduled"):
+        assert rebuilding.compare(read(row).decision, rebuilding.recompute(row)) == []
+    (stored,) = kube.get(f"{GROUPS}/train").json()["status"]["conditions"]
+    assert (stored["status"], stored["reason"]) == ("True", "Scheduled")
+
+    # a deleted group stays until its pods are gone
+    kube.delete(f"{GROUPS}/train")
+    engines.run(gang_cluster.pk)
+    assert kube.get(f"{GROUPS}/train").json()["metadata"]["deletionTimestamp"]
+    for name in placed:
+        kube.delete(f"{PODS}/{name}", {"gracePeriodSeconds": 0})
+    engines.run(gang_cluster.pk)
+    assert kube.get(f"{GROUPS}/train").status_code == 404
