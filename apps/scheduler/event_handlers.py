@@ -36,6 +36,9 @@ _RESOURCES: Final = {
     "CSIDriver": Resource.CSI_DRIVER,
     "CSIStorageCapacity": Resource.CSI_STORAGE_CAPACITY,
     "VolumeAttachment": Resource.VOLUME_ATTACHMENT,
+    "DeviceClass": Resource.DEVICE_CLASS,
+    "ResourceSlice": Resource.RESOURCE_SLICE,
+    "ResourceClaim": Resource.RESOURCE_CLAIM,
 }
 
 

@@ -10,6 +10,7 @@ from apps.scheduler.attempt import Attempt, new_attempt
 from apps.scheduler.config.errors import ConfigError
 from apps.scheduler.config.loading import default_configuration, load
 from apps.scheduler.config.types import Configuration
+from apps.scheduler.conformance.devices import ClaimReplay
 from apps.scheduler.conformance.options import Options
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.failure import handle_scheduling_failure
@@ -17,7 +18,7 @@ from apps.scheduler.framework.interface import PostFilterResult
 from apps.scheduler.framework.status import Status
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Node, Pod, decode
-from apps.scheduler.plugins.dynamic_resources import DynamicResources
+from apps.scheduler.plugins.dynamicresources.plugin import DynamicResources
 from apps.scheduler.plugins.registry import TABLE
 from apps.scheduler.schedule_one import scheduling_cycle
 from apps.scheduler.scheduler import Scheduler
@@ -42,8 +43,9 @@ def compare_scheduling(case: Json, expect: Json, options: Options) -> list[str]:
         return [f"{case['id']}: configuration is accepted, recorded {expect['configError']}"]
     differences = list(_profile_differences(case["id"], config, expect))
     replay = CaseReplay(case, config)
+    devices = ClaimReplay(replay.scheduler.cache.listers, pre_bind=case.get("preBind", False))
     for body, wanted in zip(case.get("pods") or (), expect.get("pods") or (), strict=True):
-        found = replay.schedule(body)
+        found = replay.schedule(body, devices)
         for field, ours, theirs in _differences(found, wanted, options):
             where = f"{case['id']} {wanted['pod']} {field}"
             differences.append(f"{where}: {ours!r}, recorded {theirs!r}")
@@ -104,7 +106,7 @@ class CaseReplay:
         else:
             cache.listers.by_kind[body["kind"]].put(item)
 
-    def schedule(self, body: Json) -> Json:
+    def schedule(self, body: Json, devices: ClaimReplay) -> Json:
         """One cycle without the queue; the result in the recording's form."""
         pod = PodInfo(decode("Pod", body))
         result: dict[str, Any] = {"pod": pod.key, "node": None}
@@ -121,7 +123,11 @@ class CaseReplay:
             self.scheduler.queue.delete_nominated_pod(pod)
         else:
             handle_scheduling_failure(self.scheduler.queue, attempt, status)
-        return {**result, **describe(attempt)}
+        result |= describe(attempt)
+        about_claims = devices.describe(attempt)
+        if "postFilter" in result:
+            result["postFilter"] |= about_claims.pop("postFilter+", {})
+        return {**result, **about_claims}
 
 
 def describe(attempt: Attempt) -> Json:

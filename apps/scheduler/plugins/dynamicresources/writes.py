@@ -1,0 +1,134 @@
+"""The writes that PreBind, Unreserve and PostFilter request for claims."""
+
+from __future__ import annotations
+
+import datetime
+import secrets
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from apps.scheduler.framework.intents import Creation, Intent, MergePatch
+from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.objects import AllocationResult, ResourceClaim, ResourceClaimStatus
+from apps.scheduler.plugins.dynamicresources import extended
+from apps.scheduler.plugins.dynamicresources.claims import FINALIZER, consumer
+from apps.scheduler.plugins.dynamicresources.extended import Mappings
+
+KIND: Final = "ResourceClaim"
+MOST_CONSUMERS: Final = 256
+#: the letters of generated names in Kubernetes
+_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
+_LONGEST_BASE: Final = 58
+
+Add = Callable[[Intent], None]
+
+
+class WriteRefused(Exception):
+    """The API server would refuse a write."""
+
+
+def generate_name(base: str) -> str:
+    """A name for an object with ``generateName``."""
+    return base[:_LONGEST_BASE] + "".join(secrets.choice(_LETTERS) for _ in range(5))
+
+
+def create(claim: ResourceClaim, name: str, add: Add) -> ResourceClaim:
+    """Create the claim for extended resources under this name."""
+    meta = msgspec.structs.replace(claim.metadata, name=name, uid=f"{claim.metadata.namespace}/{name}")  # noqa: E501  # fmt: skip
+    created = msgspec.structs.replace(claim, metadata=meta, status=ResourceClaimStatus())
+    body = msgspec.to_builtins(created)
+    del body["metadata"]["uid"]
+    api = {"apiVersion": "resource.k8s.io/v1", "kind": KIND}
+    add(Creation(KIND, meta.namespace, name, {**api, **body}))
+    return created
+
+
+def bind(
+    claim: ResourceClaim, allocation: AllocationResult | None, pod: PodInfo, now: float, add: Add
+) -> ResourceClaim:
+    """Write the finalizer, the allocation and the reservation; WriteRefused."""
+    if allocation is not None and FINALIZER not in claim.metadata.finalizers:
+        finalizers = (*claim.metadata.finalizers, FINALIZER)
+        claim = _with_finalizers(claim, finalizers)
+        add(_patch(claim, {"metadata": {"finalizers": list(finalizers)}}))
+    status = claim.status
+    known = status.allocation
+    written = allocation or known
+    assert written is not None
+    if written.allocation_timestamp is None:
+        written = msgspec.structs.replace(written, allocation_timestamp=_timestamp(now))
+    reserved = (*status.reserved_for, consumer(pod))
+    bound = msgspec.structs.replace(
+        claim, status=msgspec.structs.replace(status, allocation=written, reserved_for=reserved)
+    )
+    body: dict[str, Any] = {"reservedFor": msgspec.to_builtins(reserved)}
+    if allocation is not None or written is not known:
+        body["allocation"] = allocation_body(written)
+    add(_patch(claim, {"status": body}, "status"))
+    _check(claim, known, written, len(reserved), allocation is not None)
+    return bound
+
+
+def allocation_body(allocation: AllocationResult) -> dict[str, Any]:
+    body: dict[str, Any] = msgspec.to_builtins(allocation)
+    return {"devices": {}, **body}
+
+
+def _check(
+    claim: ResourceClaim,
+    known: AllocationResult | None,
+    written: AllocationResult,
+    consumers: int,
+    is_new: bool,
+) -> None:
+    """What validation would refuse ends the attempt, as if the write had failed."""
+    what = "allocation and reservation" if is_new else "reservation"
+    start = (
+        f"add {what} to claim {claim.key}: "
+        f'ResourceClaim.resource.k8s.io "{claim.metadata.name}" is invalid: '
+    )
+    if known is not None and written is not known:
+        raise WriteRefused(f"{start}status.allocation: Invalid value: field is immutable")
+    if consumers > MOST_CONSUMERS:
+        limit = f"Too many: {consumers}: must have at most {MOST_CONSUMERS} items"
+        raise WriteRefused(f"{start}status.reservedFor: {limit}")
+
+
+def note_extended(pod: PodInfo, claim: ResourceClaim, mappings: Mappings) -> MergePatch:
+    """The pod's status names the claim; WriteRefused without anything to map."""
+    if not mappings:
+        raise WriteRefused(
+            "nil or empty request mappings, no update of pod "
+            f"{pod.key} ExtendedResourceClaimStatus"
+        )
+    status = {
+        "requestMappings": msgspec.to_builtins(mappings),
+        "resourceClaimName": claim.metadata.name,
+    }
+    patch = {"status": {"extendedResourceClaimStatus": status}}
+    return MergePatch("Pod", pod.namespace, pod.name, patch, "status")
+
+
+def deallocate(claim: ResourceClaim) -> MergePatch:
+    return _patch(claim, {"status": {"allocation": None, "reservedFor": None}}, "status")
+
+
+def remove_finalizer(claim: ResourceClaim) -> MergePatch:
+    others = [each for each in claim.metadata.finalizers if each != FINALIZER]
+    return _patch(claim, {"metadata": {"finalizers": others or None}})
+
+
+def _with_finalizers(claim: ResourceClaim, finalizers: tuple[str, ...]) -> ResourceClaim:
+    meta = msgspec.structs.replace(claim.metadata, finalizers=finalizers)
+    return msgspec.structs.replace(claim, metadata=meta)
+
+
+def _patch(claim: ResourceClaim, patch: dict[str, Any], subresource: str = "") -> MergePatch:
+    assert not extended.is_in_memory(claim)
+    return MergePatch(KIND, claim.metadata.namespace, claim.metadata.name, patch, subresource)
+
+
+def _timestamp(now: float) -> str:
+    return datetime.datetime.fromtimestamp(now, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
