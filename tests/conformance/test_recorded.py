@@ -32,6 +32,7 @@ FAMILIES = (
     "mixed",
     "worked",
     "volumes",
+    "dynamicresources",
 )
 
 

@@ -21,6 +21,8 @@ class DeviceClaims:
         self._assumed = AssumeCache(lister)
         #: uid of the claim -> what it will be
         self._in_flight: dict[str, ResourceClaim] = {}
+        #: (namespace, name) of claims that are created with a decision
+        self._created: dict[tuple[str, str], ResourceClaim] = {}
 
     def get(self, name: str, namespace: str) -> ResourceClaim | None:
         return self._assumed.get(name, namespace)
@@ -30,14 +32,23 @@ class DeviceClaims:
             claim = self._assumed.get(item.metadata.name, item.metadata.namespace)
             if claim is not None:
                 yield claim
+        for namespace, name in list(self._created):
+            if self._lister.get(name, namespace) is None:
+                yield self._created[namespace, name]
+            else:
+                del self._created[namespace, name]
 
     def assume(self, claim: ResourceClaim) -> None:
-        """The claim is written like this with the decision."""
+        """The claim is written, or created, like this with the decision."""
         self._assumed.assume(claim)
+        meta = claim.metadata
+        if self._lister.get(meta.name, meta.namespace) is None:
+            self._created[meta.namespace, meta.name] = claim
 
     def restore(self, claim: ResourceClaim) -> None:
         """Undo ``assume(claim)``."""
         self._assumed.restore(claim)
+        self._created.pop((claim.metadata.namespace, claim.metadata.name), None)
 
     def is_in_flight(self, uid: str) -> bool:
         return uid in self._in_flight

@@ -10,7 +10,7 @@ from apps.scheduler.attempt import Attempt, new_attempt
 from apps.scheduler.config.errors import ConfigError
 from apps.scheduler.config.loading import default_configuration, load
 from apps.scheduler.config.types import Configuration
-from apps.scheduler.conformance.devices import ClaimReplay
+from apps.scheduler.conformance.devices import ClaimReplay, is_about_devices, without_values
 from apps.scheduler.conformance.options import Options
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.failure import handle_scheduling_failure
@@ -26,9 +26,11 @@ from apps.scheduler.testing.clock import FakeClock
 
 Json = Mapping[str, Any]
 
+#: about the time of the recordings: timeouts are counted from the times in objects
+_NOW = 1_780_000_000.0
 _POST_FILTER_FIELDS = ("messageWithPostFilter", "postFilter")
-#: its scores, always 0, are not in the recordings
-_NOT_RECORDED = DynamicResources.name
+#: its scores, always 0 without claims, are not in the recordings of other families
+_ONLY_WITH_CLAIMS = DynamicResources.name
 
 
 def compare_scheduling(case: Json, expect: Json, options: Options) -> list[str]:
@@ -43,10 +45,14 @@ def compare_scheduling(case: Json, expect: Json, options: Options) -> list[str]:
         return [f"{case['id']}: configuration is accepted, recorded {expect['configError']}"]
     differences = list(_profile_differences(case["id"], config, expect))
     replay = CaseReplay(case, config)
-    devices = ClaimReplay(replay.scheduler.cache.listers, pre_bind=case.get("preBind", False))
+    devices = None
+    if is_about_devices(case):
+        devices = ClaimReplay(
+            replay.scheduler.cache, pre_bind=case.get("preBind", False)
+        )
     for body, wanted in zip(case.get("pods") or (), expect.get("pods") or (), strict=True):
         found = replay.schedule(body, devices)
-        for field, ours, theirs in _differences(found, wanted, options):
+        for field, ours, theirs in _differences(found, without_values(wanted), options):
             where = f"{case['id']} {wanted['pod']} {field}"
             differences.append(f"{where}: {ours!r}, recorded {theirs!r}")
     return differences
@@ -83,7 +89,7 @@ class CaseReplay:
     scheduler: Scheduler
 
     def __init__(self, case: Json, config: Configuration) -> None:
-        self.scheduler = Scheduler(config, clock=FakeClock(), tie_break="first-name")
+        self.scheduler = Scheduler(config, clock=FakeClock(_NOW), tie_break="first-name")
         bodies = case.get("objects") or ()
         # An image has the size that the first node in name order reports.
         nodes = sorted((b for b in bodies if b["kind"] == "Node"), key=_name)
@@ -106,7 +112,7 @@ class CaseReplay:
         else:
             cache.listers.by_kind[body["kind"]].put(item)
 
-    def schedule(self, body: Json, devices: ClaimReplay) -> Json:
+    def schedule(self, body: Json, devices: ClaimReplay | None = None) -> Json:
         """One cycle without the queue; the result in the recording's form."""
         pod = PodInfo(decode("Pod", body))
         result: dict[str, Any] = {"pod": pod.key, "node": None}
@@ -116,6 +122,9 @@ class CaseReplay:
         gate = framework.run_pre_enqueue_plugins(pod)
         if not gate.is_success:
             return {**result, "preEnqueue": _status(gate)}
+        if devices is not None and self.scheduler.cache.is_assumed(pod.uid):
+            # A pod that is listed again was not bound.
+            self.scheduler.cache.forget_pod(pod.uid)
         attempt = new_attempt(framework, pod)
         status = scheduling_cycle(self.scheduler.context, attempt)
         if status.is_success:
@@ -123,14 +132,11 @@ class CaseReplay:
             self.scheduler.queue.delete_nominated_pod(pod)
         else:
             handle_scheduling_failure(self.scheduler.queue, attempt, status)
-        result |= describe(attempt)
-        about_claims = devices.describe(attempt)
-        if "postFilter" in result:
-            result["postFilter"] |= about_claims.pop("postFilter+", {})
-        return {**result, **about_claims}
+        result |= describe(attempt, devices=devices is not None)
+        return result if devices is None else devices.describe(attempt, result)
 
 
-def describe(attempt: Attempt) -> Json:
+def describe(attempt: Attempt, *, devices: bool = False) -> Json:
     """A finished attempt in the recording's form; fields that do not apply are left out."""
     decision = attempt.decision
     found: dict[str, Any] = {}
@@ -148,14 +154,14 @@ def describe(attempt: Attempt) -> Json:
     if decision.unschedulable_plugins:
         found["unschedulablePlugins"] = sorted(decision.unschedulable_plugins)
     if decision.feasible.size:
-        found |= _choice(decision)
+        found |= _choice(decision, devices)
     else:
         found["message"] = decision.filter_message
         found |= _post_filter(decision)
     return found
 
 
-def _choice(decision: Decision) -> Json:
+def _choice(decision: Decision, devices: bool) -> Json:
     found: dict[str, Any] = {
         "node": decision.node,
         "ties": decision.tied_nodes(),
@@ -165,7 +171,7 @@ def _choice(decision: Decision) -> Json:
                 "plugins": {
                     plugin: list(scores)
                     for plugin, scores in decision.scores_of(decision.nodes[row]).items()
-                    if plugin != _NOT_RECORDED
+                    if devices or plugin != _ONLY_WITH_CLAIMS
                 },
             }
             for row, total in zip(decision.feasible, decision.total, strict=True)

@@ -10,6 +10,10 @@ from apps.scheduler.objects import DeviceRequestAllocationResult, ResourceClaim
 REASON_PENDING: Final = "BindingConditionsPending"
 
 
+def has_conditions(claim: ResourceClaim) -> bool:
+    return bool(_conditional(claim))
+
+
 def is_ready(claim: ResourceClaim) -> bool:
     """Every binding condition of the allocation is true."""
     return all(
@@ -35,7 +39,7 @@ def is_timed_out(claim: ResourceClaim, now: float, timeout: float) -> bool:
 
 def is_unusable(claim: ResourceClaim, now: float, timeout: float) -> bool:
     """The allocation cannot be used although it is there."""
-    if not list(_conditional(claim)):
+    if not has_conditions(claim):
         return False
     return has_failed(claim) or (not is_ready(claim) and is_timed_out(claim, now, timeout))
 

@@ -32,7 +32,7 @@ from apps.scheduler.plugins.dynamicresources.pools import Slices
 from apps.scheduler.plugins.dynamicresources.reservation import Reservation
 from apps.scheduler.plugins.dynamicresources.scoring import score_of
 from apps.scheduler.plugins.dynamicresources.state import ClaimState
-from apps.scheduler.plugins.helper.device_classes import ClassResolver, may_be_backed
+from apps.scheduler.plugins.helper.device_classes import ClassResolver
 from apps.scheduler.plugins.helper.normalize import default_normalize_score
 
 NAME: Final = "DynamicResources"
@@ -64,9 +64,11 @@ class DynamicResources:
         self.choose_name = writes.generate_name
 
     def sign(self, pod: PodInfo) -> Hashable | None:
-        if pod.pod.spec.resource_claims or any(map(may_be_backed, pod.spec_requests)):
+        if pod.pod.spec.resource_claims:
             return None
-        return ()
+        if any(self._classes.backing(name) is not None for name in pod.spec_requests):
+            return None
+        return (self._classes.version,)
 
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
         try:
@@ -185,18 +187,22 @@ class DynamicResources:
         found = state.find(NAME, ClaimState)
         if found is None or found.is_empty:
             return None
+        found.waiting = found.failed = False
         reservation = self._reservation(found, pod, state)
         try:
             ready = reservation.bind(node_name, self._handle.clock.now(), self.choose_name)
         except writes.WriteRefused as refused:
+            found.failed, found.refused = True, refused.write
             return error(str(refused))
+        note = f"waiting for binding conditions for device on node {node_name}"
+        if any(map(binding.has_conditions, found.reserved.values())):
+            event = intents.PodEvent(
+                pod.namespace, pod.name, pod.uid, binding.REASON_PENDING, note, "Scheduling"
+            )
+            intents.add(state, event)
         if ready:
             return None
-        note = f"waiting for binding conditions for device on node {node_name}"
-        event = intents.PodEvent(
-            pod.namespace, pod.name, pod.uid, binding.REASON_PENDING, note, "Scheduling"
-        )
-        intents.add(state, event)
+        found.waiting = True
         return Status(Code.PENDING, (note,))
 
     def _reservation(self, found: ClaimState, pod: PodInfo, state: CycleState) -> Reservation:

@@ -36,24 +36,43 @@ class Slices:
         self._of_node: dict[str, list[ResourceSlice]] = {}
         self._shared: list[ResourceSlice] = []
         self._of_pool: dict[tuple[str, str], list[ResourceSlice]] = {}
+        #: the slices with counters of each pool, which every node sees
+        self._counters: dict[tuple[str, str], list[ResourceSlice]] = {}
         for each in sorted(slices, key=lambda item: item.metadata.name):
-            place = self._of_node.setdefault(each.spec.node_name, []) if each.spec.node_name else self._shared  # noqa: E501  # fmt: skip
-            place.append(each)
             self._of_pool.setdefault(_pool_id(each), []).append(each)
-
-    def near(self, node_name: str) -> list[ResourceSlice]:
-        """Slices that may have devices for the node: its own, and all that are not one node's."""
-        return [*self._of_node.get(node_name, ()), *self._shared]
+            if each.spec.shared_counters:
+                _add(self._counters, each)
+            elif each.spec.node_name:
+                self._of_node.setdefault(each.spec.node_name, []).append(each)
+            else:
+                self._shared.append(each)
+        self._unusable: list[Pool] | None = None
 
     def gather(self, node: Node) -> list[Pool]:
-        """The pools for the node, in the order of the search."""
+        """The pools for the node, in the order of the search.
+
+        Pools of which the node sees only the counters matter if nothing can be allocated from them.
+        """
         found: dict[tuple[str, str], list[ResourceSlice]] = {}
-        for each in self.near(node.metadata.name):
-            if each.spec.shared_counters or has_devices_for(each, node):
+        for each in (*self._of_node.get(node.metadata.name, ()), *self._shared):
+            if has_devices_for(each, node):
                 _add(found, each)
-        pools = (self._pool(pool_id, slices) for pool_id, slices in found.items())
+        for pool_id in found:
+            for each in self._counters.get(pool_id, ()):
+                _add(found, each)
+        pools = [self._pool(pool_id, slices) for pool_id, slices in found.items()]
+        pools += [pool for pool in self._unusable_ones() if (pool.driver, pool.name) not in found]
         present = [pool for pool in pools if pool is not None]
         return sorted(present, key=lambda pool: (_has_conditions(pool), pool.driver, pool.name))
+
+    def _unusable_ones(self) -> list[Pool]:
+        """The incomplete and invalid pools with counters, as nodes without their devices see them."""
+        if self._unusable is None:
+            pools = (self._pool(pool_id, slices) for pool_id, slices in self._counters.items())
+            self._unusable = [
+                pool for pool in pools if pool is not None and (pool.incomplete or pool.invalid)
+            ]
+        return self._unusable
 
     def _pool(self, pool_id: tuple[str, str], slices: list[ResourceSlice]) -> Pool | None:
         """None if a newer generation, without devices for this node, replaces the pool."""

@@ -11,7 +11,7 @@ from apps.scheduler.framework.intents import Deletion, Intent
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import AllocationResult, ResourceClaim
 from apps.scheduler.plugins.dynamicresources import binding, extended, writes
-from apps.scheduler.plugins.dynamicresources.claims import is_reserved_for
+from apps.scheduler.plugins.dynamicresources.claims import EXTENDED_CLAIM, is_reserved_for
 from apps.scheduler.plugins.dynamicresources.state import ClaimState, NodeAllocation
 
 
@@ -31,14 +31,27 @@ class Reservation:
             self._claims.reserve(msgspec.structs.replace(claim, status=status))
 
     def unreserve(self, node_name: str) -> None:
-        """Allocations are no longer in flight; what PreBind has decided is taken back."""
+        """Allocations are no longer in flight; what PreBind has requested is undone."""
         state = self._state
         found = state.by_node.get(node_name)
         for claim in found.claims if found is not None else ():
             self._claims.release(claim.metadata.uid)
-        for claim in reversed(state.assumed):
+        if state.waiting:
+            state.waiting = False
+            return
+        for claim in state.assumed:
             self._claims.restore(claim)
+            if state.failed:
+                self._undo(claim)
         state.assumed.clear()
+        state.failed = False
+
+    def _undo(self, claim: ResourceClaim) -> None:
+        """A claim of the user stays allocated; that for extended resources is deleted."""
+        if claim.metadata.annotations.get(EXTENDED_CLAIM) == "true":
+            self.delete_left_over(claim)
+        else:
+            self._add(writes.remove_reservation(claim, self._pod))
 
     def bind(self, node_name: str, now: float, choose_name: Callable[[str], str]) -> bool:
         """Write what Reserve decided; False: conditions of devices have to come true first.

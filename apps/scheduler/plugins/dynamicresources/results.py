@@ -61,10 +61,7 @@ def _selected(search: Search, index: int, claim: ResourceClaim) -> Iterator[Requ
 def _configuration(
     claim: ResourceClaim, selected: Sequence[RequestData]
 ) -> Iterator[Mapping[str, Any]]:
-    """Those of the classes, each class once, then those of the claim.
-
-    A configuration for as many requests as the claim has is one for all.
-    """
+    """Those of the classes, each class once, then those of the claim."""
     requests_of: dict[str, list[str]] = {}
     classes = {}
     for data in selected:
@@ -73,11 +70,11 @@ def _configuration(
         requests_of.setdefault(name, []).append(data.full_name)
     for name, device_class in classes.items():
         for each in device_class.spec.config:
-            yield _config(each, "FromClass", requests_of[name], claim)
+            yield _config(each, "FromClass", requests_of[name])
     for each in claim.spec.devices.config:
         requests = list(each.get("requests") or ())
         for _ in range(_times(requests, selected)):
-            yield _config(each, "FromClaim", requests, claim)
+            yield _config(each, "FromClaim", requests)
 
 
 def _times(requests: Sequence[str], selected: Iterable[RequestData]) -> int:
@@ -87,13 +84,9 @@ def _times(requests: Sequence[str], selected: Iterable[RequestData]) -> int:
     return sum((data.parent or data.name) in requests or data.full_name in requests for data in selected)  # noqa: E501  # fmt: skip
 
 
-def _config(
-    given: Mapping[str, Any], source: str, requests: Sequence[str], claim: ResourceClaim
-) -> dict[str, Any]:
-    config = {"source": source}
-    if requests and len(requests) != len(claim.spec.devices.requests):
-        config["requests"] = list(requests)  # type: ignore[assignment]
-    return {**{key: value for key, value in given.items() if key != "requests"}, **config}
+def _config(given: Mapping[str, Any], source: str, requests: Sequence[str]) -> dict[str, Any]:
+    named = {"requests": list(requests)} if requests else {}
+    return {**given, **named, "source": source}
 
 
 def _node_selector(picks: Sequence[Pick], node_name: str) -> NodeSelector | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from apps.scheduler.framework.intents import MergePatch
 from apps.scheduler.objects import AllocationResult, ResourceClaim
 from apps.scheduler.plugins.dynamicresources.allocated import Allocated
 from apps.scheduler.plugins.dynamicresources.extended import Mappings
@@ -39,8 +40,14 @@ class ClaimState:
     unavailable: set[int] = field(default_factory=set)
     #: what Reserve and PreBind did: uid of the claim -> its new version
     reserved: dict[str, ResourceClaim] = field(default_factory=dict)
-    #: uids of claims that were assumed by PreBind
+    #: the claims that PreBind requested to write
     assumed: list[ResourceClaim] = field(default_factory=list)
+    #: PreBind failed after that: its writes have to be undone
+    failed: bool = False
+    #: the write that was refused
+    refused: MergePatch | None = None
+    #: PreBind waits for conditions: its writes stay
+    waiting: bool = False
 
     def clone(self) -> ClaimState:
         """Filter adds to it; what it adds for a node depends on the node alone."""

@@ -26,7 +26,11 @@ Add = Callable[[Intent], None]
 
 
 class WriteRefused(Exception):
-    """The API server would refuse a write."""
+    """The API server would refuse a write; nothing of it is requested."""
+
+    def __init__(self, message: str, write: MergePatch | None = None) -> None:
+        super().__init__(message)
+        self.write = write
 
 
 def generate_name(base: str) -> str:
@@ -66,8 +70,13 @@ def bind(
     body: dict[str, Any] = {"reservedFor": msgspec.to_builtins(reserved)}
     if allocation is not None or written is not known:
         body["allocation"] = allocation_body(written)
-    add(_patch(claim, {"status": body}, "status"))
-    _check(claim, known, written, len(reserved), allocation is not None)
+    patch = _patch(claim, {"status": body}, "status")
+    problem = _problem(known, written, len(reserved))
+    if problem:
+        what = "allocation and reservation" if allocation is not None else "reservation"
+        invalid = f'ResourceClaim.resource.k8s.io "{claim.metadata.name}" is invalid: {problem}'
+        raise WriteRefused(f"add {what} to claim {claim.key}: {invalid}", patch)
+    add(patch)
     return bound
 
 
@@ -76,24 +85,15 @@ def allocation_body(allocation: AllocationResult) -> dict[str, Any]:
     return {"devices": {}, **body}
 
 
-def _check(
-    claim: ResourceClaim,
-    known: AllocationResult | None,
-    written: AllocationResult,
-    consumers: int,
-    is_new: bool,
-) -> None:
-    """What validation would refuse ends the attempt, as if the write had failed."""
-    what = "allocation and reservation" if is_new else "reservation"
-    start = (
-        f"add {what} to claim {claim.key}: "
-        f'ResourceClaim.resource.k8s.io "{claim.metadata.name}" is invalid: '
-    )
+def _problem(known: AllocationResult | None, written: AllocationResult, consumers: int) -> str:
+    """What validation refuses."""
     if known is not None and written is not known:
-        raise WriteRefused(f"{start}status.allocation: Invalid value: field is immutable")
+        value = msgspec.json.encode(allocation_body(known)).decode()
+        return f"status.allocation: Invalid value: {value}: field is immutable"
     if consumers > MOST_CONSUMERS:
         limit = f"Too many: {consumers}: must have at most {MOST_CONSUMERS} items"
-        raise WriteRefused(f"{start}status.reservedFor: {limit}")
+        return f"status.reservedFor: {limit}"
+    return ""
 
 
 def note_extended(pod: PodInfo, claim: ResourceClaim, mappings: Mappings) -> MergePatch:
@@ -112,7 +112,15 @@ def note_extended(pod: PodInfo, claim: ResourceClaim, mappings: Mappings) -> Mer
 
 
 def deallocate(claim: ResourceClaim) -> MergePatch:
-    return _patch(claim, {"status": {"allocation": None, "reservedFor": None}}, "status")
+    """What drivers have reported about the devices goes with the allocation."""
+    status = {"allocation": None, "reservedFor": None, "devices": None}
+    return _patch(claim, {"status": status}, "status")
+
+
+def remove_reservation(claim: ResourceClaim, pod: PodInfo) -> MergePatch:
+    others = [each for each in claim.status.reserved_for if each.uid != pod.uid]
+    status = {"reservedFor": msgspec.to_builtins(others) or None}
+    return _patch(claim, {"status": status}, "status")
 
 
 def remove_finalizer(claim: ResourceClaim) -> MergePatch:
