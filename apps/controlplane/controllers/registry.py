@@ -8,6 +8,7 @@ from apps.controlplane.controllers import (
     namespaces,
     node_lifecycle,
     pod_garbage,
+    resource_claims,
     taint_eviction,
 )
 from apps.controlplane.controllers.controller import Controller
@@ -32,6 +33,7 @@ CONTROLLERS: tuple[Controller, ...] = (
     ephemeral.CONTROLLER,
     claims.CONTROLLER,
     volumes.CONTROLLER,
+    resource_claims.CONTROLLER,
     taint_eviction.CONTROLLER,
     deployment.CONTROLLER,
     replicas.CONTROLLER,
