@@ -101,7 +101,7 @@ def _provide(cache: ControllerCache, ref: Ref, pod: Pod) -> Iterator[Step]:
         else:
             found[reference.name] = claim.metadata.name
     if found:
-        known = msgspec.to_builtins(pod.status.resource_claim_statuses)
+        known = _plain(pod.status.resource_claim_statuses)
         added = [{"name": name, "resourceClaimName": claim} for name, claim in found.items()]
         yield set_status(ref, pod.metadata.uid, {"resourceClaimStatuses": [*known, *added]})
 
@@ -177,7 +177,7 @@ def _release(cache: ControllerCache, ref: Ref, claim: ResourceClaim) -> Iterator
     released = len(kept) < len(status.reserved_for)
     changes: Body = {}
     if released:
-        changes["reservedFor"] = msgspec.to_builtins(kept) or None
+        changes["reservedFor"] = _plain(kept) or None
     is_free = not kept and (released or bool(meta.deletion_timestamp))
     if is_free and status.allocation is not None:
         changes |= {"allocation": None, "devices": None}
@@ -221,6 +221,11 @@ def _without_finalizer(body: Body) -> Body:
     others = [each for each in metadata.get("finalizers") or () if each != FINALIZER]
     metadata.pop("finalizers", None)
     return {**body, "metadata": {**metadata, **({"finalizers": others} if others else {})}}
+
+
+def _plain(value: object) -> Any:
+    """With the types of JSON alone."""
+    return msgspec.json.decode(msgspec.json.encode(value))
 
 
 def _claim_names(pod: Pod) -> Iterator[str]:

@@ -42,8 +42,9 @@ def create(claim: ResourceClaim, name: str, add: Add) -> ResourceClaim:
     """Create the claim for extended resources under this name."""
     meta = msgspec.structs.replace(claim.metadata, name=name, uid=f"{claim.metadata.namespace}/{name}")  # noqa: E501  # fmt: skip
     created = msgspec.structs.replace(claim, metadata=meta, status=ResourceClaimStatus())
-    body = msgspec.to_builtins(created)
+    body = _plain(created)
     del body["metadata"]["uid"]
+    body.pop("status", None)
     api = {"apiVersion": "resource.k8s.io/v1", "kind": KIND}
     add(Creation(KIND, meta.namespace, name, {**api, **body}))
     return created
@@ -67,7 +68,7 @@ def bind(
     bound = msgspec.structs.replace(
         claim, status=msgspec.structs.replace(status, allocation=written, reserved_for=reserved)
     )
-    body: dict[str, Any] = {"reservedFor": msgspec.to_builtins(reserved)}
+    body: dict[str, Any] = {"reservedFor": _plain(reserved)}
     if allocation is not None or written is not known:
         body["allocation"] = allocation_body(written)
     patch = _patch(claim, {"status": body}, "status")
@@ -81,7 +82,7 @@ def bind(
 
 
 def allocation_body(allocation: AllocationResult) -> dict[str, Any]:
-    body: dict[str, Any] = msgspec.to_builtins(allocation)
+    body: dict[str, Any] = _plain(allocation)
     return {"devices": {}, **body}
 
 
@@ -104,7 +105,7 @@ def note_extended(pod: PodInfo, claim: ResourceClaim, mappings: Mappings) -> Mer
             f"{pod.key} ExtendedResourceClaimStatus"
         )
     status = {
-        "requestMappings": msgspec.to_builtins(mappings),
+        "requestMappings": _plain(mappings),
         "resourceClaimName": claim.metadata.name,
     }
     patch = {"status": {"extendedResourceClaimStatus": status}}
@@ -119,13 +120,18 @@ def deallocate(claim: ResourceClaim) -> MergePatch:
 
 def remove_reservation(claim: ResourceClaim, pod: PodInfo) -> MergePatch:
     others = [each for each in claim.status.reserved_for if each.uid != pod.uid]
-    status = {"reservedFor": msgspec.to_builtins(others) or None}
+    status = {"reservedFor": _plain(others) or None}
     return _patch(claim, {"status": status}, "status")
 
 
 def remove_finalizer(claim: ResourceClaim) -> MergePatch:
     others = [each for each in claim.metadata.finalizers if each != FINALIZER]
     return _patch(claim, {"metadata": {"finalizers": others or None}})
+
+
+def _plain(value: object) -> Any:
+    """With the types of JSON alone."""
+    return msgspec.json.decode(msgspec.json.encode(value))
 
 
 def _with_finalizers(claim: ResourceClaim, finalizers: tuple[str, ...]) -> ResourceClaim:
