@@ -33,6 +33,7 @@ FAMILIES = (
     "worked",
     "volumes",
     "dynamicresources",
+    "cel",
 )
 
 

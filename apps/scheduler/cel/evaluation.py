@@ -36,7 +36,7 @@ Variables = Mapping[str, Any]
 _NO_OVERLOAD: Final = CelError(NO_OVERLOAD)
 _NONE: Final = OptionalValue()
 _INDEXES: Final = ("_[_]", "_[?_]", "_?._")
-_NAMESPACES: Final = frozenset(
+NAMESPACES: Final = frozenset(
     {"optional", "lists", "sets", "strings", "format", "ip", "cel"},
 )
 TYPE_NAMES: Final = {
@@ -87,13 +87,22 @@ def _fold_map(expr: MapExpr) -> Expr:
 
 def _fold_call(expr: Call) -> Expr:
     function, target = expr.function, expr.target
-    if isinstance(target, Ident) and target.name in _NAMESPACES:
+    if isinstance(target, Ident) and target.name in NAMESPACES:
         function, target = f"{target.name}.{function}", None
     args = [fold(arg) for arg in expr.args]
     if target is None and function in CONVERSIONS and isinstance(args[0], Const):
         return Const(expr.id, expr.offset, CONVERSIONS[function](args[0].value))
     folded = fold(target) if target is not None else None
     return Call(expr.id, expr.offset, function, args, folded)
+
+
+def find_error(expr: Expr) -> CelError | None:
+    """The error of a constant part, with which no program can be built."""
+    if isinstance(expr, Const) and isinstance(expr.value, CelError):
+        return expr.value
+    operands = [*expr.args, expr.target] if isinstance(expr, Call) else []
+    found = (find_error(each) for each in operands if each is not None)
+    return next((each for each in found if each is not None), None)
 
 
 class Evaluation:

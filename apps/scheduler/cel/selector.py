@@ -8,7 +8,8 @@ from functools import lru_cache
 from typing import Any, Final
 
 from apps.scheduler.cel.conversions import parse_semver
-from apps.scheduler.cel.evaluation import Evaluation, fold
+from apps.scheduler.cel.checking import check_selector
+from apps.scheduler.cel.evaluation import Evaluation, find_error, fold
 from apps.scheduler.cel.parsing import SyntaxProblem, parse_expression
 from apps.scheduler.cel.tracking import CostExceeded, CostTracker
 from apps.scheduler.cel.tree import Expr
@@ -68,7 +69,14 @@ def compile_selector(expression: str) -> Selector:
         tree = parse_expression(expression)
     except SyntaxProblem as wrong:
         raise CompileProblem(f"compilation failed: {wrong}") from None
-    return Selector(expression, fold(tree))
+    problem = check_selector(tree, expression)
+    if problem:
+        raise CompileProblem(problem)
+    folded = fold(tree)
+    failed = find_error(folded)
+    if failed is not None:
+        raise CompileProblem(f"program instantiation failed: {failed.text}", internal=True)
+    return Selector(expression, folded)
 
 
 def device_variable(
