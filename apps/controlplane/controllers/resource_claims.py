@@ -1,4 +1,4 @@
-"""ResourceClaims: created from templates for pods, released by pods that end, deallocated, deleted."""
+"""ResourceClaims: created from templates, released by pods that end, deallocated and deleted."""
 
 from __future__ import annotations
 

@@ -290,7 +290,9 @@ class Recorder:
                 self._events.discard(write)
             elif decision is None:
                 log.warning("A write of a plugin was rejected: %s", outcome.message)
-            elif _must_succeed(decision, write) and all(each is not decision for each, _ in rejected):
+            elif _must_succeed(decision, write) and all(
+                each is not decision for each, _ in rejected
+            ):
                 rejected.append((decision, outcome))
         return rejected
 

@@ -12,8 +12,8 @@ from apps.scheduler.objects import AllocationResult, ResourceClaim
 class DeviceClaims:
     """The claims as they will be, and the allocations in flight: reserved, but not written.
 
-    The devices of an allocation in flight are in use, but its claim counts as not allocated: another pod
-    with the same claim has to wait.
+    The devices of an allocation in flight are in use, but its claim counts as not allocated:
+    another pod with the same claim has to wait.
     """
 
     def __init__(self, lister: Lister[ResourceClaim]) -> None:

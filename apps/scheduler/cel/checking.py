@@ -1,7 +1,7 @@
 """The type check of selectors: what the compiler refuses before anything is evaluated.
 
-Types that are not known for certain are dyn, which fits everything; such expressions may fail when they are
-evaluated.
+Types that are not known for certain are dyn, which fits everything; such expressions may fail when
+they are evaluated.
 """
 
 from __future__ import annotations

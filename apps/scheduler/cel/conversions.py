@@ -242,7 +242,7 @@ def to_cidr(value: Value) -> Value:
             raise ValueError
         return Cidr(ipaddress.ip_interface(value))
     except ValueError:
-        text = f'netip.ParsePrefix("{value}"): no \'/\''
+        text = f"netip.ParsePrefix(\"{value}\"): no '/'"
         return CelError(f"network address parse error during conversion from string: {text}")
 
 

@@ -1,8 +1,9 @@
 """Evaluation of a tree: errors are values, which && and || may absorb, and every step has a cost.
 
-The steps and their costs are those of Kubernetes' interpreter: a variable with its fields and indices is one
-*attribute*, which costs one for itself and one for each field or index that was reached; constant
-lists and maps, and conversions of constants, are computed when the program is built, for nothing.
+The steps and their costs are those of Kubernetes' interpreter: a variable with its fields and
+indices is one *attribute*, which costs one for itself and one for each field or index that was
+reached; constant lists and maps, and conversions of constants, are computed when the program is
+built, for nothing.
 """
 
 from __future__ import annotations
@@ -217,7 +218,9 @@ class Evaluation:
             return elements
         if not isinstance(elements, (list, Mapping)):
             return _NO_OVERLOAD
-        accu = _Lazy(self, expr.accu_init, outer) if _is_bind(expr) else self.evaluate(expr.accu_init)
+        accu = (
+            _Lazy(self, expr.accu_init, outer) if _is_bind(expr) else self.evaluate(expr.accu_init)
+        )
         self._variables = {**outer, expr.accu_var: accu}
         for scope in _iterations(expr, elements):
             self._variables.update(scope)

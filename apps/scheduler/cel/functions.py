@@ -1,4 +1,4 @@
-"""The functions of Kubernetes' environment, by name: the target of a member is the first argument."""
+"""The functions of Kubernetes' environment; the target of a member is the first argument."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from apps.scheduler.cel.values import (
     CelError,
     Cidr,
     Duration,
-    Format,
     Ip,
     OptionalValue,
     Quantity,
@@ -79,9 +78,9 @@ FUNCTIONS: Final[dict[str, Function]] = {
     **{f"format.{name}": lambda found=found: found for name, found in FORMATS.items()},
     "optional.of": lambda value: OptionalValue(value, True),
     "optional.none": OptionalValue,
-    "optional.ofNonZeroValue": lambda value: OptionalValue(value, True)
-    if value
-    else OptionalValue(),
+    "optional.ofNonZeroValue": lambda value: (
+        OptionalValue(value, True) if value else OptionalValue()
+    ),
     "strings.quote": lambda text: json.dumps(text, ensure_ascii=False),
     "lists.range": lambda size: list(range(size)),
 }
@@ -205,9 +204,7 @@ def _join(texts: list[Value], separator: str = "") -> Value:
 def _format(template: str, args: list[Value]) -> Value:
     values = iter(args)
     try:
-        return re.sub(
-            r"%(\.[0-9]+)?([sdfexXob%])", lambda found: _clause(found, values), template
-        )
+        return re.sub(r"%(\.[0-9]+)?([sdfexXob%])", lambda found: _clause(found, values), template)
     except (StopIteration, RuntimeError):
         return CelError("index out of range")
 
@@ -380,7 +377,9 @@ def _is_integer(quantity: Quantity) -> Value:
 
 @_typed("asInteger", Quantity)
 def _as_integer(quantity: Quantity) -> Value:
-    return quantity.nanos // 10**9 if quantity.whole else CelError("cannot convert value to integer")
+    return (
+        quantity.nanos // 10**9 if quantity.whole else CelError("cannot convert value to integer")
+    )
 
 
 @_typed("asApproximateFloat", Quantity)
@@ -459,17 +458,21 @@ _address_test("isUnspecified", lambda address: address.is_unspecified)
 _address_test("isLinkLocalUnicast", lambda address: address.is_link_local)
 _address_test(
     "isLinkLocalMulticast",
-    lambda address: address in ipaddress.ip_network("224.0.0.0/24")
-    if address.version == 4
-    else address in ipaddress.ip_network("ff02::/16"),
+    lambda address: (
+        address in ipaddress.ip_network("224.0.0.0/24")
+        if address.version == 4
+        else address in ipaddress.ip_network("ff02::/16")
+    ),
 )
 _address_test(
     "isGlobalUnicast",
-    lambda address: not (
-        address.is_unspecified
-        or address.is_loopback
-        or address.is_multicast
-        or address.is_link_local
+    lambda address: (
+        not (
+            address.is_unspecified
+            or address.is_loopback
+            or address.is_multicast
+            or address.is_link_local
+        )
     ),
 )
 

@@ -105,9 +105,7 @@ class _Expansion:
     def _collected(self, target: Expr, args: list[Expr], init: Expr, step: Expr) -> Expr:
         if len(args) == 4:
             step = self._op("_?_:_", args[2], step, self._ident(ACCUMULATOR))
-        return self._over(
-            target, args, init, self._const(True), step, self._ident(ACCUMULATOR)
-        )
+        return self._over(target, args, init, self._const(True), step, self._ident(ACCUMULATOR))
 
     def _over(
         self, target: Expr, args: list[Expr], init: Expr, condition: Expr, step: Expr, result: Expr

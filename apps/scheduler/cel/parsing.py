@@ -53,7 +53,9 @@ def _nothing(text: str) -> str:
         "STRING, BYTES, IDENTIFIER"
     )
     where = f"1:{len(text)}" if text else "1:0"
-    return f"ERROR: <input>:{where}: Syntax error: mismatched input '<EOF>' expecting {{{expected}}}"
+    return (
+        f"ERROR: <input>:{where}: Syntax error: mismatched input '<EOF>' expecting {{{expected}}}"
+    )
 
 
 def _message(refusal: str) -> str:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from apps.scheduler.cel.conversions import parse_semver
 from apps.scheduler.cel.checking import check_selector
+from apps.scheduler.cel.conversions import parse_semver
 from apps.scheduler.cel.evaluation import Evaluation, find_error, fold
 from apps.scheduler.cel.parsing import SyntaxProblem, parse_expression
 from apps.scheduler.cel.tracking import CostExceeded, CostTracker

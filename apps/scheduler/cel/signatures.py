@@ -115,9 +115,7 @@ def _operator(function: str, left: Type, right: Type) -> Type | None:
     return DYN
 
 
-def _fit_operands(
-    left: Type, right: Type, allowed: Sequence[str], *, mixed: bool = False
-) -> bool:
+def _fit_operands(left: Type, right: Type, allowed: Sequence[str], *, mixed: bool = False) -> bool:
     if any(not each.is_dyn and each.name not in allowed for each in (left, right)):
         return False
     if mixed and left.name in _NUMBERS and right.name in _NUMBERS:

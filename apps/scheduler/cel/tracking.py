@@ -70,8 +70,6 @@ def _adds(args: Sequence[Value], result: Value) -> int:
     return reading(size_of(args[0]) + size_of(args[1])) if both_text else 1
 
 
-
-
 def _searches(args: Sequence[Value], result: Value) -> int:
     text = reading(1 + size_of(args[0]))
     return text * math.ceil(size_of(args[1]) * REGEX_FACTOR)
@@ -149,9 +147,24 @@ _COSTS: Final[dict[str, Cost]] = {
     "@in": _is_in,
     **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), _traverses),
     **dict.fromkeys(
-        ("url", "lowerAscii", "upperAscii", "substring", "trim", "cidr", "isIP", "isCIDR",
-         "startsWith", "endsWith",
-         "quantity", "isQuantity", "semver", "isSemver", "strings.quote", "format"),
+        (
+            "url",
+            "lowerAscii",
+            "upperAscii",
+            "substring",
+            "trim",
+            "cidr",
+            "isIP",
+            "isCIDR",
+            "startsWith",
+            "endsWith",
+            "quantity",
+            "isQuantity",
+            "semver",
+            "isSemver",
+            "strings.quote",
+            "format",
+        ),
         _reads_first,
     ),  # fmt: skip
     **dict.fromkeys(("replace", "split", "ip.isCanonical"), _rewrites),

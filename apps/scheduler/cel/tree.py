@@ -54,7 +54,7 @@ class MapExpr(Expr):
 
 @dataclass(slots=True, eq=False)
 class Comprehension(Expr):
-    """A loop over a list or the keys of a map; with ``iter_var2``, over indices or keys and values."""
+    """A loop over a list or the keys of a map; with ``iter_var2``, over keys and values."""
 
     iter_var: str
     iter_var2: str

@@ -269,9 +269,7 @@ def _errors(attempt: Attempt) -> Json:
 
 def _verdict(attempt: Attempt, overlay: Overlay) -> Json | None:
     try:
-        statuses = attempt.framework.filters.run_filter_plugins(
-            attempt.state, attempt.pod, overlay
-        )
+        statuses = attempt.framework.filters.run_filter_plugins(attempt.state, attempt.pod, overlay)
     except StatusError as failure:
         text = failure.status.message
         return {"plugin": DynamicResources.name, "code": "Error", "reasons": [text]}
@@ -305,7 +303,11 @@ def _stored(now: ResourceClaim, claim: ResourceClaim) -> Json:
         found["finalizers"] = list(now.metadata.finalizers)
     if now.status.reserved_for:
         found["reservedFor"] = [f"{each.resource}/{each.name}" for each in now.status.reserved_for]
-    if extended.is_in_memory(claim) and now.metadata.generate_name and not extended.is_in_memory(now):
+    if (
+        extended.is_in_memory(claim)
+        and now.metadata.generate_name
+        and not extended.is_in_memory(now)
+    ):
         requests = msgspec.to_builtins(now.spec.devices.requests)
         found["generateName"] = now.metadata.generate_name
         found["annotations"] = dict(now.metadata.annotations)
@@ -338,8 +340,7 @@ def _strategic(intent: intents.Intent, attempt: Attempt) -> Json:
     name = _write(intent)["name"]
     uid = {"$patch": "delete", "uid": attempt.pod.uid}
     patch = (
-        f'{{"metadata": {{"uid": "{name}"}}, "status": {{ "reservedFor": [ '
-        f"{json.dumps(uid)} ] }}}}"
+        f'{{"metadata": {{"uid": "{name}"}}, "status": {{ "reservedFor": [ {json.dumps(uid)} ] }}}}'
     )
     return {"verb": "patch", "resource": "resourceclaims/status", "name": name, "patch": patch}
 

@@ -47,9 +47,7 @@ def compare_scheduling(case: Json, expect: Json, options: Options) -> list[str]:
     replay = CaseReplay(case, config)
     devices = None
     if is_about_devices(case):
-        devices = ClaimReplay(
-            replay.scheduler.cache, pre_bind=case.get("preBind", False)
-        )
+        devices = ClaimReplay(replay.scheduler.cache, pre_bind=case.get("preBind", False))
     for body, wanted in zip(case.get("pods") or (), expect.get("pods") or (), strict=True):
         found = replay.schedule(body, devices)
         for field, ours, theirs in _differences(found, without_values(wanted), options):

@@ -111,7 +111,9 @@ def test_a_device_is_never_given_to_two_pods(lab: Lab) -> None:
     taken = [
         (result["pool"], result["device"])
         for claim in lab.all("ResourceClaim")
-        for result in claim.get("status", {}).get("allocation", {"devices": {}})["devices"].get("results", ())  # noqa: E501  # fmt: skip
+        for result in claim.get("status", {})
+        .get("allocation", {"devices": {}})["devices"]
+        .get("results", ())  # noqa: E501  # fmt: skip
     ]
     assert len(taken) == len(set(taken)) == 3
 

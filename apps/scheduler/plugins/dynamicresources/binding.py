@@ -17,14 +17,18 @@ def has_conditions(claim: ResourceClaim) -> bool:
 def is_ready(claim: ResourceClaim) -> bool:
     """Every binding condition of the allocation is true."""
     return all(
-        _has(claim, result, condition) for result in _conditional(claim) for condition in result.binding_conditions  # noqa: E501  # fmt: skip
+        _has(claim, result, condition)
+        for result in _conditional(claim)
+        for condition in result.binding_conditions  # noqa: E501  # fmt: skip
     )
 
 
 def has_failed(claim: ResourceClaim) -> bool:
     """A failure condition of the allocation is true."""
     return any(
-        _has(claim, result, condition) for result in _conditional(claim) for condition in result.binding_failure_conditions  # noqa: E501  # fmt: skip
+        _has(claim, result, condition)
+        for result in _conditional(claim)
+        for condition in result.binding_failure_conditions  # noqa: E501  # fmt: skip
     )
 
 
@@ -54,7 +58,8 @@ def _has(claim: ResourceClaim, result: DeviceRequestAllocationResult, condition:
     return any(
         each.type == condition and each.status == "True"
         for status in claim.status.devices
-        if (status.driver, status.pool, status.device) == (result.driver, result.pool, result.device)  # noqa: E501  # fmt: skip
+        if (status.driver, status.pool, status.device)
+        == (result.driver, result.pool, result.device)  # noqa: E501  # fmt: skip
         and status.share_id == result.share_id
         for each in status.conditions
     )

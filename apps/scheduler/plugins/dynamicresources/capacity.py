@@ -1,4 +1,4 @@
-"""Capacity of devices: what a request consumes, by the policy of the device, and whether it is left."""
+"""Capacity of devices: what a request consumes, by the policy, and whether so much is left."""
 
 from __future__ import annotations
 

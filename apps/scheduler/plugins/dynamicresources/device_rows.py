@@ -77,5 +77,3 @@ def _variable(driver: str, device: Device) -> Mapping[str, Any]:
         {name: capacity.value for name, capacity in device.capacity.items()},
         device.allow_multiple_allocations,
     )
-
-

@@ -30,9 +30,7 @@ Mappings = tuple[ContainerExtendedResourceRequest, ...]
 def backed_resources(pod: PodInfo, classes: ClassResolver) -> dict[str, int]:
     """The extended resources the pod requests, if a class backs any of them; else {}."""
     requests = {
-        name: amount
-        for name, amount in pod.spec_requests.items()
-        if amount and may_be_backed(name)
+        name: amount for name, amount in pod.spec_requests.items() if amount and may_be_backed(name)
     }
     return requests if any(classes.backing(name) is not None for name in requests) else {}
 

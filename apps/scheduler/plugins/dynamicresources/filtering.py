@@ -63,9 +63,8 @@ class NodeFilter:
             if allocation is None:
                 continue
             selector = allocation.node_selector
-            if selector is not None and not matches_node(selector, node):
-                unavailable.add(index)
-            elif self._is_unusable(claim):
+            reachable = selector is None or matches_node(selector, node)
+            if not reachable or self._is_unusable(claim):
                 unavailable.add(index)
         return unavailable
 

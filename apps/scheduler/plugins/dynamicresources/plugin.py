@@ -213,7 +213,7 @@ class DynamicResources:
 
 
 def deallocation_candidates(found: ClaimState, pod: PodInfo) -> list[ResourceClaim]:
-    """The claims that PostFilter may deallocate: some node cannot use them, and no one else does."""
+    """The claims that PostFilter may deallocate: some node cannot use them, no other pod does."""
     return [
         found.claims[index]
         for index in sorted(found.unavailable)

@@ -66,7 +66,7 @@ class Slices:
         return sorted(present, key=lambda pool: (_has_conditions(pool), pool.driver, pool.name))
 
     def _unusable_ones(self) -> list[Pool]:
-        """The incomplete and invalid pools with counters, as nodes without their devices see them."""
+        """The incomplete and invalid pools with counters, as nodes without devices see them."""
         if self._unusable is None:
             pools = (self._pool(pool_id, slices) for pool_id, slices in self._counters.items())
             self._unusable = [
@@ -82,9 +82,7 @@ class Slices:
             known = self._of_pool[pool_id]
             if any(each.spec.pool.generation > about.generation for each in known):
                 return None
-            everything = [
-                each for each in known if each.spec.pool.generation == about.generation
-            ]
+            everything = [each for each in known if each.spec.pool.generation == about.generation]
             if len(everything) != about.resource_slice_count:
                 return Pool(*pool_id, incomplete=True)
         return _build(pool_id, slices, everything)

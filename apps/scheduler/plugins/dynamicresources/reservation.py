@@ -108,5 +108,3 @@ class Reservation:
 def _by_uid(found: NodeAllocation | None) -> dict[str, AllocationResult]:
     pairs = found.pairs() if found is not None else ()
     return {claim.metadata.uid: allocation for claim, allocation in pairs}
-
-

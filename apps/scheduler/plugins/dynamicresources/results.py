@@ -121,4 +121,8 @@ def _add_new(
 
 
 def _is_same(one: NodeSelectorRequirement, other: NodeSelectorRequirement) -> bool:
-    return (one.key, one.operator, set(one.values)) == (other.key, other.operator, set(other.values))
+    return (one.key, one.operator, set(one.values)) == (
+        other.key,
+        other.operator,
+        set(other.values),
+    )

@@ -285,7 +285,11 @@ class Search:
         if known is None:
             claim = f"claim {self._claims[key[0]].key}"
             known = (
-                self._match(data.device_class.spec.selectors, candidate, f"class {data.device_class.metadata.name}")  # noqa: E501  # fmt: skip
+                self._match(
+                    data.device_class.spec.selectors,
+                    candidate,
+                    f"class {data.device_class.metadata.name}",
+                )  # noqa: E501  # fmt: skip
                 and self._match(data.request.selectors, candidate, claim)
                 and (
                     not candidate.slice.spec.per_device_node_selection
@@ -295,16 +299,12 @@ class Search:
             self._selectable[candidate.id, key] = known
         return known
 
-    def _match(
-        self, selectors: Sequence[DeviceSelector], candidate: Candidate, owner: str
-    ) -> bool:
+    def _match(self, selectors: Sequence[DeviceSelector], candidate: Candidate, owner: str) -> bool:
         for number, selector in enumerate(selectors):
             if selector.cel is None:
                 continue
             try:
-                answer = self._rows.ask(
-                    selector.cel.expression, candidate.id[0], candidate.device
-                )
+                answer = self._rows.ask(selector.cel.expression, candidate.id[0], candidate.device)
             except CompileProblem as wrong:
                 raise AllocationError(
                     f"{owner}: selector #{number}: CEL compile error: {wrong}"
@@ -341,9 +341,9 @@ class Search:
         elif not self._is_free(data, candidate.id, index):
             return False
         in_use = candidate.id in self._allocated.capacity or candidate.id in self._taking
-        if device.consumes_counters and not (shared and in_use):
-            if not self._book_counters(candidate):
-                return False
+        counts = device.consumes_counters and not (shared and in_use)
+        if counts and not self._book_counters(candidate):
+            return False
         if any(_refuses(taint, data.request.tolerations) for taint in device.taints):
             return False
         if not self._satisfies_constraints(index, data, candidate, must=must):

@@ -101,8 +101,7 @@ def note_extended(pod: PodInfo, claim: ResourceClaim, mappings: Mappings) -> Mer
     """The pod's status names the claim; WriteRefused without anything to map."""
     if not mappings:
         raise WriteRefused(
-            "nil or empty request mappings, no update of pod "
-            f"{pod.key} ExtendedResourceClaimStatus"
+            f"nil or empty request mappings, no update of pod {pod.key} ExtendedResourceClaimStatus"
         )
     status = {
         "requestMappings": _plain(mappings),

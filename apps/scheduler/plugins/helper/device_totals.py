@@ -1,7 +1,7 @@
 """How many devices of a class each node can reach, and how many of them are in use.
 
-As in kube-scheduler this is for scores alone: outdated, incomplete and invalid pools count, too, and a
-device about which a selector fails counts as none.
+As in kube-scheduler this is for scores alone: outdated, incomplete and invalid pools count, too,
+and a device about which a selector fails counts as none.
 """
 
 from __future__ import annotations

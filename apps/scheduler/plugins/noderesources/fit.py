@@ -165,9 +165,7 @@ class NodeResourcesFit:
         is_backed = np.array([name in backed for name, _ in wanted])[:, np.newaxis]
         return is_backed & (_of_resources("allocatable", wanted, nodes) == 0)
 
-    def _verdicts(
-        self, wanted: _Wanted, nodes: NodeColumns, backed: frozenset[str]
-    ) -> UInt16Array:
+    def _verdicts(self, wanted: _Wanted, nodes: NodeColumns, backed: frozenset[str]) -> UInt16Array:
         needed = np.array([amount for _, amount in wanted], dtype=np.int64)[:, np.newaxis]
         allocatable = _of_resources("allocatable", wanted, nodes)
         lacking = allocatable - _of_resources("requested", wanted, nodes) < needed
