@@ -43,7 +43,7 @@ class FreeCapacity:
 
     def admit(self, pod: Pod) -> PodRejection | None:
         """Admit the pod, or return the reason for its rejection."""
-        requests = pod_requests(pod, use_status=True)
+        requests = _without_devices(pod, pod_requests(pod, use_status=True))
         refusal = self._check_placement(pod) or self._check_capacity(requests)
         if refusal is None:
             self._take(requests)
@@ -70,6 +70,13 @@ class FreeCapacity:
             if amount and used + amount > capacity:
                 return _insufficient(name, amount, used, capacity)
         return None
+
+
+def _without_devices(pod: Pod, requests: dict[str, int]) -> dict[str, int]:
+    """The requests that the node itself has to meet: some are met by devices of a claim."""
+    status = pod.status.extended_resource_claim_status
+    by_claim = {each.resource_name for each in status.request_mappings} if status else set()
+    return {name: amount for name, amount in requests.items() if name not in by_claim}
 
 
 def _predicate(name: str, why: str) -> PodRejection:

@@ -10,13 +10,13 @@ from apps.scheduler.framework.status import Status, error, unresolvable
 from apps.scheduler.framework.types import NodeInfo, PodInfo
 from apps.scheduler.objects import Node, ResourceClaim
 from apps.scheduler.plugins.dynamicresources import extended
-from apps.scheduler.plugins.dynamicresources.device_rows import shared_rows
 from apps.scheduler.plugins.dynamicresources.extended import Mappings
 from apps.scheduler.plugins.dynamicresources.node_matching import matches_node
 from apps.scheduler.plugins.dynamicresources.results import allocation_results
 from apps.scheduler.plugins.dynamicresources.search import AllocationError, Search
 from apps.scheduler.plugins.dynamicresources.state import ClaimState, NodeAllocation
 from apps.scheduler.plugins.helper.device_classes import ClassResolver
+from apps.scheduler.plugins.helper.device_rows import shared_rows
 
 REASON_UNAVAILABLE: Final = "resourceclaim not available on the node"
 REASON_NOT_ALLOCATABLE: Final = "cannot allocate all claims"

@@ -19,7 +19,6 @@ from apps.scheduler.framework.status import SKIP, Code, Status, error, unresolva
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import ResourceClaim
 from apps.scheduler.plugins.dynamicresources import binding, extended, hints, writes
-from apps.scheduler.plugins.dynamicresources.allocated import Allocated
 from apps.scheduler.plugins.dynamicresources.args import DynamicResourcesArgs, check_args
 from apps.scheduler.plugins.dynamicresources.claims import (
     ClaimProblem,
@@ -33,6 +32,7 @@ from apps.scheduler.plugins.dynamicresources.reservation import Reservation
 from apps.scheduler.plugins.dynamicresources.scoring import score_of
 from apps.scheduler.plugins.dynamicresources.state import ClaimState
 from apps.scheduler.plugins.helper.device_classes import ClassResolver
+from apps.scheduler.plugins.helper.devices_in_use import Allocated
 from apps.scheduler.plugins.helper.normalize import default_normalize_score
 
 NAME: Final = "DynamicResources"

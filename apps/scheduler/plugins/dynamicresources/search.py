@@ -25,10 +25,10 @@ from apps.scheduler.objects import (
     ResourceSlice,
 )
 from apps.scheduler.plugins.dynamicresources import capacity, constraints
-from apps.scheduler.plugins.dynamicresources.allocated import Allocated, DeviceId
 from apps.scheduler.plugins.dynamicresources.capacity import nanos
-from apps.scheduler.plugins.dynamicresources.device_rows import DeviceRows
 from apps.scheduler.plugins.dynamicresources.pools import Pool, device_is_for, devices_of
+from apps.scheduler.plugins.helper.device_rows import DeviceRows
+from apps.scheduler.plugins.helper.devices_in_use import Allocated, DeviceId
 
 MOST_RESULTS: Final = 32
 ALL: Final = "All"

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from apps.scheduler.framework.intents import MergePatch
 from apps.scheduler.objects import AllocationResult, ResourceClaim
-from apps.scheduler.plugins.dynamicresources.allocated import Allocated
 from apps.scheduler.plugins.dynamicresources.extended import Mappings
 from apps.scheduler.plugins.dynamicresources.pools import Slices
+from apps.scheduler.plugins.helper.devices_in_use import Allocated
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from apps.scheduler.cache.listers import Listers
 from apps.scheduler.cel.selector import CompileProblem
 from apps.scheduler.framework.nodes import BoolArray, Int64Array, NodeColumns
 from apps.scheduler.objects import Device, DeviceClass, NodeSelector, ResourceSlice
-from apps.scheduler.plugins.dynamicresources.allocated import Allocated
-from apps.scheduler.plugins.dynamicresources.device_rows import shared_rows
+from apps.scheduler.plugins.helper.device_rows import shared_rows
+from apps.scheduler.plugins.helper.devices_in_use import Allocated
 from apps.scheduler.plugins.helper.node_selection import matches_selector
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from apps.scheduler import quantity
 from apps.scheduler.objects import AllocationResult
-from apps.scheduler.plugins.dynamicresources.capacity import nanos
 
 #: (driver, pool, device)
 DeviceId = tuple[str, str, str]
@@ -43,7 +43,7 @@ class Allocated:
             if result.consumed_capacity:
                 consumed = self.capacity.setdefault(device, {})
                 for name, amount in result.consumed_capacity.items():
-                    consumed[name] = consumed.get(name, 0) + nanos(amount)
+                    consumed[name] = consumed.get(name, 0) + quantity.parse(amount).nanos
 
     def uses(self, device: DeviceId) -> bool:
         return device in self.devices or device in self.shared
