@@ -180,7 +180,7 @@ def parse_semver(text: str) -> Semver | CelError:
         numbers.append(int(part))
     identifiers = tuple(pre.split(".")) if dash else ()
     wrong = _wrong_identifier(identifiers)
-    return CelError(wrong) if wrong else Semver(*numbers, identifiers)
+    return CelError(wrong) if wrong else Semver(numbers[0], numbers[1], numbers[2], identifiers)
 
 
 def _wrong_identifier(identifiers: tuple[str, ...]) -> str:

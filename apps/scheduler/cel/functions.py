@@ -499,7 +499,8 @@ def _contains_cidr(cidr: Cidr, other: Cidr | str) -> Value:
     if isinstance(found, CelError):
         return found
     mine, theirs = cidr.interface.network, found.interface.network
-    return mine.version == theirs.version and theirs.subnet_of(mine)
+    contained = theirs.network_address in mine and theirs.prefixlen >= mine.prefixlen
+    return mine.version == theirs.version and contained
 
 
 # times

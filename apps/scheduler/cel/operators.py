@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import operator
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -108,7 +109,7 @@ def _arithmetic(symbol: str, compute: Callable[[Any, Any], Any]) -> Callable[...
 
 def add(left: Value, right: Value) -> Value:
     if isinstance(left, (str, bytes, list)):
-        return left + right if type(left) is type(right) else CelError(NO_OVERLOAD)
+        return operator.add(left, right) if type(left) is type(right) else CelError(NO_OVERLOAD)
     if isinstance(left, (Duration, datetime.datetime)) or isinstance(right, datetime.datetime):
         return _add_times(left, right)
     return _ADD(left, right)

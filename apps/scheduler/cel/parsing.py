@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from cel_expr_python import cel
-from cel_expr_python.ext import ext_optional
+from cel_expr_python import cel  # type: ignore[import-untyped]
+from cel_expr_python.ext import ext_optional  # type: ignore[import-untyped]
 
 from apps.scheduler.cel import macros
 from apps.scheduler.cel.messages import decode_parsed

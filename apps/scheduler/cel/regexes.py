@@ -10,7 +10,7 @@ import re
 from functools import cache
 from typing import Any
 
-from cel_expr_python import cel
+from cel_expr_python import cel  # type: ignore[import-untyped]
 
 from apps.scheduler.cel.values import CelError
 
