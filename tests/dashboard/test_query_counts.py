@@ -60,7 +60,7 @@ BOUNDS = {
     "forget-cluster": 5,
     "heat": 5,
     "import": 4,
-    "kinds": 5,
+    "kinds": 6,
     "landings": 10,
     "namespaced-object": 8,
     "new-cluster": 3,

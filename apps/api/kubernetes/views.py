@@ -88,6 +88,9 @@ _STATUS: Mapping[str, Handler] = {
 }
 _CONNECT: Mapping[str, Handler] = {"GET": kubelet.connect, "POST": kubelet.connect}
 _SUBRESOURCES: Mapping[str, Mapping[str, Handler]] = {
+    "approval": _STATUS,
+    "ephemeralcontainers": _STATUS,
+    "resize": _STATUS,
     "binding": {"POST": subresources.bind},
     "eviction": {"POST": subresources.evict_pod},
     "log": {"GET": kubelet.log},

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from apps.cluster.validation import names
 from apps.cluster.validation.causes import Causes, all_invalid, forbidden, invalid
+from apps.cluster.validation.containers import validate_debug_containers
 from apps.cluster.validation.differences import pod_spec_difference
 from apps.cluster.validation.pods import validate_pod_spec
 
@@ -52,6 +53,23 @@ def validate_pod_resize(pod: Body, old: Body) -> Causes:
     yield from validate_pod_spec(spec, "spec")
     if _without_resources(spec) != _without_resources(before):
         yield forbidden("spec", _ONLY_RESIZES)
+
+
+def validate_ephemeral_containers(pod: Body, old: Body) -> Causes:
+    """An update of `/ephemeralcontainers`: more of them, with names that no container has."""
+    path, spec = "spec.ephemeralContainers", pod["spec"]
+    known = {each["name"]: each for each in old["spec"].get("ephemeralContainers") or ()}
+    listed = spec.get("ephemeralContainers") or ()
+    if known.keys() - {each.get("name") for each in listed}:
+        yield forbidden(path, "existing ephemeral containers may not be removed")
+    others = {
+        each["name"] for field in ("containers", "initContainers") for each in spec.get(field) or ()
+    }
+    yield from validate_debug_containers(listed, path, others)
+    for index, container in enumerate(listed):
+        before = known.get(container.get("name", ""))
+        if before is not None and before != container:
+            yield forbidden(f"{path}[{index}]", "existing ephemeral containers may not be changed")
 
 
 def validate_pod_status(pod: Body) -> Causes:

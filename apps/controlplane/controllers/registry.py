@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from apps.controlplane.controllers import (
+    accounts,
     disruption,
     garbage,
     namespaces,
@@ -11,6 +12,7 @@ from apps.controlplane.controllers import (
     resource_claims,
     taint_eviction,
 )
+from apps.controlplane.controllers.autoscaling import autoscaler
 from apps.controlplane.controllers.controller import Controller
 from apps.controlplane.controllers.kubelet import nodes as kubelet_nodes
 from apps.controlplane.controllers.kubelet import pods as kubelet_pods
@@ -39,10 +41,12 @@ CONTROLLERS: tuple[Controller, ...] = (
     replicas.CONTROLLER,
     statefulset.CONTROLLER,
     daemonset.CONTROLLER,
+    autoscaler.CONTROLLER,
     cronjob.CONTROLLER,
     job.CONTROLLER,
     pod_garbage.CONTROLLER,
     disruption.CONTROLLER,
+    accounts.CONTROLLER,
     namespaces.CONTROLLER,
     garbage.CONTROLLER,
 )

@@ -11,9 +11,10 @@ from django.core.exceptions import ValidationError
 from apps.cluster.errors import ApiError
 from apps.cluster.queries import clusters
 from apps.cluster.settings import SETTINGS
-from apps.controlplane.clusters import lifecycle, manifests, openb
+from apps.controlplane.clusters import lifecycle, openb
 from apps.controlplane.clusters.generating import MAX_GENERATED_NODES, NodeSize
 from apps.controlplane.clusters.openb import TraceFile
+from apps.controlplane.clusters.reading import check_yaml
 from apps.dashboard.forms.files import CsvField, YamlField
 from apps.dashboard.forms.lines import LinesField, check_quantity
 from apps.dashboard.forms.refusals import show_refusal
@@ -114,7 +115,7 @@ class YamlForm(OwnSettingsForm):
         typed = super().clean()
         if text := typed.get("manifest"):
             try:
-                manifests.check_yaml(text)
+                check_yaml(text)
             except ApiError as refusal:
                 show_in_yaml(self, "manifest", refusal)
         return typed

@@ -15,6 +15,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from apps.cluster import kinds
+from apps.cluster.kinds import Kind
 from apps.cluster.models import Change, Cluster
 from apps.controlplane.history.story import StoryEntry
 from apps.dashboard import charts, figures
@@ -64,6 +65,9 @@ SECTIONS = (
     ),
 )
 
+#: One more, where a client of the API schedules.
+_OPINIONS = ("Second opinions", "opinions", {"opinions"})
+
 #: The same for a deleted cluster.
 PAST_SECTIONS = (
     (
@@ -89,6 +93,7 @@ _KEYS = {
     "profiles": "f",
     "kinds": "b",
     "queue-history": "q",
+    "opinions": "s",
 }
 
 #: State -> (icon, colour class, label)
@@ -275,6 +280,8 @@ def sections(context: template.Context, cluster: Cluster) -> dict[str, Any]:
     match = context["request"].resolver_match
     here = match.url_name if match else ""
     shown = SECTIONS if cluster.deleted_at is None else PAST_SECTIONS
+    if cluster.deleted_at is None and cluster.scheduling == Cluster.Scheduling.EXTERNAL:
+        shown = (*shown, _OPINIONS)
     links = [
         (label, reverse(page, args=[cluster.name]), here in members, _KEYS[page])
         for label, page, members in shown
@@ -283,9 +290,9 @@ def sections(context: template.Context, cluster: Cluster) -> dict[str, Any]:
 
 
 @register.simple_tag
-def url_of(cluster: Cluster, kind: str, namespace: str = "", name: str = "") -> str:
-    """The address of an object's page; empty for an unknown kind."""
-    found = {each.name: each for each in kinds.ALL}.get(kind)
+def url_of(cluster: Cluster, kind: str | Kind, namespace: str = "", name: str = "") -> str:
+    """The address of an object's page; empty for an unknown name of a kind."""
+    found = kind if isinstance(kind, Kind) else {each.name: each for each in kinds.ALL}.get(kind)
     return object_url(cluster, found, namespace, name) if found is not None else ""
 
 
