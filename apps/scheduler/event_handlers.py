@@ -37,6 +37,9 @@ _RESOURCES: Final = {
     "CSIStorageCapacity": Resource.CSI_STORAGE_CAPACITY,
     "VolumeAttachment": Resource.VOLUME_ATTACHMENT,
     "PodGroup": Resource.POD_GROUP,
+    "DeviceClass": Resource.DEVICE_CLASS,
+    "ResourceSlice": Resource.RESOURCE_SLICE,
+    "ResourceClaim": Resource.RESOURCE_CLAIM,
 }
 
 

@@ -33,6 +33,8 @@ FAMILIES = (
     "worked",
     "volumes",
     "gang",
+    "dynamicresources",
+    "cel",
 )
 
 

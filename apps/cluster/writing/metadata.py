@@ -90,7 +90,9 @@ def stamp_updated(kind: Kind, old: Body, new: Mapping[str, Any], subresource: st
     metadata["name"] = before["name"]
     if kind.namespaced:
         metadata["namespace"] = before["namespace"]
-    metadata["resourceVersion"] = before["resourceVersion"]
+    # An object that is created in the same transaction has no version yet.
+    if "resourceVersion" in before:
+        metadata["resourceVersion"] = before["resourceVersion"]
     body["metadata"] = metadata
     return body
 

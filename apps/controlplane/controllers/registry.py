@@ -10,6 +10,7 @@ from apps.controlplane.controllers import (
     node_lifecycle,
     pod_garbage,
     pod_groups,
+    resource_claims,
     taint_eviction,
 )
 from apps.controlplane.controllers.autoscaling import autoscaler
@@ -38,6 +39,7 @@ CONTROLLERS: tuple[Controller, ...] = (
     ephemeral.CONTROLLER,
     claims.CONTROLLER,
     volumes.CONTROLLER,
+    resource_claims.CONTROLLER,
     taint_eviction.CONTROLLER,
     deployment.CONTROLLER,
     replicas.CONTROLLER,

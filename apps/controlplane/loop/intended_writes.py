@@ -8,13 +8,21 @@ from functools import partial
 from typing import Any
 
 from apps.cluster import kinds, merge_patch
-from apps.cluster.writes import Delete, Update, Write
+from apps.cluster.writes import Create, Delete, Update, Write
 from apps.cluster.writing.binding import bind_change, make_binding, set_condition
 from apps.controlplane.events.writer import EventWriter, PendingEvent, pod_reference
 from apps.controlplane.ledger.records import DecisionRecord
 from apps.controlplane.loop.informer import Informer
 from apps.scheduler.decision import Decision, Result
-from apps.scheduler.framework.intents import Binding, Eviction, Intent, MergePatch, PodEvent
+from apps.scheduler.framework.intents import (
+    Binding,
+    Creation,
+    Deletion,
+    Eviction,
+    Intent,
+    MergePatch,
+    PodEvent,
+)
 
 Body = dict[str, Any]
 
@@ -73,6 +81,10 @@ class IntendedWrites:
                 intent.subresource,
                 trusted=True,
             )
+        elif isinstance(intent, Creation):
+            yield Create(kinds.by_name(intent.kind), intent.body, intent.namespace)
+        elif isinstance(intent, Deletion):
+            yield Delete(kinds.by_name(intent.kind), intent.namespace, intent.name, {})
         elif isinstance(intent, PodEvent):
             event = PendingEvent(
                 pod_reference(intent.namespace, intent.name, intent.uid),

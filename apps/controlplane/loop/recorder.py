@@ -48,6 +48,8 @@ from apps.scheduler.scheduler import Scheduler
 
 log = logging.getLogger(__name__)
 
+#: Devices are allocated in the status of these objects.
+_DEVICE_CLAIM = "ResourceClaim"
 #: The scheduler's name in the change log.
 USER = "kube-scheduler"
 
@@ -392,7 +394,7 @@ class Recorder:
             # pages show the queue, which is not in the change log
             announce = partial(announcer.announce, self._cluster.pk, informer.position, due=False)
             transaction.on_commit(announce)
-        rejected = []
+        rejected: list[tuple[Decision, ApiError]] = []
         for (decision, write), outcome in zip(planned, outcomes, strict=True):
             if not isinstance(outcome, ApiError):
                 continue
@@ -400,7 +402,9 @@ class Recorder:
                 self._events.discard(write)
             elif decision is None:
                 log.warning("A write of a plugin was rejected: %s", outcome.message)
-            elif _must_succeed(decision, write):
+            elif _must_succeed(decision, write) and all(
+                each is not decision for each, _ in rejected
+            ):
                 rejected.append((decision, outcome))
         return rejected
 
@@ -418,8 +422,8 @@ def _bound(batch: Sequence[DecisionRecord]) -> set[str]:
 
 def _must_succeed(decision: Decision, write: Write) -> bool:
     """Whether the decision fails if this write is rejected: its binding, or a write before it."""
-    return (
-        decision.result == Result.SCHEDULED
-        and isinstance(write, Update)
-        and write.subresource != "status"
-    )
+    if decision.result != Result.SCHEDULED:
+        return False
+    if write.kind.name == _DEVICE_CLAIM:
+        return True
+    return isinstance(write, Update) and write.subresource != "status"

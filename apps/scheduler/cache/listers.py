@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from apps.scheduler.cache.assume_cache import AssumeCache
+from apps.scheduler.cache.device_claims import DeviceClaims
 from apps.scheduler.cache.lister import Lister
 from apps.scheduler.objects import (
     CSIDriver,
     CSINode,
     CSIStorageCapacity,
+    DeviceClass,
     Namespace,
     PersistentVolume,
     PersistentVolumeClaim,
@@ -18,6 +20,8 @@ from apps.scheduler.objects import (
     PriorityClass,
     ReplicaSet,
     ReplicationController,
+    ResourceClaim,
+    ResourceSlice,
     Service,
     StatefulSet,
     StorageClass,
@@ -44,6 +48,11 @@ class Listers:
         self.pod_disruption_budgets: Lister[PodDisruptionBudget] = Lister()
         self.priority_classes: Lister[PriorityClass] = Lister()
         self.pod_groups: Lister[PodGroup] = Lister()
+        self.device_classes: Lister[DeviceClass] = Lister()
+        self.resource_slices: Lister[ResourceSlice] = Lister()
+        self.resource_claims: Lister[ResourceClaim] = Lister()
+        #: claims for devices with their allocations in flight
+        self.device_claims = DeviceClaims(self.resource_claims)
         #: volumes and claims with the changes decided for pods that are not bound yet
         self.assumed_volumes = AssumeCache(self.persistent_volumes)
         self.assumed_claims = AssumeCache(self.persistent_volume_claims)
@@ -63,4 +72,7 @@ class Listers:
             "PodDisruptionBudget": self.pod_disruption_budgets,
             "PriorityClass": self.priority_classes,
             "PodGroup": self.pod_groups,
+            "DeviceClass": self.device_classes,
+            "ResourceSlice": self.resource_slices,
+            "ResourceClaim": self.resource_claims,
         }

@@ -15,6 +15,7 @@ from apps.scheduler.conformance.hints import run_hints_case
 from apps.scheduler.conformance.options import Options
 from apps.scheduler.conformance.queue import run_queue_case
 from apps.scheduler.conformance.scheduling import compare_scheduling
+from apps.scheduler.conformance.selectors import run_cel_case
 
 Json = Mapping[str, Any]
 #: (case, expect, options) -> differences, one line each
@@ -26,6 +27,7 @@ RUNNERS: Final[dict[str, Compare]] = {
     "queue": lambda case, expect, options: run_queue_case(case, expect),
     "gang": lambda case, expect, options: run_gang_case(case, expect),
     "hints": lambda case, expect, options: run_hints_case(case, expect),
+    "cel": lambda case, expect, options: run_cel_case(case, expect),
 }
 #: recorded for apps.cluster, not for the core: the admission of pods by the API server
 NOT_OURS: Final = frozenset({"apidefaults"})

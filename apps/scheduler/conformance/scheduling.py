@@ -10,6 +10,7 @@ from apps.scheduler.attempt import Attempt, new_attempt
 from apps.scheduler.config.errors import ConfigError
 from apps.scheduler.config.loading import default_configuration, load
 from apps.scheduler.config.types import Configuration
+from apps.scheduler.conformance.devices import ClaimReplay, is_about_devices, without_values
 from apps.scheduler.conformance.options import Options
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.failure import handle_scheduling_failure
@@ -17,7 +18,7 @@ from apps.scheduler.framework.interface import PostFilterResult
 from apps.scheduler.framework.status import Status
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Node, Pod, decode
-from apps.scheduler.plugins.dynamic_resources import DynamicResources
+from apps.scheduler.plugins.dynamicresources.plugin import DynamicResources
 from apps.scheduler.plugins.registry import TABLE
 from apps.scheduler.schedule_one import scheduling_cycle
 from apps.scheduler.scheduler import Scheduler
@@ -25,9 +26,11 @@ from apps.scheduler.testing.clock import FakeClock
 
 Json = Mapping[str, Any]
 
+#: about the time of the recordings: timeouts are counted from the times in objects
+_NOW = 1_780_000_000.0
 _POST_FILTER_FIELDS = ("messageWithPostFilter", "postFilter")
-#: its scores, always 0, are not in the recordings
-_NOT_RECORDED = DynamicResources.name
+#: its scores, always 0 without claims, are not in the recordings of other families
+_ONLY_WITH_CLAIMS = DynamicResources.name
 
 
 def compare_scheduling(case: Json, expect: Json, options: Options) -> list[str]:
@@ -42,9 +45,12 @@ def compare_scheduling(case: Json, expect: Json, options: Options) -> list[str]:
         return [f"{case['id']}: configuration is accepted, recorded {expect['configError']}"]
     differences = list(_profile_differences(case["id"], config, expect))
     replay = CaseReplay(case, config)
+    devices = None
+    if is_about_devices(case):
+        devices = ClaimReplay(replay.scheduler.cache, pre_bind=case.get("preBind", False))
     for body, wanted in zip(case.get("pods") or (), expect.get("pods") or (), strict=True):
-        found = replay.schedule(body)
-        for field, ours, theirs in _differences(found, wanted, options):
+        found = replay.schedule(body, devices)
+        for field, ours, theirs in _differences(found, without_values(wanted), options):
             where = f"{case['id']} {wanted['pod']} {field}"
             differences.append(f"{where}: {ours!r}, recorded {theirs!r}")
     return differences
@@ -81,7 +87,7 @@ class CaseReplay:
     scheduler: Scheduler
 
     def __init__(self, case: Json, config: Configuration) -> None:
-        self.scheduler = Scheduler(config, clock=FakeClock(), tie_break="first-name")
+        self.scheduler = Scheduler(config, clock=FakeClock(_NOW), tie_break="first-name")
         bodies = case.get("objects") or ()
         # An image has the size that the first node in name order reports.
         nodes = sorted((b for b in bodies if b["kind"] == "Node"), key=_name)
@@ -104,7 +110,7 @@ class CaseReplay:
         else:
             cache.listers.by_kind[body["kind"]].put(item)
 
-    def schedule(self, body: Json) -> Json:
+    def schedule(self, body: Json, devices: ClaimReplay | None = None) -> Json:
         """One cycle without the queue; the result in the recording's form."""
         pod = PodInfo(decode("Pod", body))
         result: dict[str, Any] = {"pod": pod.key, "node": None}
@@ -114,6 +120,9 @@ class CaseReplay:
         gate = framework.run_pre_enqueue_plugins(pod)
         if not gate.is_success:
             return {**result, "preEnqueue": _status(gate)}
+        if devices is not None and self.scheduler.cache.is_assumed(pod.uid):
+            # A pod that is listed again was not bound.
+            self.scheduler.cache.forget_pod(pod.uid)
         attempt = new_attempt(framework, pod)
         status = scheduling_cycle(self.scheduler.context, attempt)
         if status.is_success:
@@ -121,10 +130,11 @@ class CaseReplay:
             self.scheduler.queue.delete_nominated_pod(pod)
         else:
             handle_scheduling_failure(self.scheduler.queue, attempt, status)
-        return {**result, **describe(attempt)}
+        result |= describe(attempt, devices=devices is not None)
+        return result if devices is None else devices.describe(attempt, result)
 
 
-def describe(attempt: Attempt) -> Json:
+def describe(attempt: Attempt, *, devices: bool = False) -> Json:
     """A finished attempt in the recording's form; fields that do not apply are left out."""
     decision = attempt.decision
     found: dict[str, Any] = {}
@@ -142,14 +152,14 @@ def describe(attempt: Attempt) -> Json:
     if decision.unschedulable_plugins:
         found["unschedulablePlugins"] = sorted(decision.unschedulable_plugins)
     if decision.feasible.size:
-        found |= _choice(decision)
+        found |= _choice(decision, devices)
     else:
         found["message"] = decision.filter_message
         found |= _post_filter(decision)
     return found
 
 
-def _choice(decision: Decision) -> Json:
+def _choice(decision: Decision, devices: bool) -> Json:
     found: dict[str, Any] = {
         "node": decision.node,
         "ties": decision.tied_nodes(),
@@ -159,7 +169,7 @@ def _choice(decision: Decision) -> Json:
                 "plugins": {
                     plugin: list(scores)
                     for plugin, scores in decision.scores_of(decision.nodes[row]).items()
-                    if plugin != _NOT_RECORDED
+                    if devices or plugin != _ONLY_WITH_CLAIMS
                 },
             }
             for row, total in zip(decision.feasible, decision.total, strict=True)

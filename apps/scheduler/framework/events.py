@@ -226,6 +226,10 @@ def pod_update_events(old: Pod, new: Pod) -> list[ClusterEvent]:
         (ActionType.UPDATE_POD_LABEL, old.metadata.labels != new.metadata.labels),
         (ActionType.UPDATE_POD_SCALE_DOWN, _is_scaled_down(old, new)),
         (ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED, gates_gone),
+        (
+            ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM,
+            old.status.resource_claim_statuses != new.status.resource_claim_statuses,
+        ),
         # Tolerations can only be added, so comparing their number is enough.
         (ActionType.UPDATE_POD_TOLERATION, len(old.spec.tolerations) != len(new.spec.tolerations)),
     )

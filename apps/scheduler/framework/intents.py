@@ -37,6 +37,25 @@ class MergePatch:
 
 
 @dataclass(frozen=True, slots=True)
+class Creation:
+    """Create an object, with the name that its metadata has."""
+
+    kind: str
+    namespace: str
+    name: str
+    body: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """Delete an object; nothing happens if it does not exist."""
+
+    kind: str
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Eviction:
     """Evict a pod: a condition is added to its status, then it is deleted."""
 
@@ -64,7 +83,7 @@ class PodEvent:
     reporter: str = ""
 
 
-Intent = Binding | MergePatch | Eviction | PodEvent
+Intent = Binding | MergePatch | Creation | Deletion | Eviction | PodEvent
 
 
 @dataclass(slots=True)

@@ -9,6 +9,12 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from apps.scheduler.objects.cluster import Event, Lease, Namespace, Node, RuntimeClass
+from apps.scheduler.objects.devices import (
+    DeviceClass,
+    ResourceClaim,
+    ResourceClaimTemplate,
+    ResourceSlice,
+)
 from apps.scheduler.objects.meta import KubeObject
 from apps.scheduler.objects.pod import Pod
 from apps.scheduler.objects.pod_groups import PodGroup
@@ -70,6 +76,10 @@ _TYPES: Final[tuple[type[KubeObject], ...]] = (
     Lease,
     Event,
     PodGroup,
+    DeviceClass,
+    ResourceSlice,
+    ResourceClaim,
+    ResourceClaimTemplate,
 )
 #: kind → its type
 KINDS: Final[dict[str, type[KubeObject]]] = {cls.__name__: cls for cls in _TYPES}

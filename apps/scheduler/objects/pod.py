@@ -120,6 +120,23 @@ class ContainerStatus(KubeStruct, frozen=True):
     restart_count: Int32 = 0
 
 
+class PodResourceClaimStatus(KubeStruct, frozen=True):
+    name: str = ""
+    #: None: no claim was needed
+    resource_claim_name: str | None = None
+
+
+class ContainerExtendedResourceRequest(KubeStruct, frozen=True):
+    container_name: str = ""
+    resource_name: str = ""
+    request_name: str = ""
+
+
+class PodExtendedResourceClaimStatus(KubeStruct, frozen=True):
+    request_mappings: tuple[ContainerExtendedResourceRequest, ...] = ()
+    resource_claim_name: str = ""
+
+
 class PodStatus(KubeStruct, frozen=True):
     phase: str = ""
     conditions: tuple[Condition, ...] = ()
@@ -136,6 +153,8 @@ class PodStatus(KubeStruct, frozen=True):
     #: pod-level counterparts of the two container fields
     allocated_resources: ResourceList = {}
     resources: ContainerResources | None = None
+    resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
+    extended_resource_claim_status: PodExtendedResourceClaimStatus | None = None
 
 
 class Pod(KubeObject, frozen=True):

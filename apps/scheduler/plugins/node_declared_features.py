@@ -23,7 +23,7 @@ from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Node, Pod
 
 NAME: Final = "NodeDeclaredFeatures"
-REASON: Final = "node declared features check failed - unsatisfied requirements: "
+REASON: Final = "node(s) didn't match Pod's required features"
 RESTART_ALL_CONTAINERS: Final = "RestartAllContainersOnContainerExits"
 USER_NAMESPACES_HOST_NETWORK: Final = "UserNamespacesHostNetworkSupport"
 
@@ -94,7 +94,6 @@ def required_features(pod: Pod) -> tuple[str, ...]:
 def _statuses(required: Sequence[str]) -> list[Status | None]:
     """A status for each set of missing features; its index is the set as bits."""
     statuses: list[Status | None] = [None]
-    for bits in range(1, 1 << len(required)):
-        missing = [name for i, name in enumerate(required) if bits >> i & 1]
-        statuses.append(unresolvable(REASON + ", ".join(missing)))
+    for _ in range(1, 1 << len(required)):
+        statuses.append(unresolvable(REASON))
     return statuses

@@ -9,7 +9,7 @@ from apps.scheduler.framework.declaration import plugin_table
 from apps.scheduler.framework.profile_plugins import PluginFactory
 from apps.scheduler.plugins.default_binder import DefaultBinder
 from apps.scheduler.plugins.default_preemption import DefaultPreemption
-from apps.scheduler.plugins.dynamic_resources import DynamicResources
+from apps.scheduler.plugins.dynamicresources.plugin import DynamicResources
 from apps.scheduler.plugins.examples.wait_for_group import WaitForGroup
 from apps.scheduler.plugins.gang_scheduling import GangScheduling
 from apps.scheduler.plugins.image_locality import ImageLocality

@@ -23,7 +23,7 @@ from apps.scheduler.objects import (
     TopologySpreadConstraint,
 )
 from apps.scheduler.plugins.default_preemption import DefaultPreemptionArgs
-from apps.scheduler.plugins.dynamic_resources import DynamicResourcesArgs
+from apps.scheduler.plugins.dynamicresources.args import DynamicResourcesArgs
 from apps.scheduler.plugins.interpodaffinity.plugin import InterPodAffinityArgs
 from apps.scheduler.plugins.nodeaffinity.args import NodeAffinityArgs
 from apps.scheduler.plugins.noderesources.args import (

@@ -52,7 +52,7 @@ class FreeCapacity:
 
     def admit(self, pod: Pod) -> PodRejection | None:
         """Admit the pod, or return the reason for its rejection."""
-        requests = pod_requests(pod, use_status=True)
+        requests = _without_devices(pod, pod_requests(pod, use_status=True))
         refusal = self._check_placement(pod) or self._check_capacity(requests)
         if refusal is None:
             self._take(requests)
@@ -102,6 +102,13 @@ def _copes(pod: Pod, condition: str) -> bool:
     # pods that are not BestEffort cope with pressure on memory; others have to tolerate it
     best_effort = qos_class(msgspec.to_builtins(pod.spec)) == "BestEffort"
     return not best_effort or is_tolerated(pod.spec.tolerations, _MEMORY_PRESSURE)
+
+
+def _without_devices(pod: Pod, requests: dict[str, int]) -> dict[str, int]:
+    """The requests that the node itself has to meet: some are met by devices of a claim."""
+    status = pod.status.extended_resource_claim_status
+    by_claim = {each.resource_name for each in status.request_mappings} if status else set()
+    return {name: amount for name, amount in requests.items() if name not in by_claim}
 
 
 def _predicate(name: str, why: str) -> PodRejection:

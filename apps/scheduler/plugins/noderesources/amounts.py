@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,8 +39,11 @@ def amounts(
     nodes: NodeColumns,
     *,
     nonzero: bool,
+    devices: Callable[[str], Int64Array | None] = lambda name: None,
 ) -> list[Amounts]:
     """The resources that count for this pod, in the configured order.
+
+    ``devices``: what a node without the resource has of it as devices, (2, n): all and in use.
 
     An extended resource that the pod does not request is left out. ``nonzero``: count containers
     without a request for CPU or memory with their defaults.
@@ -49,6 +52,10 @@ def amounts(
     for resource in resources:
         wanted = pod_requests.get(resource.name, 0)
         resource_index = nodes.resource_index(resource.name)
+        backed = devices(resource.name) if wanted and is_scalar(resource.name) else None
+        if backed is not None:
+            columns.append(_with_devices(resource, wanted, resource_index, nodes, backed))
+            continue
         if resource_index < 0 or (wanted == 0 and is_scalar(resource.name)):
             continue
         requested = nodes.requested[resource_index]
@@ -62,6 +69,27 @@ def amounts(
             )
         )
     return columns
+
+
+def _with_devices(
+    resource: ResourceSpec,
+    wanted: int,
+    resource_index: int,
+    nodes: NodeColumns,
+    devices: Int64Array,
+) -> Amounts:
+    """Nodes that do not have the resource themselves have it as devices."""
+    none = np.zeros(len(nodes), dtype=np.int64)
+    allocatable = nodes.allocatable[resource_index] if resource_index >= 0 else none
+    requested = nodes.requested[resource_index] if resource_index >= 0 else none
+    own = allocatable != 0
+    return Amounts(
+        resource.name,
+        resource.weight,
+        np.where(own, requested, devices[1]),
+        wanted,
+        np.where(own, allocatable, devices[0]),
+    )
 
 
 def percent(part: Int64Array, whole: Int64Array) -> Int64Array:

@@ -23,6 +23,7 @@ from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads, take
 from apps.scheduler.framework.status import SKIP, Status
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.plugins.noderesources.amounts import Amounts, amounts
+from apps.scheduler.plugins.noderesources.devices import BackedResources
 from apps.scheduler.plugins.noderesources.score_details import describe_balance
 
 NAME: Final = "NodeResourcesBalancedAllocation"
@@ -45,6 +46,7 @@ class NodeResourcesBalancedAllocation:
 
     def __init__(self, args: NodeResourcesBalancedAllocationArgs | None, handle: Handle) -> None:
         self._resources = (args or NodeResourcesBalancedAllocationArgs()).resources
+        self._backed = BackedResources(handle.listers)
 
     def sign(self, pod: PodInfo) -> Hashable | None:
         return tuple(self._requests(pod))
@@ -81,12 +83,22 @@ class NodeResourcesBalancedAllocation:
         wanted = self._requests(pod)
         requests = dict(zip((r.name for r in self._resources), wanted, strict=True))
 
+        backed = self._backed.among(requests)
+
         def scores(table: NodeColumns) -> Int64Array:
-            columns = amounts(self._resources, requests, table, nonzero=False)
+            columns = amounts(
+                self._resources,
+                requests,
+                table,
+                nonzero=False,
+                devices=lambda name: self._backed.totals(name, table) if name in backed else None,
+            )
             without, with_pod = evenness(columns, len(table))
             score: Int64Array = 50 + (50 + with_pod - without) // 2
             return score
 
+        if any(requests[name] for name in backed):
+            return take(scores(nodes), rows)
         key = (NAME, self._resources, tuple(wanted))
         return take(nodes.memo(key, scores, depends="pods"), rows)
 

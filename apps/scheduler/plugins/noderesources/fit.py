@@ -33,6 +33,7 @@ from apps.scheduler.plugins.noderesources.args import (
     default_args,
     ignore_resources,
 )
+from apps.scheduler.plugins.noderesources.devices import BackedResources
 from apps.scheduler.plugins.noderesources.refusals import (
     REASON_TOO_MANY_PODS,
     insufficient,
@@ -67,6 +68,7 @@ class NodeResourcesFit:
         self._ignored_groups = frozenset(args.ignored_resource_groups)
         self._strategy = args.scoring_strategy
         self._scorer = scorer_for(args.scoring_strategy)
+        self._backed = BackedResources(handle.listers)
         self._statuses: list[Status | None] = [None]
         #: (reasons, unresolvable) -> index into ``_statuses``
         self._status_ids: dict[tuple[tuple[str, ...], bool], int] = {}
@@ -82,8 +84,9 @@ class NodeResourcesFit:
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Verdicts | None:
         wanted = state.read(NAME, _PreFilterState).wanted
-        key = (self, "filter", wanted)
-        ids = nodes.memo(key, lambda table: self._verdicts(wanted, table), depends="pods")
+        backed = self._backed.among(name for name, _ in wanted)
+        key = (self, "filter", wanted, backed)
+        ids = nodes.memo(key, lambda table: self._verdicts(wanted, table, backed), depends="pods")
         return Verdicts(ids, self._statuses)
 
     def room(self, state: CycleState, nodes: NodeColumns) -> tuple[Int64Array, Int64Array]:
@@ -92,6 +95,8 @@ class NodeResourcesFit:
         slots = nodes.allowed_pods - nodes.pod_count - 1
         needed = np.array([amount for _, amount in wanted], dtype=np.int64)
         free = nodes.allocatable[indices] - nodes.requested[indices] - needed[:, np.newaxis]
+        as_devices = self._as_devices(wanted, nodes, self._backed.among(name for name, _ in wanted))
+        free[as_devices] = np.iinfo(np.int64).max
         return np.array([PODS, *indices], dtype=np.int64), np.concatenate((slots[np.newaxis], free))
 
     def explain_refusal(
@@ -111,10 +116,21 @@ class NodeResourcesFit:
     ) -> Int64Array:
         requests = pod.fit_scoring_requests
 
+        backed = self._backed.among(each.name for each in self._strategy.resources)
+
         def scores(table: NodeColumns) -> Int64Array:
-            columns = amounts(self._strategy.resources, requests, table, nonzero=True)
+            columns = amounts(
+                self._strategy.resources,
+                requests,
+                table,
+                nonzero=True,
+                devices=lambda name: self._backed.totals(name, table) if name in backed else None,
+            )
             return self._scorer(columns, len(table))
 
+        if any(requests.get(name) for name in backed):
+            # Devices in use are not among what a memoized column may depend on.
+            return take(scores(nodes), rows)
         key = (NAME, "score", self._strategy, tuple(requests.items()))
         return take(nodes.memo(key, scores, depends="pods"), rows)
 
@@ -141,10 +157,20 @@ class NodeResourcesFit:
             name in self._ignored or name.partition("/")[0] in self._ignored_groups
         )
 
-    def _verdicts(self, wanted: _Wanted, nodes: NodeColumns) -> UInt16Array:
+    @staticmethod
+    def _as_devices(wanted: _Wanted, nodes: NodeColumns, backed: frozenset[str]) -> BoolArray:
+        """(wanted, n) bool: the node does not have the resource, DynamicResources decides."""
+        if not backed:
+            return np.zeros((len(wanted), len(nodes)), dtype=np.bool_)
+        is_backed = np.array([name in backed for name, _ in wanted])[:, np.newaxis]
+        return is_backed & (_of_resources("allocatable", wanted, nodes) == 0)
+
+    def _verdicts(self, wanted: _Wanted, nodes: NodeColumns, backed: frozenset[str]) -> UInt16Array:
         needed = np.array([amount for _, amount in wanted], dtype=np.int64)[:, np.newaxis]
         allocatable = _of_resources("allocatable", wanted, nodes)
         lacking = allocatable - _of_resources("requested", wanted, nodes) < needed
+        if backed:
+            lacking &= ~self._as_devices(wanted, nodes, backed)
         full = nodes.pod_count >= nodes.allowed_pods
         refused = lacking.any(axis=0) | full
         ids = np.zeros(len(nodes), dtype=np.uint16)

@@ -1,0 +1,270 @@
+"""Conversions between types, and the parsing of Kubernetes' own values."""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+import re
+from collections.abc import Callable
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from apps.scheduler.cel.operators import checked
+from apps.scheduler.cel.values import (
+    CelError,
+    Cidr,
+    Duration,
+    Ip,
+    Quantity,
+    Semver,
+    TypeValue,
+    UInt,
+    Url,
+    Value,
+    type_name,
+)
+
+_DURATION: Final = re.compile(r"([0-9]*\.?[0-9]+|[0-9]+\.)(h|ms|us|µs|ns|m|s)")
+_UNITS: Final = {
+    "h": 3_600 * 10**9,
+    "m": 60 * 10**9,
+    "s": 10**9,
+    "ms": 10**6,
+    "us": 10**3,
+    "µs": 10**3,
+    "ns": 1,
+}
+_BOOLS: Final = {
+    **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
+    **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
+}
+
+
+def no_overload(function: str, *args: Value) -> CelError:
+    return CelError(f"no such overload: {function}({', '.join(map(type_name, args))})")
+
+
+def _conversion_error(value: Value, target: str) -> CelError:
+    return CelError(f"type conversion error from '{type_name(value)}' to '{target}'")
+
+
+def to_int(value: Value) -> Value:
+    if isinstance(value, bool):
+        return no_overload("int", value)
+    if isinstance(value, int):
+        return checked(int(value), 0)
+    if isinstance(value, float):
+        return int(value) if abs(value) < 2**63 else CelError("integer overflow")
+    if isinstance(value, str):
+        matched = re.fullmatch(r"[+-]?[0-9]+", value)
+        result = checked(int(value), 0) if matched else None
+        return result if isinstance(result, int) else _conversion_error(value, "int")
+    if isinstance(value, datetime.datetime):
+        return int(value.timestamp())
+    return no_overload("int", value)
+
+
+def to_uint(value: Value) -> Value:
+    if isinstance(value, bool):
+        return no_overload("uint", value)
+    if isinstance(value, (int, float)):
+        return checked(int(value), UInt(0))
+    if isinstance(value, str):
+        return UInt(value) if value.isdigit() else _conversion_error(value, "uint")
+    return no_overload("uint", value)
+
+
+def to_double(value: Value) -> Value:
+    if isinstance(value, (bool, Quantity)) or not isinstance(value, (int, float, str)):
+        return no_overload("double", value)
+    try:
+        return float(value)
+    except ValueError:
+        return _conversion_error(value, "double")
+
+
+def to_bool(value: Value) -> Value:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        found = _BOOLS.get(value)
+        return _conversion_error(value, "bool") if found is None else found
+    return no_overload("bool", value)
+
+
+def to_string(value: Value) -> Value:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(int(value))
+    if isinstance(value, float):
+        return repr(value).removesuffix(".0")
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    if isinstance(value, Duration):
+        return f"{value.nanos / 10**9:g}s"
+    if isinstance(value, datetime.datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    if isinstance(value, Ip):
+        return str(value.address)
+    if isinstance(value, Cidr):
+        return str(value.interface)
+    return no_overload("string", value)
+
+
+def to_bytes(value: Value) -> Value:
+    if isinstance(value, bytes):
+        return value
+    return value.encode() if isinstance(value, str) else no_overload("bytes", value)
+
+
+def to_duration(value: Value) -> Value:
+    if isinstance(value, Duration):
+        return value
+    if not isinstance(value, str):
+        return no_overload("duration", value)
+    text = value.lstrip("+-")
+    parts = _DURATION.findall(text)
+    if not parts or "".join(map("".join, parts)) != text:
+        return _conversion_error(value, "google.protobuf.Duration")
+    nanos = round(sum(float(number) * _UNITS[unit] for number, unit in parts))
+    return Duration(-nanos if value.startswith("-") else nanos)
+
+
+def to_timestamp(value: Value) -> Value:
+    if isinstance(value, datetime.datetime):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return datetime.datetime.fromtimestamp(value, datetime.UTC)
+    if not isinstance(value, str):
+        return no_overload("timestamp", value)
+    try:
+        parsed = datetime.datetime.fromisoformat(value)
+    except ValueError:
+        return _conversion_error(value, "google.protobuf.Timestamp")
+    return parsed if parsed.tzinfo else _conversion_error(value, "google.protobuf.Timestamp")
+
+
+def to_type(value: Value) -> Value:
+    return TypeValue(type_name(value))
+
+
+def to_quantity(value: Value) -> Value:
+    return Quantity.parse(value) if isinstance(value, str) else no_overload("quantity", value)
+
+
+def to_semver(value: Value, normalize: Value = False) -> Value:
+    if not isinstance(value, str) or not isinstance(normalize, bool):
+        return no_overload("semver", value, *(() if normalize is False else (normalize,)))
+    return parse_semver(_normalize_semver(value) if normalize else value)
+
+
+def parse_semver(text: str) -> Semver | CelError:
+    """A version by semver.org; the errors are those of Kubernetes' parser."""
+    if not text:
+        return CelError("Version string empty")
+    core = text.split(".", 2)
+    if len(core) != 3:
+        return CelError("No Major.Minor.Patch elements found")
+    last, _, _build = core[2].partition("+")
+    patch, dash, pre = last.partition("-")
+    numbers = []
+    for name, part in (("major", core[0]), ("minor", core[1]), ("patch", patch)):
+        if not re.fullmatch(r"[0-9]+", part):
+            return CelError(f'Invalid character(s) found in {name} number "{part}"')
+        if len(part) > 1 and part[0] == "0":
+            title = name.capitalize()
+            return CelError(f'{title} number must not contain leading zeroes "{part}"')
+        numbers.append(int(part))
+    identifiers = tuple(pre.split(".")) if dash else ()
+    wrong = _wrong_identifier(identifiers)
+    return CelError(wrong) if wrong else Semver(numbers[0], numbers[1], numbers[2], identifiers)
+
+
+def _wrong_identifier(identifiers: tuple[str, ...]) -> str:
+    for part in identifiers:
+        if not part:
+            return "Prerelease is empty"
+        if part.isdigit() and len(part) > 1 and part[0] == "0":
+            return f'Numeric PreRelease version must not contain leading zeroes "{part}"'
+        if not re.fullmatch(r"[0-9A-Za-z-]+", part):
+            return f'Invalid character(s) found in prerelease "{part}"'
+    return ""
+
+
+def _normalize_semver(text: str) -> str:
+    core, mark, rest = _split_core(text.removeprefix("v"))
+    parts = [part.lstrip("0") or "0" if part.isdigit() else part for part in core.split(".")]
+    parts += ["0"] * (3 - len(parts))
+    return ".".join(parts) + mark + rest
+
+
+def _split_core(text: str) -> tuple[str, str, str]:
+    matched = re.search(r"[-+]", text)
+    if matched is None:
+        return text, "", ""
+    return text[: matched.start()], matched.group(), text[matched.end() :]
+
+
+def to_url(value: Value) -> Value:
+    if not isinstance(value, str):
+        return no_overload("url", value)
+    start = f'URL parse error during conversion from string: parse "{value}": '
+    if not value.startswith("/") and not re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", value):
+        return CelError(start + "invalid URI for request")
+    try:
+        parts = urlsplit(value)
+        _ = parts.port
+    except ValueError as wrong:
+        return CelError(start + str(wrong))
+    return Url(parts, parts.netloc.rpartition("@")[2])
+
+
+def to_ip(value: Value) -> Value:
+    if isinstance(value, Cidr):
+        return Ip(value.interface.ip)
+    if not isinstance(value, str):
+        return no_overload("ip", value)
+    try:
+        return Ip(ipaddress.ip_address(value))
+    except ValueError:
+        text = f'ParseAddr("{value}"): unable to parse IP'
+        return CelError(f'IP Address "{value}" parse error during conversion from string: {text}')
+
+
+def to_cidr(value: Value) -> Value:
+    if not isinstance(value, str):
+        return no_overload("cidr", value)
+    try:
+        if "/" not in value:
+            raise ValueError
+        return Cidr(ipaddress.ip_interface(value))
+    except ValueError:
+        text = f"netip.ParsePrefix(\"{value}\"): no '/'"
+        return CelError(f"network address parse error during conversion from string: {text}")
+
+
+def succeeds(convert: Callable[..., Any]) -> Callable[..., Value]:
+    """The function that tells whether a text can be converted."""
+
+    def converts(*args: Value) -> Value:
+        if not isinstance(args[0], str):
+            return no_overload(f"is{convert.__name__.removeprefix('to_').capitalize()}", *args)
+        return not isinstance(convert(*args), CelError)
+
+    return converts
+
+
+CONVERSIONS: Final[dict[str, Callable[..., Value]]] = {
+    "int": to_int,
+    "uint": to_uint,
+    "double": to_double,
+    "bool": to_bool,
+    "string": to_string,
+    "bytes": to_bytes,
+    "duration": to_duration,
+    "timestamp": to_timestamp,
+    "dyn": lambda value: value,
+}

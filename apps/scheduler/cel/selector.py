@@ -1,0 +1,116 @@
+"""CEL selectors of devices: compiled once, evaluated once per distinct device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+from apps.scheduler.cel.checking import check_selector
+from apps.scheduler.cel.conversions import parse_semver
+from apps.scheduler.cel.evaluation import Evaluation, find_error, fold
+from apps.scheduler.cel.parsing import SyntaxProblem, parse_expression
+from apps.scheduler.cel.tracking import CostExceeded, CostTracker
+from apps.scheduler.cel.tree import Expr
+from apps.scheduler.cel.values import (
+    CelError,
+    DefaultMap,
+    OptionalValue,
+    Quantity,
+    Value,
+    type_name,
+)
+
+COST_LIMIT: Final = 1_000_000
+_EXCEEDED: Final = CelError("operation cancelled: actual cost limit exceeded")
+_CONVERSION_ERRORS: Final = {
+    "int": "unsupported type conversion from 'int' to bool",
+    "string": "unsupported native conversion from string to 'bool'",
+    "kubernetes.Semver": "type conversion error from 'Semver' to 'bool'",
+}
+
+
+class CompileProblem(ValueError):
+    """The expression is refused. ``internal``: when its program was built, not by the compiler."""
+
+    def __init__(self, text: str, *, internal: bool = False) -> None:
+        super().__init__(text)
+        self.internal = internal
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """``result`` is a bool or the error of the evaluation."""
+
+    result: bool | CelError
+    cost: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Selector:
+    expression: str
+    tree: Expr
+
+    def matches(self, device: Mapping[str, Any]) -> Outcome:
+        """``device``: the variable, see :func:`device_variable`."""
+        tracker = CostTracker(COST_LIMIT)
+        try:
+            value = Evaluation({"device": device}, tracker).evaluate(self.tree)
+        except CostExceeded:
+            value = _EXCEEDED
+        return Outcome(_as_bool(value), tracker.cost)
+
+
+@lru_cache(maxsize=4_096)
+def compile_selector(expression: str) -> Selector:
+    """The compiled expression; CompileProblem."""
+    try:
+        tree = parse_expression(expression)
+    except SyntaxProblem as wrong:
+        raise CompileProblem(f"compilation failed: {wrong}") from None
+    problem = check_selector(tree, expression)
+    if problem:
+        raise CompileProblem(problem)
+    folded = fold(tree)
+    failed = find_error(folded)
+    if failed is not None:
+        raise CompileProblem(f"program instantiation failed: {failed.text}", internal=True)
+    return Selector(expression, folded)
+
+
+def device_variable(
+    driver: str,
+    attributes: Mapping[str, tuple[str, Value]],
+    capacity: Mapping[str, str | int | float],
+    allow_multiple_allocations: bool,
+) -> Mapping[str, Any]:
+    """The variable ``device``. ``attributes``: name -> (int, bool, string or version; value)."""
+    by_domain, amounts = DefaultMap(), DefaultMap()
+    for name, (kind, value) in attributes.items():
+        domain, _, identifier = name.rpartition("/")
+        parsed = parse_semver(value) if kind == "version" else value
+        by_domain.setdefault(domain or driver, {})[identifier] = parsed
+    for name, amount in capacity.items():
+        domain, _, identifier = name.rpartition("/")
+        amounts.setdefault(domain or driver, {})[identifier] = Quantity.parse(str(amount))
+    return {
+        "driver": driver,
+        "attributes": by_domain,
+        "capacity": amounts,
+        "allowMultipleAllocations": allow_multiple_allocations,
+    }
+
+
+def _as_bool(value: Value) -> bool | CelError:
+    if isinstance(value, (bool, CelError)):
+        return value
+    if isinstance(value, OptionalValue):
+        return CelError(_not_bool(value, "type conversion error from 'optional_type' to 'bool'"))
+    name = type_name(value)
+    text = _CONVERSION_ERRORS.get(name, f"type conversion error from '{name}' to 'bool'")
+    return CelError(_not_bool(value, text))
+
+
+def _not_bool(value: Value, text: str) -> str:
+    return f"CEL result of type {type_name(value)} could not be converted to bool: {text}"

@@ -1,0 +1,44 @@
+"""Run recorded CEL expressions about devices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from apps.scheduler.cel.selector import CompileProblem, compile_selector, device_variable
+from apps.scheduler.cel.values import CelError
+
+Json = Mapping[str, Any]
+
+
+def run_cel_case(case: Json, expect: Json) -> list[str]:
+    """Every difference: errors of the compiler, the result or the error, the cost."""
+    found = evaluate(case["expression"], case["device"])
+    fields = ["compileError", "result", "runtimeError"]
+    if "compileError" not in expect and not expect.get("costVaries"):
+        fields.append("cost")
+    return [
+        f"{case['id']} {case['expression']} {field}: {found.get(field)!r}, "
+        f"recorded {expect.get(field)!r}"
+        for field in fields
+        if found.get(field) != expect.get(field)
+    ]
+
+
+def evaluate(expression: str, device: Json) -> Json:
+    """The expression about a device, in the recording's form."""
+    try:
+        selector = compile_selector(expression)
+    except CompileProblem as problem:
+        return {"compileError": str(problem)}
+    attributes = device.get("attributes", {}).items()
+    variable = device_variable(
+        device["driver"],
+        {name: next(iter(attribute.items())) for name, attribute in attributes},
+        {name: each["value"] for name, each in device.get("capacity", {}).items()},
+        device.get("allowMultipleAllocations", False),
+    )
+    outcome = selector.matches(variable)
+    if isinstance(outcome.result, CelError):
+        return {"runtimeError": outcome.result.text, "cost": outcome.cost}
+    return {"result": outcome.result, "cost": outcome.cost}

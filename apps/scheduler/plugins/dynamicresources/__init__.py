@@ -1,0 +1,1 @@
+"""DynamicResources: claims of pods for devices, and their allocation."""

@@ -1,0 +1,65 @@
+"""Binding conditions: what a driver has to report before a pod is bound."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from apps.scheduler.objects import DeviceRequestAllocationResult, ResourceClaim
+
+REASON_PENDING: Final = "BindingConditionsPending"
+
+
+def has_conditions(claim: ResourceClaim) -> bool:
+    return bool(_conditional(claim))
+
+
+def is_ready(claim: ResourceClaim) -> bool:
+    """Every binding condition of the allocation is true."""
+    return all(
+        _has(claim, result, condition)
+        for result in _conditional(claim)
+        for condition in result.binding_conditions  # noqa: E501  # fmt: skip
+    )
+
+
+def has_failed(claim: ResourceClaim) -> bool:
+    """A failure condition of the allocation is true."""
+    return any(
+        _has(claim, result, condition)
+        for result in _conditional(claim)
+        for condition in result.binding_failure_conditions  # noqa: E501  # fmt: skip
+    )
+
+
+def is_timed_out(claim: ResourceClaim, now: float, timeout: float) -> bool:
+    """The conditions have been waited for too long; never without a timestamp."""
+    allocation = claim.status.allocation
+    if allocation is None or allocation.allocation_timestamp is None:
+        return False
+    since = datetime.fromisoformat(allocation.allocation_timestamp).timestamp()
+    return now - since > timeout
+
+
+def is_unusable(claim: ResourceClaim, now: float, timeout: float) -> bool:
+    """The allocation cannot be used although it is there."""
+    if not has_conditions(claim):
+        return False
+    return has_failed(claim) or (not is_ready(claim) and is_timed_out(claim, now, timeout))
+
+
+def _conditional(claim: ResourceClaim) -> list[DeviceRequestAllocationResult]:
+    allocation = claim.status.allocation
+    results = allocation.devices.results if allocation is not None else ()
+    return [result for result in results if result.binding_conditions]
+
+
+def _has(claim: ResourceClaim, result: DeviceRequestAllocationResult, condition: str) -> bool:
+    return any(
+        each.type == condition and each.status == "True"
+        for status in claim.status.devices
+        if (status.driver, status.pool, status.device)
+        == (result.driver, result.pool, result.device)  # noqa: E501  # fmt: skip
+        and status.share_id == result.share_id
+        for each in status.conditions
+    )

@@ -1,0 +1,98 @@
+"""matchAttribute and distinctAttribute: what the devices of a claim must have in common, or not."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from apps.scheduler.objects import Device, DeviceAttribute, DeviceConstraint
+
+#: (request, "" or its alternative)
+RequestName = tuple[str, str]
+
+
+class Constraint(Protocol):
+    def add(self, request: RequestName, driver: str, device: Device) -> bool:
+        """Whether the device may be added; it counts from now on if so."""
+
+    def remove(self, request: RequestName) -> None:
+        """Undo the last ``add`` of the request."""
+
+
+def create(constraint: DeviceConstraint) -> Constraint:
+    if constraint.match_attribute is not None:
+        return MatchAttribute(constraint.requests, constraint.match_attribute)
+    return DistinctAttribute(constraint.requests, constraint.distinct_attribute or "")
+
+
+class _OfRequests:
+    def __init__(self, requests: tuple[str, ...], attribute: str) -> None:
+        self._requests = frozenset(requests)
+        self._attribute = attribute
+
+    def _concerns(self, request: RequestName) -> bool:
+        name, alternative = request
+        if not self._requests or name in self._requests:
+            return True
+        return bool(alternative) and f"{name}/{alternative}" in self._requests
+
+    def _value(self, driver: str, device: Device) -> DeviceAttribute | None:
+        found = device.attributes.get(self._attribute)
+        domain, slash, identifier = self._attribute.partition("/")
+        if found is None and slash and domain == driver:
+            found = device.attributes.get(identifier)
+        return found
+
+
+class MatchAttribute(_OfRequests):
+    """All devices have the attribute with the same value of the same type."""
+
+    def __init__(self, requests: tuple[str, ...], attribute: str) -> None:
+        super().__init__(requests, attribute)
+        self._common: DeviceAttribute | None = None
+        self._devices = 0
+
+    def add(self, request: RequestName, driver: str, device: Device) -> bool:
+        if not self._concerns(request):
+            return True
+        value = self._value(driver, device)
+        if value is None:
+            return False
+        if not self._devices:
+            self._common = value
+        elif self._common is None or self._common.typed != value.typed:
+            return False
+        self._devices += 1
+        return True
+
+    def remove(self, request: RequestName) -> None:
+        self._devices -= self._concerns(request)
+
+
+class DistinctAttribute(_OfRequests):
+    """The devices have different values, as far as kube-scheduler remembers them.
+
+    It keeps one value for each request: within a request of three devices, only the last one is
+    compared, and a device that is taken back takes the value of its whole request with it.
+    """
+
+    def __init__(self, requests: tuple[str, ...], attribute: str) -> None:
+        super().__init__(requests, attribute)
+        self._values: dict[str, DeviceAttribute] = {}
+        self._devices = 0
+
+    def add(self, request: RequestName, driver: str, device: Device) -> bool:
+        if not self._concerns(request):
+            return True
+        value = self._value(driver, device)
+        if value is None:
+            return False
+        if self._devices and any(value.typed == each.typed for each in self._values.values()):
+            return False
+        self._values[request[0]] = value
+        self._devices += 1
+        return True
+
+    def remove(self, request: RequestName) -> None:
+        if self._concerns(request):
+            self._values.pop(request[0], None)
+            self._devices -= 1

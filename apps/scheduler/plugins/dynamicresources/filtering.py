@@ -1,0 +1,114 @@
+"""What Filter does for one node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from apps.scheduler import quantity
+from apps.scheduler.framework.status import Status, error, unresolvable
+from apps.scheduler.framework.types import NodeInfo, PodInfo
+from apps.scheduler.objects import Node, ResourceClaim
+from apps.scheduler.plugins.dynamicresources import extended
+from apps.scheduler.plugins.dynamicresources.extended import Mappings
+from apps.scheduler.plugins.dynamicresources.node_matching import matches_node
+from apps.scheduler.plugins.dynamicresources.results import allocation_results
+from apps.scheduler.plugins.dynamicresources.search import AllocationError, Search
+from apps.scheduler.plugins.dynamicresources.state import ClaimState, NodeAllocation
+from apps.scheduler.plugins.helper.device_classes import ClassResolver
+from apps.scheduler.plugins.helper.device_rows import shared_rows
+
+REASON_UNAVAILABLE: Final = "resourceclaim not available on the node"
+REASON_NOT_ALLOCATABLE: Final = "cannot allocate all claims"
+REASON_INVALID_POOLS: Final = "invalid resource pools were encountered"
+REASON_LEFT_OVER: Final = "cannot schedule extended resource claim"
+REASON_NO_RESOURCE: Final = "cannot fit resource"
+
+#: whether an allocated claim cannot be used any more
+IsUnusable = Callable[[ResourceClaim], bool]
+
+
+class NodeFilter:
+    """Filters nodes for one pod, and notes in ``state`` what it found for each."""
+
+    def __init__(
+        self, state: ClaimState, pod: PodInfo, classes: ClassResolver, is_unusable: IsUnusable
+    ) -> None:
+        self._state, self._pod, self._classes = state, pod, classes
+        self._is_unusable = is_unusable
+
+    def filter(self, info: NodeInfo) -> Status | None:
+        node = info.node
+        assert node is not None
+        unavailable = self._unavailable(node)
+        needed, refusal = self._needed_resources(node)
+        if refusal is not None:
+            return refusal
+        claims, mappings = self._claims_to_allocate(needed)
+        if claims:
+            refusal = self._allocate(node, claims, mappings)
+            if refusal is not None:
+                return refusal
+        if unavailable:
+            self._state.unavailable |= unavailable
+            self._state.by_node.pop(node.metadata.name, None)
+            return unresolvable(REASON_UNAVAILABLE)
+        return None
+
+    def _unavailable(self, node: Node) -> set[int]:
+        """The allocated claims whose devices the node cannot use."""
+        unavailable = set()
+        for index, claim in enumerate(self._state.claims):
+            allocation = claim.status.allocation
+            if allocation is None:
+                continue
+            selector = allocation.node_selector
+            reachable = selector is None or matches_node(selector, node)
+            if not reachable or self._is_unusable(claim):
+                unavailable.add(index)
+        return unavailable
+
+    def _needed_resources(self, node: Node) -> tuple[list[str], Status | None]:
+        """The extended resources that the node has to provide as devices."""
+        if self._state.extended is None:
+            return [], None
+        if self._state.extended.spec.devices.requests:
+            return [], unresolvable(REASON_LEFT_OVER)
+        needed = []
+        for name in self._state.resources:
+            listed = node.status.allocatable.get(name)
+            if self._classes.backing(name) is not None and _is_zero(listed):
+                needed.append(name)
+            elif listed is None:
+                return [], unresolvable(REASON_NO_RESOURCE)
+        return needed, None
+
+    def _claims_to_allocate(self, needed: list[str]) -> tuple[list[ResourceClaim], Mappings]:
+        claims = self._state.to_allocate()
+        claim = self._state.extended
+        if claim is None or (not needed and not self._state.claims):
+            return claims, ()
+        requests, mappings = extended.requests_and_mappings(self._pod, needed, self._classes)
+        return [*claims, extended.with_requests(claim, requests)], mappings
+
+    def _allocate(
+        self, node: Node, claims: list[ResourceClaim], mappings: Mappings
+    ) -> Status | None:
+        state = self._state
+        pools = state.slices.gather(node)
+        search = Search(node, pools, claims, state.allocated, self._classes.get, shared_rows())
+        try:
+            found = search.run()
+        except AllocationError as wrong:
+            return error(str(wrong))
+        if not found:
+            invalid = any(pool.invalid for pool in pools)
+            return unresolvable(REASON_INVALID_POOLS if invalid else REASON_NOT_ALLOCATABLE)
+        name = node.metadata.name
+        results = allocation_results(search, claims, name)
+        state.by_node[name] = NodeAllocation(tuple(claims), results, mappings)
+        return None
+
+
+def _is_zero(listed: str | int | float | None) -> bool:
+    return listed is None or quantity.value(listed) == 0

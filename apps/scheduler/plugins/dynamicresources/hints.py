@@ -1,0 +1,75 @@
+"""Which events trigger a retry of a pod that DynamicResources rejected."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from apps.scheduler.cache.device_claims import DeviceClaims
+from apps.scheduler.framework.events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    QueueingHint,
+    Resource,
+)
+from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.objects import Pod, ResourceClaim
+from apps.scheduler.plugins.dynamicresources.claims import ClaimProblem, claim_name, pod_claims
+
+
+class Hints:
+    def __init__(self, claims: DeviceClaims) -> None:
+        self._claims = claims
+
+    def hint_claim_changed(
+        self, pod: PodInfo, old: ResourceClaim | None, new: ResourceClaim
+    ) -> QueueingHint:
+        """A claim lost its allocation, or one of the pod's claims was created or changed status."""
+        if not self._are_usable(pod):
+            return QueueingHint.QUEUE_SKIP
+        if old is not None and old.status.allocation is not None and new.status.allocation is None:
+            return QueueingHint.QUEUE
+        if not _uses(pod, new):
+            return QueueingHint.QUEUE_SKIP
+        changed = old is None or old.status != new.status
+        return QueueingHint.QUEUE if changed else QueueingHint.QUEUE_SKIP
+
+    def hint_pod_changed(self, pod: PodInfo, old: Pod | None, new: Pod) -> QueueingHint:
+        """The names of the pod's generated claims are known, and all claims can be used."""
+        if new.metadata.uid != pod.uid or not self._are_usable(PodInfo(new)):
+            return QueueingHint.QUEUE_SKIP
+        return QueueingHint.QUEUE
+
+    def _are_usable(self, pod: PodInfo) -> bool:
+        try:
+            pod_claims(pod, self._claims)
+        except ClaimProblem:
+            return False
+        return True
+
+    def events(self) -> Sequence[ClusterEventWithHint]:
+        node = ActionType.ADD | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_ALLOCATABLE
+        either = ActionType.ADD | ActionType.UPDATE
+        generated = ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM
+        return (
+            ClusterEventWithHint(ClusterEvent(Resource.NODE, node)),
+            ClusterEventWithHint(
+                ClusterEvent(Resource.RESOURCE_CLAIM, either), self.hint_claim_changed
+            ),
+            ClusterEventWithHint(ClusterEvent(Resource.POD, generated), self.hint_pod_changed),
+            ClusterEventWithHint(ClusterEvent(Resource.DEVICE_CLASS, either)),
+            ClusterEventWithHint(ClusterEvent(Resource.RESOURCE_SLICE, either)),
+        )
+
+
+def _uses(pod: PodInfo, claim: ResourceClaim) -> bool:
+    if claim.metadata.namespace != pod.namespace:
+        return False
+    for reference in pod.pod.spec.resource_claims:
+        try:
+            found = claim_name(pod, reference)
+        except ClaimProblem:
+            continue
+        if found is not None and found[0] == claim.metadata.name:
+            return True
+    return False

@@ -1,0 +1,221 @@
+"""The extension points of DynamicResources."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from functools import partial
+from typing import Final
+
+import numpy as np
+
+from apps.scheduler.framework import intents
+from apps.scheduler.framework.cycle_state import CycleState
+from apps.scheduler.framework.diagnosis import Diagnosis
+from apps.scheduler.framework.events import ClusterEventWithHint
+from apps.scheduler.framework.handle import Handle
+from apps.scheduler.framework.interface import PostFilterResult, PreFilterResult, Verdicts
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads, constant
+from apps.scheduler.framework.status import SKIP, Code, Status, error, unresolvable, unschedulable
+from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.objects import ResourceClaim
+from apps.scheduler.plugins.dynamicresources import binding, extended, hints, writes
+from apps.scheduler.plugins.dynamicresources.args import DynamicResourcesArgs, check_args
+from apps.scheduler.plugins.dynamicresources.claims import (
+    ClaimProblem,
+    is_free_for,
+    missing_class,
+    pod_claims,
+)
+from apps.scheduler.plugins.dynamicresources.filtering import NodeFilter
+from apps.scheduler.plugins.dynamicresources.pools import Slices
+from apps.scheduler.plugins.dynamicresources.reservation import Reservation
+from apps.scheduler.plugins.dynamicresources.scoring import score_of
+from apps.scheduler.plugins.dynamicresources.state import ClaimState
+from apps.scheduler.plugins.helper.device_classes import ClassResolver
+from apps.scheduler.plugins.helper.devices_in_use import Allocated
+from apps.scheduler.plugins.helper.normalize import default_normalize_score
+
+NAME: Final = "DynamicResources"
+REASON_NO_CLAIMS: Final = "no new claims to deallocate"
+REASON_DEALLOCATED: Final = "deallocation of ResourceClaim completed"
+REASON_DELETED: Final = "deletion of ResourceClaim completed"
+REASON_NO_HELP: Final = "still not schedulable"
+#: upstream's message, a bug, when the PreFilter of an earlier plugin has ended the cycle
+REASON_NOT_REACHED: Final = "not found"
+
+
+class DynamicResources:
+    """Allocates devices to the claims of a pod."""
+
+    name = NAME
+    sign_reads: Reads = "nodes"
+    args_type = DynamicResourcesArgs
+    check_args = staticmethod(check_args)
+    default_weight = 2
+
+    def __init__(self, args: DynamicResourcesArgs | None, handle: Handle) -> None:
+        self._args = args or DynamicResourcesArgs()
+        self._handle = handle
+        self._claims = handle.listers.device_claims
+        self._classes = ClassResolver(handle.listers)
+        self._slices: tuple[int, Slices] = (-1, Slices(()))
+        self._hints = hints.Hints(self._claims)
+        #: chooses the name of a claim that is created
+        self.choose_name = writes.generate_name
+
+    def sign(self, pod: PodInfo) -> Hashable | None:
+        if pod.pod.spec.resource_claims:
+            return None
+        if any(self._classes.backing(name) is not None for name in pod.spec_requests):
+            return None
+        return (self._classes.version,)
+
+    def pre_enqueue(self, pod: PodInfo) -> Status | None:
+        try:
+            pod_claims(pod, self._claims)
+        except ClaimProblem as problem:
+            return unresolvable(str(problem))
+        return None
+
+    def pre_filter(
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns
+    ) -> tuple[PreFilterResult | None, Status | None]:
+        found = ClaimState()
+        state.write(NAME, found)
+        try:
+            claims = pod_claims(pod, self._claims)
+        except ClaimProblem as problem:
+            return None, unresolvable(str(problem))
+        resources = extended.backed_resources(pod, self._classes)
+        if not claims and not resources:
+            return None, SKIP
+        problem = self._why_not(claims)
+        if problem:
+            return None, unresolvable(problem)
+        found.claims, found.resources = claims, resources
+        if resources:
+            left_over = extended.find_claim(pod, self._claims)
+            found.extended = left_over or extended.new_claim(pod)
+        found.allocated = Allocated.of(self._claims.allocations())
+        found.slices = self._current_slices()
+        return None, None
+
+    def _why_not(self, claims: Sequence[ResourceClaim]) -> str:
+        for claim in claims:
+            if claim.status.allocation is not None:
+                continue
+            if self._claims.is_in_flight(claim.metadata.uid):
+                return f"resource claim {claim.key} is in the process of being allocated"
+            missing = missing_class(claim, self._classes)
+            if missing:
+                return missing
+        return ""
+
+    def _current_slices(self) -> Slices:
+        lister = self._handle.listers.resource_slices
+        if self._slices[0] != lister.version:
+            self._slices = lister.version, Slices(lister)
+        return self._slices[1]
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Verdicts | None:
+        return self.filter_rows(state, pod, nodes, np.flatnonzero(nodes.alive))
+
+    def filter_rows(
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
+    ) -> Verdicts:
+        """Errors come first among the statuses, by text: the least ends the attempt."""
+        found = state.read(NAME, ClaimState)
+        node_filter = NodeFilter(found, pod, self._classes, self._is_unusable)
+        answers = {int(row): node_filter.filter(nodes.info(int(row))) for row in rows}
+        distinct = sorted(
+            {answer for answer in answers.values() if answer is not None},
+            key=lambda status: (status.code is not Code.ERROR, status.message),
+        )
+        numbers = {status: number for number, status in enumerate(distinct, 1)}
+        ids = np.zeros(len(nodes), dtype=np.uint16)
+        for row, answer in answers.items():
+            if answer is not None:
+                ids[row] = numbers[answer]
+        return Verdicts(ids, [None, *distinct])
+
+    def _is_unusable(self, claim: ResourceClaim) -> bool:
+        return binding.is_unusable(claim, self._handle.clock.now(), self._args.binding_timeout)
+
+    def post_filter(
+        self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis
+    ) -> tuple[PostFilterResult | None, Status]:
+        found = state.find(NAME, ClaimState)
+        if found is None:
+            return None, error(REASON_NOT_REACHED)
+        if found.is_empty:
+            return None, unschedulable(REASON_NO_CLAIMS)
+        candidates = deallocation_candidates(found, pod)
+        if candidates:
+            chosen = candidates[self._handle.draw(len(candidates))]
+            intents.add(state, writes.deallocate(chosen))
+            return None, unschedulable(REASON_DEALLOCATED)
+        if found.extended is not None and not extended.is_in_memory(found.extended):
+            self._reservation(found, pod, state).delete_left_over(found.extended)
+            return None, unschedulable(REASON_DELETED)
+        return None, unschedulable(REASON_NO_HELP)
+
+    def score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
+    ) -> Int64Array:
+        """The better alternatives of firstAvailable, summed."""
+        found = state.find(NAME, ClaimState)
+        if found is None or not found.claims:
+            return constant(len(rows), 0)
+        names = [nodes.info(int(row)).name for row in rows]
+        return np.array([score_of(found, name) for name in names], dtype=np.int64)
+
+    def normalize_score(self, state: CycleState, pod: PodInfo, scores: Int64Array) -> Int64Array:
+        return default_normalize_score(scores)
+
+    def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        found = state.find(NAME, ClaimState)
+        if found is not None:
+            self._reservation(found, pod, state).reserve(node_name)
+        return None
+
+    def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
+        found = state.find(NAME, ClaimState)
+        if found is not None:
+            self._reservation(found, pod, state).unreserve(node_name)
+
+    def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        found = state.find(NAME, ClaimState)
+        if found is None or found.is_empty:
+            return None
+        found.waiting = found.failed = False
+        reservation = self._reservation(found, pod, state)
+        try:
+            ready = reservation.bind(node_name, self._handle.clock.now(), self.choose_name)
+        except writes.WriteRefused as refused:
+            found.failed, found.refused = True, refused.write
+            return error(str(refused))
+        note = f"waiting for binding conditions for device on node {node_name}"
+        if any(map(binding.has_conditions, found.reserved.values())):
+            event = intents.PodEvent(
+                pod.namespace, pod.name, pod.uid, binding.REASON_PENDING, note, "Scheduling"
+            )
+            intents.add(state, event)
+        if ready:
+            return None
+        found.waiting = True
+        return Status(Code.PENDING, (note,))
+
+    def _reservation(self, found: ClaimState, pod: PodInfo, state: CycleState) -> Reservation:
+        return Reservation(found, pod, self._claims, partial(intents.add, state))
+
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        return self._hints.events()
+
+
+def deallocation_candidates(found: ClaimState, pod: PodInfo) -> list[ResourceClaim]:
+    """The claims that PostFilter may deallocate: some node cannot use them, no other pod does."""
+    return [
+        found.claims[index]
+        for index in sorted(found.unavailable)
+        if is_free_for(found.claims[index], pod)
+    ]

@@ -1,0 +1,110 @@
+"""Reserve, Unreserve and PreBind for the claims of one pod."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from apps.scheduler.cache.device_claims import DeviceClaims
+from apps.scheduler.framework.intents import Deletion, Intent
+from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.objects import AllocationResult, ResourceClaim
+from apps.scheduler.plugins.dynamicresources import binding, extended, writes
+from apps.scheduler.plugins.dynamicresources.claims import EXTENDED_CLAIM, is_reserved_for
+from apps.scheduler.plugins.dynamicresources.state import ClaimState, NodeAllocation
+
+
+class Reservation:
+    """``add`` requests a write, to be committed with the decision."""
+
+    def __init__(
+        self, state: ClaimState, pod: PodInfo, claims: DeviceClaims, add: Callable[[Intent], None]
+    ) -> None:
+        self._state, self._pod, self._claims, self._add = state, pod, claims, add
+
+    def reserve(self, node_name: str) -> None:
+        """The allocations that Filter found for the node are in flight from now on."""
+        found = self._state.by_node.get(node_name)
+        for claim, allocation in found.pairs() if found is not None else ():
+            status = msgspec.structs.replace(claim.status, allocation=allocation)
+            self._claims.reserve(msgspec.structs.replace(claim, status=status))
+
+    def unreserve(self, node_name: str) -> None:
+        """Allocations are no longer in flight; what PreBind has requested is undone."""
+        state = self._state
+        found = state.by_node.get(node_name)
+        for claim in found.claims if found is not None else ():
+            self._claims.release(claim.metadata.uid)
+        if state.waiting:
+            state.waiting = False
+            return
+        for claim in state.assumed:
+            self._claims.restore(claim)
+            if state.failed:
+                self._undo(claim)
+        state.assumed.clear()
+        state.failed = False
+
+    def _undo(self, claim: ResourceClaim) -> None:
+        """A claim of the user stays allocated; that for extended resources is deleted."""
+        if claim.metadata.annotations.get(EXTENDED_CLAIM) == "true":
+            self.delete_left_over(claim)
+        else:
+            self._add(writes.remove_reservation(claim, self._pod))
+
+    def bind(self, node_name: str, now: float, choose_name: Callable[[str], str]) -> bool:
+        """Write what Reserve decided; False: conditions of devices have to come true first.
+
+        WriteRefused.
+        """
+        found = self._state.by_node.get(node_name)
+        allocations = _by_uid(found)
+        ready = True
+        for claim in self._claims_of(found):
+            if is_reserved_for(claim, self._pod):
+                bound = claim
+            else:
+                bound = self._bind(claim, allocations.get(claim.metadata.uid), now, choose_name)
+            self._state.reserved[claim.metadata.uid] = bound
+            ready = ready and binding.is_ready(bound)
+        if found is not None and self._state.extended is not None and extended.is_in_memory(
+            self._state.extended
+        ):  # fmt: skip
+            created = self._state.reserved.get(self._state.extended.metadata.uid)
+            if created is not None:
+                self._add(writes.note_extended(self._pod, created, found.mappings))
+        return ready
+
+    def _claims_of(self, found: NodeAllocation | None) -> list[ResourceClaim]:
+        claims = list(self._state.claims)
+        if found is not None:
+            claims += [claim for claim in found.claims if extended.is_in_memory(claim)]
+        return claims
+
+    def _bind(
+        self,
+        claim: ResourceClaim,
+        allocation: AllocationResult | None,
+        now: float,
+        choose_name: Callable[[str], str],
+    ) -> ResourceClaim:
+        uid = claim.metadata.uid
+        if extended.is_in_memory(claim):
+            name = choose_name(claim.metadata.generate_name)
+            claim = writes.create(claim, name, self._add)
+        bound = writes.bind(claim, allocation, self._pod, now, self._add)
+        self._claims.assume(bound)
+        self._claims.release(uid)
+        self._state.assumed.append(bound)
+        return bound
+
+    def delete_left_over(self, claim: ResourceClaim) -> None:
+        """Delete the claim for extended resources of an earlier attempt."""
+        self._add(writes.remove_finalizer(claim))
+        self._add(Deletion(writes.KIND, claim.metadata.namespace, claim.metadata.name))
+
+
+def _by_uid(found: NodeAllocation | None) -> dict[str, AllocationResult]:
+    pairs = found.pairs() if found is not None else ()
+    return {claim.metadata.uid: allocation for claim, allocation in pairs}

@@ -1,0 +1,61 @@
+"""What a cycle knows about the claims of its pod."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from apps.scheduler.framework.intents import MergePatch
+from apps.scheduler.objects import AllocationResult, ResourceClaim
+from apps.scheduler.plugins.dynamicresources.extended import Mappings
+from apps.scheduler.plugins.dynamicresources.pools import Slices
+from apps.scheduler.plugins.helper.devices_in_use import Allocated
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAllocation:
+    """What Filter found for a node: one allocation for each of ``claims``."""
+
+    claims: tuple[ResourceClaim, ...]
+    allocations: tuple[AllocationResult, ...]
+    #: for the claim for extended resources, if it is among them
+    mappings: Mappings = ()
+
+    def pairs(self) -> Iterator[tuple[ResourceClaim, AllocationResult]]:
+        return zip(self.claims, self.allocations, strict=True)
+
+
+@dataclass(slots=True)
+class ClaimState:
+    #: of ``spec.resourceClaims``
+    claims: list[ResourceClaim] = field(default_factory=list)
+    #: the claim for extended resources
+    extended: ResourceClaim | None = None
+    #: extended resource -> how many the pod requests
+    resources: Mapping[str, int] = field(default_factory=dict)
+    allocated: Allocated = field(default_factory=Allocated)
+    slices: Slices = field(default_factory=lambda: Slices(()))
+    by_node: dict[str, NodeAllocation] = field(default_factory=dict)
+    #: indices of claims whose allocation some node cannot use
+    unavailable: set[int] = field(default_factory=set)
+    #: what Reserve and PreBind did: uid of the claim -> its new version
+    reserved: dict[str, ResourceClaim] = field(default_factory=dict)
+    #: the claims that PreBind requested to write
+    assumed: list[ResourceClaim] = field(default_factory=list)
+    #: PreBind failed after that: its writes have to be undone
+    failed: bool = False
+    #: the write that was refused
+    refused: MergePatch | None = None
+    #: PreBind waits for conditions: its writes stay
+    waiting: bool = False
+
+    def clone(self) -> ClaimState:
+        """Filter adds to it; what it adds for a node depends on the node alone."""
+        return self
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.claims and self.extended is None
+
+    def to_allocate(self) -> list[ResourceClaim]:
+        return [claim for claim in self.claims if claim.status.allocation is None]
