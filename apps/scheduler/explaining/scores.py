@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -72,31 +72,19 @@ class ScoredSight:
 
     def inputs(self, node: str, plugin: str) -> ScoreInputs:
         """One plugin's (or extender's) score of a feasible node; KeyError if there is none."""
-        place = self._place(node)
+        score, place = recorded_score(self._decision, node, plugin)
         column = self._decision.scores[plugin]
         found = self._sight.framework.plugins.get(plugin)
-        inputs: Sequence[Detail] = ()
         if found is None:
-            inputs, normalization, gap = describe_extender_score(plugin, column, place)
-        elif not isinstance(found, ScoreExplainer):
-            normalization, gap = self._normalization(found, column, place), _NOTHING_DECLARED
-        elif not self._is_repeated(found, column):
-            normalization, gap = (), _OTHER_SCORE
-        else:
-            inputs, gap = self._inputs(found, place)
+            return _with_answer_of_extender(score)
+        if not isinstance(found, ScoreExplainer):
             normalization = self._normalization(found, column, place)
-        raw, normalized = int(column.raw[place]), int(column.normalized[place])
-        weighted = normalized * column.weight
-        return ScoreInputs(
-            node, plugin, column.weight, raw, normalized, weighted, inputs, normalization, gap
-        )
-
-    def _place(self, node: str) -> int:
-        row = self._decision.nodes.index(node) if node in self._decision.nodes else -1
-        places = np.flatnonzero(self._rows == row)
-        if not len(places):
-            raise KeyError(node)
-        return int(places[0])
+            return replace(score, normalization=normalization, gap=_NOTHING_DECLARED)
+        if not self._is_repeated(found, column):
+            return replace(score, gap=_OTHER_SCORE)
+        inputs, gap = self._inputs(found, place)
+        normalization = self._normalization(found, column, place)
+        return replace(score, inputs=inputs, normalization=normalization, gap=gap)
 
     def _is_repeated(self, plugin: Plugin, column: ScoreColumn) -> bool:
         """Whether Score returns the recorded scores in this state."""
@@ -136,17 +124,31 @@ class ScoredSight:
         return (_describe_range(column, place),)
 
 
-def describe_extender_score(
-    extender: str, column: ScoreColumn, place: int
-) -> tuple[Sequence[Detail], Sequence[Detail], str]:
-    """The inputs, the normalization and the gap of an extender's score; the ledger has them all."""
-    raw, factor = int(column.raw[place]), MAX_NODE_SCORE // MAX_EXTENDER_PRIORITY
-    given = Detail(
-        f"the extender answered {raw}, from 0 to {MAX_EXTENDER_PRIORITY}",
-        {"extender": extender, "score": raw},
+def recorded_score(decision: Decision, node: str, plugin: str) -> tuple[ScoreInputs, int]:
+    """The score without its inputs, and its place in the columns; KeyError if there is none."""
+    raw, normalized, weighted = decision.scores_of(node)[plugin]
+    weight = decision.scores[plugin].weight
+    place = int(np.flatnonzero(decision.feasible == decision.nodes.index(node))[0])
+    return ScoreInputs(node, plugin, weight, raw, normalized, weighted), place
+
+
+def recorded_inputs(decision: Decision, node: str, plugin: str, gap: str) -> ScoreInputs:
+    """What the ledger alone knows: all about an extender; of a plugin its score, and the gap."""
+    score, _ = recorded_score(decision, node, plugin)
+    if any(call.extender == plugin for call in decision.extender_calls):
+        return _with_answer_of_extender(score)
+    return replace(score, gap=gap)
+
+
+def _with_answer_of_extender(score: ScoreInputs) -> ScoreInputs:
+    raw, factor = score.raw, MAX_NODE_SCORE // MAX_EXTENDER_PRIORITY
+    answer = f"the extender answered {raw}, on a scale from 0 to {MAX_EXTENDER_PRIORITY}"
+    scaled = {"raw": raw, "factor": factor, "score": factor * raw}
+    return replace(
+        score,
+        inputs=(Detail(answer, {"extender": score.plugin, "score": raw}),),
+        normalization=(Detail(f"{factor} × {raw} = {factor * raw}", scaled),),
     )
-    scaled = Detail(f"{factor} × {raw} = {factor * raw}", {"factor": factor, "score": factor * raw})
-    return (given,), (scaled,), ""
 
 
 def _describe_range(column: ScoreColumn, place: int) -> Detail:

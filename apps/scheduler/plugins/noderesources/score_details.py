@@ -42,6 +42,7 @@ def describe_shares(
     """
     ratio = strategy.type == REQUESTED_TO_CAPACITY_RATIO
     weighted = []
+    shown = any(assumed.values())
     for column in columns:
         if not int(column.allocatable[0]):
             yield Detail(f"The node has no {column.name}: it does not count.")
@@ -54,7 +55,7 @@ def describe_shares(
             f"{_describe_score(strategy, column, score)}",
             {
                 **_figures(column),
-                "assumed": amount(column.name, assumed.get(column.name, 0)),
+                **({"assumed": amount(column.name, assumed[column.name])} if shown else {}),
                 "utilization": _utilization(column),
                 **_points_around(strategy, column),
                 "score": score,
@@ -183,6 +184,7 @@ def _figures(column: Amounts) -> dict[str, object]:
         "resource": column.name,
         "requested": amount(column.name, int(column.requested[0])),
         "pod": amount(column.name, column.pod),
+        "used": amount(column.name, _used(column)),
         "allocatable": amount(column.name, _capacity(column)),
     }
 
