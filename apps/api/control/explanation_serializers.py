@@ -74,6 +74,10 @@ class NodeInputsSerializer(serializers.Serializer[Any]):
     )
 
 
+class ScoreInputsOfDecisionSerializer(serializers.Serializer[Any]):
+    nodes = NodeInputsSerializer(many=True, help_text="The requested nodes, in order.")
+
+
 class _VisitedNodeSerializer(serializers.Serializer[Any]):
     position = serializers.IntegerField(help_text="From 0.")
     node = serializers.CharField()

@@ -14,8 +14,8 @@ from apps.api.control.base import ControlView, reject_unknown
 from apps.api.control.documentation.areas import Area
 from apps.api.control.explanation_serializers import (
     DecisionExplanationSerializer,
-    NodeInputsSerializer,
     PodExplanationSerializer,
+    ScoreInputsOfDecisionSerializer,
     VisitingOrderSerializer,
 )
 from apps.api.control.recorded import create_renderer, describe_files
@@ -87,7 +87,7 @@ class ScoreInputsView(ControlView):
     @extend_schema(
         parameters=[_NODE, _PLUGIN],
         responses={
-            200: NodeInputsSerializer(many=True),
+            200: ScoreInputsOfDecisionSerializer,
             400: ErrorSerializer,
             404: ErrorSerializer,
         },
@@ -107,7 +107,7 @@ class ScoreInputsView(ControlView):
         nodes = request.query_params.getlist("node") or score_matrix(decision).nodes[:1]
         plugin = request.query_params.get("plugin", "")
         found = explain_scores(row, decision, nodes, plugin) if nodes else []
-        return Response(NodeInputsSerializer(found, many=True).data)
+        return Response(ScoreInputsOfDecisionSerializer({"nodes": found}).data)
 
 
 class ScoreInputsExportView(ControlView):

@@ -14,6 +14,8 @@ from apps.scheduler.framework.explanation import Detail
 
 #: Values of a list or an object that are shown; the API has them all.
 _LISTED = 12
+#: Characters of a table that fits beside another one.
+_NARROW = 84
 _NUMBER = re.compile(r"[−-]?\d[\d.,]*( %|[A-Za-z]{0,2})?")
 _INNER_CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
@@ -33,6 +35,12 @@ class InputTable:
     rows: Sequence[Sequence[str]]
     sentence: str = ""
 
+    @property
+    def width(self) -> int:
+        """In characters, with the space between columns."""
+        lines = [[column.label for column in self.columns], *self.rows]
+        return sum(max(map(len, cells)) + 2 for cells in zip(*lines, strict=True))
+
 
 @dataclass(frozen=True, slots=True)
 class ScoreBlock:
@@ -44,6 +52,11 @@ class ScoreBlock:
     formulas: Sequence[tuple[str, str]]
     #: all details in words, with what is too long for a table
     words: Sequence[tuple[str, str]]
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether a table needs the whole width of the page."""
+        return any(table.width > _NARROW for table in self.tables)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +80,18 @@ def score_block(score: ScoreInputs) -> ScoreBlock:
     *inputs, result = score.inputs or (None,)
     details = [each for each in inputs if each is not None]
     formulas = [("Raw", result.sentence)] if result is not None else []
-    formulas += [("Normalized", detail.sentence) for detail in score.normalization]
+    for detail in score.normalization:
+        if "greatest" in detail.figures:
+            formulas.append(("Range", _describe_range(detail.figures)))
+        formulas.append(("Normalized", detail.sentence))
     formulas.append(("Points", f"{score.normalized} × weight {score.weight} = {score.weighted:,}"))
     words = [(detail.sentence, _long_figures(detail)) for detail in details]
     return ScoreBlock(score, _tables(details), formulas, words)
+
+
+def _describe_range(figures: Mapping[str, Any]) -> str:
+    least, greatest = _cell(figures.get("smallest", 0)), _cell(figures["greatest"])
+    return f"raw scores of the feasible nodes are from {least} to {greatest}"
 
 
 def _tables(details: Sequence[Detail]) -> list[InputTable]:

@@ -154,7 +154,7 @@ def test_every_score_has_its_inputs_however_old_the_decision(
         decision = read(row).decision
         names = [decision.nodes[place] for place in decision.feasible]
         query = "&".join(f"node={each}" for each in names)
-        nodes = get(admin_client, f"lab/decisions/{number}/inputs?{query}")
+        nodes = get(admin_client, f"lab/decisions/{number}/inputs?{query}")["nodes"]
         assert [node["node"] for node in nodes] == names and names
         for node in nodes:
             assert sum(score["weighted"] for score in node["scores"]) == node["total"]
@@ -170,7 +170,7 @@ def test_inputs_of_one_score_are_sentences_with_figures(
     admin_client: Client, cluster: Cluster
 ) -> None:
     path = f"lab/decisions/{decision_of('huge')}/inputs"
-    (node,) = get(admin_client, f"{path}?plugin=NodeResourcesFit")
+    (node,) = get(admin_client, f"{path}?plugin=NodeResourcesFit")["nodes"]
     address = f"/api/v1/clusters/{path}/export?format=json&plugin=NodeResourcesFit"
     (row, *_) = json.loads(b"".join(admin_client.get(address).streaming_content))  # type: ignore[attr-defined]
     (score,) = node["scores"]
@@ -198,7 +198,7 @@ def test_inputs_that_nothing_has_are_errors(admin_client: Client, cluster: Clust
     assert "nothing" in get(admin_client, f"{path}?node=nothing", 404)["message"]
     assert "Nothing" in get(admin_client, f"{path}?plugin=Nothing", 404)["message"]
     assert "nodes" in get(admin_client, f"{path}?nodes=node-1", 400)["message"]
-    assert get(admin_client, f"lab/decisions/{decision_of('late')}/inputs") == []
+    assert get(admin_client, f"lab/decisions/{decision_of('late')}/inputs") == {"nodes": []}
     for address in (path, f"{path}/export", path.replace("inputs", "order")):
         assert Client().get(f"/api/v1/clusters/{address}").status_code == 401
 
