@@ -161,7 +161,7 @@ def test_the_overhead_of_a_pod_is_told_apart_from_its_requests(alice: Client, la
     )
     add_pods(lab, pod("boxed", runtimeClassName="kata"))
     facts = shown(alice, "/clusters/lab/pods/default/boxed")
-    for name, cpu in (("Requests", "0.5"), ("Overhead of kata", "0.25"), ("Counted", "0.75")):
+    for name, cpu in (("Requests", "500m"), ("Overhead of kata", "250m"), ("Counted", "750m")):
         tags = facts.partition(f"<dt>{name}")[2].partition("</dd>")[0]
         assert f">cpu {cpu}<" in tags, (name, tags)
     assert "Overhead" not in shown(alice, "/clusters/lab/pods/default/web-1")
