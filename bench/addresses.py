@@ -148,6 +148,7 @@ def _values(cluster: Cluster) -> dict[str, Any]:
         "revision": 1,
         "version": Change.objects.filter(cluster=cluster).latest("version").version,
         "number": decisions.filter(result="unschedulable").latest("id").pk,
+        "inputs.number": decisions.filter(result="scheduled").latest("id").pk,
         "scores.number": decisions.filter(result="scheduled").latest("id").pk,
         "status": 1,
         "operation.number": operation.pk,

@@ -60,6 +60,25 @@ class Licences(PerNodePlugin):
         there = self.licences_of(node_info)
         return [Detail(f"the node has licences for {there}", {"licences": there})]
 
+    def explain_score(
+        self, state: CycleState, pod: PodInfo, node_info: NodeInfo
+    ) -> Sequence[Detail]:
+        there = self.licences_of(node_info)
+        return [
+            *[Detail(f"the node has a licence for {name}", {"licence": name}) for name in there],
+            Detail(f"number of licences: {len(there)}", {"score": len(there)}),
+        ]
+
+    def explain_normalization(
+        self, state: CycleState, pod: PodInfo, scores: Mapping[str, int], node: str
+    ) -> Sequence[Detail]:
+        own, most = scores[node], max(scores.values())
+        if not most:
+            return [Detail("no node has licences: 100", {"score": 100})]
+        score = 100 - 100 * own // most
+        formula = f"100 − 100 × {own} / {most}, the quotient rounded down, is {score}"
+        return [Detail(formula, {"raw": own, "greatest": most, "score": score})]
+
     def licences_of(self, node_info: NodeInfo) -> list[str]:
         assert node_info.node is not None
         written = node_info.node.metadata.labels.get(self.args.label, "")

@@ -22,6 +22,9 @@ from apps.api.control.explanations import (
     DecisionExplanationView,
     DecisionStateView,
     PodExplanationView,
+    ScoreInputsExportView,
+    ScoreInputsView,
+    VisitingOrderView,
 )
 from apps.api.control.exporting import ClusterDecisionExportView, DecisionExportView
 from apps.api.control.history import PastClusterViewSet
@@ -151,6 +154,21 @@ urlpatterns: list[URLPattern | URLResolver] = [
         "api/v1/clusters/<str:cluster>/decisions/<str:number>/explanation",
         DecisionExplanationView.as_view(),
         name="api-decision-explanation",
+    ),
+    path(
+        "api/v1/clusters/<str:cluster>/decisions/<str:number>/inputs",
+        ScoreInputsView.as_view(),
+        name="api-decision-inputs",
+    ),
+    path(
+        "api/v1/clusters/<str:cluster>/decisions/<str:number>/inputs/export",
+        ScoreInputsExportView.as_view(),
+        name="api-export-decision-inputs",
+    ),
+    path(
+        "api/v1/clusters/<str:cluster>/decisions/<str:number>/order",
+        VisitingOrderView.as_view(),
+        name="api-decision-order",
     ),
     path(
         "api/v1/clusters/<str:cluster>/decisions/<str:number>/state",

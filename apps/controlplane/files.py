@@ -28,7 +28,7 @@ class Format:
 
 
 def write_csv(columns: Sequence[str], batches: Batches) -> Iterator[bytes]:
-    """The first line has the names of the columns; lists are JSON, times are ISO 8601."""
+    """The first line has the names of the columns; lists and objects are JSON, times ISO 8601."""
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(columns)
@@ -66,6 +66,6 @@ FORMATS: Mapping[str, Format] = {each.name: each for each in (CSV, JSON, JSON_LI
 def _format_value(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.isoformat()
-    if isinstance(value, list):
+    if isinstance(value, list | dict):
         return msgspec.json.encode(value).decode()
     return value

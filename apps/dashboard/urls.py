@@ -69,6 +69,8 @@ _cluster: list[URLPattern | URLResolver] = [
         explanations.decision_explanation,
         name="decision-explanation",
     ),
+    path("/decisions/<int:number>/inputs", explanations.decision_inputs, name="decision-inputs"),
+    path("/decisions/<int:number>/order", explanations.decision_order, name="decision-order"),
     path("/decisions/<int:number>/nodes", explanations.decision_nodes, name="decision-nodes"),
     path("/pods/<str:namespace>/<str:name>/waiting", explanations.pod_waiting, name="pod-waiting"),
     path("/decisions", decisions.decisions, name="decisions"),

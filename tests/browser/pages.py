@@ -91,6 +91,9 @@ PAGES = {
         "/clusters/lab/decisions/{scheduled}/explanation?node=node-02&against=node-03"
     ),
     "explanation-unknown": "/clusters/lab/decisions/{scheduled}/explanation?node=nobody",
+    "score-inputs": "/clusters/lab/decisions/{scheduled}/inputs",
+    "score-inputs-none": "/clusters/lab/decisions/{failed}/inputs",
+    "visiting-order": "/clusters/lab/decisions/{scheduled}/order",
     "refused-nodes": "/clusters/lab/decisions/{failed}/refused/1",
     "decision-state": "/clusters/lab/decisions/{preempting}/state?size=25",
     "events": "/clusters/lab/events?size=25",

@@ -9,6 +9,7 @@ from django.test import Client
 
 from apps.cluster.models import Cluster
 from apps.controlplane.models import SchedulingDecision
+from tests.dashboard.conftest import shown
 
 pytestmark = pytest.mark.django_db
 
@@ -78,3 +79,30 @@ def test_a_gated_pod_names_its_gates(alice: Client, lab: Cluster) -> None:
 
 def test_an_unknown_decision_is_a_404_page(alice: Client, lab: Cluster) -> None:
     assert alice.get("/clusters/lab/decisions/1/explanation").status_code == 404
+
+
+def test_the_inputs_of_scores_are_tables_with_formulas(alice: Client, lab: Cluster) -> None:
+    row = SchedulingDecision.objects.filter(cluster=lab, result="scheduled").latest("pk")
+    address = f"/clusters/lab/decisions/{row.pk}/inputs"
+    page = shown(alice, address)
+    assert f'<span class="size">{row.node}' in page
+    assert (
+        "LeastAllocated: (" in page and "raw scores of the feasible nodes are from 0 to 0" in page
+    )
+    for heading in ("Resource", "Allocatable", "Utilization", "Deviation"):
+        assert f">{heading}</th>" in page
+    assert "nothing was not scored in this decision." in shown(alice, f"{address}?node=nothing")
+    failed = SchedulingDecision.objects.get(cluster=lab, name="huge")
+    assert "No node was scored" in shown(alice, f"/clusters/lab/decisions/{failed.pk}/inputs")
+    # the decision and the story of the pod load the same region when they are asked for it
+    assert f'hx-get="{address}"' in shown(alice, f"/clusters/lab/decisions/{row.pk}")
+    assert f'hx-get="{address}"' in shown(alice, f"/clusters/lab/stories/{row.pod_uid}")
+
+
+def test_the_visiting_order_is_a_picture_with_a_lane_for_each_zone(
+    alice: Client, lab: Cluster
+) -> None:
+    row = SchedulingDecision.objects.filter(cluster=lab, result="scheduled").latest("pk")
+    page = shown(alice, f"/clusters/lab/decisions/{row.pk}/order")
+    assert "and evaluated all nodes." in page and page.count('class="lane"') >= 2
+    assert page.count("<title>") == 1 + row.nodes

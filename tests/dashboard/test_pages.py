@@ -8,7 +8,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from apps.cluster import kinds
 from apps.cluster.models import Cluster
+from apps.cluster.writing import store
 from apps.controlplane.ledger.reading import read
 from apps.controlplane.ledger.rows import LedgerWriter
 from apps.controlplane.models import SchedulingDecision
@@ -16,7 +18,7 @@ from apps.dashboard.paging import log_page
 from apps.scheduler.decision import PermitWait
 from apps.scheduler.framework.extender_calls import ExtenderCall, ExtenderVerb
 from apps.scheduler.framework.status import SUCCESS
-from tests.dashboard.conftest import add_pods, pod
+from tests.dashboard.conftest import ACTOR, add_pods, pod, shown
 
 pytestmark = pytest.mark.django_db
 
@@ -147,6 +149,22 @@ def test_the_page_of_a_deleted_pod_links_to_its_decisions(alice: Client, lab: Cl
     assert response.status_code == 404
     assert "/clusters/lab/decisions?pod=default/gone-1" in response.content.decode()
     assert "web-1" in alice.get("/clusters/lab/decisions?pod=default/web-1").content.decode()
+
+
+def test_the_overhead_of_a_pod_is_told_apart_from_its_requests(alice: Client, lab: Cluster) -> None:
+    sandbox = {"metadata": {"name": "kata"}, "handler": "kata"}
+    store.create(
+        lab,
+        kinds.by_name("RuntimeClass"),
+        {**sandbox, "overhead": {"podFixed": {"cpu": "250m", "memory": "120Mi"}}},
+        actor=ACTOR,
+    )
+    add_pods(lab, pod("boxed", runtimeClassName="kata"))
+    facts = shown(alice, "/clusters/lab/pods/default/boxed")
+    for name, cpu in (("Requests", "500m"), ("Overhead of kata", "250m"), ("Counted", "750m")):
+        tags = facts.partition(f"<dt>{name}")[2].partition("</dd>")[0]
+        assert f">cpu {cpu}<" in tags, (name, tags)
+    assert "Overhead" not in shown(alice, "/clusters/lab/pods/default/web-1")
 
 
 def test_a_live_page_has_its_stream_and_version(alice: Client, lab: Cluster) -> None:

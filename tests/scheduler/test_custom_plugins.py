@@ -16,7 +16,8 @@ from apps.scheduler.config.loading import load
 from apps.scheduler.config.types import API_VERSION, KIND
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.explaining.refusing import refusals_at
-from apps.scheduler.explaining.sight import look
+from apps.scheduler.explaining.scores import ScoredSight, ScoreInputs
+from apps.scheduler.explaining.sight import look, look_back
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.declaration import plugin_table
 from apps.scheduler.framework.explanation import Detail
@@ -147,6 +148,51 @@ def test_the_reasons_are_shown_where_a_plugin_explains_nothing(new: New) -> None
 
     for plugin in (LicencesInColumns, Silent, Clumsy):
         assert [each.sentence for each in explained(new(plugin))] == ["no licence for nuke"]
+
+
+def score_inputs(scheduler: Scheduler) -> ScoreInputs:
+    """The inputs of the score of node a."""
+    decision = decide(scheduler)
+    sight = look_back(scheduler, PodInfo(make_pod("p").obj()))
+    return ScoredSight(sight, decision).inputs("a", scheduler_plugin(decision))
+
+
+def scheduler_plugin(decision: Decision) -> str:
+    """The plugin from outside that scored."""
+    return next(name for name in decision.scores if name not in BUILT_IN)
+
+
+def test_a_plugin_explains_its_scores(new: New) -> None:
+    found = score_inputs(new(Licences))
+    assert [each.sentence for each in found.inputs] == [
+        "the node has a licence for maya",
+        "the node has a licence for houdini",
+        "number of licences: 2",
+    ]
+    assert found.normalization[0].sentence == ("100 − 100 × 2 / 2, the quotient rounded down, is 0")
+    assert (found.raw, found.normalized, found.gap) == (2, 0, "")
+
+
+def test_scores_without_an_explanation_show_their_range_and_why(new: New) -> None:
+    class Forgetful(Licences):
+        asked = 0
+
+        def score(self, state: CycleState, pod: PodInfo, node_info: NodeInfo) -> int:
+            self.asked += 1
+            return self.asked
+
+    class Clumsy(Licences):
+        explain_score = raising
+        explain_normalization = raising
+
+    silent = score_inputs(new(LicencesInColumns))
+    assert silent.gap == "The plugin does not say what its scores follow from."
+    forgetful = score_inputs(new(Forgetful))
+    assert forgetful.gap.startswith("The plugin returns another score")
+    clumsy = score_inputs(new(Clumsy))
+    assert clumsy.gap.startswith("The plugin failed to explain the score: ")
+    assert clumsy.normalization[0].sentence == "2 becomes 0; raw scores are from 0 to 2"
+    assert not (silent.inputs or forgetful.inputs or clumsy.inputs)
 
 
 def test_a_refused_pod_is_retried_when_a_registered_event_comes(new: New) -> None:

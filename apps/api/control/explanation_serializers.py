@@ -45,6 +45,60 @@ class RefusalSerializer(serializers.Serializer[Any]):
     details = _DetailSerializer(many=True)
 
 
+class ScoreInputsSerializer(serializers.Serializer[Any]):
+    """One score of a node, from its inputs to its points."""
+
+    plugin = serializers.CharField(help_text="The plugin, or the address of the extender.")
+    weight = serializers.IntegerField()
+    raw = serializers.IntegerField(help_text="What Score returned.")
+    normalized = serializers.IntegerField(help_text="After NormalizeScore, from 0 to 100.")
+    weighted = serializers.IntegerField(help_text="Normalized times weight.")
+    sentence = serializers.CharField()
+    inputs = _DetailSerializer(
+        many=True, help_text="What the raw score follows from; the last one is its formula."
+    )
+    normalization = _DetailSerializer(
+        many=True,
+        help_text="How the raw score is normalized; empty if the plugin does not normalize.",
+    )
+    gap = serializers.CharField(help_text="Why there are no inputs; empty if there are.")
+
+
+class NodeInputsSerializer(serializers.Serializer[Any]):
+    node = serializers.CharField()
+    total = serializers.IntegerField()
+    rank = serializers.IntegerField()
+    is_chosen = serializers.BooleanField()
+    scores = ScoreInputsSerializer(
+        many=True, help_text="Those that differ most between nodes first."
+    )
+
+
+class ScoreInputsOfDecisionSerializer(serializers.Serializer[Any]):
+    nodes = NodeInputsSerializer(many=True, help_text="The requested nodes, in order.")
+
+
+class _VisitedNodeSerializer(serializers.Serializer[Any]):
+    position = serializers.IntegerField(help_text="From 0.")
+    node = serializers.CharField()
+    zone = serializers.CharField(help_text="region/zone; empty for a node without either.")
+    outcome = serializers.ChoiceField(["feasible", "rejected", "not evaluated"])
+
+
+class VisitingOrderSerializer(serializers.Serializer[Any]):
+    sentence = serializers.CharField()
+    start = serializers.IntegerField(help_text="The position at which the search started.")
+    evaluated = serializers.IntegerField(
+        help_text="How many nodes it evaluated from there on, continued at position 0."
+    )
+    stop = serializers.IntegerField(help_text="The position at which the next search starts.")
+    enough = serializers.IntegerField(
+        help_text="The number of feasible nodes after which a search stops."
+    )
+    nodes = _VisitedNodeSerializer(many=True, help_text="In visiting order.")
+    gap = serializers.CharField(help_text="Why the order is not known; empty if it is.")
+
+
 class NodeExplanationSerializer(serializers.Serializer[Any]):
     node = serializers.CharField()
     outcome = serializers.CharField()

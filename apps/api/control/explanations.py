@@ -4,25 +4,32 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.http import StreamingHttpResponse
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.control.base import ControlView
+from apps.api.control.base import ControlView, reject_unknown
 from apps.api.control.documentation.areas import Area
 from apps.api.control.explanation_serializers import (
     DecisionExplanationSerializer,
     PodExplanationSerializer,
+    ScoreInputsOfDecisionSerializer,
+    VisitingOrderSerializer,
 )
+from apps.api.control.recorded import create_renderer, describe_files
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.errors import BadRequest, NotFound
 from apps.cluster.queries import cluster_named
-from apps.controlplane import queries
+from apps.controlplane import files, queries
 from apps.controlplane.explanations.around import read_state_around
 from apps.controlplane.explanations.decisions import explain_decision
 from apps.controlplane.explanations.pods import explain_pod
+from apps.controlplane.explanations.scores import INPUT_COLUMNS, explain_scores, list_inputs
+from apps.controlplane.explanations.visiting import read_visiting_order
 from apps.controlplane.ledger.reading import read
+from apps.controlplane.results.scores import score_matrix
 
 _NODES = (
     OpenApiParameter(
@@ -61,6 +68,106 @@ class DecisionExplanationView(ControlView):
             raise BadRequest("against: requires `node`, which it is compared with")
         explained = explain_decision(row, node=node, against=against)
         return Response(DecisionExplanationSerializer(explained).data)
+
+
+_NODE = OpenApiParameter(
+    "node", str, many=True, description="A feasible node; by default the one with the best score."
+)
+_PLUGIN = OpenApiParameter(
+    "plugin", str, description="Only the scores of this plugin, or of the extender with this URL."
+)
+
+
+class ScoreInputsView(ControlView):
+    """What the scores of a decision were computed from."""
+
+    area = Area.EXPLANATIONS
+    path_help = {"number": "Id of the decision."}
+
+    @extend_schema(
+        parameters=[_NODE, _PLUGIN],
+        responses={
+            200: ScoreInputsOfDecisionSerializer,
+            400: ErrorSerializer,
+            404: ErrorSerializer,
+        },
+    )
+    def get(self, request: Request, cluster: str, number: str) -> Response:
+        """Read the inputs of scores.
+
+        For each score of a node: the inputs of the raw score with its formula, the normalization
+        with the smallest and the greatest raw score, the weight. `node` can be repeated.
+
+        The state that the decision saw is rebuilt from the change log; `gap` says why there are
+        no inputs if it cannot be rebuilt. The scores themselves are always those of the ledger.
+        """
+        reject_unknown(request, {"node", "plugin"})
+        row = queries.decision_numbered(_parse_number(number), cluster_named(cluster))
+        decision = read(row).decision
+        nodes = request.query_params.getlist("node") or score_matrix(decision).nodes[:1]
+        plugin = request.query_params.get("plugin", "")
+        found = explain_scores(row, decision, nodes, plugin) if nodes else []
+        return Response(ScoreInputsOfDecisionSerializer({"nodes": found}).data)
+
+
+class ScoreInputsExportView(ControlView):
+    """The inputs of all scores of a decision as a file."""
+
+    area = Area.EXPLANATIONS
+    path_help = {"number": "Id of the decision."}
+    renderer_classes = [create_renderer(each) for each in files.FORMATS.values()]
+
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("format", str, enum=list(files.FORMATS), default="csv"),
+            _NODE,
+            _PLUGIN,
+        ],
+        responses={
+            **describe_files(files.FORMATS),
+            400: ErrorSerializer,
+            404: ErrorSerializer,
+        },
+    )
+    def get(self, request: Request, cluster: str, number: str) -> StreamingHttpResponse:
+        """Export the inputs of scores.
+
+        A row for each input, each step of a normalization, and the points of each score; of all
+        feasible nodes, or of those that `node` names.
+        """
+        reject_unknown(request, {"format", "node", "plugin"})
+        row = queries.decision_numbered(_parse_number(number), cluster_named(cluster))
+        nodes, plugin = request.query_params.getlist("node"), request.query_params.get("plugin", "")
+        explained = explain_scores(row, read(row).decision, nodes, plugin)
+        chosen = files.FORMATS[request.accepted_renderer.format]
+        chunks = chosen.write(INPUT_COLUMNS, iter([list(list_inputs(explained))]))
+        response = StreamingHttpResponse(chunks, content_type=chosen.media_type)
+        name = f"inputs-{row.pk}.{chosen.name}"
+        response["Content-Disposition"] = f'attachment; filename="{name}"'
+        return response
+
+    def handle_exception(self, exc: Exception) -> Response:
+        response = super().handle_exception(exc)
+        response.content_type = "application/json"
+        return response
+
+
+class VisitingOrderView(ControlView):
+    """The order in which a decision visited the nodes."""
+
+    area = Area.EXPLANATIONS
+    path_help = {"number": "Id of the decision."}
+
+    @extend_schema(responses={200: VisitingOrderSerializer, 404: ErrorSerializer})
+    def get(self, request: Request, cluster: str, number: str) -> Response:
+        """Read the visiting order.
+
+        All nodes in the order in which the search visits them, a node of each zone in turn; where
+        the search started, and where it stopped because enough nodes were feasible.
+        """
+        row = queries.decision_numbered(_parse_number(number), cluster_named(cluster))
+        order = read_visiting_order(row, read(row).decision)
+        return Response(VisitingOrderSerializer(order).data)
 
 
 class PodThenSerializer(serializers.Serializer[Any]):

@@ -5,17 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from apps.cluster.errors import ApiError
-from apps.cluster.models import Cluster
-from apps.controlplane.explanations.states import states
+from apps.controlplane.explanations.states import (
+    GAPS,
+    NO_POD,
+    describe_gap,
+    look_before,
+    states,
+)
 from apps.controlplane.models import SchedulingDecision
 from apps.controlplane.results.comparison import Comparison, compare_nodes, format_points
 from apps.controlplane.results.refusals import RefusalGroup, find_refusal
 from apps.controlplane.results.scores import ScoreMatrix
 from apps.scheduler.decision import Decision
 from apps.scheduler.explaining.refusing import refusals_at
-from apps.scheduler.explaining.sight import Refusal, look
-from apps.scheduler.framework.status import StatusError
+from apps.scheduler.explaining.sight import Refusal
 
 
 class Outcome(StrEnum):
@@ -86,15 +89,10 @@ def _find_refusals(row: SchedulingDecision, node: str) -> tuple[tuple[Refusal, .
     """The refusals of a node in the rebuilt state; without them, why there are none."""
     try:
         with states.before(row) as state:
-            pod = state.pod(str(row.pod_uid))
-            if pod is None or row.scheduler_name not in state.scheduler.profiles:
-                return (), "The pod does not exist at that version of the cluster."
-            sight = look(state.scheduler, pod)
+            sight = look_before(state, row)
+            if sight is None:
+                return (), NO_POD
             line = state.scheduler.snapshot.row_of(node)
             return (tuple(refusals_at(sight, line)), "") if line >= 0 else ((), "")
-    except ApiError as expired:
-        return (), expired.message
-    except Cluster.DoesNotExist:
-        return (), "The cluster is deleted; only its ledger remains."
-    except StatusError as failure:
-        return (), failure.status.message
+    except GAPS as failure:
+        return (), describe_gap(failure)

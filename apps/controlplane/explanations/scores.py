@@ -1,48 +1,122 @@
-"""What the scores of one plugin follow from, in the state that a decision saw."""
+"""What the scores of a decision were computed from, in the state that the decision saw."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from apps.cluster.errors import ApiError
-from apps.cluster.models import Cluster
-from apps.controlplane.explanations.states import states
+from apps.cluster.errors import NotFound
+from apps.controlplane.explanations.states import (
+    GAPS,
+    NO_POD,
+    describe_gap,
+    look_before,
+    states,
+)
 from apps.controlplane.models import SchedulingDecision
-from apps.scheduler.explaining.scores import score_details
-from apps.scheduler.explaining.sight import look
+from apps.controlplane.results.scores import ScoreMatrix, score_matrix
+from apps.scheduler.decision import Decision
+from apps.scheduler.explaining.scores import ScoredSight, ScoreInputs, recorded_inputs
 from apps.scheduler.framework.explanation import Detail
-from apps.scheduler.framework.status import StatusError
+
+#: The columns of the file of all inputs.
+INPUT_COLUMNS = ("node", "plugin", "step", "sentence", "figures")
 
 
 @dataclass(frozen=True, slots=True)
-class ScoreExplanation:
-    """The inputs of one plugin's raw score of one node; `gap` says why there are none."""
+class NodeInputs:
+    """The scores of one feasible node with their inputs."""
 
-    details: Sequence[Detail] = ()
-    gap: str = ""
+    node: str
+    total: int
+    rank: int
+    is_chosen: bool
+    #: in the order of the score matrix: those that differ most between nodes first
+    scores: Sequence[ScoreInputs]
 
 
 def explain_scores(
-    row: SchedulingDecision, plugin: str, nodes: Sequence[str]
-) -> Mapping[str, ScoreExplanation]:
-    """The inputs of a plugin's scores by node, without nodes of which there is nothing to say."""
+    row: SchedulingDecision, decision: Decision, nodes: Sequence[str] = (), plugin: str = ""
+) -> list[NodeInputs]:
+    """The inputs of the scores of `nodes`, by default of all feasible ones in order of rank.
+
+    `plugin` selects the scores of one plugin or extender. `decision` is the decision of `row`.
+    Raises NotFound for a node or a plugin without scores in this decision.
+    """
+    matrix = score_matrix(decision)
+    plugins = [each.name for each in matrix.plugins if plugin in ("", each.name)]
+    if plugin and not plugins:
+        raise NotFound("scores", plugin)
+    places = [_find_place(matrix, node) for node in nodes] or range(len(matrix.nodes))
+
+    def explain(source: ScoreSource) -> list[NodeInputs]:
+        return [_explain(matrix, source, place, plugins) for place in places]
+
     try:
         with states.before(row) as state:
-            pod = state.pod(str(row.pod_uid))
-            if pod is None or row.scheduler_name not in state.scheduler.profiles:
-                gap = "The pod does not exist at that version of the cluster."
-                return dict.fromkeys(nodes, ScoreExplanation(gap=gap))
-            sight = look(state.scheduler, pod)
-            rows = {name: state.scheduler.snapshot.row_of(name) for name in nodes}
-            found = {
-                name: score_details(sight, plugin, line) for name, line in rows.items() if line >= 0
+            sight = look_before(state, row)
+            if sight is not None:
+                return explain(ScoredSight(sight, decision))
+            gap = NO_POD
+    except GAPS as failure:
+        gap = describe_gap(failure)
+    return explain(_Ledger(decision, gap))
+
+
+def list_inputs(explained: Sequence[NodeInputs]) -> Iterator[dict[str, Any]]:
+    """A row of INPUT_COLUMNS for each detail and for the points of each score."""
+    for node in explained:
+        for score in node.scores:
+            for detail in score.inputs:
+                yield _row(score, "input", detail)
+            if score.gap:
+                yield _row(score, "gap", Detail(score.gap))
+            for detail in score.normalization:
+                yield _row(score, "normalization", detail)
+            points = {
+                "raw": score.raw,
+                "normalized": score.normalized,
+                "weight": score.weight,
+                "weighted": score.weighted,
             }
-            return {name: ScoreExplanation(details) for name, details in found.items() if details}
-    except ApiError as expired:
-        gap = expired.message
-    except Cluster.DoesNotExist:
-        gap = "The cluster is deleted; only its ledger remains."
-    except StatusError as failure:
-        gap = failure.status.message
-    return dict.fromkeys(nodes, ScoreExplanation(gap=gap))
+            yield _row(score, "points", Detail(score.sentence, points))
+
+
+def _row(score: ScoreInputs, step: str, detail: Detail) -> dict[str, Any]:
+    return {
+        "node": score.node,
+        "plugin": score.plugin,
+        "step": step,
+        "sentence": detail.sentence,
+        "figures": dict(detail.figures),
+    }
+
+
+def _find_place(matrix: ScoreMatrix, node: str) -> int:
+    place = matrix.find_place(node)
+    if place is None:
+        raise NotFound("feasible nodes", node)
+    return place
+
+
+def _explain(
+    matrix: ScoreMatrix, source: ScoreSource, place: int, plugins: Sequence[str]
+) -> NodeInputs:
+    node, chosen = matrix.nodes[place], matrix.chosen and place == 0
+    scores = [source.inputs(node, plugin) for plugin in plugins]
+    return NodeInputs(node, int(matrix.total[place]), int(matrix.ranks[place]), chosen, scores)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ledger:
+    """The scores without their inputs."""
+
+    decision: Decision
+    gap: str
+
+    def inputs(self, node: str, plugin: str) -> ScoreInputs:
+        return recorded_inputs(self.decision, node, plugin, self.gap)
+
+
+ScoreSource = ScoredSight | _Ledger

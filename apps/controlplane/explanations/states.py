@@ -6,11 +6,18 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from apps.cluster.errors import ApiError
 from apps.cluster.models import Cluster
 from apps.controlplane import rebuilding
 from apps.controlplane.models import SchedulingDecision
 from apps.controlplane.profiles import revisions
 from apps.controlplane.rebuilding import PastState
+from apps.scheduler.explaining.sight import Sight, look
+from apps.scheduler.framework.status import StatusError
+
+#: The errors with which a state cannot be rebuilt, or its pod not be evaluated.
+GAPS = (ApiError, Cluster.DoesNotExist, StatusError)
+NO_POD = "The pod does not exist at that version of the cluster."
 
 #: A state that is more changes behind than this is rebuilt.
 _FOLLOW = 5000
@@ -64,3 +71,20 @@ class States:
 
 
 states = States()
+
+
+def look_before(state: PastState, row: SchedulingDecision) -> Sight | None:
+    """The pod of a decision in the state that it saw; None if the pod or its profile is missing."""
+    pod = state.pod(str(row.pod_uid))
+    if pod is None or row.scheduler_name not in state.scheduler.profiles:
+        return None
+    return look(state.scheduler, pod)
+
+
+def describe_gap(failure: Exception) -> str:
+    """Why there are no figures, for one of GAPS."""
+    if isinstance(failure, ApiError):
+        return failure.message
+    if isinstance(failure, StatusError):
+        return failure.status.message
+    return "The cluster is deleted; only its ledger remains."

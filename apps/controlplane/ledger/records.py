@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
 from apps.scheduler.decision import Decision, Result
+from apps.scheduler.explaining.scores import ScoreInputs
 
 
 class Expected(NamedTuple):
@@ -64,6 +66,8 @@ class DecisionRecord:
     draws: Draws = _NO_DRAWS
     #: the pod was assumed on its node at once, even if the binding failed later
     took_node: bool = False
+    #: for the log at its highest verbosity; not stored, because they can be computed again
+    score_inputs: Sequence[ScoreInputs] = field(default=(), compare=False)
 
     @property
     def undone(self) -> bool:

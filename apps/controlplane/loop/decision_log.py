@@ -1,7 +1,8 @@
 """Log lines about committed decisions, by `settings.VERBOSITY`.
 
 0: errors. 1: a line for each batch. 2: a line for each decision. 10: also each plugin's score of
-each feasible node, as in kube-scheduler. Lines have the id of the request that created the pod.
+each feasible node with its inputs, as in kube-scheduler. Lines have the id of the request that
+created the pod.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ from django.conf import settings
 from apps.cluster.models import Cluster
 from apps.controlplane.ledger.records import DecisionRecord
 from apps.controlplane.results.scores import score_matrix
-from apps.scheduler.decision import Result
+from apps.scheduler.decision import Decision, Result
+from apps.scheduler.explaining.scores import ScoredSight, ScoreInputs
+from apps.scheduler.explaining.sight import look_back
+from apps.scheduler.scheduler import Scheduler
 
 log = logging.getLogger("kube-scheduler")
 
@@ -38,6 +42,18 @@ def log_decisions(cluster: Cluster, batch: Sequence[DecisionRecord]) -> None:
             _log_decision(cluster, record, logging.INFO)
         if verbosity >= SCORES and result.is_final:
             _log_scores(cluster, record)
+
+
+def collect_inputs(scheduler: Scheduler, decision: Decision) -> Sequence[ScoreInputs]:
+    """The inputs of all scores of the last decision, if they are logged."""
+    if settings.VERBOSITY < SCORES or not len(decision.total):
+        return ()
+    pod = scheduler.cache.find_pod(decision.pod_uid)
+    if pod is None:
+        return ()
+    sight = ScoredSight(look_back(scheduler, pod), decision)
+    nodes = [decision.nodes[row] for row in decision.feasible.tolist()]
+    return [sight.inputs(node, plugin) for plugin in decision.scores for node in nodes]
 
 
 def _log_batch(cluster: Cluster, batch: Sequence[DecisionRecord]) -> None:
@@ -81,15 +97,45 @@ def _log_scores(cluster: Cluster, record: DecisionRecord) -> None:
     decision = record.decision
     matrix = score_matrix(decision)
     about = {"cluster": cluster.name, "pod": decision.pod_key}
+    inputs = {(each.plugin, each.node): each for each in record.score_inputs}
     for plugin in matrix.plugins:
         for node, score in zip(matrix.nodes, plugin.weighted.tolist(), strict=True):
             fields = {**about, "plugin": plugin.name, "node": node, "score": score}
+            found = inputs.get((plugin.name, node))
+            if found is not None:
+                _log_resources(fields, found, record.request_id)
+                fields |= _describe_inputs(found)
             log.info("Plugin scored node for pod", extra=_build_extra(fields, record.request_id))
     for node, score in zip(matrix.nodes, matrix.total.tolist(), strict=True):
         fields = {**about, "node": node, "score": score}
         log.info(
             "Calculated the final score of a node", extra=_build_extra(fields, record.request_id)
         )
+
+
+def _log_resources(about: dict[str, Any], found: ScoreInputs, request_id: str) -> None:
+    """The maps of allocatable and requested resources from which a score was computed."""
+    figures = [each.figures for each in found.inputs if "allocatable" in each.figures]
+    if figures:
+        fields = {
+            **about,
+            "allocatableResource": {each["resource"]: each["allocatable"] for each in figures},
+            "requestedResource": {each["resource"]: each["used"] for each in figures},
+            "score": found.raw,
+        }
+        log.info(
+            "Listed the allocatable and requested resources behind a score",
+            extra=_build_extra(fields, request_id),
+        )
+
+
+def _describe_inputs(found: ScoreInputs) -> dict[str, Any]:
+    return {
+        "rawScore": found.raw,
+        "normalizedScore": found.normalized,
+        "inputs": [each.sentence for each in found.inputs] or [found.gap],
+        "normalization": [each.sentence for each in found.normalization],
+    }
 
 
 def _join(names: Iterable[str]) -> str:

@@ -26,6 +26,7 @@ from apps.controlplane.loop import restoring
 from apps.controlplane.loop.batches import split
 from apps.controlplane.loop.clock import ClusterClock
 from apps.controlplane.loop.cluster_state import ClusterState, send_look, take_in
+from apps.controlplane.loop.decision_log import collect_inputs
 from apps.controlplane.loop.extender_objects import StoredBodies
 from apps.controlplane.loop.informer import Informer
 from apps.controlplane.loop.recorder import Recorder
@@ -338,6 +339,7 @@ class Engine:
                 seen=_beside_group(seen, decision, placed, self.informer.position),
                 draws=draws,
                 took_node=decision.result is Result.SCHEDULED,
+                score_inputs=collect_inputs(self.scheduler, decision),
             )
             part.append(record)
             if record.took_node:

@@ -10,15 +10,17 @@ from typing import Any
 
 from apps.cluster.errors import NotFound
 from apps.controlplane.explanations.nodes import NodeExplanation, explain_node
-from apps.controlplane.explanations.scores import ScoreExplanation, explain_scores
+from apps.controlplane.explanations.scores import explain_scores
 from apps.controlplane.models import SchedulingDecision
 from apps.controlplane.profiles.plugins import known_plugins, registry
 from apps.controlplane.results.refusals import RefusalGroup, group_refusals
-from apps.controlplane.results.scores import PluginScores, Score, ScoreMatrix, score_matrix
+from apps.controlplane.results.scores import PluginScores, ScoreMatrix, score_matrix
+from apps.dashboard.decision_page.inputs import ScoreBlock, score_block
 from apps.dashboard.documents import plugin_documents
 from apps.scheduler.config import EXTENSION_POINTS
 from apps.scheduler.config.plugin_table import KnownPlugin, Origin
 from apps.scheduler.decision import Decision
+from apps.scheduler.explaining.scores import ScoreInputs
 
 _ORIGINS = {
     Origin.IN_TREE: "in-tree, part of the default profile",
@@ -49,12 +51,12 @@ class NodeScore:
     """The scores that a plugin gave a node, and the node's total and rank."""
 
     node: str
-    score: Score
+    score: ScoreInputs
     total: int
     rank: int
     is_chosen: bool
-    #: what the raw score follows from, in the state that the decision saw
-    explanation: ScoreExplanation | None
+    #: what the score follows from, in the state that the decision saw
+    block: ScoreBlock
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,7 @@ def plugin_figures(
     rejected = _rejected_node(refusals, node)
     return PluginFigures(
         row,
-        _node_scores(row, matrix, scores, node),
+        _node_scores(row, decision, matrix, scores, node),
         None if scores is None else (int(scores.raw.min()), int(scores.raw.max())),
         refusals,
         explain_node(row, decision, matrix, rejected) if rejected else None,
@@ -153,29 +155,27 @@ def _camel(name: str) -> str:
 
 
 def _node_scores(
-    row: SchedulingDecision, matrix: ScoreMatrix, scores: PluginScores | None, node: str
+    row: SchedulingDecision,
+    decision: Decision,
+    matrix: ScoreMatrix,
+    scores: PluginScores | None,
+    node: str,
 ) -> list[NodeScore]:
     """The scores of the best two nodes, and of the requested one."""
     if scores is None:
         return []
-    wanted = [*matrix.nodes[:2], *([node] if matrix.find_place(node) is not None else [])]
-    explained = explain_scores(row, scores.name, list(dict.fromkeys(wanted)))
-    found = []
-    for name in dict.fromkeys(wanted):
-        place = matrix.find_place(name)
-        assert place is not None
-        score = next(s for s in matrix.scores_at(place) if s.plugin == scores.name)
-        found.append(
-            NodeScore(
-                name,
-                score,
-                int(matrix.total[place]),
-                int(matrix.ranks[place]),
-                matrix.chosen and place == 0,
-                explained.get(name),
-            )
+    asked = [*matrix.nodes[:2], *([node] if matrix.find_place(node) is not None else [])]
+    return [
+        NodeScore(
+            found.node,
+            found.scores[0],
+            found.total,
+            found.rank,
+            found.is_chosen,
+            score_block(found.scores[0]),
         )
-    return found
+        for found in explain_scores(row, decision, list(dict.fromkeys(asked)), scores.name)
+    ]
 
 
 def _rejected_node(refusals: Sequence[RefusalGroup], node: str) -> str:

@@ -16,6 +16,8 @@ from apps.controlplane.history.story import StoryEntry, condense, find_last_body
 from apps.controlplane.models import QueueEntry, SchedulingDecision
 from apps.dashboard.queries.changes import ChangeRow, object_changes
 from apps.dashboard.queries.pods import pod_state, queue_entries
+from apps.scheduler.framework.resources import CPU
+from apps.scheduler.quantity import milli, value
 
 MAX_ATTEMPTS = 50
 MAX_EVENTS = 50
@@ -49,6 +51,22 @@ class OnePod:
     @property
     def conditions(self) -> Sequence[Mapping[str, Any]]:
         return (self.body.get("status") or {}).get("conditions") or []
+
+    @property
+    def overhead(self) -> Mapping[str, int]:
+        """Resource -> the overhead of the runtime class, in the units of `Pod.requests`."""
+        written = (self.body.get("spec") or {}).get("overhead") or {}
+        return {
+            name: milli(amount) if name == CPU else value(amount)
+            for name, amount in written.items()
+        }
+
+    @property
+    def own_requests(self) -> Mapping[str, int]:
+        """The requests that count on a node, without the overhead."""
+        total = self.pod.requests if self.pod is not None else {}
+        own = {name: amount - self.overhead.get(name, 0) for name, amount in total.items()}
+        return {name: amount for name, amount in own.items() if amount}
 
 
 @dataclass(frozen=True, slots=True)

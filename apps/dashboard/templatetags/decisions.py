@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from datetime import datetime
+from typing import Any
 
 from django import template
 
@@ -43,3 +44,9 @@ def group_text(dimension: Dimension, text: str) -> str:
 def in_order(words: Iterable[str]) -> list[str]:
     """Words in alphabetical order."""
     return sorted(words)
+
+
+@register.filter
+def zipped(first: Iterable[Any], second: Iterable[Any]) -> list[tuple[Any, Any]]:
+    """Pairs of the elements of two sequences of the same length."""
+    return list(zip(first, second, strict=True))

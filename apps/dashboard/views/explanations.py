@@ -10,6 +10,7 @@ from apps.controlplane import queries
 from apps.controlplane.explanations.decisions import explain_decision
 from apps.controlplane.explanations.pods import explain_pod
 from apps.controlplane.ledger.reading import read
+from apps.dashboard.queries.score_inputs import inputs_page, order_page
 from apps.dashboard.rendering import Request, cluster_page, recorded_page, render_page
 
 #: Maximum number of suggested node names.
@@ -43,6 +44,23 @@ def decision_nodes(request: Request, cluster: Cluster, number: int) -> HttpRespo
     text = (request.GET.get("against") or request.GET.get("node") or "").strip()
     names = sorted(name for name in decision.nodes if text in name)[:_MAX_SUGGESTIONS]
     return render_page(request, "node_options", {"names": names})
+
+
+@require_GET
+@recorded_page
+def decision_inputs(request: Request, cluster: Cluster, number: int) -> HttpResponse:
+    """What the scores of a node were computed from; `?node=`, by default the best one."""
+    page = inputs_page(cluster, number, request.GET.get("node", "").strip())
+    return render_page(request, "score_inputs", {"cluster": cluster, "page": page, "row": page.row})
+
+
+@require_GET
+@recorded_page
+def decision_order(request: Request, cluster: Cluster, number: int) -> HttpResponse:
+    """The order in which the decision visited the nodes."""
+    page = order_page(cluster, number)
+    context = {"cluster": cluster, "page": page, "row": page.row}
+    return render_page(request, "visiting_order", context)
 
 
 @require_GET

@@ -1,21 +1,165 @@
-"""What the score of a plugin follows from, as the plugin tells it."""
+"""What the scores of a decision were computed from, as the plugins say it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
+import numpy as np
+
+from apps.scheduler.decision import Decision
 from apps.scheduler.explaining.sight import Sight
 from apps.scheduler.framework import guard
-from apps.scheduler.framework.explanation import Detail, ScoreExplainer
+from apps.scheduler.framework.explanation import Detail, NormalizationExplainer, ScoreExplainer
+from apps.scheduler.framework.extender import MAX_EXTENDER_PRIORITY
+from apps.scheduler.framework.interface import (
+    MAX_NODE_SCORE,
+    NormalizeScorePlugin,
+    Plugin,
+    ScorePlugin,
+)
+from apps.scheduler.framework.scoring import ScoreColumn
+
+_NOTHING_DECLARED = "The plugin does not say what its scores follow from."
+_OTHER_SCORE = (
+    "The plugin returns another score for the rebuilt state, so its inputs are not those of the "
+    "decision."
+)
 
 
-def score_details(sight: Sight, plugin: str, row: int) -> Sequence[Detail]:
-    """The details of a plugin's raw score of a node; empty if the plugin explains no scores."""
-    found = sight.framework.plugins.get(plugin)
-    if not isinstance(found, ScoreExplainer):
-        return ()
-    try:
-        return list(found.explain_score(sight.pod, sight.spot(row).nodes))
-    except Exception as raised:
-        guard.failure(plugin, "ExplainScore", raised)
-        return ()
+@dataclass(frozen=True, slots=True)
+class ScoreInputs:
+    """One score of one node, from its inputs to the points."""
+
+    node: str
+    plugin: str
+    weight: int
+    raw: int
+    normalized: int
+    weighted: int
+    #: what the raw score follows from; the last one is its formula
+    inputs: Sequence[Detail] = ()
+    #: how the raw score becomes one from 0 to 100; the last one is the formula
+    normalization: Sequence[Detail] = ()
+    #: why there are no inputs; "" if there are
+    gap: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """ "node-4 has 192 points from NodeAffinity: raw score 80, normalized 96, × weight 2"."""
+        steps = [f"raw score {self.raw}"]
+        if self.normalization:
+            steps.append(f"normalized {self.normalized}")
+        if self.weight != 1:
+            steps.append(f"{self.normalized} × weight {self.weight}")
+        points = f"{self.weighted} point{'' if self.weighted == 1 else 's'}"
+        return f"{self.node} has {points} from {self.plugin}: {', '.join(steps)}."
+
+
+class ScoredSight:
+    """A recorded decision in the state that it saw, with PreScore for its feasible nodes.
+
+    ``sight`` must not be used afterwards for other feasible nodes. Scores are the recorded ones;
+    inputs are given only for those that the plugin computes again.
+    """
+
+    def __init__(self, sight: Sight, decision: Decision) -> None:
+        self._sight = sight
+        self._decision = decision
+        self._rows = decision.feasible
+        self._same: dict[str, bool] = {}
+        sight.framework.run_pre_score_plugins(sight.state, sight.pod, sight.snapshot, self._rows)
+
+    def inputs(self, node: str, plugin: str) -> ScoreInputs:
+        """One plugin's (or extender's) score of a feasible node; KeyError if there is none."""
+        score, place = recorded_score(self._decision, node, plugin)
+        column = self._decision.scores[plugin]
+        found = self._sight.framework.plugins.get(plugin)
+        if found is None:
+            return _with_answer_of_extender(score)
+        if not isinstance(found, ScoreExplainer):
+            normalization = self._normalization(found, column, place)
+            return replace(score, normalization=normalization, gap=_NOTHING_DECLARED)
+        if not self._is_repeated(found, column):
+            return replace(score, gap=_OTHER_SCORE)
+        inputs, gap = self._inputs(found, place)
+        normalization = self._normalization(found, column, place)
+        return replace(score, inputs=inputs, normalization=normalization, gap=gap)
+
+    def _is_repeated(self, plugin: Plugin, column: ScoreColumn) -> bool:
+        """Whether Score returns the recorded scores in this state."""
+        known = self._same.get(plugin.name)
+        if known is None:
+            known = self._same[plugin.name] = self._repeats(plugin, column)
+        return known
+
+    def _repeats(self, plugin: Plugin, column: ScoreColumn) -> bool:
+        assert isinstance(plugin, ScorePlugin)
+        sight = self._sight
+        try:
+            raw = plugin.score(sight.state, sight.pod, sight.snapshot, self._rows)
+        except Exception as raised:
+            guard.failure(plugin.name, "Score", raised)
+            return False
+        return np.array_equal(raw, column.raw)
+
+    def _inputs(self, plugin: ScoreExplainer, place: int) -> tuple[Sequence[Detail], str]:
+        sight, row = self._sight, int(self._rows[place])
+        try:
+            nodes = sight.spot(row).nodes
+            return list(plugin.explain_score(sight.state, sight.pod, nodes)), ""
+        except Exception as raised:
+            said = guard.failure(plugin.name, "ExplainScore", raised).message
+            return (), f"The plugin failed to explain the score: {said}."
+
+    def _normalization(self, plugin: Plugin, column: ScoreColumn, place: int) -> Sequence[Detail]:
+        if not isinstance(plugin, NormalizeScorePlugin):
+            return ()
+        if isinstance(plugin, NormalizationExplainer) and self._is_repeated(plugin, column):
+            sight = self._sight
+            try:
+                return list(plugin.explain_normalization(sight.state, sight.pod, column.raw, place))
+            except Exception as raised:
+                guard.failure(plugin.name, "ExplainNormalization", raised)
+        return (_describe_range(column, place),)
+
+
+def recorded_score(decision: Decision, node: str, plugin: str) -> tuple[ScoreInputs, int]:
+    """The score without its inputs, and its place in the columns; KeyError if there is none."""
+    raw, normalized, weighted = decision.scores_of(node)[plugin]
+    weight = decision.scores[plugin].weight
+    place = int(np.flatnonzero(decision.feasible == decision.nodes.index(node))[0])
+    return ScoreInputs(node, plugin, weight, raw, normalized, weighted), place
+
+
+def recorded_inputs(decision: Decision, node: str, plugin: str, gap: str) -> ScoreInputs:
+    """What the ledger alone knows: all about an extender; of a plugin its score, and the gap."""
+    score, _ = recorded_score(decision, node, plugin)
+    if any(call.extender == plugin for call in decision.extender_calls):
+        return _with_answer_of_extender(score)
+    return replace(score, gap=gap)
+
+
+def _with_answer_of_extender(score: ScoreInputs) -> ScoreInputs:
+    raw, factor = score.raw, MAX_NODE_SCORE // MAX_EXTENDER_PRIORITY
+    answer = f"the extender answered {raw}, on a scale from 0 to {MAX_EXTENDER_PRIORITY}"
+    scaled = {"raw": raw, "factor": factor, "score": factor * raw}
+    return replace(
+        score,
+        inputs=(Detail(answer, {"extender": score.plugin, "score": raw}),),
+        normalization=(Detail(f"{factor} × {raw} = {factor * raw}", scaled),),
+    )
+
+
+def _describe_range(column: ScoreColumn, place: int) -> Detail:
+    """What is known of a normalization that the plugin does not explain."""
+    raw, least, greatest = (
+        int(column.raw[place]),
+        int(column.raw.min()),
+        int(column.raw.max()),
+    )
+    score = int(column.normalized[place])
+    return Detail(
+        f"{raw} becomes {score}; raw scores are from {least} to {greatest}",
+        {"raw": raw, "smallest": least, "greatest": greatest, "score": score},
+    )

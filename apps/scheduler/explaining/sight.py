@@ -89,8 +89,13 @@ class Sight:
 
 def look(scheduler: Scheduler, pod: PodInfo) -> Sight:
     """Run PreFilter on the current state; KeyError if the pod has no profile."""
-    framework = scheduler.profiles[pod.pod.spec.scheduler_name]
     scheduler.snapshot.update(scheduler.cache)
+    return look_back(scheduler, pod)
+
+
+def look_back(scheduler: Scheduler, pod: PodInfo) -> Sight:
+    """The same on the nodes and pods that the last attempt saw."""
+    framework = scheduler.profiles[pod.pod.spec.scheduler_name]
     pod, state = framework.handle.view(pod), CycleState()
     narrowed, outcome, _ = framework.run_pre_filter_plugins(state, pod, scheduler.snapshot)
     return Sight(framework, pod, scheduler.snapshot, state, narrowed, outcome)

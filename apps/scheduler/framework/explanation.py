@@ -14,7 +14,7 @@ from apps.scheduler.framework.interface import Plugin
 
 if TYPE_CHECKING:
     from apps.scheduler.framework.cycle_state import CycleState
-    from apps.scheduler.framework.nodes import NodeColumns
+    from apps.scheduler.framework.nodes import Int64Array, NodeColumns
     from apps.scheduler.framework.status import Status
     from apps.scheduler.framework.types import PodInfo
 
@@ -41,8 +41,24 @@ class RefusalExplainer(Plugin, Protocol):
 
 @runtime_checkable
 class ScoreExplainer(Plugin, Protocol):
-    def explain_score(self, pod: PodInfo, nodes: NodeColumns) -> Iterable[Detail]:
+    def explain_score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns
+    ) -> Iterable[Detail]:
         """What the raw score of the only row of ``nodes`` follows from, with exact figures.
 
-        The last detail says how the score is computed from the others.
+        PreScore and Score of all feasible nodes have run in ``state``. The last detail computes
+        the score from the others: its figure ``score`` is what Score returned for the node.
+        Details with the same figures are shown as the rows of a table.
+        """
+
+
+@runtime_checkable
+class NormalizationExplainer(Plugin, Protocol):
+    def explain_normalization(
+        self, state: CycleState, pod: PodInfo, scores: Int64Array, place: int
+    ) -> Iterable[Detail]:
+        """How NormalizeScore computes a node's score from the raw scores of all feasible nodes.
+
+        ``scores`` is (feasible,) int64, as NormalizeScore got it in ``state``; ``place`` is the
+        index of the node there. The last detail's figure ``score`` is the normalized score.
         """

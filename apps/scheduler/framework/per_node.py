@@ -11,11 +11,12 @@ Reserve, Permit …) are as in framework.interface:
     score(state, pod, node_info) -> int
     normalize_score(state, pod, scores) -> scores
     explain_refusal(state, pod, node_info, status) -> Details (framework.explanation)
-    explain_score(pod, node_info) -> Details
+    explain_score(state, pod, node_info) -> Details
+    explain_normalization(state, pod, scores, node) -> Details
 
 ``node_info`` is a NodeInfo, ``nodes`` a sequence of them (created on access), ``scores`` a dict
-from node name to score. ``columnar`` turns such a class into one whose methods take columns. Filter
-is only called for nodes that no filter before it refused.
+from node name to score, ``node`` one of its names. ``columnar`` turns such a class into one whose
+methods take columns. Filter is only called for nodes that no filter before it refused.
 """
 
 from __future__ import annotations
@@ -137,10 +138,21 @@ def _explain_refusal(given: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _explain_score(given: Callable[..., Any]) -> Callable[..., Any]:
-    def explain_score(self: Any, pod: PodInfo, nodes: NodeColumns) -> Any:
-        return given(self, pod, nodes.info(0))
+    def explain_score(self: Any, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Any:
+        return given(self, state, pod, nodes.info(0))
 
     return explain_score
+
+
+def _explain_normalization(given: Callable[..., Any]) -> Callable[..., Any]:
+    def explain_normalization(
+        self: Any, state: CycleState, pod: PodInfo, scores: Int64Array, place: int
+    ) -> Any:
+        names = state.read(_SCORED + self.name, _Scored).names
+        by_node = dict(zip(names, scores.tolist(), strict=True))
+        return given(self, state, pod, by_node, names[place])
+
+    return explain_normalization
 
 
 def _pre_score(given: Callable[..., Any]) -> Callable[..., Any]:
@@ -200,6 +212,7 @@ _ADAPTERS: Mapping[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
     "filter": _filter,
     "explain_refusal": _explain_refusal,
     "explain_score": _explain_score,
+    "explain_normalization": _explain_normalization,
     "pre_score": _pre_score,
     "score": _score,
     "normalize_score": _normalize_score,

@@ -11,9 +11,16 @@ from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import MAX_NODE_SCORE
-from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads, constant
+from apps.scheduler.framework.nodes import (
+    ImageColumn,
+    Int64Array,
+    NodeColumns,
+    Reads,
+    constant,
+)
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Pod
+from apps.scheduler.plugins.helper.arithmetic import rounded_down
 
 NAME: Final = "ImageLocality"
 
@@ -53,27 +60,55 @@ class ImageLocality:
         containers = len(pod.pod.spec.init_containers) + len(pod.pod.spec.containers)
         return _priority(bytes_there, MAX_CONTAINER_THRESHOLD * containers)
 
-    def explain_score(self, pod: PodInfo, nodes: NodeColumns) -> Iterator[Detail]:
-        """Each image that is on the node, and what it counts."""
+    def explain_score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns
+    ) -> Iterator[Detail]:
+        """Each image, whether the node has it, and how many of its bytes count."""
         bytes_there = 0
         for name in image_names(pod.pod):
-            image = nodes.image(name)
-            if image is None or not image.present[0]:
-                yield Detail(f"the image {name} is not on the node", {"image": name, "bytes": 0})
-                continue
-            counted = int(float(image.size) * (image.nodes / nodes.total_nodes))
-            bytes_there += counted
-            yield Detail(
-                f"the image {name} has {image.size:,} bytes and is on {image.nodes:,} of "
-                f"{nodes.total_nodes:,} nodes: {counted:,} bytes count",
-                {"image": name, "bytes": counted},
-            )
+            detail = _describe_image(name, nodes.image(name), nodes.total_nodes)
+            bytes_there += detail.figures["counts"]
+            yield detail
         containers = len(pod.pod.spec.init_containers) + len(pod.pod.spec.containers)
+        most = MAX_CONTAINER_THRESHOLD * containers
         yield Detail(
-            f"from {bytes_there:,} bytes: nothing up to {MIN_THRESHOLD:,}, 100 from "
-            f"{MAX_CONTAINER_THRESHOLD * containers:,}",
-            {"bytes": bytes_there},
+            f"the pod has {containers} container{'' if containers == 1 else 's'}: "
+            f"{containers} × {MAX_CONTAINER_THRESHOLD:,} = {most:,} bytes are worth 100",
+            {"containers": containers, "most": most},
         )
+        yield _describe_priority(bytes_there, most)
+
+
+def _describe_image(name: str, image: ImageColumn | None, total_nodes: int) -> Detail:
+    size, nodes = (image.size, image.nodes) if image is not None else (0, 0)
+    figures = {"image": name, "size": size, "nodes": nodes, "allNodes": total_nodes}
+    if image is None or not image.present[0]:
+        return Detail(
+            f"the image {name} is not on the node",
+            {**figures, "present": False, "counts": 0},
+        )
+    counted = int(float(size) * (nodes / total_nodes))
+    return Detail(
+        f"the image {name} has {size:,} bytes and is on {nodes:,} of {total_nodes:,} nodes: "
+        f"{size:,} × {nodes:,} / {total_nodes:,} = {counted:,} bytes count",
+        {**figures, "present": True, "counts": counted},
+    )
+
+
+def _describe_priority(bytes_there: int, most: int) -> Detail:
+    score = int(_priority(np.array([bytes_there]), most)[0])
+    figures = {"bytes": bytes_there, "least": MIN_THRESHOLD, "most": most, "score": score}
+    if bytes_there <= MIN_THRESHOLD:
+        words = f"{bytes_there:,} bytes: up to {MIN_THRESHOLD:,} the score is 0"
+    elif bytes_there >= most:
+        words = f"{bytes_there:,} bytes: from {most:,} on the score is 100"
+    else:
+        above, span = bytes_there - MIN_THRESHOLD, most - MIN_THRESHOLD
+        words = (
+            f"100 × ({bytes_there:,} − {MIN_THRESHOLD:,}) / ({most:,} − {MIN_THRESHOLD:,}) = "
+            f"{rounded_down(100 * above, span)}"
+        )
+    return Detail(words, figures)
 
 
 def _priority(bytes_there: Int64Array, max_threshold: int) -> Int64Array:

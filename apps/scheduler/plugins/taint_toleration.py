@@ -24,7 +24,10 @@ from apps.scheduler.framework.status import Status, unresolvable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Node, Pod, Taint, Toleration
 from apps.scheduler.plugins.helper.node_text import taint_text
-from apps.scheduler.plugins.helper.normalize import default_normalize_score
+from apps.scheduler.plugins.helper.normalize import (
+    default_normalize_score,
+    explain_default_normalization,
+)
 from apps.scheduler.plugins.helper.taints import (
     NO_EXECUTE,
     NO_SCHEDULE,
@@ -84,22 +87,34 @@ class TaintToleration:
             return constant(len(rows), 0)
         return np.array(counts, dtype=np.int64)[nodes.taint_ids[rows]]
 
-    def explain_score(self, pod: PodInfo, nodes: NodeColumns) -> Iterator[Detail]:
-        """Every PreferNoSchedule taint that the pod does not tolerate."""
+    def explain_score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns
+    ) -> Iterator[Detail]:
+        """Every PreferNoSchedule taint, and whether the pod tolerates it."""
         node = nodes.info(0).node
-        taints = node.spec.taints if node is not None else ()
-        counted = [t for t in taints if count_untolerated([t], pod.pod.spec.tolerations)]
-        for taint in counted:
-            text = taint_text(taint)
-            yield Detail(f"the pod does not tolerate the taint {text}", {"taint": text})
+        count = 0
+        for taint in node.spec.taints if node is not None else ():
+            if taint.effect == PREFER_NO_SCHEDULE:
+                counted = count_untolerated([taint], pod.pod.spec.tolerations)
+                count += counted
+                text = taint_text(taint)
+                words = "does not tolerate" if counted else "tolerates"
+                yield Detail(
+                    f"the pod {words} the taint {text}",
+                    {"taint": text, "tolerated": not counted, "counts": counted},
+                )
         yield Detail(
-            f"taints with effect {PREFER_NO_SCHEDULE} that the pod does not tolerate: "
-            f"{len(counted)}; fewer are better",
-            {"taints": len(counted)},
+            f"{PREFER_NO_SCHEDULE} taints that the pod does not tolerate: {count}",
+            {"score": count},
         )
 
     def normalize_score(self, state: CycleState, pod: PodInfo, scores: Int64Array) -> Int64Array:
         return default_normalize_score(scores, reverse=True)
+
+    def explain_normalization(
+        self, state: CycleState, pod: PodInfo, scores: Int64Array, place: int
+    ) -> Iterator[Detail]:
+        return explain_default_normalization(scores, place, reverse=True)
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         node = ClusterEvent(Resource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -16,13 +16,15 @@ from apps.scheduler.framework.events import (
     QueueingHint,
     Resource,
 )
+from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PreFilterResult, Verdicts
 from apps.scheduler.framework.mounts import Mount, MountKind
 from apps.scheduler.framework.nodes import NodeColumns, Reads
 from apps.scheduler.framework.status import SKIP, Status, unresolvable, unschedulable
-from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.framework.types import NodeInfo, PodInfo
 from apps.scheduler.objects import PersistentVolumeClaim, Pod
+from apps.scheduler.plugins.helper.node_text import list_names
 from apps.scheduler.plugins.helper.storage import claim_not_found
 
 NAME: Final = "VolumeRestrictions"
@@ -106,6 +108,27 @@ class VolumeRestrictions:
         taken = nodes.mounted(disks)
         return Verdicts(np.where(taken, _DISK, otherwise).astype(np.uint16), _STATUSES)
 
+    def explain_refusal(
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, status: Status
+    ) -> Iterator[Detail]:
+        """The disks that pods of the node mount, or the claims that pods of any node use."""
+        if REASON_DISK in status.reasons:
+            return _describe_disks(pod, nodes.info(0))
+        return self._describe_claims(state)
+
+    def _describe_claims(self, state: CycleState) -> Iterator[Detail]:
+        claims = state.read(_PRE_FILTER_STATE, PreFilterState).exclusive_claims
+        snapshot = self._handle.snapshot
+        for row in snapshot.order.tolist():
+            info = snapshot.info(row)
+            for other in info.pods.values():
+                for claim in sorted(claims.intersection(other.claim_names)):
+                    yield Detail(
+                        f"claim {claim} has the access mode {READ_WRITE_ONCE_POD} and is used by "
+                        f"{other.key} on {info.name}",
+                        {"claim": claim, "pod": other.key, "node": info.name},
+                    )
+
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         deleted = ClusterEvent(Resource.POD, ActionType.DELETE)
         claim = ClusterEvent(Resource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD)
@@ -134,6 +157,22 @@ def _hint_claim_added(
     """A claim of the pod was created, so that its access mode is known."""
     claim = Mount(MountKind.CLAIM, (new.metadata.namespace, new.metadata.name))
     return QueueingHint.QUEUE if claim in pod.mounts else QueueingHint.QUEUE_SKIP
+
+
+def _describe_disks(pod: PodInfo, node: NodeInfo) -> Iterator[Detail]:
+    """The pods of a node that mount a disk of this pod in a way that conflicts."""
+    for mount in pod.mounts:
+        holders = [
+            other.key
+            for other in node.pods.values()
+            if any(rival in other.mounts for rival in rivals(mount))
+        ]
+        if holders:
+            disk = "/".join(mount.of)
+            yield Detail(
+                f"the {mount.kind.value} {disk} is mounted by {list_names(holders)}",
+                {"kind": mount.kind.value, "disk": disk, "pods": holders},
+            )
 
 
 def rivals(mount: Mount) -> tuple[Mount, ...]:

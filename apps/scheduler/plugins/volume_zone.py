@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,9 +16,10 @@ from apps.scheduler.framework.events import (
     QueueingHint,
     Resource,
 )
+from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PreFilterResult, Verdicts
-from apps.scheduler.framework.mounts import MountKind
+from apps.scheduler.framework.mounts import Mount, MountKind
 from apps.scheduler.framework.nodes import BoolArray, NodeColumns, Reads
 from apps.scheduler.framework.status import SKIP, Status, unresolvable
 from apps.scheduler.framework.types import PodInfo
@@ -30,6 +31,7 @@ from apps.scheduler.plugins.helper.csi_migration import (
     ZONE,
     ZONE_DELIMITER,
 )
+from apps.scheduler.plugins.helper.node_text import label_text
 from apps.scheduler.plugins.helper.storage import (
     WAIT_FOR_FIRST_CONSUMER,
     claim_not_found,
@@ -119,6 +121,29 @@ class VolumeZone:
             (NAME, topologies), lambda table: ~allows(topologies, table), depends="node"
         )
         return Verdicts(refused.astype(np.uint16), _STATUSES)
+
+    def explain_refusal(
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, status: Status
+    ) -> Iterator[Detail]:
+        """The volumes whose zone or region is not the node's."""
+        node = nodes.info(0).node
+        labels = node.metadata.labels if node is not None else {}
+        for mount in pod.mounts:
+            zones = self._zones(*mount.of) if mount.kind is MountKind.CLAIM else {}
+            for key, allowed in {} if isinstance(zones, Status) else sorted(zones.items()):
+                own = key if key in labels else _SUCCESSOR.get(key, key)
+                if labels.get(own) not in allowed:
+                    yield self._describe_zone(mount, key, allowed, label_text(labels, own))
+
+    def _describe_zone(self, mount: Mount, key: str, allowed: Collection[str], has: str) -> Detail:
+        namespace, claim = mount.of
+        bound = self._handle.listers.persistent_volume_claims.get(claim, namespace)
+        volume = bound.spec.volume_name if bound is not None else ""
+        zones = ", ".join(sorted(allowed))
+        return Detail(
+            f"claim {claim} is bound to volume {volume} in {key}={zones}: the node has {has}",
+            {"claim": claim, "volume": volume, "key": key, "allowed": sorted(allowed), "has": has},
+        )
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         either = ActionType.ADD | ActionType.UPDATE

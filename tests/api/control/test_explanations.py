@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from apps.cluster.writes import Actor
 from apps.cluster.writing import store
 from apps.controlplane.clusters.generating import generate_node
 from apps.controlplane.clusters.lifecycle import create_cluster
+from apps.controlplane.ledger.reading import read
 from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import SchedulingDecision
 
@@ -139,3 +141,79 @@ def test_an_unknown_object_is_404(admin_client: Client, cluster: Cluster) -> Non
 
 def test_unauthenticated_requests_are_401(client: Client, cluster: Cluster) -> None:
     get(client, "lab/pods/default/second/explanation", 401)
+
+
+def test_every_score_has_its_inputs_however_old_the_decision(
+    admin_client: Client, cluster: Cluster
+) -> None:
+    """`first` is deleted, and its node is drained of everything: the inputs are those of then."""
+    store.delete(cluster, kinds.POD, "default", "first", actor=ACTOR)
+    for name in ("first", "huge"):
+        number = decision_of(name)
+        row = SchedulingDecision.objects.get(pk=number)
+        decision = read(row).decision
+        names = [decision.nodes[place] for place in decision.feasible]
+        query = "&".join(f"node={each}" for each in names)
+        nodes = get(admin_client, f"lab/decisions/{number}/inputs?{query}")["nodes"]
+        assert [node["node"] for node in nodes] == names and names
+        for node in nodes:
+            assert sum(score["weighted"] for score in node["scores"]) == node["total"]
+            for score in node["scores"]:
+                recorded = decision.scores_of(node["node"])[score["plugin"]]
+                assert (score["raw"], score["normalized"], score["weighted"]) == recorded
+                if score["plugin"] != "DynamicResources":
+                    assert score["gap"] == ""
+                    assert score["inputs"][-1]["figures"]["score"] == score["raw"]
+
+
+def test_inputs_of_one_score_are_sentences_with_figures(
+    admin_client: Client, cluster: Cluster
+) -> None:
+    path = f"lab/decisions/{decision_of('huge')}/inputs"
+    (node,) = get(admin_client, f"{path}?plugin=NodeResourcesFit")["nodes"]
+    address = f"/api/v1/clusters/{path}/export?format=json&plugin=NodeResourcesFit"
+    (row, *_) = json.loads(b"".join(admin_client.get(address).streaming_content))  # type: ignore[attr-defined]
+    (score,) = node["scores"]
+    assert score["sentence"].startswith(f"{node['node']} has {score['weighted']} points from")
+    assert score["inputs"][0] == {
+        "sentence": "cpu: 0 requested on the node + 7 of the pod = 7 of 8: free 100 × 1 / 8 = "
+        "12.5, rounded down to 12",
+        "figures": {
+            "resource": "cpu",
+            "requested": "0",
+            "pod": "7",
+            "used": "7",
+            "allocatable": "8",
+            "assumed": "0",
+            "utilization": "87.5 %",
+            "score": 12,
+            "weight": 1,
+        },
+    }
+    assert row["step"] == "input" and row["figures"] == score["inputs"][0]["figures"]
+
+
+def test_inputs_that_nothing_has_are_errors(admin_client: Client, cluster: Cluster) -> None:
+    path = f"lab/decisions/{decision_of('first')}/inputs"
+    assert "nothing" in get(admin_client, f"{path}?node=nothing", 404)["message"]
+    assert "Nothing" in get(admin_client, f"{path}?plugin=Nothing", 404)["message"]
+    assert "nodes" in get(admin_client, f"{path}?nodes=node-1", 400)["message"]
+    assert get(admin_client, f"lab/decisions/{decision_of('late')}/inputs") == {"nodes": []}
+    for address in (path, f"{path}/export", path.replace("inputs", "order")):
+        assert Client().get(f"/api/v1/clusters/{address}").status_code == 401
+
+
+def test_the_visiting_order_takes_a_node_of_each_zone_in_turn(
+    admin_client: Client, cluster: Cluster
+) -> None:
+    order = get(admin_client, f"lab/decisions/{decision_of('late')}/order")
+    assert [each["zone"].rpartition("/")[2] for each in order["nodes"]] == [
+        "zone-1",
+        "zone-2",
+        "zone-1",
+    ]
+    assert {each["outcome"] for each in order["nodes"]} == {"rejected"}
+    assert (order["start"], order["evaluated"], order["stop"]) == (0, 3, 0)
+    assert order["sentence"] == (
+        "The search started at node-0, position 1 of 3, and evaluated all nodes."
+    )

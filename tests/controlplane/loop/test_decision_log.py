@@ -95,6 +95,15 @@ def test_at_the_highest_verbosity_each_score_has_a_line(
     sums = [fields for message, fields in read_lines(caplog) if message.startswith("Calculated")]
     assert {fields["node"] for fields in scores} == {"node-0", "node-1", "node-2"}
     assert {"NodeResourcesFit", "TaintToleration"} <= {fields["plugin"] for fields in scores}
+    fit = next(e for e in scores if (e["plugin"], e["node"]) == ("NodeResourcesFit", "node-1"))
+    assert fit["rawScore"] == fit["normalizedScore"] == fit["score"]
+    assert fit["inputs"][0].startswith("cpu: 0 requested on the node + 0.1 of the pod = 0.1 of 8")
+    taints = next(each for each in scores if each["plugin"] == "TaintToleration")
+    assert taints["normalization"] == ["the raw score of every node is 0: each has 100"]
+    maps = [f for message, f in read_lines(caplog) if message.startswith("Listed the allocatable")]
+    of_fit = next(e for e in maps if (e["plugin"], e["node"]) == ("NodeResourcesFit", "node-1"))
+    assert of_fit["allocatableResource"]["cpu"] == "8"
+    assert of_fit["requestedResource"]["cpu"] == "0.1"
     of_one = sum(fields["score"] for fields in scores if fields["node"] == "node-1")
     assert [fields["score"] for fields in sums if fields["node"] == "node-1"] == [of_one]
 

@@ -25,7 +25,7 @@ from apps.scheduler.testing.storage import (
 )
 from tests.scheduler import volume_reference as reference
 from tests.scheduler.conftest import NewScheduler
-from tests.scheduler.cycle import add, attempt
+from tests.scheduler.cycle import add, attempt, explained
 from tests.scheduler.plugins.volume_trials import changing_cluster, pods_come_and_go, seeds
 
 DRIVER = "ebs.csi.aws.com"
@@ -48,6 +48,17 @@ def test_pods_that_share_a_volume_share_its_attachment(scheduler: Scheduler) -> 
     add(scheduler, make_pod("r").claims("one").on("n"))
     assert attempt(scheduler, make_pod("p").claims("one")).node == "n"
     assert EXCEEDS in attempt(scheduler, make_pod("q").claims("two")).message
+
+
+def test_the_volumes_of_a_full_node_are_explained(scheduler: Scheduler) -> None:
+    limited(scheduler, 2)
+    for name in ("one", "two", "three"):
+        add_claim(scheduler, name, f"h-{name}")
+    add(scheduler, make_pod("r").claims("one").on("n"))
+    assert explained(scheduler, make_pod("p").claims("one", "two", "three")) == [
+        f"NodeVolumeLimits: driver {DRIVER}: 1 attached + 2 of the pod = 3, and the node can "
+        "attach 2"
+    ]
 
 
 def test_a_claim_counts_for_the_volume_it_will_get(scheduler: Scheduler) -> None:

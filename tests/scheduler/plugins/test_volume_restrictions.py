@@ -22,7 +22,7 @@ from apps.scheduler.testing.storage import (
     make_volume,
 )
 from tests.scheduler import volume_reference as reference
-from tests.scheduler.cycle import add, attempt
+from tests.scheduler.cycle import add, attempt, explained
 from tests.scheduler.plugins.volume_trials import changing_cluster, pods_come_and_go, seeds
 
 gce = {"gcePersistentDisk": {"pdName": "d"}}
@@ -56,6 +56,18 @@ def test_a_disk_is_mounted_once_or_by_readers_only(
     decision = attempt(scheduler, make_pod("p").spec(volumes=[{"name": "v", **wanted}]))
     assert (REASON_DISK in decision.message) is conflict
     assert bool(decision.node) is not conflict
+
+
+def test_the_pods_that_use_a_disk_or_a_claim_are_explained(scheduler: Scheduler) -> None:
+    claim = make_claim("c").modes("ReadWriteOncePod").bound_to("v")
+    add(scheduler, make_node("n"), make_node("m"), make_volume("v"), claim)
+    disk = [{"name": "v", **gce}]
+    add(scheduler, make_pod("r").spec(volumes=disk).on("n"), make_pod("s").claims("c").on("m"))
+    assert explained(scheduler, make_pod("p").spec(volumes=disk)) == [
+        "VolumeRestrictions: the gce disk d is mounted by default/r"
+    ]
+    sentence = "claim c has the access mode ReadWriteOncePod and is used by default/s on m"
+    assert f"VolumeRestrictions: {sentence}" in explained(scheduler, make_pod("q").claims("c"))
 
 
 def test_claims_have_no_rivals() -> None:

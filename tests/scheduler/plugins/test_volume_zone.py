@@ -13,7 +13,7 @@ from apps.scheduler.testing.storage import (
     make_volume,
 )
 from tests.scheduler import volume_reference as reference
-from tests.scheduler.cycle import add, attempt
+from tests.scheduler.cycle import add, attempt, explained
 from tests.scheduler.plugins.volume_trials import changing_cluster, pods_come_and_go, seeds
 
 ZONE, OLD_ZONE = "topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"
@@ -40,6 +40,24 @@ def test_volumes_are_used_in_their_zones(
     add(scheduler, make_volume("v").labels(volume), make_claim("c").bound_to("v"))
     decision = attempt(scheduler, make_pod("p").claims("c"))
     assert ("node(s) had no available volume zone" in decision.message) is not fits
+
+
+@pytest.mark.parametrize(
+    ("volume", "labels", "has"),
+    [
+        (ZONE, {ZONE: "z"}, f"{ZONE}=z"),
+        (OLD_ZONE, {ZONE: "z"}, f"{ZONE}=z"),
+        (ZONE, {OLD_ZONE: "z"}, f"no label {ZONE}"),
+    ],
+)
+def test_the_zone_of_a_volume_and_of_the_node_are_explained(
+    scheduler: Scheduler, volume: str, labels: dict[str, str], has: str
+) -> None:
+    add(scheduler, make_node("n").labels(labels))
+    add(scheduler, make_volume("v").label(volume, "b__a"), make_claim("c").bound_to("v"))
+    assert explained(scheduler, make_pod("p").claims("c")) == [
+        f"VolumeZone: claim c is bound to volume v in {volume}=a, b: the node has {has}"
+    ]
 
 
 def test_zones_are_read_from_the_label() -> None:

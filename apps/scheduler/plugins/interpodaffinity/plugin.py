@@ -20,11 +20,17 @@ from apps.scheduler.objects.meta import Int32
 from apps.scheduler.plugins.interpodaffinity import NAME, hints
 from apps.scheduler.plugins.interpodaffinity.filtering import PreFilterState, verdicts
 from apps.scheduler.plugins.interpodaffinity.refusals import UnmetTerms
+from apps.scheduler.plugins.interpodaffinity.score_details import (
+    CountedTerms,
+    describe_normalization,
+)
 from apps.scheduler.plugins.interpodaffinity.scoring import PreScoreState
 from apps.scheduler.plugins.interpodaffinity.signs import UNRELATED, AffinitySigns
 
 _PRE_FILTER_STATE = f"PreFilter{NAME}"
 _PRE_SCORE_STATE = f"PreScore{NAME}"
+#: the terms of a cycle whose scores are explained: they are counted once for all nodes
+_COUNTED_TERMS = f"Explain{NAME}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,8 +120,25 @@ class InterPodAffinity:
         """The weights of the terms, the pod's and others', that match in the node's domains."""
         return state.read(_PRE_SCORE_STATE, PreScoreState).raw
 
+    def explain_score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns
+    ) -> Iterator[Detail]:
+        """Each term that counts, with the pods in the node's domain."""
+        snapshot, scores = self._handle.snapshot, self._signs.of(pod).scores
+        counted = state.find(_COUNTED_TERMS, CountedTerms)
+        if counted is None and scores is not None:
+            counted = CountedTerms(pod, scores.incoming, scores.existing, snapshot)
+            state.write(_COUNTED_TERMS, counted)
+        return counted.details(int(nodes.snapshot_rows[0]), snapshot) if counted else iter(())
+
     def normalize_score(self, state: CycleState, pod: PodInfo, scores: Int64Array) -> Int64Array:
         return state.read(_PRE_SCORE_STATE, PreScoreState).normalized
+
+    def explain_normalization(
+        self, state: CycleState, pod: PodInfo, scores: Int64Array, place: int
+    ) -> Iterator[Detail]:
+        result = int(state.read(_PRE_SCORE_STATE, PreScoreState).normalized[place])
+        return describe_normalization(scores, place, result)
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         return hints.EVENTS

@@ -54,8 +54,8 @@ class AffinityScores:
     """
 
     def __init__(self, incoming: Incoming, existing: Existing) -> None:
-        self._incoming = incoming
-        self._existing = existing
+        self.incoming = incoming
+        self.existing = existing
         self._node_version = -1
         self._rows: Int64Array | None = None
         #: what the last state was computed from
@@ -68,8 +68,8 @@ class AffinityScores:
         None if no term matches anywhere; terms that cancel each other out do match.
         """
         totals = [
-            *totals_of_pods(snapshot, self._incoming.preferred),
-            *totals_of_terms(snapshot, self._existing.preferred),
+            *totals_of_pods(snapshot, self.incoming.preferred),
+            *totals_of_terms(snapshot, self.existing.preferred),
         ]
         seen = [(sums, sums.position) for _, sums in totals]
         same_rows = self._rows is rows and self._node_version == snapshot.node_version
@@ -91,8 +91,8 @@ class AffinityScores:
         if any(sums.values.any() for _, sums in totals):
             return True
         held = [
-            *totals_of_pods(snapshot, self._incoming.preferred_matches),
-            *totals_of_terms(snapshot, self._existing.preferred_matches),
+            *totals_of_pods(snapshot, self.incoming.preferred_matches),
+            *totals_of_terms(snapshot, self.existing.preferred_matches),
         ]
         return any(sums.values.any() for _, sums in held)
 

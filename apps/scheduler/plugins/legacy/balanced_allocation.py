@@ -41,7 +41,9 @@ class NodeResourcesBalancedAllocationV1beta3:
 
         return take(nodes.memo((self, wanted), scores, depends="pods"), rows)
 
-    def explain_score(self, pod: PodInfo, nodes: NodeColumns) -> Iterator[Detail]:
+    def explain_score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns
+    ) -> Iterator[Detail]:
         columns = self._columns(pod, nodes)
         for column in columns:
             if int(column.allocatable[0]):

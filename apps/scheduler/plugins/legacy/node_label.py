@@ -73,7 +73,9 @@ class NodeLabel:
             if not met[0]:
                 yield Detail(f"the label {said} is required", {"requirement": said})
 
-    def explain_score(self, pod: PodInfo, nodes: NodeColumns) -> Iterator[Detail]:
+    def explain_score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns
+    ) -> Iterator[Detail]:
         preferences = list(self._preferences(nodes))
         met = [said for said, met in preferences if met[0]]
         score = len(met) * MAX_NODE_SCORE // max(len(preferences), 1)

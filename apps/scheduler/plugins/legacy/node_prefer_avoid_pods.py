@@ -5,12 +5,14 @@ With its weight of 10000 it outweighs all other scores together.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
 import numpy as np
 
 from apps.scheduler.framework.cycle_state import CycleState
+from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import MAX_NODE_SCORE, MIN_NODE_SCORE
 from apps.scheduler.framework.nodes import BoolArray, Int64Array, NodeColumns, constant
@@ -43,6 +45,21 @@ class NodePreferAvoidPods:
             if avoids(_annotation(nodes, int(rows[place])), controller):
                 scores[place] = MIN_NODE_SCORE
         return scores
+
+    def explain_score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns
+    ) -> Iterator[Detail]:
+        """Whether the annotation of the node names the pod's controller."""
+        controller = controller_of(pod)
+        if controller is None or controller.kind not in _CONTROLLERS:
+            words, score = "the pod has no ReplicationController or ReplicaSet", MAX_NODE_SCORE
+        elif avoids(_annotation(nodes, 0), controller):
+            words = f"the node's annotation names {controller.kind} {controller.name}"
+            score = MIN_NODE_SCORE
+        else:
+            words = f"the node's annotation does not name {controller.kind} {controller.name}"
+            score = MAX_NODE_SCORE
+        yield Detail(f"{words}: {score}", {"score": score})
 
 
 def avoids(annotation: str, controller: OwnerReference) -> bool:

@@ -7,7 +7,7 @@ request. A resource that a node does not have counts as used up.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
@@ -26,14 +26,21 @@ from apps.scheduler.config.resource_args import (
     resources_with_defaults,
 )
 from apps.scheduler.framework.cycle_state import CycleState
+from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import MAX_NODE_SCORE
 from apps.scheduler.framework.nodes import CPU, MEMORY, Int64Array, NodeColumns, take
 from apps.scheduler.framework.resources import CPU as CPU_NAME
 from apps.scheduler.framework.resources import MEMORY as MEMORY_NAME
 from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.plugins.helper.normalize import raw_range
 from apps.scheduler.plugins.helper.shapes import broken_line
 from apps.scheduler.plugins.legacy.in_tree_limits import ATTACHMENT_LIMITS, InTreeLimits
+from apps.scheduler.plugins.legacy.score_details import (
+    ScoredUse,
+    describe_difference,
+    describe_mean,
+)
 from apps.scheduler.plugins.noderesources.amounts import percent
 
 #: the highest score in a Policy
@@ -79,17 +86,46 @@ class _ByResources(ABC):
     def score(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Int64Array:
-        requests = pod.fit_scoring_requests
-        wanted = tuple(requests.get(resource.name, 0) for resource in self._resources)
+        wanted = self._wanted(pod)
 
         def scores(table: NodeColumns) -> Int64Array:
-            uses = [
-                _use(resource.name, amount, table)
-                for resource, amount in zip(self._resources, wanted, strict=True)
-            ]
-            return self._scores(uses)
+            return self._scores(self._uses(wanted, table))
 
         return take(nodes.memo((self, wanted), scores, depends="pods"), rows)
+
+    def explain_score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns
+    ) -> Iterator[Detail]:
+        """The usage and the score of each resource, and the result."""
+        uses = self._uses(self._wanted(pod), nodes)
+        scored = [
+            ScoredUse(
+                resource.name,
+                resource.weight,
+                used=int(use[0][0]),
+                allocatable=int(use[1][0]),
+                score=int(self._score_one(use)[0]),
+            )
+            for resource, use in zip(self._resources, uses, strict=True)
+        ]
+        return self._describe(scored, int(self._scores(uses)[0]))
+
+    def _wanted(self, pod: PodInfo) -> tuple[int, ...]:
+        requests = pod.fit_scoring_requests
+        return tuple(requests.get(resource.name, 0) for resource in self._resources)
+
+    def _uses(self, wanted: Sequence[int], nodes: NodeColumns) -> list[Use]:
+        return [
+            _use(resource.name, amount, nodes)
+            for resource, amount in zip(self._resources, wanted, strict=True)
+        ]
+
+    def _score_one(self, use: Use) -> Int64Array:
+        """(n,) int64, the score by one resource alone."""
+        return np.zeros(len(use[0]), dtype=np.int64)
+
+    def _describe(self, uses: Sequence[ScoredUse], result: int) -> Iterator[Detail]:
+        return describe_mean(uses, result, ratio=False)
 
     @abstractmethod
     def _scores(self, uses: Sequence[Use]) -> Int64Array:
@@ -113,14 +149,18 @@ class _ByAllocation(_ByResources):
     def check_args(args: AllocatedArgs, path: str, problems: Problems) -> None:
         check_weights(args.resources, f"{path}.resources", problems)
 
+    def _scores(self, uses: Sequence[Use]) -> Int64Array:
+        return self._mean([self._score_one(use) for use in uses])
+
 
 class NodeResourcesLeastAllocated(_ByAllocation):
     """The weighted mean of the free shares; a resource over capacity scores 0."""
 
     name = "NodeResourcesLeastAllocated"
 
-    def _scores(self, uses: Sequence[Use]) -> Int64Array:
-        return self._mean([_share(capacity - used, used, capacity) for used, capacity in uses])
+    def _score_one(self, use: Use) -> Int64Array:
+        used, capacity = use
+        return _share(capacity - used, used, capacity)
 
 
 class NodeResourcesMostAllocated(_ByAllocation):
@@ -128,8 +168,9 @@ class NodeResourcesMostAllocated(_ByAllocation):
 
     name = "NodeResourcesMostAllocated"
 
-    def _scores(self, uses: Sequence[Use]) -> Int64Array:
-        return self._mean([_share(used, used, capacity) for used, capacity in uses])
+    def _score_one(self, use: Use) -> Int64Array:
+        used, capacity = use
+        return _share(used, used, capacity)
 
 
 class RequestedToCapacityRatio(_ByResources):
@@ -157,14 +198,27 @@ class RequestedToCapacityRatio(_ByResources):
     def normalize_score(self, state: CycleState, pod: PodInfo, scores: Int64Array) -> Int64Array:
         return scores * (MAX_NODE_SCORE // MAX_PRIORITY)
 
+    def explain_normalization(
+        self, state: CycleState, pod: PodInfo, scores: Int64Array, place: int
+    ) -> Iterator[Detail]:
+        raw = int(scores[place])
+        yield Detail(f"10 × {raw} = {10 * raw}", {**raw_range(scores, place), "score": 10 * raw})
+
     def _scores(self, uses: Sequence[Use]) -> Int64Array:
         total, weights = np.zeros((2, len(uses[0][0])), dtype=np.int64)
         for resource, (used, capacity) in zip(self._resources, uses, strict=True):
-            scores = self._line[100 - _share(capacity - used, used, capacity)]
+            scores = self._score_one((used, capacity))
             total += scores * resource.weight
             weights += np.where(scores > 0, resource.weight, 0)
         # math.Round: halves away from zero; nothing here is negative.
         return np.floor(total / np.maximum(weights, 1) + 0.5).astype(np.int64)
+
+    def _score_one(self, use: Use) -> Int64Array:
+        used, capacity = use
+        return self._line[100 - _share(capacity - used, used, capacity)]
+
+    def _describe(self, uses: Sequence[ScoredUse], result: int) -> Iterator[Detail]:
+        return describe_mean(uses, result, ratio=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,6 +268,9 @@ class NodeResourcesBalancedAllocationLegacy(_ByResources):
         cpu, memory = map(_shares, uses)
         even = ((1 - np.abs(cpu - memory)) * MAX_NODE_SCORE).astype(np.int64)
         return np.where((cpu >= 1) | (memory >= 1), 0, even)
+
+    def _describe(self, uses: Sequence[ScoredUse], result: int) -> Iterator[Detail]:
+        return describe_difference(uses, result)
 
 
 def _shares(use: Use) -> NDArray[np.float64]:

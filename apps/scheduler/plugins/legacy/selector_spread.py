@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Final
 
 import numpy as np
@@ -13,13 +14,16 @@ from apps.scheduler.cache.label_index import selector_tags
 from apps.scheduler.cache.node_tree import zone_of
 from apps.scheduler.cache.pod_index import Name, PodClass
 from apps.scheduler.framework.cycle_state import CycleState
+from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import MAX_NODE_SCORE
 from apps.scheduler.framework.nodes import Int64Array, NodeColumns
 from apps.scheduler.framework.status import SKIP, Status
 from apps.scheduler.framework.types import LabelClass, PodInfo
 from apps.scheduler.labels import Selector
+from apps.scheduler.plugins.helper.arithmetic import decimal_text, rounded
 from apps.scheduler.plugins.helper.default_selector import default_selector
+from apps.scheduler.plugins.helper.normalize import raw_range
 
 NAME: Final = "SelectorSpread"
 #: the weight of the zone relative to the node
@@ -92,6 +96,25 @@ class SelectorSpread:
     def normalize_score(self, state: CycleState, pod: PodInfo, scores: Int64Array) -> Int64Array:
         return spread(scores, state.read(_PRE_SCORE_STATE, PreScoreState).zones)
 
+    def explain_score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns
+    ) -> Iterator[Detail]:
+        """The selector of such pods, and how many of them are on the node."""
+        siblings = state.read(_PRE_SCORE_STATE, PreScoreState).siblings
+        counts = self._handle.snapshot.pods_by_labels.counts(siblings)
+        found = int(counts.values[nodes.snapshot_rows[0]])
+        if siblings.selector.everything or siblings.selector.nothing:
+            words = "no service or controller selects the pod: 0"
+        else:
+            words = f"pods with {siblings.selector} on the node: {found}"
+        yield Detail(words, {"selector": str(siblings.selector), "score": found})
+
+    def explain_normalization(
+        self, state: CycleState, pod: PodInfo, scores: Int64Array, place: int
+    ) -> Iterator[Detail]:
+        zones = state.read(_PRE_SCORE_STATE, PreScoreState).zones
+        return describe_spread(scores, zones, place, int(spread(scores, zones)[place]))
+
     def _zone_ids(self, nodes: NodeColumns) -> Int64Array:
         """(n,) int64: a number for each zone of a region."""
         ids = np.full(len(nodes), NO_ZONE, dtype=np.int64)
@@ -116,6 +139,38 @@ def spread(counts: Int64Array, zones: Int64Array) -> Int64Array:
     by_zone = _free_share(in_zone, in_zone.max(initial=0))[np.where(zoned, zones, 0)]
     both = by_node * (1.0 - ZONE_WEIGHTING) + ZONE_WEIGHTING * by_zone
     return np.where(zoned, both, by_node).astype(np.int64)
+
+
+def describe_spread(
+    counts: Int64Array, zones: Int64Array, place: int, result: int
+) -> Iterator[Detail]:
+    """The share by the node, the share by its zone, and the two together."""
+    figures = raw_range(counts, place)
+    most = figures["greatest"]
+    by_node = Fraction(100 * (most - figures["raw"]), most) if most else Fraction(100)
+    yield Detail(
+        f"by node: 100 × ({most} − {figures['raw']}) / {most} = {decimal_text(by_node)}"
+        if most
+        else "by node: no node has such pods: 100",
+        {"by": "node", "pods": figures["raw"], "most": most, "share": float(by_node)},
+    )
+    if zones[place] == NO_ZONE:
+        yield Detail(f"the node has no zone: {result}", {**figures, "score": result})
+        return
+    in_zone = np.bincount(zones[zones != NO_ZONE], weights=counts[zones != NO_ZONE])
+    here, most = int(in_zone[zones[place]]), int(in_zone.max())
+    by_zone = Fraction(100 * (most - here), most) if most else Fraction(100)
+    yield Detail(
+        f"by zone: 100 × ({most} − {here}) / {most} = {decimal_text(by_zone)}"
+        if most
+        else "by zone: no zone has such pods: 100",
+        {"by": "zone", "pods": here, "most": most, "share": float(by_zone)},
+    )
+    exact = by_node / 3 + by_zone * 2 / 3
+    yield Detail(
+        f"{decimal_text(by_node)} × 1/3 + {decimal_text(by_zone)} × 2/3 = {rounded(exact, result)}",
+        {**figures, "score": result},
+    )
 
 
 def _free_share(counts: Int64Array, greatest: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

@@ -167,7 +167,9 @@ class ServiceAffinity:
             result += np.where(there, share / len(ids), 0.0)
         return result.astype(np.int64)
 
-    def explain_score(self, pod: PodInfo, nodes: NodeColumns) -> Iterator[Detail]:
+    def explain_score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns
+    ) -> Iterator[Detail]:
         siblings = SiblingPods(pod.namespace, self._selector(pod))
         count = int(
             self._handle.snapshot.pods_by_labels.counts(siblings).values[nodes.snapshot_rows[0]]

@@ -74,7 +74,9 @@ class VolumeCapacityPriority:
         classes = self._storage(pod, nodes.select(rows))
         return score_storage(list(classes.values()), self._shape, len(rows))
 
-    def explain_score(self, pod: PodInfo, nodes: NodeColumns) -> Iterator[Detail]:
+    def explain_score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns
+    ) -> Iterator[Detail]:
         return describe_storage(self._storage(pod, nodes), self._shape)
 
     def _storage(self, pod: PodInfo, nodes: NodeColumns) -> dict[str, ClassStorage]:

@@ -40,9 +40,13 @@ from apps.scheduler.plugins.helper.node_selection import (
     matches_term,
     required_node_affinity,
 )
-from apps.scheduler.plugins.helper.normalize import default_normalize_score
+from apps.scheduler.plugins.helper.normalize import (
+    default_normalize_score,
+    explain_default_normalization,
+)
 from apps.scheduler.plugins.nodeaffinity.args import NodeAffinityArgs, check_args
 from apps.scheduler.plugins.nodeaffinity.refusals import unmet_rules
+from apps.scheduler.plugins.nodeaffinity.score_details import describe_preferences
 
 NAME: Final = "NodeAffinity"
 REASON_POD: Final = "node(s) didn't match Pod's node affinity/selector"
@@ -130,21 +134,21 @@ class NodeAffinity:
         key = (NAME, "score", self._added_key, msgspec.json.encode(terms))
         return take(nodes.memo(key, weights, depends="node"), rows)
 
-    def explain_score(self, pod: PodInfo, nodes: NodeColumns) -> Iterator[Detail]:
-        """Each preference, and whether the node satisfies it."""
-        total = 0
-        for number, term in enumerate(self._preferred(pod), 1):
-            satisfied = bool(_prefers(term, nodes)[0])
-            total += term.weight if satisfied else 0
-            words = "satisfies" if satisfied else "does not satisfy"
-            yield Detail(
-                f"the node {words} preference {number}, which has weight {term.weight}",
-                {"preference": number, "weight": term.weight, "satisfied": satisfied},
-            )
-        yield Detail(f"sum of the weights of satisfied preferences: {total}", {"sum": total})
+    def explain_score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns
+    ) -> Iterator[Detail]:
+        """Each preference of the profile and of the pod, and whether the node satisfies it."""
+        preferences = self._preferred(pod)
+        satisfied = [bool(_prefers(term, nodes)[0]) for term in preferences]
+        return describe_preferences(preferences, satisfied, len(self._added_preferred))
 
     def normalize_score(self, state: CycleState, pod: PodInfo, scores: Int64Array) -> Int64Array:
         return default_normalize_score(scores)
+
+    def explain_normalization(
+        self, state: CycleState, pod: PodInfo, scores: Int64Array, place: int
+    ) -> Iterator[Detail]:
+        return explain_default_normalization(scores, place)
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         node = ClusterEvent(Resource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL)

@@ -102,12 +102,17 @@ class NodeResourcesBalancedAllocation:
         key = (NAME, self._resources, tuple(wanted))
         return take(nodes.memo(key, scores, depends="pods"), rows)
 
-    def explain_score(self, pod: PodInfo, nodes: NodeColumns) -> Iterator[Detail]:
+    def explain_score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns
+    ) -> Iterator[Detail]:
         """The used share of each resource with the pod and without it, and their evenness."""
         requests = dict(zip((r.name for r in self._resources), self._requests(pod), strict=True))
         columns = amounts(self._resources, requests, nodes, nonzero=False)
-        without, with_pod = evenness(columns, len(nodes))
-        return describe_balance(columns, int(with_pod[0]), int(without[0]))
+        spread = deviations(columns, len(nodes))[:, 0]
+        even = evenness(columns, len(nodes))[:, 0]
+        return describe_balance(
+            columns, (float(spread[0]), float(spread[1])), (int(even[0]), int(even[1]))
+        )
 
     def _requests(self, pod: PodInfo) -> list[int]:
         return [pod.requests.get(resource.name, 0) for resource in self._resources]
@@ -116,9 +121,16 @@ class NodeResourcesBalancedAllocation:
 def evenness(columns: Sequence[Amounts], rows: int) -> Int64Array:
     """``int((1 - standard deviation of the used shares) * 100)``, (2, rows) int64.
 
-    First without the pod, then with it. A share is at most 1; a resource that a node does not have
-    does not count there. The order of the float operations is upstream's, as the result is
-    truncated.
+    First without the pod, then with it.
+    """
+    return ((1 - deviations(columns, rows)) * 100).astype(np.int64)
+
+
+def deviations(columns: Sequence[Amounts], rows: int) -> _Float64Array:
+    """The standard deviation of the used shares, (2, rows) float64: without and with the pod.
+
+    A share is at most 1; a resource that a node does not have does not count there. The order of
+    the float operations is upstream's, as the result is truncated.
     """
     deviation = np.zeros((2, rows))
     shares = [_shares(column) for column in columns]
@@ -130,7 +142,7 @@ def evenness(columns: Sequence[Amounts], rows: int) -> Int64Array:
         if len(columns) > 2:
             deviation = np.where(count > 2, _deviation(shares, present, count), 0.0)
         deviation = np.where(count == 2, _half_difference(shares, present), deviation)
-    return ((1 - deviation) * 100).astype(np.int64)
+    return deviation
 
 
 def _shares(column: Amounts) -> _Float64Array:

@@ -134,10 +134,20 @@ class NodeResourcesFit:
         key = (NAME, "score", self._strategy, tuple(requests.items()))
         return take(nodes.memo(key, scores, depends="pods"), rows)
 
-    def explain_score(self, pod: PodInfo, nodes: NodeColumns) -> Iterator[Detail]:
-        """The share of each resource, and their weighted mean."""
-        columns = amounts(self._strategy.resources, pod.fit_scoring_requests, nodes, nonzero=True)
-        return describe_shares(self._strategy.type, columns, self._scorer)
+    def explain_score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns
+    ) -> Iterator[Detail]:
+        """The use and the score of each resource, and their weighted mean."""
+        listed, wanted = self._strategy.resources, pod.fit_scoring_requests
+        columns = amounts(listed, wanted, nodes, nonzero=True)
+        explicit = amounts(listed, wanted, nodes, nonzero=False)
+        assumed = {
+            column.name: int(column.requested[0] - written.requested[0])
+            + column.pod
+            - pod.requests.get(column.name, 0)
+            for column, written in zip(columns, explicit, strict=True)
+        }
+        return describe_shares(self._strategy, columns, self._scorer, assumed)
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         return fit_hints.EVENTS

@@ -5,49 +5,163 @@ All columns have one row: the node that is explained.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 
+from apps.scheduler.config.resource_args import MAX_CUSTOM_PRIORITY_SCORE
 from apps.scheduler.framework.explanation import Detail
+from apps.scheduler.framework.interface import MAX_NODE_SCORE
+from apps.scheduler.plugins.helper.arithmetic import (
+    decimal_text,
+    rounded,
+    rounded_down,
+    sum_text,
+)
 from apps.scheduler.plugins.helper.resource_text import amount
 from apps.scheduler.plugins.noderesources.amounts import Amounts
+from apps.scheduler.plugins.noderesources.args import (
+    LEAST_ALLOCATED,
+    REQUESTED_TO_CAPACITY_RATIO,
+    ScoringStrategy,
+)
 from apps.scheduler.plugins.noderesources.scoring import Scorer
 
+#: (utilization in percent, score from 0 to 100)
+Point = tuple[int, int]
 
-def describe_shares(strategy: str, columns: Sequence[Amounts], scorer: Scorer) -> Iterator[Detail]:
-    """The share of each resource by a strategy, and their weighted mean."""
+
+def describe_shares(
+    strategy: ScoringStrategy,
+    columns: Sequence[Amounts],
+    scorer: Scorer,
+    assumed: Mapping[str, int],
+) -> Iterator[Detail]:
+    """The score of each resource by a strategy, and their weighted mean.
+
+    ``assumed``: resource -> the part of the requests that is assumed for containers without one.
+    """
+    ratio = strategy.type == REQUESTED_TO_CAPACITY_RATIO
     weighted = []
+    shown = any(assumed.values())
     for column in columns:
-        allocatable = int(column.allocatable[0])
-        if not allocatable:
-            yield Detail(f"the node has no {column.name}: it does not count")
+        if not int(column.allocatable[0]):
+            yield Detail(f"The node has no {column.name}: it does not count.")
             continue
-        share = int(scorer([column], 1)[0])
-        weighted.append((share, column.weight))
+        score = int(scorer([column], 1)[0])
+        if score or not ratio:
+            weighted.append((score, column.weight))
         yield Detail(
-            f"{_describe_use(column)}, which counts {share}",
-            {**_figures(column), "share": share, "weight": column.weight},
+            f"{_describe_use(column)}{_describe_assumed(column, assumed)}: "
+            f"{_describe_score(strategy, column, score)}",
+            {
+                **_figures(column),
+                **({"assumed": amount(column.name, assumed[column.name])} if shown else {}),
+                "utilization": _utilization(column),
+                **_points_around(strategy, column),
+                "score": score,
+                "weight": column.weight,
+            },
         )
-    terms = " + ".join(f"{share} × {weight}" for share, weight in weighted)
     total = int(scorer(columns, 1)[0])
     yield Detail(
-        f"{strategy}: ({terms}) / {sum(weight for _, weight in weighted)} = {total}"
-        if weighted
-        else f"{strategy}: no resource counts",
-        {"strategy": strategy, "score": total},
+        f"{strategy.type}: {_describe_mean(weighted, total, ratio=ratio)}",
+        {"strategy": strategy.type, "score": total},
     )
 
 
-def describe_balance(columns: Sequence[Amounts], with_pod: int, without: int) -> Iterator[Detail]:
-    """The used share of each resource, and the evenness (0 to 100) with and without the pod."""
-    for column in columns:
-        if int(column.allocatable[0]):
-            yield describe_use(column)
-    score = 50 + (50 + with_pod - without) // 2
-    yield Detail(
-        f"evenness {with_pod} with the pod, {without} without it: "
-        f"50 + (50 + {with_pod} - {without}) / 2 = {score}",
-        {"withPod": with_pod, "without": without, "score": score},
+def describe_balance(
+    columns: Sequence[Amounts], deviations: tuple[float, float], evenness: tuple[int, int]
+) -> Iterator[Detail]:
+    """The used share of each resource, their mean and deviation, and the score.
+
+    The pairs are without the pod and with it; evenness is from 0 to 100.
+    """
+    counted = [column for column in columns if int(column.allocatable[0])]
+    for column in counted:
+        before, after = (_share(column, pod) for pod in (0, column.pod))
+        yield Detail(
+            f"{_describe_use(column)}: {decimal_text(after)} of it, {decimal_text(before)} "
+            "without the pod",
+            {**_figures(column), "without": before, "with": after},
+        )
+    for words, place, with_pod in (("Without the pod", 0, False), ("With the pod", 1, True)):
+        shares = [_share(column, column.pod if with_pod else 0) for column in counted]
+        mean = sum(shares) / len(shares) if shares else 0.0
+        even = rounded((1 - deviations[place]) * 100, evenness[place])
+        yield Detail(
+            f"{words}: mean {decimal_text(mean)}, standard deviation "
+            f"{decimal_text(deviations[place])}; evenness "
+            f"(1 − {decimal_text(deviations[place])}) × 100 = {even}",
+            {
+                "pod": "with" if with_pod else "without",
+                "mean": mean,
+                "deviation": deviations[place],
+                "evenness": evenness[place],
+            },
+        )
+    without, with_pod_even = evenness
+    change = 50 + with_pod_even - without
+    score = 50 + change // 2
+    exact = rounded(50 + Fraction(change, 2), score)
+    yield Detail(f"50 + (50 + {with_pod_even} − {without}) / 2 = {exact}", {"score": score})
+
+
+def _describe_mean(weighted: Sequence[tuple[int, int]], total: int, *, ratio: bool) -> str:
+    if not weighted:
+        return "no resource counts: 0"
+    terms = sum_text([f"{score} × {weight}" for score, weight in weighted])
+    weights = sum(weight for _, weight in weighted)
+    mean = Fraction(sum(score * weight for score, weight in weighted), weights)
+    exact = rounded(mean, total, "rounded to" if ratio else "rounded down to")
+    return f"({terms}) / {weights} = {exact}"
+
+
+def _describe_score(strategy: ScoringStrategy, column: Amounts, score: int) -> str:
+    used, capacity = min(_used(column), _capacity(column)), _capacity(column)
+    if strategy.type == REQUESTED_TO_CAPACITY_RATIO:
+        said = _describe_line(_shape(strategy), used * 100 // capacity, score)
+        return said if score else f"{said}; a resource with 0 does not count"
+    part = capacity - used if strategy.type == LEAST_ALLOCATED else used
+    words = "free" if strategy.type == LEAST_ALLOCATED else "used"
+    quotient = f"100 × {amount(column.name, part)} / {amount(column.name, capacity)}"
+    return f"{words} {quotient} = {rounded_down(100 * part, capacity)}"
+
+
+def _describe_line(shape: Sequence[Point], utilization: int, score: int) -> str:
+    at = f"at utilization {utilization} %"
+    below, above = _neighbours(shape, utilization)
+    if below == above:
+        return f"{at} the shape has {score}"
+    (x0, y0), (x1, y1) = below, above
+    exact = y0 + Fraction((y1 - y0) * (utilization - x0), x1 - x0)
+    return (
+        f"{at}, between ({x0}, {y0}) and ({x1}, {y1}): {y0} + {_signed(y1 - y0)} × "
+        f"{utilization - x0} / {x1 - x0} = {rounded(exact, score, 'cut to')}"
     )
+
+
+def _points_around(strategy: ScoringStrategy, column: Amounts) -> dict[str, list[Point]]:
+    """The points of the shape between which the utilization is; nothing without a shape."""
+    if strategy.type != REQUESTED_TO_CAPACITY_RATIO:
+        return {}
+    used = min(_used(column), _capacity(column))
+    below, above = _neighbours(_shape(strategy), used * 100 // _capacity(column))
+    return {"between": list(dict.fromkeys((below, above)))}
+
+
+def _shape(strategy: ScoringStrategy) -> list[Point]:
+    assert strategy.requested_to_capacity_ratio is not None
+    scale = MAX_NODE_SCORE // MAX_CUSTOM_PRIORITY_SCORE
+    points = strategy.requested_to_capacity_ratio.shape
+    return [(point.utilization, point.score * scale) for point in points]
+
+
+def _neighbours(shape: Sequence[Point], utilization: int) -> tuple[Point, Point]:
+    """The points before and after; twice the same one outside of the shape."""
+    for index, point in enumerate(shape):
+        if utilization <= point[0]:
+            return (point, point) if not index else (shape[index - 1], point)
+    return shape[-1], shape[-1]
 
 
 def describe_use(column: Amounts) -> Detail:
@@ -57,13 +171,17 @@ def describe_use(column: Amounts) -> Detail:
 
 def _describe_use(column: Amounts) -> str:
     name, requested = column.name, int(column.requested[0])
-    allocatable = int(column.allocatable[0])
-    used = requested + column.pod
-    percent = used * 100 / allocatable
     return (
         f"{name}: {amount(name, requested)} requested on the node + {amount(name, column.pod)} of "
-        f"the pod = {amount(name, used)} of {amount(name, allocatable)} ({percent:.1f} %)"
+        f"the pod = {amount(name, _used(column))} of {amount(name, _capacity(column))}"
     )
+
+
+def _describe_assumed(column: Amounts, assumed: Mapping[str, int]) -> str:
+    part = assumed.get(column.name, 0)
+    if not part:
+        return ""
+    return f", {amount(column.name, part)} of it assumed for containers without a request"
 
 
 def _figures(column: Amounts) -> dict[str, object]:
@@ -71,5 +189,26 @@ def _figures(column: Amounts) -> dict[str, object]:
         "resource": column.name,
         "requested": amount(column.name, int(column.requested[0])),
         "pod": amount(column.name, column.pod),
-        "allocatable": amount(column.name, int(column.allocatable[0])),
+        "used": amount(column.name, _used(column)),
+        "allocatable": amount(column.name, _capacity(column)),
     }
+
+
+def _utilization(column: Amounts) -> str:
+    return f"{decimal_text(Fraction(100 * _used(column), _capacity(column)))} %"
+
+
+def _share(column: Amounts, pod: int) -> float:
+    return min((int(column.requested[0]) + pod) / _capacity(column), 1.0)
+
+
+def _used(column: Amounts) -> int:
+    return int(column.requested[0]) + column.pod
+
+
+def _capacity(column: Amounts) -> int:
+    return int(column.allocatable[0])
+
+
+def _signed(value: int) -> str:
+    return str(value) if value >= 0 else f"({value})"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
 
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.events import ClusterEventWithHint
+from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PreFilterResult, Verdicts
 from apps.scheduler.framework.mounts import Mount, MountKind
@@ -44,6 +45,7 @@ from apps.scheduler.plugins.nodevolumelimits import hints
 from apps.scheduler.plugins.nodevolumelimits.attachable import AttachableVolumes, CSIVolume
 from apps.scheduler.plugins.nodevolumelimits.attached import AttachedVolumes
 from apps.scheduler.plugins.nodevolumelimits.attachments import Attachments
+from apps.scheduler.plugins.nodevolumelimits.refusals import VolumeCount
 
 NAME: Final = "NodeVolumeLimits"
 REASON: Final = "node(s) exceed max volume count"
@@ -124,6 +126,17 @@ class NodeVolumeLimits:
             ids[absent] = len(statuses)
             statuses.append(unschedulable(f"{driver} {REASON_NO_DRIVER}"))
         return Verdicts(ids, statuses)
+
+    def explain_refusal(
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, status: Status
+    ) -> Iterator[Detail]:
+        """The drivers whose limit the pod would exceed; nothing for a missing claim."""
+        if REASON not in status.reasons:
+            return
+        self._attached.refresh()
+        for count in self._count_on(0, self._find_wanted(pod, nodes), nodes):
+            if count.limit != NO_LIMIT and count.attached + count.new > count.limit:
+                yield count.describe()
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         return hints.EVENTS_WITH_DRIVERS if self._checks_drivers else hints.EVENTS
@@ -207,6 +220,13 @@ class NodeVolumeLimits:
 
     def _exceeds_on(self, row: int, wanted: Wanted, nodes: NodeColumns) -> bool:
         """The same for one row and all drivers, with the pods shown on that row."""
+        return any(
+            count.limit != NO_LIMIT and count.attached + count.new > count.limit
+            for count in self._count_on(row, wanted, nodes)
+        )
+
+    def _count_on(self, row: int, wanted: Wanted, nodes: NodeColumns) -> Iterator[VolumeCount]:
+        """The volumes of each driver of which the pod would attach more, on one row."""
         info = nodes.info(row)
         csi_node = self._handle.listers.csi_nodes.get(info.name)
         attached = self._attached.volumes_of(info.mounts, info.name)
@@ -216,11 +236,8 @@ class NodeVolumeLimits:
             if volume not in attached and (plugin is None or plugin.is_migrated_on(csi_node))
         }
         used = _count_by_driver(attached | self._attachments.by_node().get(info.name, set()))
-        return any(
-            attach_limit(driver, csi_node) != NO_LIMIT
-            and used[driver] + count > attach_limit(driver, csi_node)
-            for driver, count in _count_by_driver(new).items()
-        )
+        for driver, count in _count_by_driver(new).items():
+            yield VolumeCount(driver, used[driver], count, attach_limit(driver, csi_node))
 
 
 def _count_by_driver(volumes: Iterable[CSIVolume]) -> Counter[str]:

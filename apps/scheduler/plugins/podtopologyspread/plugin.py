@@ -34,6 +34,10 @@ from apps.scheduler.plugins.podtopologyspread.filtering import (
 )
 from apps.scheduler.plugins.podtopologyspread.hints import SpreadHints
 from apps.scheduler.plugins.podtopologyspread.refusals import too_uneven
+from apps.scheduler.plugins.podtopologyspread.score_details import (
+    describe_counts,
+    describe_normalization,
+)
 from apps.scheduler.plugins.podtopologyspread.scoring import PreScoreState
 from apps.scheduler.plugins.podtopologyspread.signs import NOT_SPREAD, SpreadSign, SpreadSigns
 
@@ -110,8 +114,22 @@ class PodTopologySpread:
         """The weighted number of matching pods in the node's domains; fewer is better."""
         return state.read(_PRE_SCORE_STATE, PreScoreState).raw
 
+    def explain_score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns
+    ) -> Iterator[Detail]:
+        """The matching pods in the node's domains, and what each constraint adds."""
+        scores, row = self._sign(pod).scores, int(nodes.snapshot_rows[0])
+        return iter(()) if scores is None else describe_counts(scores, self._handle.snapshot, row)
+
     def normalize_score(self, state: CycleState, pod: PodInfo, scores: Int64Array) -> Int64Array:
         return state.read(_PRE_SCORE_STATE, PreScoreState).normalized
+
+    def explain_normalization(
+        self, state: CycleState, pod: PodInfo, scores: Int64Array, place: int
+    ) -> Iterator[Detail]:
+        own = self._sign(pod).scores
+        result = int(state.read(_PRE_SCORE_STATE, PreScoreState).normalized[place])
+        return iter(()) if own is None else describe_normalization(own, scores, place, result)
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         return SpreadHints(self._hard_constraints).events()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -37,7 +37,7 @@ class PreScoreState:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class Part:
     """One constraint, prepared for scoring the feasible rows."""
 
     constraint: SpreadConstraint
@@ -45,8 +45,13 @@ class _Part:
     counted: Domains | None
     #: the domains by which a node is scored
     domains: Domains
+    #: how many domains have a scored row; of a constraint by host name: how many rows are scored
+    number: int
     #: the logarithm that balances constraints with many domains against those with few
-    factor: float
+    factor: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "factor", math.log(self.number + 2))
 
     def sums(self, snapshot: Snapshot) -> Sums:
         pods = snapshot.pods_by_labels
@@ -93,20 +98,26 @@ class SpreadScores:
         self._keys = tuple(dict.fromkeys(each.topology_key for each in constraints))
         self._node_version = -1
         self._rows: Int64Array | None = None
-        #: (len(rows),) bool, the feasible rows that are ignored; None if there are none
-        self._ignored: BoolArray | None = None
-        self._parts: list[_Part] = []
+        #: (len(rows),) bool, the feasible rows that are not scored; None if there are none
+        self.ignored: BoolArray | None = None
+        #: of each constraint, for the feasible rows
+        self.parts: list[Part] = []
         #: the domains of the only constraint that have a feasible row
         self._inhabited: BoolArray | None = None
         #: what the last state was computed from
         self._seen: list[tuple[Sums, int]] = []
         self._state: PreScoreState | None = None
 
+    @property
+    def required_keys(self) -> Sequence[str]:
+        """The labels without which a node is not scored."""
+        return self._keys if self._require_all_topologies else ()
+
     def state(self, snapshot: Snapshot, rows: Int64Array) -> PreScoreState:
         """The scores of the feasible ``rows`` (ascending), which may not change afterwards."""
         if self._node_version != snapshot.node_version or self._rows is not rows:
             self._prepare(snapshot, rows)
-        sums = [part.sums(snapshot) for part in self._parts]
+        sums = [part.sums(snapshot) for part in self.parts]
         seen = [(each, each.position) for each in sums]
         if self._state is None or seen != self._seen:
             self._state, self._seen = self._score(rows, [each.values for each in sums]), seen
@@ -114,19 +125,19 @@ class SpreadScores:
 
     def _prepare(self, snapshot: Snapshot, rows: Int64Array) -> None:
         self._state = None
-        self._ignored = None
+        self.ignored = None
         if self._require_all_topologies:
-            self._ignored = _find_lacking(snapshot, self._keys, rows)
-        scored = rows if self._ignored is None else rows[~self._ignored]
-        self._parts = [self._part(snapshot, each, scored) for each in self._constraints]
+            self.ignored = _find_lacking(snapshot, self._keys, rows)
+        scored = rows if self.ignored is None else rows[~self.ignored]
+        self.parts = [self._part(snapshot, each, scored) for each in self._constraints]
         self._inhabited = None
-        if len(self._parts) == 1 and self._require_all_topologies:
-            part = self._parts[0]
+        if len(self.parts) == 1 and self._require_all_topologies:
+            part = self.parts[0]
             if part.counted is not None:
                 self._inhabited = _find_domains(part.domains, scored, snapshot.total_nodes)
         self._rows, self._node_version = rows, snapshot.node_version
 
-    def _part(self, snapshot: Snapshot, constraint: SpreadConstraint, scored: Int64Array) -> _Part:
+    def _part(self, snapshot: Snapshot, constraint: SpreadConstraint, scored: Int64Array) -> Part:
         """Without the need of all topologies, nodes that lack the topology key form a domain.
 
         It counts in the factor but is not scored.
@@ -134,34 +145,34 @@ class SpreadScores:
         key = constraint.topology_key
         domains = snapshot.domains(key)
         if key == HOSTNAME:
-            return _Part(constraint, None, domains, math.log(len(scored) + 2))
+            return Part(constraint, None, domains, len(scored))
         absent = not self._require_all_topologies
         every = snapshot.domains(key, absent_is_empty=absent)
         counted = find_counted_domains(
             snapshot, self._pod, constraint, () if absent else self._keys, absent_is_empty=absent
         )
         number = np.count_nonzero(_find_domains(every, scored, snapshot.total_nodes))
-        return _Part(constraint, counted, domains, math.log(int(number) + 2))
+        return Part(constraint, counted, domains, int(number))
 
     def _score(self, rows: Int64Array, sums: Sequence[Int64Array]) -> PreScoreState:
         if self._inhabited is not None:
             return self._score_by_domain(rows, sums[0], self._inhabited)
         score = np.zeros(len(rows), dtype=np.float64)
-        for part, values in zip(self._parts, sums, strict=True):
+        for part, values in zip(self.parts, sums, strict=True):
             score += part.scores(values, rows)
         raw = _round_half_away(score)
-        if self._ignored is None:
+        if self.ignored is None:
             return _state(raw, _normalize(raw, raw))
-        raw[self._ignored] = 0
-        normalized = _normalize(raw, raw[~self._ignored])
-        normalized[self._ignored] = 0
+        raw[self.ignored] = 0
+        normalized = _normalize(raw, raw[~self.ignored])
+        normalized[self.ignored] = 0
         return _state(raw, normalized)
 
     def _score_by_domain(
         self, rows: Int64Array, sums: Int64Array, inhabited: BoolArray
     ) -> PreScoreState:
         """Scores of a single constraint are computed per domain and then assigned to the rows."""
-        part = self._parts[0]
+        part = self.parts[0]
         raw = _round_half_away(part.table(sums))
         normalized = _normalize(raw, raw[inhabited])
         normalized[part.domains.size] = 0

@@ -146,7 +146,9 @@ class VolumeBinding:
         found = self._binder.find_pod_volumes(claims, nodes, measures=True)
         return storage_by_class(found, len(nodes))
 
-    def explain_score(self, pod: PodInfo, nodes: NodeColumns) -> Iterator[Detail]:
+    def explain_score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns
+    ) -> Iterator[Detail]:
         """The storage of each class that would be used."""
         found = self._binder.find_pod_volumes(
             pod_claims(pod, self._handle.listers), nodes, measures=True
