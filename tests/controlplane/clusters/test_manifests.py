@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+import yaml
 
 from apps.cluster import kinds
 from apps.cluster.models import Cluster
@@ -13,6 +14,7 @@ from apps.cluster.writes import Actor
 from apps.controlplane.clusters import manifests
 from apps.controlplane.clusters.lifecycle import create_cluster
 
+TYPE = {"apiVersion": "apps/v1", "kind": "ReplicaSet"}
 STRANGE = "11111111-1111-1111-1111-111111111111"
 
 
@@ -76,3 +78,15 @@ def test_imported_objects_refer_to_imported_owners(cluster: Cluster) -> None:
     text = json.dumps({"kind": "Pod", "apiVersion": "v1", **more})
     manifests.import_yaml(cluster, text, actor=Actor("alice"))
     assert references(cluster, "later") == [("web", uid)]
+
+
+def test_an_export_leaves_out_what_the_server_sets(cluster: Cluster) -> None:
+    manifests.import_yaml(cluster, json.dumps(replica_set("web") | TYPE), actor=Actor("alice"))
+    text = "".join(manifests.export_yaml(cluster))
+    [found] = [each for each in yaml.safe_load_all(text) if each["kind"] == "ReplicaSet"]
+    assert (
+        found["metadata"].keys()
+        & {"generation", "uid", "resourceVersion", "creationTimestamp", "managedFields"}
+        == set()
+    )
+    assert found["metadata"]["name"] == "web"
