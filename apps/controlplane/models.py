@@ -100,6 +100,9 @@ class LoopLease(models.Model):
     consumed_version = models.BigIntegerField(default=0)
     #: The configuration revision that the loop used.
     profile_revision = models.PositiveIntegerField(default=1)
+    #: Runs in a row that ended with an error, and the error of the last one.
+    failures = models.PositiveIntegerField(default=0, db_default=0)
+    failure = models.TextField(default="", db_default="")
 
     def __str__(self) -> str:
         return f"{self.cluster_id} held by {self.holder or 'no worker'} (epoch {self.epoch})"
