@@ -302,6 +302,8 @@ def test_a_record_confirms_exactly_what_was_read_before_its_batch(cluster: Clust
         position = engine.informer.position
         record(*arguments)
         seen.append((LoopLease.objects.get(cluster=cluster).consumed_version, position))
+        bound = Pod.objects.exclude(node_name="").values_list("uid", flat=True)
+        assert not QueueEntry.objects.filter(pod_uid__in=bound).exists()
 
     engine.recorder.record = record_after_another_change  # type: ignore[method-assign]
     store.create(cluster, kinds.NODE, generate_node("huge", "zone-1", cpu="65"), actor=ACTOR)

@@ -7,6 +7,7 @@ import pytest
 from apps.scheduler.decision import Result
 from apps.scheduler.framework.intents import Eviction, MergePatch
 from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.objects import PodDisruptionBudget, decode_as
 from apps.scheduler.queue.records import SubQueue
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import PodBuilder, make_node, make_pod
@@ -236,3 +237,14 @@ def test_a_node_that_only_pods_of_equal_priority_could_free_is_no_candidate(
     decision = attempt(scheduler, incoming(), tiny, peer, low("equal", "b").priority(10))
     assert decision.nominating is None or not decision.nominating.nominated_node
     assert not decision.intents
+
+
+def test_a_pod_of_equal_priority_is_not_evicted_to_spare_a_budget(scheduler: Scheduler) -> None:
+    """Victims that break a budget are spared first; the others have lower priority, too."""
+    selector = {"matchLabels": {"app": "web"}}
+    body = {"metadata": {"name": "b", "namespace": "default"}, "spec": {"selector": selector}}
+    guarded = low("guarded", "a", cpu="2").label("app", "web")
+    peers = [low("peer", "a", cpu="2").priority(10), low("equal", "b").priority(10)]
+    budget = decode_as(PodDisruptionBudget, body)
+    decision = attempt(scheduler, incoming(cpu="2"), budget, guarded, *peers)
+    assert [each.name for each in decision.intents if isinstance(each, Eviction)] == ["guarded"]
