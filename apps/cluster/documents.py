@@ -29,7 +29,7 @@ class _ManifestLoader(yaml.CSafeLoader):
     _walked = 0
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
-        super().flatten_mapping(node)  # type: ignore[no-untyped-call]  # missing in the stubs
+        super().flatten_mapping(node)
         self._walked += len(node.value)
         if self._walked > _MAX_NODES:
             raise yaml.constructor.ConstructorError(
