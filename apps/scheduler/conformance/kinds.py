@@ -20,7 +20,7 @@ Json = Mapping[str, Any]
 Compare = Callable[[Json, Json, Options], list[str]]
 
 
-_NO_ANSWER: Final = (None, [], {})
+_NO_ANSWER: Final[tuple[Any, ...]] = (None, [], {})
 
 
 @dataclass(frozen=True, slots=True)
