@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from itertools import pairwise
 from pathlib import Path
 
@@ -47,6 +48,8 @@ class Config:
     web_processes: int
     debug: bool
     https_only: bool
+    #: Addresses whose X-Forwarded-Proto is believed.
+    trusted_proxies: tuple[IPv4Network | IPv6Network, ...]
     public_url: str
     #: Servers pool connections; a command has one, and fails at once without a database.
     connection_pool: bool
@@ -108,6 +111,7 @@ def load(environ: Mapping[str, str] = os.environ) -> Config:
         ),
         debug=_switch(environ, "SCHEDWEB_DEBUG"),
         https_only=_switch(environ, "SCHEDWEB_HTTPS_ONLY"),
+        trusted_proxies=_networks(environ, "SCHEDWEB_TRUSTED_PROXIES", "127.0.0.0/8,::1/128"),
         public_url=environ.get("SCHEDWEB_PUBLIC_URL", ""),
         connection_pool=environ.get("SCHEDWEB_CONNECTION_POOL") != "0",
         max_requests_inflight=_integer(
@@ -137,6 +141,15 @@ def load(environ: Mapping[str, str] = os.environ) -> Config:
 def _default_web_processes() -> int:
     """One on a small machine, which the database and a worker share; two from four cores."""
     return 1 if (os.cpu_count() or 1) < 4 else 2
+
+
+def _networks(
+    environ: Mapping[str, str], name: str, default: str
+) -> tuple[IPv4Network | IPv6Network, ...]:
+    try:
+        return tuple(ip_network(word) for word in _words(environ.get(name) or default))
+    except ValueError as error:
+        raise InvalidEnvironment(f"{name} must be addresses or networks: {error}") from error
 
 
 def _integer(

@@ -43,6 +43,8 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "schedweb.middleware.request_id",
+    "schedweb.middleware.content_policy",
+    "schedweb.middleware.refuse_nul",
     "django.middleware.security.SecurityMiddleware",
     "schedweb.compression.CompressionMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",

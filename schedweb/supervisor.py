@@ -41,6 +41,10 @@ Ports = tuple[socket.socket, socket.socket]
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
+#: The variable with the password of the first user.
+PASSWORD = "SCHEDWEB_ADMIN_PASSWORD"
+
+
 class StartError(Exception):
     """The site cannot be started; the message gives the reason."""
 
@@ -85,7 +89,8 @@ class Supervisor:
         self._folder.announce_database(self._postgres.url)
 
     def _prepare(self) -> None:
-        prepare = ServiceProcess("prepare", ("manage.py", "prepare"), self._environment(), log=None)
+        environment = self._environment() | {PASSWORD: self._config.admin_password}
+        prepare = ServiceProcess("prepare", ("manage.py", "prepare"), environment, log=None)
         prepare.start()
         while prepare.poll() is None and not self._should_stop():
             self._sleep(1.0)
@@ -185,7 +190,8 @@ class Supervisor:
 
     def _environment(self) -> dict[str, str]:
         url = self._postgres.url if self._postgres else self._config.database_url
-        foreign = ("DATABASE_URL", "PG_")  # pgmq would read its address from these
+        # pgmq would read its address from the first two; only "prepare" needs the password
+        foreign = ("DATABASE_URL", "PG_", PASSWORD)
         kept = {name: v for name, v in os.environ.items() if not name.startswith(foreign)}
         return kept | {
             "SCHEDWEB_DATA": os.fspath(self._folder.path),

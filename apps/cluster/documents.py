@@ -19,7 +19,22 @@ class UnreadableDocument(Exception):
 
 
 class _ManifestLoader(yaml.CSafeLoader):
-    """YAML as Kubernetes reads it: dates stay text."""
+    """YAML as Kubernetes reads it: dates stay text.
+
+    Merge keys (`<<`) copy a mapping into each that names it, with what was merged into it: ten
+    lines can stand for billions of values. They are counted while they are resolved, before
+    anything is constructed.
+    """
+
+    _walked = 0
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        super().flatten_mapping(node)
+        self._walked += len(node.value)
+        if self._walked > _MAX_NODES:
+            raise yaml.constructor.ConstructorError(
+                None, None, "merge keys copy too many values", node.start_mark
+            )
 
 
 _ManifestLoader.yaml_implicit_resolvers = {

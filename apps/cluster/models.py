@@ -86,13 +86,18 @@ class Cluster(ClusterSettings):
         return self.manual_time or datetime.now(UTC)
 
 
-def read_path(*path: str, default: Any = "") -> Callable[[Body], Any]:
-    """Return a function that reads one path of a body, for a projected column."""
+def read_path(*path: str, default: Any = "", longest: int = 253) -> Callable[[Body], Any]:
+    """Return a function that reads one path of a body, for a projected column.
+
+    A text is cut to the length of the column; the body has all of it.
+    """
 
     def read(body: Body) -> Any:
         value: Any = body
         for step in path:
             value = value.get(step) if isinstance(value, Mapping) else None
+        if isinstance(value, str):
+            return value[:longest]
         return default if value is None else value
 
     return read
@@ -169,7 +174,7 @@ class Taint(models.Model):
 class Pod(KubernetesObject):
     projected = {
         "node_name": read_path("spec", "nodeName"),
-        "phase": read_path("status", "phase", default="Pending"),
+        "phase": read_path("status", "phase", default="Pending", longest=16),
         "scheduler_name": read_path("spec", "schedulerName", default="default-scheduler"),
         "priority": read_path("spec", "priority", default=0),
         "nominated_node_name": read_path("status", "nominatedNodeName"),
@@ -272,7 +277,7 @@ class Job(KubernetesObject):
 class Event(KubernetesObject):
     projected = {
         "involved_uid": read_path("involvedObject", "uid"),
-        "reason": read_path("reason"),
+        "reason": read_path("reason", longest=128),
     }
 
     involved_uid = models.CharField(max_length=253, blank=True, default="")

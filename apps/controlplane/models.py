@@ -103,6 +103,9 @@ class LoopLease(models.Model):
     #: How many pods the loop has popped, and after how many an event last asked to move pods.
     scheduling_cycle = models.BigIntegerField(default=0)
     move_request_cycle = models.BigIntegerField(default=0)
+    #: Runs in a row that ended with an error, and the error of the last one.
+    failures = models.PositiveIntegerField(default=0, db_default=0)
+    failure = models.TextField(default="", db_default="")
 
     def __str__(self) -> str:
         return f"{self.cluster_id} held by {self.holder or 'no worker'} (epoch {self.epoch})"

@@ -14,6 +14,14 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from schedweb.front.cluster_roots import SERVER_NAME
 
 _HEAD: Final = b"HTTP/1."
+#: Seconds for the request line and the headers of a request to arrive, and their bytes; the event
+#: loop reads up to 256 KiB at once.
+HEAD_SECONDS: Final = 20.0
+LARGEST_HEAD: Final = 320 * 1024
+_TOO_LARGE: Final = (
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
+    b"connection: close\r\ncontent-length: 0\r\n\r\n"
+)
 #: Larger bodies are written on their own: copying them takes longer than a system call.
 _LARGEST_JOINED: Final = 64 * 1024
 
@@ -23,11 +31,40 @@ class JoiningProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(JoinedWrites(transport))
+        self._head_bytes = 0
+        self._reads_head = True
+        self._deadline = self.loop.call_later(HEAD_SECONDS, self.transport.close)
         connection = transport.get_extra_info("ssl_object")
         self._server_name = getattr(connection.context, "server_name", "") if connection else ""
 
+    def data_received(self, data: bytes) -> None:
+        if self._reads_head:
+            self._head_bytes += len(data)
+            if self._head_bytes > LARGEST_HEAD:
+                self._deadline.cancel()
+                self.transport.write(_TOO_LARGE)
+                self.transport.close()
+                return
+        super().data_received(data)
+
+    def on_headers_complete(self) -> None:
+        self._deadline.cancel()
+        self._reads_head = False
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        super().on_message_complete()
+        self._reads_head = True
+        self._head_bytes = 0
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._deadline.cancel()
+        super().connection_lost(exc)
+
     def on_message_begin(self) -> None:
         super().on_message_begin()
+        self._deadline.cancel()
+        self._deadline = self.loop.call_later(HEAD_SECONDS, self.transport.close)
         if self._server_name:
             self.scope[SERVER_NAME] = self._server_name  # type: ignore[literal-required]
 

@@ -31,6 +31,7 @@ from apps.cluster.context import acceptable_request_id, request_context
 from apps.cluster.errors import NotFound
 from schedweb.front.asgi import Application, Message, Receive, Scope, Send, header_map, respond
 from schedweb.front.creation import create_or_pass_on
+from schedweb.front.trust import drop_claims, is_secure, needs_user
 from schedweb.front.websockets import WebSocketRequest
 
 log = logging.getLogger(__name__)
@@ -80,6 +81,9 @@ class Front:
         if scope["type"] == "websocket":
             request = WebSocketRequest(scope, receive, send)
             scope, receive, send = request.scope, request.receive, request.send
+        drop_claims(scope)
+        if needs_user(scope) and await self._find_user(scope, send) is None:
+            return
         if scope["method"] == "POST":
             await create_or_pass_on(scope, receive, send, self._other)
             return
@@ -90,6 +94,19 @@ class Front:
                     await self._stream(stream, match, scope, receive, send)
                     return
         await self._other(scope, receive, send)
+
+    async def _find_user(self, scope: Scope, send: Send) -> User | None:
+        """The user of a request whose body has not been read; None if it was rejected."""
+        cluster = re.match(r"/k8s/([^/]+)/", scope["path"])
+        try:
+            return await _admit(header_map(scope), send, cluster[1] if cluster else None)
+        except Exception as error:
+            if not is_database_unavailable(error):
+                raise
+            refusal = DatabaseUnavailable()
+            body, kind = _status(refusal.code, refusal.reason, refusal.message)
+            await respond(send, 503, body, kind, headers={"retry-after": "1"})
+            return None
 
     def end_streams(self) -> None:
         """Close every stream, as clients expect when a server restarts."""
@@ -103,6 +120,10 @@ class Front:
         with request_context(acceptable_request_id(headers.get("x-request-id"))) as request_id:
             answer = _Answer(send, request_id)
             try:
+                if settings.SECURE_SSL_REDIRECT and not is_secure(scope):
+                    refusal = _status(403, "Forbidden", "this site serves https only")
+                    await respond(answer, 403, *refusal)
+                    return
                 user = await _admit(
                     headers, answer, match.groupdict().get("path") and match["cluster"]
                 )

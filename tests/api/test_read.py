@@ -64,6 +64,17 @@ def test_pages_belong_to_one_version(five_pods: Kube) -> None:
     assert rest["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
 
 
+def test_later_pages_have_the_version_of_the_first_while_other_kinds_change(
+    five_pods: Kube,
+) -> None:
+    first = five_pods.get(f"{PODS}?limit=2").json()["metadata"]
+    five_pods.post(NODES, node("another"))
+    second = five_pods.get(f"{PODS}?limit=2&continue={first['continue']}").json()["metadata"]
+    assert second["resourceVersion"] == first["resourceVersion"]
+    third = five_pods.get(f"{PODS}?limit=2&continue={second['continue']}").json()["metadata"]
+    assert third["resourceVersion"] == first["resourceVersion"]
+
+
 def test_a_list_can_be_read_at_an_earlier_version(five_pods: Kube) -> None:
     version = five_pods.get(PODS).json()["metadata"]["resourceVersion"]
     five_pods.post(PODS, pod("later"))

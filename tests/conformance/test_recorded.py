@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from apps.scheduler.conformance.kinds import KINDS
 from apps.scheduler.conformance.options import Options
 from apps.scheduler.conformance.runner import run
 
@@ -56,17 +58,16 @@ def test_report_shows_the_differences_of_one_case() -> None:
     lines: list[str] = []
 
     def disagree(case: object, expect: object, options: Options) -> list[str]:
-        return ["the node: 'a', recorded 'b'"]
+        return ["the node: 'a', recorded 'b'", "the message: 'c', recorded 'd'"]
 
-    path = DATA / "nodename.jsonl.gz"
     report = run(
-        [path],
+        [DATA / "nodename.jsonl.gz"],
         Options(show="nodename-0001"),
-        runners={"nodename": disagree},
+        kinds=[replace(KINDS[0], compare=disagree)],
         print_line=lines.append,
     )
     assert report.cases == report.mismatches == 1
-    assert lines[0] == "the node: 'a', recorded 'b'"
+    assert lines[:2] == ["the node: 'a', recorded 'b'", "the message: 'c', recorded 'd'"]
 
 
 def test_cases_with_a_configuration_can_be_left_out() -> None:

@@ -141,3 +141,13 @@ def test_every_page_has_at_most_its_number_of_queries(full_lab: Cluster, alice: 
     after = count_queries(alice, full_lab)
     over = {name: n for name, n in after.items() if max(n, before[name]) > BOUNDS[name]}
     assert over == {}
+
+
+def test_no_page_fails_on_a_request_that_no_page_sends(full_lab: Cluster, alice: Client) -> None:
+    """An htmx request for a page without a region gets the page; NUL is refused."""
+    alice.raise_request_exception = False
+    for name, path in addresses.pages(full_lab).items():
+        region = alice.get(path, headers={"HX-Request": "true"})
+        assert region.status_code < HTTPStatus.INTERNAL_SERVER_ERROR, name
+        nul = alice.get(f"{path}{'&' if '?' in path else '?'}q=%00&name=%00")
+        assert nul.status_code == HTTPStatus.BAD_REQUEST, name

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import http.client
 import json
 import re
+import socket
 import ssl
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +34,7 @@ from schedweb.front.listening import listen
 from schedweb.front.server import Site
 from schedweb.front.streams import Front, StreamRoute
 from schedweb.front.threads import PIECE, Limits, WsgiInThreads
+from schedweb.front.trust import STRANGERS_BYTES
 
 
 def echo(environ: dict[str, Any], start_response: Any) -> list[bytes]:
@@ -145,8 +149,50 @@ def test_a_large_response_arrives_whole(web: http.client.HTTPConnection) -> None
     assert web.getresponse().read() == b"x" * PIECE + b"y" * PIECE + b"z"
 
 
-def test_a_body_that_is_too_large_is_refused(web: http.client.HTTPConnection) -> None:
+def test_a_large_body_is_read_only_after_its_user_is_known(
+    web: http.client.HTTPConnection, transactional_db: None
+) -> None:
     web.putrequest("POST", "/")
+    web.putheader("Content-Length", str(STRANGERS_BYTES + 1))
+    web.endheaders()
+    # nothing of the body is sent
+    assert web.getresponse().status == http.HTTPStatus.UNAUTHORIZED
+
+
+def test_headers_that_never_end_are_refused(site: Running) -> None:
+    with socket.create_connection(("localhost", site.port), timeout=10) as client:
+        client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Long: ")
+        with contextlib.suppress(OSError):
+            for _ in range(64):
+                client.sendall(b"x" * 64 * 1024)
+        with contextlib.suppress(OSError):
+            answer = client.recv(100)
+            assert not answer or b" 431 " in answer
+
+
+def test_https_only_covers_streams_and_believes_only_trusted_proxies(
+    web: http.client.HTTPConnection, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settings, "SECURE_SSL_REDIRECT", True)
+    authorization = {"Authorization": f"Bearer {key}"}
+    forwarded = {**authorization, "X-Forwarded-Proto": "https"}
+
+    def status(headers: dict[str, str]) -> int:
+        connection = http.client.HTTPConnection("localhost", web.port, timeout=10)
+        connection.request("GET", "/streams/news?watch=true", headers=headers)
+        found = connection.getresponse().status
+        connection.close()
+        return found
+
+    assert status(authorization) == http.HTTPStatus.FORBIDDEN
+    assert status(forwarded) == http.HTTPStatus.OK
+    monkeypatch.setattr(settings, "CONFIG", replace(settings.CONFIG, trusted_proxies=()))
+    assert status(forwarded) == http.HTTPStatus.FORBIDDEN
+
+
+def test_a_body_that_is_too_large_is_refused(web: http.client.HTTPConnection, key: str) -> None:
+    web.putrequest("POST", "/")
+    web.putheader("Authorization", f"Bearer {key}")
     web.putheader("Content-Length", str(LARGEST_BODY + 1))
     web.endheaders()
     piece = b"x" * 1024 * 1024
@@ -157,9 +203,10 @@ def test_a_body_that_is_too_large_is_refused(web: http.client.HTTPConnection) ->
 
 
 def test_an_object_that_is_too_large_is_refused_like_by_kube_apiserver(
-    web: http.client.HTTPConnection,
+    web: http.client.HTTPConnection, key: str
 ) -> None:
-    web.request("PUT", "/k8s/c1/api/v1/nodes/n", body=b"x" * (LARGEST_OBJECT + 1))
+    body, headers = b"x" * (LARGEST_OBJECT + 1), {"Authorization": f"Bearer {key}"}
+    web.request("PUT", "/k8s/c1/api/v1/nodes/n", body=body, headers=headers)
     response = web.getresponse()
     assert response.status == http.HTTPStatus.REQUEST_ENTITY_TOO_LARGE
     assert json.load(response)["reason"] == "RequestEntityTooLarge"

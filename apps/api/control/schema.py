@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 from apps.api.releasing import ReleasingView
 
@@ -11,7 +11,7 @@ class SchemaView(ReleasingView, SpectacularAPIView):
     """The description of the control-plane API."""
 
 
-class DocumentationView(SpectacularSwaggerView):
-    """The page that shows the description and sends requests."""
+class DocumentationView(SpectacularSwaggerSplitView):
+    """The page that shows the description and sends requests, with its script in a file."""
 
     template_name = "api/docs.html"

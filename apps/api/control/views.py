@@ -178,6 +178,10 @@ class ClusterViewSet(
         return HttpResponse(text, content_type="application/yaml")
 
 
+#: Headers of responses with a token.
+NEVER_STORED = {"Cache-Control": "no-store"}
+
+
 class TokenView(ControlView):
     """The bearer token of the user."""
 
@@ -190,7 +194,8 @@ class TokenView(ControlView):
         It is created with the first request. Programs send it as `Authorization: Bearer TOKEN`.
         """
         user: Any = request.user
-        return Response({"user": request.user.get_username(), "token": token_of(user)})
+        body = {"user": request.user.get_username(), "token": token_of(user)}
+        return Response(body, headers=NEVER_STORED)
 
     @extend_schema(request=None, responses={201: TokenSerializer})
     def post(self, request: Request) -> Response:
@@ -200,7 +205,7 @@ class TokenView(ControlView):
         """
         user: Any = request.user
         body = {"user": request.user.get_username(), "token": replace_token(user)}
-        return Response(body, status=status.HTTP_201_CREATED)
+        return Response(body, status=status.HTTP_201_CREATED, headers=NEVER_STORED)
 
     @extend_schema(request=None, responses={204: None})
     def delete(self, request: Request) -> Response:

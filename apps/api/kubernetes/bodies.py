@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -17,6 +20,9 @@ Body = dict[str, Any]
 
 MAX_BYTES = 3 * 1024 * 1024
 _SHOWN = 30
+#: keys that occur twice in an object and are named
+_MAX_DUPLICATES = 100
+_PATH_LENGTH = 1000
 _GO_NAMES = {str: "string", bool: "bool", list: "array", int: "number", float: "number"}
 
 
@@ -129,35 +135,47 @@ def _is_text_of(value: Any, raw: bytes) -> bool:
 
 
 def _duplicates(raw: bytes, content_type: str) -> list[str]:
-    """Paths of keys that occur twice in one JSON object."""
+    """Paths of keys that occur twice in one JSON object, each once and at most _MAX_DUPLICATES."""
     if "json" not in content_type and content_type:
         return []
-    found: list[str] = []
+    twice: dict[int, dict[str, None]] = {}
 
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
-        merged: dict[str, Any] = {}
-        for key, value in items:
-            if key in merged:
-                found.append(key)
-            merged[key] = value
+        merged = dict(items)
+        if len(merged) < len(items):
+            counts = Counter(key for key, _ in items)
+            twice[id(merged)] = {key: None for key in merged if counts[key] > 1}
         return merged
 
     document = json.loads(raw, object_pairs_hook=pairs)
-    return [_path_of(document, key) for key in found]
+    return list(islice(_paths(document, twice), _MAX_DUPLICATES)) if twice else []
 
 
-def _path_of(document: Any, key: str, path: str = "") -> str:
-    """The path of the first object in `document` with this key."""
-    queue = [(document, path)]
-    for value, prefix in queue:
+#: A step of a path, behind the path to it.
+_Path = tuple["_Path", str] | None
+
+
+def _paths(document: Any, keys: Mapping[int, Iterable[str]]) -> Iterator[str]:
+    """The paths of keys by the objects of the document, which is walked once."""
+    queue: deque[tuple[Any, _Path]] = deque([(document, None)])
+    while queue:
+        value, path = queue.popleft()
         if isinstance(value, dict):
-            if key in value:
-                return prefix + key
-            queue.extend((item, f"{prefix}{name}.") for name, item in value.items())
+            yield from (_path_text((path, f".{key}")) for key in keys.get(id(value), ()))
+            queue.extend((item, (path, f".{name}")) for name, item in value.items())
         elif isinstance(value, list):
-            stem = prefix.removesuffix(".")
-            queue.extend((item, f"{stem}[{index}].") for index, item in enumerate(value))
-    return key
+            queue.extend((item, (path, f"[{index}]")) for index, item in enumerate(value))
+
+
+def _path_text(path: _Path) -> str:
+    """The path as text; of a long one, its end."""
+    steps: list[str] = []
+    length = 0
+    while path is not None and length < _PATH_LENGTH:
+        path, step = path
+        steps.append(step[:_PATH_LENGTH])
+        length += len(step)
+    return "".join(reversed(steps)).removeprefix(".")
 
 
 def _summary(raw: bytes) -> str:

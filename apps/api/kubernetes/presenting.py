@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from itertools import accumulate
+from typing import Any, Final
 
 import msgspec
 from django.http import HttpResponse
@@ -48,8 +49,19 @@ def warn(response: HttpResponse, warnings: list[str]) -> HttpResponse:
     return response
 
 
+#: characters of all warnings; if they have more, of each
+_WARNINGS_LENGTH: Final = 4096
+_WARNING_LENGTH: Final = 256
+
+
 def warning_header(warnings: list[str]) -> str:
-    """The value of the Warning header."""
+    """The value of the Warning header; long ones are cut as kube-apiserver cuts them."""
+    if sum(map(len, warnings)) > _WARNINGS_LENGTH:
+        warnings = [text[:_WARNING_LENGTH] for text in warnings]
+        ends = accumulate(map(len, warnings))
+        warnings = [
+            text for text, end in zip(warnings, ends, strict=True) if end <= _WARNINGS_LENGTH
+        ]
     # Django stores one value per header; in HTTP a comma-separated list is equivalent
     return ", ".join(_warning(text) for text in warnings)
 

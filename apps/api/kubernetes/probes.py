@@ -22,7 +22,7 @@ def _ping(cluster: Cluster) -> str:
 def _scheduler(cluster: Cluster) -> str:
     for _, seconds in readiness.overdue_clusters(cluster.pk):
         return f"no worker has taken this cluster for {seconds:.0f} s"
-    return ""
+    return readiness.describe_failures(cluster.pk)
 
 
 _ALIVE: Mapping[str, Check] = {"ping": _ping}

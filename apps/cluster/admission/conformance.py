@@ -85,7 +85,6 @@ def _admit(case: Json) -> Body:
 
 def _recorded_part(pod: Json) -> Body:
     """The pod without the fields that the recordings omit."""
-    metadata = {name: value for name, value in pod["metadata"].items() if name != "uid"}
     spec = {
         name: value
         for name, value in pod["spec"].items()
@@ -101,7 +100,9 @@ def _recorded_part(pod: Json) -> Body:
                 }
                 for container in spec[field]
             ]
-    return {"metadata": metadata, "spec": spec}
+    # The recorder gave every pod a uid of its own form.
+    metadata = {name: value for name, value in pod["metadata"].items() if name != "uid"}
+    return {**pod, "metadata": metadata, "spec": spec}
 
 
 def _compare(recorded: Any, ours: Any, path: str) -> Iterator[str]:

@@ -99,15 +99,17 @@ class Engines:
                     self._stopping.is_set,
                     self._has_free_threads if waits else lambda: False,
                 )
+            held.note_success()
             continues = more and not self._stopping.is_set()
             return more
         except LeaseLost as lost:
             log.warning("lease lost: %s", lost)
             self._discard(cluster.pk)
             return False
-        except BaseException:
+        except BaseException as error:
             # the engine's memory may differ from what was committed
             self._discard(cluster.pk)
+            held.note_failure(error)
             raise
         finally:
             if not continues:

@@ -120,7 +120,7 @@ class Informer:
                 pending[item.metadata.uid] = item, created_at
                 self._pending.put(item, body)
             else:
-                self.handle(kind, None, item)
+                self._pass_on(kind, None, item)
         found = creations(self.cluster_id, pending)
         self.request_ids = {uid: request_id for uid, (_, request_id) in found.items()}
         return {
@@ -237,9 +237,24 @@ class Informer:
             assert isinstance(old, Pod) and isinstance(new, Pod)
             self.before_binding(old, new, change)
         if old is not None or new is not None:
-            self.handle(change.kind, old, new, change.at.timestamp())
+            self._pass_on(change.kind, old, new, change.at.timestamp())
             if self.observe is not None:
                 self.observe(change.kind, old, new, change.body if new is not None else None)
+
+    def _pass_on(
+        self, kind: str, old: KubeObject | None, new: KubeObject | None, at: float | None = None
+    ) -> None:
+        """Tell the scheduler of a change. An object that it cannot take in is left out.
+
+        One such object must not stop the cluster: it is logged, and its next version counts as new.
+        """
+        try:
+            self.handle(kind, old, new, at)
+        except Exception:
+            item = new or old
+            assert item is not None
+            log.exception("left out %s %s", kind, item.metadata.name)
+            self._known.pop(_key(kind, item), None)
 
     def _apply_placement(self, placed: PlacedPod) -> None:
         """Controllers see only the last state: they act on states, not on changes."""

@@ -13,7 +13,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,6 +58,8 @@ class ClusterLease:
     cluster_id: int
     holder: str
     epoch: int
+    #: runs in a row that failed before this one
+    failures: int = 0
 
     def renew(
         self, *, consumed_version: int | None = None, profile_revision: int | None = None
@@ -97,6 +99,25 @@ class ClusterLease:
         """Raise LeaseLost if the lease was not renewed."""
         if not results["lease"]:
             raise LeaseLost(f"cluster {self.cluster_id}, epoch {self.epoch}")
+
+    def note_success(self) -> None:
+        """End the row of failures, if there is one."""
+        if self.failures:
+            with connection.cursor() as cursor:
+                cursor.execute(
+                    "UPDATE controlplane_looplease SET failures = 0, failure = '' "
+                    "WHERE cluster_id = %s AND epoch = %s",
+                    [self.cluster_id, self.epoch],
+                )
+
+    def note_failure(self, error: BaseException) -> None:
+        """Count a run that ended with an error; the readiness of the cluster shows it."""
+        with suppress(DatabaseError, InterfaceError), connection.cursor() as cursor:
+            cursor.execute(
+                "UPDATE controlplane_looplease SET failures = failures + 1, failure = %s "
+                "WHERE cluster_id = %s AND epoch = %s",
+                [f"{type(error).__name__}: {error}"[:500], self.cluster_id, self.epoch],
+            )
 
     def release(self) -> None:
         """Release the lease, but remain the holder, whose engine is kept in memory."""
@@ -160,8 +181,8 @@ def acquire(cluster_id: int, holder: str = PROCESS) -> ClusterLease | None:
             "WHERE cluster_id = (SELECT cluster_id FROM controlplane_looplease "
             "WHERE cluster_id = %s FOR NO KEY UPDATE SKIP LOCKED) "
             "AND (holder = %s OR expires_at IS NULL OR expires_at < clock_timestamp()) "
-            "RETURNING epoch",
+            "RETURNING epoch, failures",
             [holder, holder, TTL_SECONDS, cluster_id, holder],
         )
         row = cursor.fetchone()
-    return None if row is None else ClusterLease(cluster_id, holder, row[0])
+    return None if row is None else ClusterLease(cluster_id, holder, *row)

@@ -24,3 +24,14 @@ def overdue_clusters(cluster_id: int | None = None) -> list[tuple[str, float]]:
     with connection.cursor() as cursor:
         cursor.execute(_OVERDUE, [OVERDUE_SECONDS, cluster_id, cluster_id])
         return [(name, seconds) for name, seconds in cursor.fetchall()]
+
+
+def describe_failures(cluster_id: int) -> str:
+    """What fails in the loop of a cluster; "" while its runs succeed."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT failures, failure FROM controlplane_looplease WHERE cluster_id = %s",
+            [cluster_id],
+        )
+        failures, failure = cursor.fetchone() or (0, "")
+    return f"the last {failures} runs of its loop failed: {failure}" if failures > 1 else ""

@@ -13,6 +13,7 @@ from django.core.exceptions import ValidationError
 
 from apps.cluster.admission.plugins.plugin import AdmissionPlugin
 from apps.cluster.admission.plugins.registry import PLUGINS
+from apps.cluster.documents import UnreadableDocument, parse_yaml
 from apps.cluster.settings import CHANGEABLE, Group, Setting
 from apps.dashboard.forms.files import YamlField
 from apps.dashboard.forms.refusals import ObjectForm
@@ -27,8 +28,8 @@ class ParametersField(YamlField):
 
     def clean(self, value: Any) -> Any:
         try:
-            parameters = yaml.safe_load(super().clean(value) or "{}")
-        except yaml.YAMLError as error:
+            parameters = parse_yaml(super().clean(value) or "{}")
+        except UnreadableDocument as error:
             raise ValidationError(f"This is not valid YAML: {error}") from error
         if not isinstance(parameters, dict):
             raise ValidationError("Expected a mapping of parameter names to values.")

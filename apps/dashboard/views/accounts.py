@@ -89,7 +89,10 @@ def kubeconfig(request: Request, cluster: Cluster) -> HttpResponse:
     if root is not None and root not in ROOTS:
         raise BadRequest(f"root: {root!r} is not one of {', '.join(ROOTS)}")
     text = build_kubeconfig(cluster, request.user, root)
-    headers = {"Content-Disposition": f'attachment; filename="{cluster.name}.kubeconfig"'}
+    headers = {
+        "Content-Disposition": f'attachment; filename="{cluster.name}.kubeconfig"',
+        "Cache-Control": "no-store",
+    }
     return HttpResponse(text, content_type="application/yaml", headers=headers)
 
 

@@ -32,6 +32,7 @@ from apps.scheduler.framework.overlay import Overlay
 from apps.scheduler.framework.resources import CPU as CPU_NAME
 from apps.scheduler.framework.resources import EPHEMERAL_STORAGE as EPHEMERAL_STORAGE_NAME
 from apps.scheduler.framework.resources import MEMORY as MEMORY_NAME
+from apps.scheduler.framework.resources import wrap
 from apps.scheduler.objects import Taint
 
 if TYPE_CHECKING:
@@ -335,10 +336,13 @@ class Snapshot(NodeColumns):
         if not info.requested.keys() <= indices.keys():
             self._reserve_resources(info.requested)
         requested, count = self.requested, len(info.pods)
-        for name, amount in info.requested.items():
-            requested[indices[name], row] = amount
-        self.nonzero_requested[CPU, row] = info.nonzero_cpu
-        self.nonzero_requested[MEMORY, row] = info.nonzero_memory
+        try:
+            for name, amount in info.requested.items():
+                requested[indices[name], row] = amount
+            self.nonzero_requested[CPU, row] = info.nonzero_cpu
+            self.nonzero_requested[MEMORY, row] = info.nonzero_memory
+        except OverflowError:
+            self._write_wrapped(row, info)
         self.pod_count[row] = count
         if info.used_ports or row in self._ports.rows:
             self._ports.replace(row, info.used_ports)
@@ -352,6 +356,13 @@ class Snapshot(NodeColumns):
         )
         number = self._amount_numbers.get(amounts)
         self._amounts[row] = self._number(amounts) if number is None else number
+
+    def _write_wrapped(self, row: int, info: NodeInfo) -> None:
+        """Write sums that do not fit into 64 bits as Go computes them."""
+        for name, amount in info.requested.items():
+            self.requested[self._resources.ids[name], row] = wrap(amount)
+        self.nonzero_requested[CPU, row] = wrap(info.nonzero_cpu)
+        self.nonzero_requested[MEMORY, row] = wrap(info.nonzero_memory)
 
     def _number(self, amounts: Hashable) -> int:
         if len(self._amount_numbers) >= _MAX_AMOUNTS:

@@ -51,8 +51,8 @@ def _differences(found: Json, wanted: Json) -> list[str]:
         return [f"events are {found['events']}, recorded {wanted['events']}"]
     return [
         f"{label}: {plugin} says {given.get(plugin)}, recorded {recorded.get(plugin)}"
-        for label, recorded in wanted["hints"].items()
-        for given in [found["hints"][label]]
+        for label in sorted(found["hints"].keys() | wanted["hints"].keys())
+        for given, recorded in [(found["hints"].get(label, {}), wanted["hints"].get(label, {}))]
         for plugin in sorted(given.keys() | recorded.keys())
         if given.get(plugin) != recorded.get(plugin)
     ]

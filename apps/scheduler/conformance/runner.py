@@ -3,34 +3,23 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-from apps.scheduler.conformance.gang import run_gang_case
-from apps.scheduler.conformance.hints import run_hints_case
+from apps.scheduler.conformance.kinds import KINDS, CaseKind, compare_case, ignored_fields
 from apps.scheduler.conformance.options import Options
-from apps.scheduler.conformance.queue import run_queue_case
-from apps.scheduler.conformance.scheduling import compare_scheduling
-from apps.scheduler.conformance.selectors import run_cel_case
 
 Json = Mapping[str, Any]
-#: (case, expect, options) -> differences, one line each
-Compare = Callable[[Json, Json, Options], list[str]]
 
 EVERYTHING: Final = Options()
-#: families whose cases are not scheduling cases
-RUNNERS: Final[dict[str, Compare]] = {
-    "queue": lambda case, expect, options: run_queue_case(case, expect),
-    "gang": lambda case, expect, options: run_gang_case(case, expect),
-    "hints": lambda case, expect, options: run_hints_case(case, expect),
-    "cel": lambda case, expect, options: run_cel_case(case, expect),
-}
-#: recorded for apps.cluster, not for the core: the admission of pods by the API server
-NOT_OURS: Final = frozenset({"apidefaults"})
+#: mismatches of one family that are printed with their first difference
+_PRINTED: Final = 10
 
 
 @dataclass(slots=True)
@@ -39,9 +28,12 @@ class FamilyReport:
     cases: int = 0
     #: case id -> differences; only cases with any
     mismatches: dict[str, list[str]] = field(default_factory=dict)
+    #: recorded fields that were not compared
+    ignored: set[str] = field(default_factory=set)
 
     def __str__(self) -> str:
-        return f"{self.family}: {self.cases} cases, {len(self.mismatches)} mismatches"
+        text = f"{self.family}: {self.cases} cases, {len(self.mismatches)} mismatches"
+        return f"{text}; not compared: {', '.join(sorted(self.ignored))}" if self.ignored else text
 
 
 @dataclass(slots=True)
@@ -65,56 +57,77 @@ def run(
     paths: Iterable[Path],
     options: Options = EVERYTHING,
     *,
-    runners: Mapping[str, Compare] = RUNNERS,
+    kinds: Sequence[CaseKind] = KINDS,
     print_line: Callable[[str], None] = lambda line: None,
 ) -> Report:
     """Run every ``*.jsonl.gz`` (or all of a folder) in ``paths``; print a line per family.
 
-    ``runners`` compare the families that are not scheduling cases. With ``options.show`` the
-    differences of that case are printed as well.
+    A case in which nothing was compared is a mismatch. The first mismatches of a family are
+    printed with one difference each; with ``options.show`` all differences of that case.
+    Raises ValueError for a folder or a file without any case.
     """
     report = Report()
     for path in _files(paths):
-        family = path.name.removesuffix(".jsonl.gz")
-        if family in NOT_OURS and family not in runners:
-            continue
-        found = run_family(family, path, options, runners.get(family, compare_scheduling))
+        found = run_family(path, options, kinds)
         if not found.cases:
             continue
         report.families.append(found)
-        if options.show:
-            for difference in found.mismatches.get(options.show, ()):
-                print_line(difference)
+        for line in _details(found, options):
+            print_line(line)
         print_line(str(found))
     print_line(str(report))
     return report
 
 
-def run_family(family: str, path: Path, options: Options, compare: Compare) -> FamilyReport:
-    report = FamilyReport(family)
+def run_family(path: Path, options: Options, kinds: Sequence[CaseKind]) -> FamilyReport:
+    report = FamilyReport(path.name.removesuffix(".jsonl.gz"))
     for case, expect in read_cases(path):
         if options.show and case["id"] != options.show:
             continue
         if options.default_profile and "config" in case:
             continue
         report.cases += 1
-        differences = compare(case, expect, options)
+        report.ignored |= ignored_fields(case, expect, kinds)
+        differences = compare_case(case, expect, options, kinds)
         if differences:
             report.mismatches[case["id"]] = differences
     return report
 
 
+def _details(found: FamilyReport, options: Options) -> Iterator[str]:
+    if options.show:
+        yield from found.mismatches.get(options.show, ())
+        return
+    for differences in islice(found.mismatches.values(), _PRINTED):
+        yield differences[0]
+    if len(found.mismatches) > _PRINTED:
+        yield f"… and {len(found.mismatches) - _PRINTED} more cases"
+
+
 def read_cases(path: Path) -> Iterator[tuple[Json, Json]]:
-    """(case, expect) of each line."""
-    with gzip.open(path, "rb") as lines:
-        for line in lines:
-            recorded = msgspec.json.decode(line)
-            yield recorded["case"], recorded["expect"]
+    """(case, expect) of each line; ValueError, which names file and line, if there is none."""
+    number = 0
+    try:
+        with gzip.open(path, "rb") as lines:
+            for line in lines:
+                number += 1  # not enumerate: the number names a line that fails
+                recorded = msgspec.json.decode(line)
+                case, expect = recorded["case"], recorded["expect"]
+                if not isinstance(case["id"], str):
+                    raise TypeError("the id of a case is a string")
+                yield case, expect
+    except (OSError, EOFError, zlib.error, msgspec.DecodeError, KeyError, TypeError) as error:
+        raise ValueError(f"{path}, line {number}: not a recorded case: {error!r}") from error
+    if not number:
+        raise ValueError(f"{path}: no recorded cases")
 
 
 def _files(paths: Iterable[Path]) -> Iterator[Path]:
     for path in paths:
         if path.is_dir():
-            yield from sorted(path.glob("*.jsonl.gz"))
+            files = sorted(path.glob("*.jsonl.gz"))
+            if not files:
+                raise ValueError(f"{path}: no *.jsonl.gz in this folder")
+            yield from files
         else:
             yield path

@@ -31,6 +31,8 @@ DEFAULT_MILLI_CPU: Final = 100
 DEFAULT_MEMORY: Final = 200 * 1024 * 1024
 
 _NANO: Final = 10**9
+#: amounts are integers of 64 bits with a sign
+_HALF: Final = 2**63
 _DEFAULTS: Final = {CPU: DEFAULT_MILLI_CPU * 10**6, MEMORY: DEFAULT_MEMORY * _NANO}
 
 #: amounts in 10⁻⁹ units, by resource name
@@ -273,4 +275,25 @@ def _round_up(total: Mapping[str, int]) -> dict[str, int]:
 
 def _amount(name: str, nanos: int) -> int:
     """Thousandths of a CPU or whole units, rounded up."""
-    return -(-nanos // (10**6 if name == CPU else _NANO))
+    amount = -(-nanos // (10**6 if name == CPU else _NANO))
+    return amount if -_HALF <= amount < _HALF else _overflow(amount, nanos)
+
+
+def _overflow(amount: int, nanos: int) -> int:
+    """What Go's integers of 64 bits make of a greater amount, as in Quantity.MilliValue.
+
+    The API server accepts such amounts. Upstream's quantities are a mantissa and a power of ten;
+    the value of one with 10⁹ or more is 0 when it overflows, that of any other wraps around.
+    """
+    mantissa, exponent = abs(nanos), -9
+    while mantissa % 1000 == 0 and exponent < 18:
+        mantissa //= 1000
+        exponent += 3
+    if exponent >= 9 and mantissa < 10**18:
+        return 0
+    return wrap(amount)
+
+
+def wrap(amount: int) -> int:
+    """The lowest 64 bits with a sign: sums wrap around, as in Go and NumPy."""
+    return (amount + _HALF) % (2 * _HALF) - _HALF

@@ -229,6 +229,19 @@ def test_a_pod_that_contradicts_its_classes_is_forbidden(cluster, spec, why):
     assert refused.value.details == {"name": "p", "kind": "pods"}
 
 
+@pytest.mark.parametrize(("cpu", "same"), [("0.1", True), ("100m", True), ("1", False)])
+def test_the_overhead_of_a_pod_is_compared_as_an_exact_quantity(cluster, cpu, same):
+    overhead = {"podFixed": {"cpu": "100m"}}
+    body = {"metadata": {"name": "small"}, "handler": "vm", "overhead": overhead}
+    cluster.post({"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", **body}, "")
+    given = pod(runtimeClassName="small", overhead={"cpu": cpu})
+    if same:
+        assert admit("Pod", given, cluster)["spec"]["overhead"] == {"cpu": "100m"}
+    else:
+        with pytest.raises(Forbidden, match="Overhead doesn't match"):
+            admit("Pod", given, cluster)
+
+
 def test_a_runtime_class_adds_overhead_and_placement(cluster):
     given = pod(runtimeClassName="vm", overhead={"memory": "65536Ki"}, nodeSelector={"a": "b"})
     spec = admit("Pod", given, cluster)["spec"]

@@ -134,6 +134,8 @@ def test_a_kubelet_cannot_set_reserved_labels_of_its_node(cluster: Cluster) -> N
         store.update(cluster, kinds.NODE, "", "n1", node_with(label), actor=Actor("bob"))
     body = store.update(cluster, kinds.NODE, "", "n1", node_with(label), actor=ACTOR)
     assert label in body["metadata"]["labels"]
+    with pytest.raises(Forbidden, match=f"is not allowed to modify labels: {label}"):
+        store.update(cluster, kinds.NODE, "", "n1", node_with(), actor=Actor("system:node:n1"))
 
 
 def test_only_the_pods_of_a_group_run_on_its_nodes(cluster: Cluster) -> None:

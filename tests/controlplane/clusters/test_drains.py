@@ -180,3 +180,14 @@ def remove_grace_periods(lab: Cluster) -> None:
         grace = {"terminationGracePeriodSeconds": 0}
         body = {**pod.body, "spec": {**pod.body["spec"], **grace}}
         Pod.objects.filter(pk=pod.pk).update(body=body)
+
+
+def test_a_plan_uses_up_the_budgets_pod_by_pod(lab: Cluster) -> None:
+    """One disruption is allowed: the first pod may go, the second is blocked."""
+    budget(lab, least=2)
+    plan = drains.plan_drain(lab, crowded(lab))
+    assert [pod.blocked for pod in plan.moving] == [False, True]
+    assert [pod.budgets for pod in plan.moving] == [
+        ["web: allowed disruptions 1"],
+        ["web: allowed disruptions 0"],
+    ]

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+import yaml
 
 from apps.cluster import kinds
 from apps.cluster.models import Cluster
@@ -14,6 +15,7 @@ from apps.controlplane.clusters import manifests
 from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.clusters.reading import ManifestError
 
+TYPE = {"apiVersion": "apps/v1", "kind": "ReplicaSet"}
 STRANGE = "11111111-1111-1111-1111-111111111111"
 
 
@@ -143,3 +145,15 @@ def test_nothing_is_created_by_a_manifest_with_an_error(
     with pytest.raises(ManifestError, match=why):
         manifests.import_yaml(cluster, text, actor=Actor("alice"))
     assert manifests.export_yaml(cluster) == before
+
+
+def test_an_export_leaves_out_what_the_server_sets(cluster: Cluster) -> None:
+    manifests.import_yaml(cluster, json.dumps(replica_set("web") | TYPE), actor=Actor("alice"))
+    text = "".join(manifests.export_yaml(cluster))
+    [found] = [each for each in yaml.safe_load_all(text) if each["kind"] == "ReplicaSet"]
+    assert (
+        found["metadata"].keys()
+        & {"generation", "uid", "resourceVersion", "creationTimestamp", "managedFields"}
+        == set()
+    )
+    assert found["metadata"]["name"] == "web"

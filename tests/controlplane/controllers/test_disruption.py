@@ -73,3 +73,21 @@ def test_a_pod_that_is_not_ready_is_not_healthy(lab: Lab) -> None:
     lab.pod("web-pending", labels={"app": "web"}, cpu="100")
     lab.settle()
     assert counts(lab) == (3, 2, 1, 1)
+
+
+def test_percentages_of_a_budget_round_up(lab: Lab) -> None:
+    """Of 7 pods, 50 % available are 4, and 30 % unavailable are 3."""
+    lab.node("n1")
+    template = {
+        "metadata": {"labels": {"app": "web"}},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    }
+    selector = {"matchLabels": {"app": "web"}}
+    spec = {"replicas": 7, "selector": selector, "template": template}
+    lab.create("ReplicaSet", {"metadata": {"name": "web"}, "spec": spec})
+    lab.settle()
+    budget(lab, minAvailable="50%")
+    assert counts(lab) == (7, 7, 4, 3)
+    lab.delete("PodDisruptionBudget", "budget")
+    budget(lab, maxUnavailable="30%")
+    assert counts(lab) == (7, 7, 4, 3)

@@ -65,3 +65,11 @@ def test_a_taint_says_when_it_was_added(lab: Lab, node: str) -> None:
     lab.advance(60)
     taints = lab.get("Node", node)["spec"]["taints"]
     assert {taint["timeAdded"] for taint in taints} == {lab.at(60)}
+    # another taint does not restart the time of the present ones
+    lab.set_condition(node, "MemoryPressure", "True")
+    lab.settle()
+    added = {t["key"]: t["timeAdded"] for t in lab.get("Node", node)["spec"]["taints"]}
+    assert added == {
+        "node.kubernetes.io/not-ready": lab.at(60),
+        "node.kubernetes.io/memory-pressure": lab.at(120),
+    }

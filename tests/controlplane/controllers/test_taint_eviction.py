@@ -117,3 +117,13 @@ def test_a_pod_that_came_later_counts_from_its_binding(lab: Lab) -> None:
     assert not is_leaving(lab)
     lab.advance(1)
     assert is_leaving(lab)
+
+
+def test_of_several_tolerations_of_a_taint_the_least_time_counts(lab: Lab) -> None:
+    forever = tolerating("key1")
+    running_pod(lab, tolerations=[tolerating("key1", 300), forever, tolerating("key1", 60)])
+    taint(lab, "key1")
+    lab.advance(59)
+    assert not is_leaving(lab)
+    lab.advance(1)
+    assert is_leaving(lab)

@@ -9,12 +9,14 @@ from datetime import UTC, datetime
 from typing import Any
 from unittest.mock import patch
 
+import psycopg
 import pytest
 from django.db import connection
 
 from apps.cluster import kinds
 from apps.cluster.errors import ApiError
 from apps.cluster.exchange import Answer, Exchange
+from apps.cluster.log.announce import CHANNEL
 from apps.cluster.models import Cluster, Pod
 from apps.cluster.writing import store
 from apps.controlplane.clusters.generating import generate_node
@@ -284,3 +286,59 @@ def test_attempts_are_counted_on_when_a_profile_is_gone_for_a_while() -> None:
     titles = [entry.title for entry in read_story(cluster, found.uid)]
     attempts = [title for title in titles if title.startswith(("attempt", "revision"))]
     assert attempts == ["attempt 1", "revision 2", "attempt 2", "revision 4", "attempt 3"]
+
+
+def test_a_record_confirms_exactly_what_was_read_before_its_batch(cluster: Cluster) -> None:
+    """A change during the batch is read again by the next loop; a bound pod leaves the queue."""
+    create_pods(cluster, pod("p", cpu="64"))
+    load(cluster).run(5)
+    assert QueueEntry.objects.filter(cluster=cluster).count() == 1
+    engine = load(cluster)
+    record, seen = engine.recorder.record, []
+
+    def record_after_another_change(*arguments: Any) -> None:
+        if not seen:
+            create_pods(cluster, pod("late", cpu="64"))
+        position = engine.informer.position
+        record(*arguments)
+        seen.append((LoopLease.objects.get(cluster=cluster).consumed_version, position))
+        bound = Pod.objects.exclude(node_name="").values_list("uid", flat=True)
+        assert not QueueEntry.objects.filter(pod_uid__in=bound).exists()
+
+    engine.recorder.record = record_after_another_change  # type: ignore[method-assign]
+    store.create(cluster, kinds.NODE, generate_node("huge", "zone-1", cpu="65"), actor=ACTOR)
+    clock.advance(cluster, 20)
+    engine.run(5)
+    assert Pod.objects.get(cluster=cluster, name="p").node_name == "huge"
+    assert [each.pod_key for each in dump(load(cluster))] == ["default/late"]
+    assert set(QueueEntry.objects.values_list("name", flat=True)) == {"late"}
+    assert seen and all(consumed == position for consumed, position in seen)
+
+
+def test_a_nomination_survives_a_crash(cluster: Cluster) -> None:
+    def change(body: dict[str, Any]) -> dict[str, Any]:
+        return {**body, "status": {**body.get("status", {}), "nominatedNodeName": "node-1"}}
+
+    create_pods(cluster, pod("vip"))
+    store.patch(cluster, kinds.POD, "default", "vip", change, actor=ACTOR, subresource="status")
+    nominated = load(cluster).scheduler.queue.nominator
+    assert [(node, info.key) for node, info in nominated] == [("node-1", "default/vip")]
+
+
+def test_pages_learn_of_moves_in_the_queue_that_change_no_object(cluster: Cluster) -> None:
+    create_pods(cluster, pod("p", cpu="64"))
+    load(cluster).run(5)
+    clock.advance(cluster, 400)
+    engine = load(cluster)
+    engine._flush()
+    parameters = connection.get_connection_params()
+    keys = ("dbname", "user", "password", "host", "port")
+    with psycopg.connect(
+        **{key: parameters[key] for key in keys if parameters.get(key)}, autocommit=True
+    ) as pages:
+        pages.execute(f"LISTEN {CHANNEL}")
+        engine.recorder.record(
+            engine.scheduler, engine.informer, [], engine.scheduler.queue.take_changes()
+        )
+        [heard] = pages.notifies(timeout=10, stop_after=1)
+    assert heard.payload.split()[0] == str(cluster.pk)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -47,3 +49,14 @@ def test_a_refused_node_has_no_comparison(scheduled: Decision) -> None:
     assert compare_nodes(score_matrix(scheduled), "a", "d") is None
     nothing = unscheduled_decision("a")
     assert compare_with_runner_up(nothing, score_matrix(nothing)) is None
+
+
+def test_why_here_begins_with_the_plugin_that_made_the_greatest_difference(
+    scheduled: Decision,
+) -> None:
+    matrix = score_matrix(scheduled)
+    turned = replace(matrix, plugins=matrix.plugins[::-1])
+    for node, other in (("e", "d"), ("d", "e")):
+        found = compare_nodes(turned, node, other)
+        assert found is not None
+        assert [share.plugin for share in found.shares] == ["Steep", "Flat"]

@@ -97,6 +97,18 @@ def test_a_refusal_of_the_pod_by_pre_filter_is_one_of_every_node(
     assert group.nodes == ("a", "b")
 
 
+def test_nodes_that_were_not_needed_are_not_evaluated_also_where_pre_filter_left_reasons() -> None:
+    """PreFilter names no nodes: none was left out, whatever its status says of absent nodes."""
+    decision = unscheduled_decision("a", "b")
+    decision.feasible = np.array([0])
+    statuses = NodeStatuses(np.array([0, -1], dtype=np.int32), [None])
+    statuses.absent = unresolvable("node(s) didn't satisfy plugin(s) [NodeAffinity]")
+    decision.node_statuses = statuses
+    [group] = group_refusals(decision)
+    assert (group.is_evaluated, group.nodes) == (False, ("b",))
+    assert group.reason == "not evaluated: 1 feasible nodes were enough"
+
+
 def test_with_a_nominated_node_the_others_were_not_needed() -> None:
     decision = unscheduled_decision("a", "b")
     decision.node_statuses = NodeStatuses(np.array([0, -1], dtype=np.int32), [None])

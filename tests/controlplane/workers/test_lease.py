@@ -124,3 +124,21 @@ def test_a_process_that_shuts_down_releases_its_clusters_at_once(cluster: Cluste
     mine.stop()
     assert mine.run(cluster.pk) is True
     assert lease.acquire(cluster.pk, "other") is not None
+
+
+def test_a_holder_of_an_earlier_epoch_neither_renews_nor_releases_the_lease(
+    cluster: Cluster,
+) -> None:
+    """Also if the holder of the later epoch is the same process."""
+    earlier = lease.acquire(cluster.pk, "a")
+    expire(cluster)
+    assert lease.acquire(cluster.pk, "b") is not None
+    expire(cluster)
+    later = lease.acquire(cluster.pk, "a")
+    assert earlier is not None and later is not None and earlier.holder == later.holder
+    with pytest.raises(LeaseLost), transaction.atomic():
+        earlier.renew(consumed_version=10**6)
+    earlier.release()
+    assert lease.acquire(cluster.pk, "c") is None
+    later.renew()
+    assert LoopLease.objects.get(cluster=cluster).consumed_version < 10**6

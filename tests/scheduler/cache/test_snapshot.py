@@ -12,7 +12,7 @@ from apps.scheduler.cache.cache import Cache
 from apps.scheduler.cache.snapshot import Snapshot
 from apps.scheduler.framework.nodes import CPU, MEMORY, NodeColumns
 from apps.scheduler.framework.overlay import Overlay
-from apps.scheduler.framework.types import HostPort
+from apps.scheduler.framework.types import HostPort, PodInfo
 from apps.scheduler.testing.builders import NodeBuilder, PodBuilder, make_node, make_pod
 
 GIB = 1024**3
@@ -219,3 +219,51 @@ def test_new_resource_makes_the_matrices_taller() -> None:
     snapshot.update(cache)
     row = snapshot.resource_index("example.com/fpga")
     assert snapshot.allocatable[row].tolist() == [0, 0, 0, 0, 3]
+
+
+def test_a_row_that_another_node_takes_over_has_nothing_of_the_node_before() -> None:
+    cache, snapshot = Cache(), Snapshot()
+    port = PORTS[0]
+    cache.add_node(make_node("old").image(1, "app:v1").obj())
+    cache.add_node(make_node("stays").image(1, "app:v1").obj())
+    old = make_pod("p").host_port(port.port).on("old").obj()
+    cache.add_pod(PodInfo(old))
+    snapshot.update(cache)
+    row = snapshot.row_of("old")
+    assert facts(snapshot, row)["image"]
+    assert snapshot.port_conflicts([port])[row]
+
+    # its node stays
+    cache.remove_pod(old.metadata.uid)
+    snapshot.update(cache)
+    assert not snapshot.port_conflicts([port]).any()
+    # its node is removed with it
+    cache.add_pod(PodInfo(old))
+    snapshot.update(cache)
+    cache.remove_pod(old.metadata.uid)
+    cache.remove_node("old")
+    snapshot.update(cache)
+    assert not snapshot.port_conflicts([port]).any()
+    cache.add_node(make_node("new").obj())
+    snapshot.update(cache)
+    assert snapshot.row_of("new") == row
+    assert not facts(snapshot, row)["image"]
+    assert not snapshot.port_conflicts([port]).any()
+
+
+def test_the_columns_of_images_follow_every_change_of_nodes_and_images() -> None:
+    cache, snapshot = Cache(), Snapshot()
+    cache.add_node(make_node("a").image(1, "app:v1").obj())
+    snapshot.update(cache)
+    assert facts(snapshot, snapshot.row_of("a"))["image"]
+    # a node without images: its row is new, the images are the same
+    cache.add_node(make_node("b").obj())
+    snapshot.update(cache)
+    assert not facts(snapshot, snapshot.row_of("b"))["image"]
+    # a node that pulls the image: the rows are the same
+    cache.add_node(make_node("b").image(1, "app:v1").obj())
+    snapshot.update(cache)
+    assert facts(snapshot, snapshot.row_of("b"))["image"]
+    cache.add_node(make_node("a").obj())
+    snapshot.update(cache)
+    assert not facts(snapshot, snapshot.row_of("a"))["image"]

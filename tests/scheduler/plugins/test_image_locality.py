@@ -32,3 +32,13 @@ def test_the_scores_agree_with_the_reference(cache: Cache, pod: PodInfo) -> None
     for info, raw in scored("ImageLocality", cache, pod):
         every = [node_of(other) for other in cache.nodes.values()]
         assert raw == reference.image_locality(pod, node_of(info), every)
+
+
+def test_the_share_of_nodes_is_computed_before_the_size_is_multiplied(
+    scheduler: Scheduler,
+) -> None:
+    """As upstream: 7/10 as a float, times the size, truncated. Exact integers would give 91."""
+    nodes = [make_node(f"has-{number}").image(1_366_249_590, "app:latest") for number in range(7)]
+    nodes += [make_node(f"lacks-{number}") for number in range(3)]
+    decision = attempt(scheduler, make_pod().image("app"), *nodes)
+    assert decision.scores_of("has-0")["ImageLocality"] == (90, 90, 90)

@@ -139,3 +139,28 @@ def test_the_filter_agrees_with_the_reference(cache: Cache, pod: PodInfo) -> Non
 def test_the_scores_agree_with_the_reference(cache: Cache, pod: PodInfo) -> None:
     for info, raw in scored("NodeResourcesFit", cache, pod):
         assert raw == reference.least_allocated(pod, info)
+
+
+def test_preemption_may_help_only_where_the_whole_node_would_be_large_enough(
+    scheduler: Scheduler,
+) -> None:
+    gpu = "example.com/gpu"
+    decision = attempt(
+        scheduler,
+        make_pod().req({gpu: 2}, cpu="4"),
+        make_node("exact").capacity({gpu: 2}),
+        make_node("small cpu").capacity({gpu: 2}, cpu="3999m"),
+        make_node("one gpu").capacity({gpu: 1}),
+        make_node("no gpu"),
+        make_node("no pods").capacity({gpu: 2}, pods=0),
+        make_pod("x").req({gpu: 1}, cpu="1").on("exact"),
+        make_pod("y").req({gpu: 1}).on("one gpu"),
+    )
+    statuses = {name: decision.status_of(name) for name in decision.nodes if name}
+    assert {name: status.code for name, status in statuses.items() if status} == {
+        "exact": Code.UNSCHEDULABLE,
+        "small cpu": Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
+        "one gpu": Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
+        "no gpu": Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
+        "no pods": Code.UNSCHEDULABLE,
+    }

@@ -198,3 +198,18 @@ def test_a_refusal_is_explained_by_counts_and_skew(scheduler: Scheduler) -> None
     assert explained(scheduler, spread(web()), "plain") == [
         f"PodTopologySpread: spread constraint 1 ({ZONE}, maxSkew 1): the node has no label {ZONE}"
     ]
+
+
+def test_preempting_on_a_node_outside_all_domains_changes_no_count(scheduler: Scheduler) -> None:
+    """The pods of a node without the topology key are counted nowhere."""
+    shop = {"app": "shop"}
+    decision = attempt(
+        scheduler,
+        make_pod("incoming").labels(shop).spread("zone", shop).priority(10).req(cpu="4"),
+        make_node("in zone").label("zone", "z1"),
+        make_node("outside"),
+        make_pod("x").labels(shop).req(cpu="4").on("outside"),
+        make_pod("y").labels(shop).req(cpu="4").on("in zone"),
+    )
+    assert decision.nominating is not None
+    assert decision.nominating.nominated_node == "in zone"

@@ -78,3 +78,15 @@ def test_the_filter_agrees_with_the_reference(cache: Cache, pod: PodInfo) -> Non
 def test_the_scores_agree_with_the_reference(cache: Cache, pod: PodInfo) -> None:
     for info, raw in scored("TaintToleration", cache, pod):
         assert raw == reference.untolerated(node_of(info), pod.pod.spec.tolerations, EFFECTS[2:])
+
+
+@pytest.mark.parametrize(
+    ("operator", "level", "tolerated"),
+    [("Gt", 949, True), ("Gt", 950, False), ("Lt", 951, True), ("Lt", 950, False)],
+)
+def test_a_comparing_toleration_excludes_its_own_value(
+    scheduler: Scheduler, operator: str, level: int, tolerated: bool
+) -> None:
+    pod = make_pod().toleration("example.com/sla", str(level), "NoSchedule", operator)
+    decision = attempt(scheduler, pod, make_node("n").taint("example.com/sla", "950"))
+    assert (decision.node == "n") is tolerated

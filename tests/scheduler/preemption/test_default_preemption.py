@@ -7,6 +7,7 @@ import pytest
 from apps.scheduler.decision import Result
 from apps.scheduler.framework.intents import Eviction, MergePatch
 from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.objects import PodDisruptionBudget, decode_as
 from apps.scheduler.queue.records import SubQueue
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import PodBuilder, make_node, make_pod
@@ -212,3 +213,38 @@ def test_a_pod_that_lost_its_nomination_tries_again(scheduler: Scheduler, clock:
     assert scheduler.queue.contents.place_of("default/first") is SubQueue.UNSCHEDULABLE
     scheduler.handle("Pod", promised, incoming("first").priority(5).obj())
     assert scheduler.queue.contents.place_of("default/first") is SubQueue.GATED
+
+
+def test_pods_of_equal_priority_are_neither_evicted_nor_lose_their_nomination(
+    scheduler: Scheduler,
+) -> None:
+    equal = low("equal", "b").priority(10)
+    waiting = incoming("waiting", cpu="1").nominated("a")
+    add(scheduler, low("x", "a", cpu="2"), low("peer", "a", cpu="1").priority(10), equal)
+    info = PodInfo(waiting.obj())
+    scheduler.queue.add_nominated_pod(info)
+    decision = attempt(scheduler, incoming(cpu="2"))
+    assert [each.name for each in decision.intents if isinstance(each, Eviction)] == ["x"]
+    assert not [each for each in decision.intents if isinstance(each, MergePatch)]
+    assert nominated(scheduler)["a"] == ["waiting", "incoming"]
+
+
+def test_a_node_that_only_pods_of_equal_priority_could_free_is_no_candidate(
+    scheduler: Scheduler,
+) -> None:
+    tiny = low("tiny", "a", cpu="500m")
+    peer = low("peer", "a", cpu="3500m").priority(10)
+    decision = attempt(scheduler, incoming(), tiny, peer, low("equal", "b").priority(10))
+    assert decision.nominating is None or not decision.nominating.nominated_node
+    assert not decision.intents
+
+
+def test_a_pod_of_equal_priority_is_not_evicted_to_spare_a_budget(scheduler: Scheduler) -> None:
+    """Victims that break a budget are spared first; the others have lower priority, too."""
+    selector = {"matchLabels": {"app": "web"}}
+    body = {"metadata": {"name": "b", "namespace": "default"}, "spec": {"selector": selector}}
+    guarded = low("guarded", "a", cpu="2").label("app", "web")
+    peers = [low("peer", "a", cpu="2").priority(10), low("equal", "b").priority(10)]
+    budget = decode_as(PodDisruptionBudget, body)
+    decision = attempt(scheduler, incoming(cpu="2"), budget, guarded, *peers)
+    assert [each.name for each in decision.intents if isinstance(each, Eviction)] == ["guarded"]

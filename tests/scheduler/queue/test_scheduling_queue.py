@@ -2,8 +2,18 @@ from __future__ import annotations
 
 import pytest
 
-from apps.scheduler.framework.events import EVENT_NODE_ADD, EVENT_NODE_DELETE, WILDCARD_EVENT
+from apps.scheduler.framework.events import (
+    EVENT_ASSIGNED_POD_ADD,
+    EVENT_NODE_ADD,
+    EVENT_NODE_DELETE,
+    WILDCARD_EVENT,
+    ClusterEventWithHint,
+)
+from apps.scheduler.objects import decode
+from apps.scheduler.queue.hinting import build_queueing_hint_map
 from apps.scheduler.queue.records import SubQueue
+from apps.scheduler.queue.scheduling_queue import PriorityQueue
+from tests.scheduler.queue.conftest import World
 
 
 def test_an_empty_queue_has_nothing_to_pop(world):
@@ -172,3 +182,45 @@ def test_a_closed_queue_gives_out_nothing_more(world):
     world.queue.close()
     assert world.queue.pop() is None
     assert set(world.entries()) == {"uid-a", "uid-b"}
+
+
+def test_a_running_pod_wakes_by_its_namespace_and_the_labels_of_that():
+    """Spread constraints count pods of their own namespace; affinity selects namespaces."""
+    labels = {"plain": {}, "labeled": {"team": "a"}}
+    added = ClusterEventWithHint(EVENT_ASSIGNED_POD_ADD)
+    always = build_queueing_hint_map(
+        [("PodTopologySpread", [added]), ("InterPodAffinity", [added])]
+    )
+    world = World()
+    world.queue = PriorityQueue(
+        world.clock,
+        hints={"default-scheduler": always},
+        namespace_labels=lambda namespace: labels.get(namespace, {}),
+    )
+    term = {
+        "topologyKey": "zone",
+        "labelSelector": {"matchLabels": {"app": "db"}},
+        "namespaceSelector": {"matchExpressions": [{"key": "team", "operator": "DoesNotExist"}]},
+    }
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+    spread = {
+        "topologyKey": "zone",
+        "maxSkew": 1,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "db"}},
+    }
+    world.add_rejected("near", "InterPodAffinity", affinity={"podAffinity": required})
+    world.add_rejected("even", "PodTopologySpread", topologySpreadConstraints=[spread])
+    world.clock.step(60)
+
+    def runs_in(namespace: str) -> list[SubQueue]:
+        body = {
+            "metadata": {"name": "db", "namespace": namespace, "labels": {"app": "db"}},
+            "spec": {"containers": [{"name": "c"}], "nodeName": "n"},
+        }
+        world.queue.assigned_pod_added(decode("Pod", body))
+        return [world.place("near"), world.place("even")]
+
+    assert runs_in("labeled") == [SubQueue.UNSCHEDULABLE, SubQueue.UNSCHEDULABLE]
+    assert runs_in("plain") == [SubQueue.ACTIVE, SubQueue.UNSCHEDULABLE]
+    assert runs_in("shop") == [SubQueue.ACTIVE, SubQueue.ACTIVE]

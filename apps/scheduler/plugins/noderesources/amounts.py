@@ -93,8 +93,11 @@ def _with_devices(
 
 
 def percent(part: Int64Array, whole: Int64Array) -> Int64Array:
-    """``part * 100 // whole``, exact also beyond int64; ``whole`` > 0 and ``part`` >= 0."""
+    """``part * 100 // whole``, exact also beyond int64; ``whole`` > 0 and ``part`` >= 0.
+
+    Only sums that have wrapped around have a part greater than the whole; it counts as 100.
+    """
     if part.size and part.max() > _SAFE:
         exact: NDArray[Any] = part.astype(object)
-        return (exact * 100 // whole).astype(np.int64)
+        return np.minimum(exact * 100 // whole, 100).astype(np.int64)
     return part * 100 // whole

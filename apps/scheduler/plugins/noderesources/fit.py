@@ -188,7 +188,7 @@ class NodeResourcesFit:
         if len(rows):
             lacking = lacking.take(rows, axis=1)
             exceeds = allocatable.take(rows, axis=1) < needed
-            unresolvable = (lacking & exceeds).any(axis=0)
+            unresolvable = exceeds.any(axis=0)
             ids[rows] = self._intern(wanted, np.array([full.take(rows), *lacking, unresolvable]))
         return ids
 

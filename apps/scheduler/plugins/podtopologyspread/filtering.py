@@ -68,10 +68,10 @@ class HardConstraint:
     def with_change(self, pod: PodInfo, row: int, amount: int) -> HardConstraint:
         """With ``pod`` added to (+1) or removed from (-1) the row.
 
-        Terminating pods count here, as upstream.
+        Terminating pods count here, as upstream. The last entry, of rows in no domain, is not read.
         """
         slot = self.counted.slots[row]
-        if slot == self.counted.size or not self.constraint.selector.matches(pod.labels):
+        if not self.constraint.selector.matches(pod.labels):
             return self
         totals = self.totals.copy()
         totals[slot] += amount

@@ -18,7 +18,7 @@ from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PreFilterResult, Verdicts
 from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads
-from apps.scheduler.framework.status import SKIP, Status, unresolvable
+from apps.scheduler.framework.status import SKIP, Status, StatusError, error, unresolvable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects.meta import Int64
 from apps.scheduler.plugins.volumebinding import hints
@@ -115,7 +115,10 @@ class VolumeBinding:
         return None, None
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Verdicts | None:
-        found = self._binder.find_pod_volumes(state.read(_STATE, PodClaims), nodes)
+        claims = state.find(_STATE, PodClaims)
+        if claims is None:  # PreFilter is disabled; other plugins name the key here
+            raise StatusError(error("not found"))
+        found = self._binder.find_pod_volumes(claims, nodes)
         return Verdicts(3 * found.bound + found.delayed, _STATUSES)
 
     def explain_refusal(

@@ -1,0 +1,115 @@
+"""The kinds of recorded cases, and which comparison each needs.
+
+A kind is recognized by the fields of a case and of what was recorded for it, never by the name of
+a file: a family that nothing here can compare must not pass as equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from apps.scheduler.conformance.gang import run_gang_case
+from apps.scheduler.conformance.hints import run_hints_case
+from apps.scheduler.conformance.options import Options
+from apps.scheduler.conformance.queue import run_queue_case
+from apps.scheduler.conformance.scheduling import compare_scheduling
+from apps.scheduler.conformance.selectors import run_cel_case
+
+Json = Mapping[str, Any]
+#: (case, expect, options) -> differences, one line each
+Compare = Callable[[Json, Json, Options], list[str]]
+
+
+_NO_ANSWER: Final[tuple[Any, ...]] = (None, [], {})
+
+
+@dataclass(frozen=True, slots=True)
+class CaseKind:
+    """One kind of case: its fields, and the function that compares its answers."""
+
+    name: str
+    #: fields of the case, besides its id, that the comparison understands
+    given: frozenset[str]
+    #: fields of the recorded answer, besides its id, that are compared
+    recorded: frozenset[str]
+    compare: Compare
+    #: fields of the recorded answer that are not compared; the report lists them
+    ignored: frozenset[str] = frozenset()
+
+    def matches(self, case: Json, expect: Json) -> bool:
+        """Whether every field is one of this kind's, and some answer was recorded."""
+        answers = expect.keys() - {"id"}
+        return (
+            case.keys() - {"id"} <= self.given
+            and answers <= self.recorded | self.ignored
+            and any(expect[field] not in _NO_ANSWER for field in answers & self.recorded)
+        )
+
+
+KINDS: Final = (
+    CaseKind(
+        "scheduling",
+        frozenset({"config", "emitProfiles", "objects", "pods", "preBind"}),
+        frozenset({"configError", "pods", "profiles"}),
+        compare_scheduling,
+    ),
+    CaseKind(
+        "queue",
+        frozenset({"ops", "podInitialBackoffSeconds", "podMaxBackoffSeconds"}),
+        frozenset({"states"}),
+        lambda case, expect, options: run_queue_case(case, expect),
+    ),
+    CaseKind(
+        "hints",
+        frozenset({"events", "objects", "pod"}),
+        frozenset({"results"}),
+        lambda case, expect, options: run_hints_case(case, expect),
+    ),
+    CaseKind(
+        "gang",
+        frozenset({"config", "featureGates", "gracefulDeletion", "steps"}),
+        frozenset({"states"}),
+        lambda case, expect, options: run_gang_case(case, expect),
+    ),
+    CaseKind(
+        "cel",
+        frozenset({"device", "expression"}),
+        frozenset({"compileError", "cost", "costVaries", "result", "runtimeError"}),
+        lambda case, expect, options: run_cel_case(case, expect),
+        ignored=frozenset({"compileErrorType", "maxCost"}),
+    ),
+)
+
+
+def compare_case(
+    case: Json, expect: Json, options: Options, kinds: Iterable[CaseKind] = KINDS
+) -> list[str]:
+    """The differences of one case. A case that cannot be compared is a difference as well."""
+    name = case.get("id")
+    kind = _kind_of(case, expect, kinds)
+    if kind is None:
+        return [
+            f"{name}: nothing was compared: no known kind of case has the fields "
+            f"{_list(case)} and the recorded answers {_list(expect)}"
+        ]
+    try:
+        return kind.compare(case, expect, options)
+    except Exception as error:  # the other cases are compared all the same
+        return [f"{name}: the comparison failed: {type(error).__name__}: {error}"]
+
+
+def ignored_fields(case: Json, expect: Json, kinds: Iterable[CaseKind] = KINDS) -> set[str]:
+    """The recorded fields of a case that are not compared."""
+    kind = _kind_of(case, expect, kinds)
+    return set(kind.ignored & expect.keys()) if kind is not None else set()
+
+
+def _kind_of(case: Json, expect: Json, kinds: Iterable[CaseKind]) -> CaseKind | None:
+    return next((kind for kind in kinds if kind.matches(case, expect)), None)
+
+
+def _list(fields: Json) -> str:
+    present = (field for field in sorted(fields) if field != "id")
+    return ", ".join(present) or "(none)"

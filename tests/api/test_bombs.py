@@ -1,0 +1,65 @@
+"""Small bodies that stand for much work are refused, or answered, within a moment."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from apps.cluster.documents import UnreadableDocument, parse_yaml
+from apps.scheduler.config.errors import ConfigError
+from apps.scheduler.config.reading import read
+from tests.api.conftest import Kube
+from tests.api.objects import PODS
+
+#: Every level merges the one above it ten times.
+MERGES = "a0: &a0 {k: v}\n" + "".join(
+    f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 10)}], k{n}: v}}\n" for n in range(1, 10)
+)
+
+
+@contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """Processor time of this thread: other processes do not count."""
+    start = time.thread_time()
+    yield
+    assert time.thread_time() - start < seconds
+
+
+def test_merge_keys_that_multiply_are_refused() -> None:
+    assert len(MERGES) < 700
+    with within(5), pytest.raises(UnreadableDocument, match="merge keys copy too many values"):
+        parse_yaml(MERGES)
+    with within(5), pytest.raises(ConfigError, match="more than 100000 values"):
+        read(MERGES)
+
+
+def test_merge_keys_of_an_ordinary_document_are_followed() -> None:
+    text = "base: &base {cpu: '1'}\nlarge: {<<: *base, memory: 1Gi}\n"
+    assert parse_yaml(text)["large"] == {"cpu": "1", "memory": "1Gi"}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("validation", ["Warn", "Strict"])
+def test_many_duplicate_keys_take_no_time_and_few_warnings(kube: Kube, validation: str) -> None:
+    labels = ",".join(f'"k{n}":"a","k{n}":"b"' for n in range(20_000))
+    body = (
+        f'{{"metadata":{{"name":"p","labels":{{{labels}}}}},'
+        '"spec":{"containers":[{"name":"c","image":"i"}]}}'
+    )
+    with within(10):
+        answer = kube.post(f"{PODS}?fieldValidation={validation}", body)
+    assert answer.status_code in (201, 400, 413, 422)
+    assert len(answer.headers.get("Warning", "")) < 10_000
+    assert len(answer.content) < 5_000_000
+    small = (
+        '{"metadata":{"name":"q","labels":{"a":"1","a":"2","a":"3"}},'
+        '"spec":{"containers":[{"name":"c","image":"i","image":"i"}]}}'
+    )
+    answer = kube.post(f"{PODS}?fieldValidation=Warn", small)
+    assert answer.headers["Warning"] == (
+        '299 - "duplicate field \\"metadata.labels.a\\"", '
+        '299 - "duplicate field \\"spec.containers[0].image\\""'
+    )
