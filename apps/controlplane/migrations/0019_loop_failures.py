@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('controlplane', '0017_second_opinion'),
+        ('controlplane', '0018_permit_waits'),
     ]
 
     operations = [
