@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.db import connection
-
 from apps.cluster.models import Cluster, Event
 from apps.controlplane import queries
-from apps.controlplane.models import Operation, QueueEntry, SchedulingDecision
+from apps.controlplane.clusters.summaries import PodStates, Throughput, pod_states, throughputs
+from apps.controlplane.models import Operation, SchedulingDecision
 from apps.controlplane.opinions import Agreement
-from apps.dashboard.queries.clusters import Throughput, throughputs
 from apps.dashboard.queries.operations import recent_operations
 from apps.dashboard.queries.opinions import agreement_of
 from apps.dashboard.queries.usage import (
@@ -25,28 +23,6 @@ from apps.dashboard.queries.usage import (
 )
 
 RECENT = 8
-
-_STATES = """
-    SELECT phase, node_name <> '' AS bound, count(*) FROM cluster_pod
-    WHERE cluster_id = %s GROUP BY 1, 2
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class PodStates:
-    """The number of pods in each state."""
-
-    queues: dict[QueueEntry.Queue, int]
-    bound: int
-    succeeded: int
-    failed: int
-    #: Pending pods with the schedulerName of another scheduler.
-    of_others: int
-
-    @property
-    def total(self) -> int:
-        waiting = sum(self.queues.values()) + self.of_others
-        return waiting + self.bound + self.succeeded + self.failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,18 +82,3 @@ def heat_map(cluster: Cluster, *, resource: str, label: str) -> dict[str, object
         "shares": [min(9999, int(node.of(resource).share * 1000)) for node in nodes],
         "states": "".join(str(node.unschedulable + 2 * (not node.ready)) for node in nodes),
     }
-
-
-def pod_states(cluster: Cluster) -> PodStates:
-    """Count the pods of a cluster by state."""
-    with connection.cursor() as cursor:
-        cursor.execute(_STATES, [cluster.pk])
-        rows = cursor.fetchall()
-    succeeded = sum(count for phase, _, count in rows if phase == "Succeeded")
-    failed = sum(count for phase, _, count in rows if phase == "Failed")
-    alive = [row for row in rows if row[0] not in ("Succeeded", "Failed")]
-    bound = sum(count for _, is_bound, count in alive if is_bound)
-    pending = sum(count for _, is_bound, count in alive if not is_bound)
-    queues = queries.count_pods_by_queue(cluster)
-    others = max(0, pending - sum(queues.values()))
-    return PodStates(queues, bound, succeeded, failed, others)

@@ -8,6 +8,7 @@ from typing import Any
 
 from apps.cluster.models import Cluster
 from apps.controlplane import queries
+from apps.controlplane.clusters.summaries import Use
 from apps.controlplane.explanations.around import (
     NodeThen,
     PodThen,
@@ -19,7 +20,6 @@ from apps.controlplane.ledger.reading import read
 from apps.controlplane.models import PastCluster, SchedulingDecision
 from apps.controlplane.queue.past import PARTS, PastMoment, PastPod, PastQueue, read_past_queue
 from apps.dashboard.paging import NumberedPage, numbered_page, page_size, parse_whole_number
-from apps.dashboard.queries.usage import Use
 from apps.dashboard.tables import Field
 
 #: Pending pods that the page of a state lists; it links to the queue for all of them.

@@ -16,11 +16,12 @@ from django.utils.safestring import SafeString
 
 from apps.cluster import kinds
 from apps.cluster.models import Change, Cluster
+from apps.controlplane.clusters.summaries import Use
 from apps.controlplane.history.story import StoryEntry
 from apps.dashboard import charts, figures
 from apps.dashboard.forms.manifest import dump_yaml
 from apps.dashboard.links import object_url
-from apps.dashboard.queries.usage import NodeUse, Use
+from apps.dashboard.queries.usage import NodeUse
 from apps.dashboard.zones import chosen_zone
 
 register = template.Library()
