@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.db import connection
+
 from apps.cluster.models import Cluster, Event
 from apps.controlplane import queries
 from apps.controlplane.clusters.summaries import PodStates, Throughput, pod_states, throughputs
-from apps.controlplane.models import Operation, SchedulingDecision
+from apps.controlplane.models import Operation, QueueEntry, SchedulingDecision
 from apps.controlplane.opinions import Agreement
 from apps.dashboard.queries.operations import recent_operations
 from apps.dashboard.queries.opinions import agreement_of
@@ -25,6 +27,13 @@ from apps.dashboard.queries.usage import (
 RECENT = 8
 
 
+#: The plugins that reject the most unschedulable pods.
+_REJECTING = """
+    SELECT plugin, count(*) FROM controlplane_queueentry, unnest(unschedulable_plugins) AS plugin
+    WHERE cluster_id = %s AND queue = 'unschedulable' GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 3
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Overview:
     """Everything the page of a cluster shows."""
@@ -36,12 +45,20 @@ class Overview:
     labels: Sequence[str]
     label: str
     pods: PodStates
+    #: (plugin, number of unschedulable pods that it rejects), most pods first.
+    rejecting: Sequence[tuple[str, int]]
     throughput: Throughput
     decisions: Sequence[SchedulingDecision]
     events: Sequence[Event]
     operations: Sequence[Operation]
     #: None unless a client schedules the cluster.
     agreement: Agreement | None
+
+    @property
+    def needs_attention(self) -> bool:
+        """Whether pods or nodes are in a state that someone should look at."""
+        waiting = self.pods.queues[QueueEntry.Queue.UNSCHEDULABLE] + self.pods.of_others
+        return bool(waiting or self.pods.failed or self.all.not_ready or self.all.cordoned)
 
 
 def cluster_overview(cluster: Cluster, *, resource: str, label: str) -> Overview:
@@ -59,6 +76,7 @@ def cluster_overview(cluster: Cluster, *, resource: str, label: str) -> Overview
         labels=labels,
         label=label,
         pods=pod_states(cluster),
+        rejecting=_read_rejecting_plugins(cluster),
         throughput=throughputs([cluster.pk])[cluster.pk],
         decisions=list(queries.list_decisions(cluster)[:RECENT]),
         events=list(Event.objects.filter(cluster=cluster).order_by("-pk")[:RECENT]),
@@ -82,3 +100,9 @@ def heat_map(cluster: Cluster, *, resource: str, label: str) -> dict[str, object
         "shares": [min(9999, int(node.of(resource).share * 1000)) for node in nodes],
         "states": "".join(str(node.unschedulable + 2 * (not node.ready)) for node in nodes),
     }
+
+
+def _read_rejecting_plugins(cluster: Cluster) -> list[tuple[str, int]]:
+    with connection.cursor() as cursor:
+        cursor.execute(_REJECTING, [cluster.pk])
+        return list(cursor.fetchall())

@@ -150,7 +150,7 @@ def undo(request: Request, cluster: Cluster) -> HttpResponse:
         return redirect(back)
     context = {"cluster": cluster, "result": result}
     text = render_to_string("dashboard/inc/undone.html", context, request)
-    is_complete = bool(result.nodes) and not result.kept and not result.evictions
+    is_complete = bool(result.names) and not result.kept and not result.evictions
     (messages.success if is_complete else messages.warning)(request, text)
     return redirect(back)
 
