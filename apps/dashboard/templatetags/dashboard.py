@@ -65,6 +65,12 @@ SECTIONS = (
     ),
 )
 
+#: Pages about an object of any kind; those of pods and nodes are below the list of these.
+_OF_OBJECTS = frozenset(
+    f"{action}-{kind}" for action in ("edit", "delete") for kind in ("object", "namespaced-object")
+)
+_OWN_LISTS = frozenset({"pods", "nodes"})
+
 #: The same for a deleted cluster.
 PAST_SECTIONS = (
     (
@@ -274,7 +280,9 @@ def bar_chart(values: Sequence[float], words: str) -> dict[str, Any]:
 def sections(context: template.Context, cluster: Cluster) -> dict[str, Any]:
     """The navigation between a cluster's pages; of a deleted cluster, those of its history."""
     match = context["request"].resolver_match
-    here = match.url_name if match else ""
+    here = (match and match.url_name) or ""
+    if here in _OF_OBJECTS:
+        here = match.kwargs["resource"] if match.kwargs["resource"] in _OWN_LISTS else "objects"
     shown = SECTIONS if cluster.deleted_at is None else PAST_SECTIONS
     links = [
         (label, reverse(page, args=[cluster.name]), here in members, _KEYS[page])
