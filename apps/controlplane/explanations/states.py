@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from django.db import connection
 
 from apps.cluster.models import Cluster
 from apps.controlplane import rebuilding
 from apps.controlplane.models import SchedulingDecision
 from apps.controlplane.profiles import revisions
 from apps.controlplane.rebuilding import PastState
+
+log = logging.getLogger(__name__)
 
 #: A state that is more changes behind than this is rebuilt.
 _FOLLOW = 5000
@@ -30,10 +35,29 @@ class States:
         """The state that a decision saw; raises the errors of `rebuild_state_before`."""
         with self._lock:
             if self._past is None or self._decision != row.pk:
-                self._past = None
-                self._past = rebuilding.rebuild_state_before(row)
+                known, self._past = self._past, None
+                if known is not None and known.can_advance_to(row):
+                    known.advance(row)
+                    self._past = known
+                else:
+                    self._past = rebuilding.rebuild_state_before(row)
                 self._decision = row.pk
             yield self._past
+
+    def prepare(self, row: SchedulingDecision) -> None:
+        """Start to rebuild the state that a decision saw in another thread, unless one is busy."""
+        if self._decision != row.pk and not self._lock.locked():
+            threading.Thread(target=self._prepare, args=(row,), daemon=True).start()
+
+    def _prepare(self, row: SchedulingDecision) -> None:
+        try:
+            with self.before(row):
+                pass
+        except Exception:
+            # a request that needs the state reports the error
+            log.debug("could not prepare the state of decision %s", row.pk, exc_info=True)
+        finally:
+            connection.close()
 
     @contextmanager
     def now(self, cluster: Cluster) -> Iterator[PastState]:
