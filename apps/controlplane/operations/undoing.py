@@ -76,10 +76,10 @@ def describe(result: UndoResult, resource: str) -> str:
     evicted = result.evictions
     if evicted.replaced:
         number = count(len(evicted.replaced), "pods")
-        sentences.append(f"{number} evicted in between; controllers re-create them")
+        sentences.append(f"{number} evicted in between; controllers recreate them")
     if evicted.lost:
         names = _shorten([pod.key for pod in evicted.lost])
-        sentences.append(f"Evicted in between, and not re-created by a controller: {names}")
+        sentences.append(f"Evicted in between, and not recreated by a controller: {names}")
     return ". ".join(sentences)
 
 

@@ -190,10 +190,10 @@ def _describe_evictions(cluster: Cluster, evictions: Evictions) -> str:
     number, lost = len(evictions.pods), evictions.lost
     text = f"{number} pod{'' if number == 1 else 's'} will be evicted after {soonest:,.0f} s"
     if not lost:
-        return f"{text}; their controllers re-create them."
+        return f"{text}; their controllers recreate them."
     names = ", ".join(pod.key for pod in lost[:5])
     more = f" and {len(lost) - 5} more" if len(lost) > 5 else ""
-    return f"{text}. No controller re-creates {names}{more}, and undo does not, either."
+    return f"{text}. No controller recreates {names}{more}, and undo does not, either."
 
 
 @require_http_methods(["GET", "POST"])
