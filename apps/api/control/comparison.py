@@ -23,7 +23,7 @@ from apps.controlplane.clusters.summaries import Use
 
 
 class ComparedRowSerializer(serializers.Serializer[ComparedRow]):
-    label = serializers.CharField()
+    name = serializers.CharField()
     differs = serializers.BooleanField()
     values = serializers.ListField(
         child=serializers.JSONField(allow_null=True),
@@ -33,7 +33,7 @@ class ComparedRowSerializer(serializers.Serializer[ComparedRow]):
 
     def to_representation(self, instance: ComparedRow) -> dict[str, Any]:
         values = [_to_json(value) for value in instance.values]
-        return {"label": instance.label, "differs": instance.differs, "values": values}
+        return {"name": instance.label, "differs": instance.differs, "values": values}
 
 
 class ComparedSectionSerializer(serializers.Serializer[ComparedSection]):

@@ -15,12 +15,12 @@ def test_clusters_are_compared_as_numbers(api: Api) -> None:
     create_cluster("large", user="alice", nodes=3, seed=1, tie_break="first-name")
     body = api.get("/compare-clusters?clusters=small,large").json()
     rows = {
-        (section["title"], row["label"]): row
+        (section["title"], row["name"]): row
         for section in body["sections"]
         for row in section["rows"]
     }
     assert body["clusters"] == ["small", "large"]
-    assert rows["State", "nodes"] == {"label": "nodes", "differs": True, "values": [2, 3]}
+    assert rows["State", "nodes"] == {"name": "nodes", "differs": True, "values": [2, 3]}
     pods = rows["Requested of allocatable", "pods"]
     assert [each["allocatable"] for each in pods["values"]] == [220, 330]
     assert rows["Settings", "Ties"]["differs"]
