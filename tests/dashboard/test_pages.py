@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db
 
 #: Two statements of each count find the session and the user, one the cluster.
 PAGES = [
-    ("", "Nodes by topology", 13),
+    ("", "Nodes by topology", 14),
     ("/queue", "activeQ", 7),
     ("/queue?queue=gated&sort=-since", "example.com/quota", 7),
     ("/queue/history", "ScheduleAttemptFailure", 5),
