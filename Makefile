@@ -8,6 +8,7 @@
 # make screenshots  each page, wide and narrow, light and dark, in screenshots/
 # make soak    state machines of the core for longer, then 50 kills and stops during runs of
 #              5,000 pods, then ten quiet minutes; on both brokers
+# make fuzz    generated requests from the OpenAPI documents of both APIs; needs schemathesis
 # make check   style (code, templates, scripts, style sheets), types, layers, settings, migrations
 # make format  format all of these
 
@@ -20,7 +21,7 @@ PRODUCTION := SCHEDWEB_HTTPS_ONLY=1 SCHEDWEB_ALLOWED_HOSTS=schedweb.example
 MACHINES := tests/scheduler/test_signatures.py tests/scheduler/plugins/test_domain_columns.py
 
 .PHONY: up db test quick quick-tests quick-cases soak check bench bench-house bench-plots bench-pages screenshots
-.PHONY: format runtime development
+.PHONY: format runtime development fuzz
 
 up: runtime
 	@exec $(BIN)/python -m schedweb.supervisor
@@ -67,6 +68,10 @@ bench-pages: runtime
 screenshots: development
 	@tools/chromium.sh
 	SCREENSHOTS=screenshots $(BIN)/python -m pytest -q tests/browser/test_every_page.py
+
+# FUZZ_SECONDS: for each document.
+fuzz: development
+	$(BIN)/python -m tests.stack.fuzz
 
 check: development
 	$(BIN)/ruff check .

@@ -25,7 +25,7 @@ ROOTS = {
         "LocalSubjectAccessReview SelfSubjectAccessReview SelfSubjectRulesReview "
         "SubjectAccessReview"
     ),
-    "io.k8s.api.autoscaling.v1": "Scale",
+    "io.k8s.api.autoscaling.v1": "HorizontalPodAutoscaler Scale",
     "io.k8s.api.autoscaling.v2": "HorizontalPodAutoscaler",
     "io.k8s.api.batch.v1": "CronJob Job",
     "io.k8s.api.certificates.v1": "CertificateSigningRequest",

@@ -107,7 +107,9 @@ def is_plain_get(request: ObjectRequest) -> bool:
     resource = request.target.resource
     if request.method != "GET" or request.target.subresource or request.query:
         return False
-    if not resource.as_stored or "get" not in resource.verbs or "\x00" in request.cluster:
+    if not resource.as_stored or not resource.reads_rows or "\x00" in request.cluster:
+        return False
+    if "get" not in resource.verbs:
         return False
     try:
         accepted = media.negotiate(request.accept) == media.PLAIN

@@ -17,12 +17,12 @@ from django.contrib.auth.models import User
 from django.db import close_old_connections, connection
 from django.http import HttpResponse, QueryDict
 
-from apps.api.kubernetes import media, params, paths, verbs, watching
-from apps.api.kubernetes.calls import Call
+from apps.api.kubernetes import media, params, paths, watching
+from apps.api.kubernetes.calls import Answer, Call
 from apps.api.kubernetes.custom import parse_custom
-from apps.api.kubernetes.errors import UnknownPath
+from apps.api.kubernetes.errors import UnknownPath, WrongMethod
 from apps.api.kubernetes.presenting import present_object
-from apps.api.kubernetes.views import access_of, find_cluster, refusal_response
+from apps.api.kubernetes.views import access_of, find_cluster, find_handler, refusal_response
 from apps.api.kubernetes.watching import BATCH, Watch, error_line
 from apps.api.sending import send_from_thread
 from apps.cluster.access.deciding import require
@@ -62,7 +62,7 @@ async def watch(
         if call.target.name and not call.target.watch:
             # a single object cannot be watched: the parameter is ignored
             return await _respond(
-                send, await _run_in_thread(lambda: present_object(call, verbs.get(call)))
+                send, await _run_in_thread(lambda: present_object(call, _read(call)))
             )
         stream = Watch(call, watching.watch_options(call))
     except ApiError as refusal:
@@ -134,12 +134,18 @@ def _idle(stream: Watch, goes_on: bool) -> list[bytes]:
     return [stream.bookmark()] if stream.options.bookmarks and goes_on else []
 
 
+def _read(call: Call) -> Answer:
+    return find_handler(call.target, "GET")(call)
+
+
 def _call(scope: Scope, match: re.Match[str], user: User, accept: str) -> Call:
     headers = {n.decode("latin-1"): value.decode("latin-1") for n, value in scope["headers"]}
     cluster = find_cluster(match["cluster"])
     target = paths.parse(match["path"]) or parse_custom(cluster, match["path"])
     if target is None or target.subresource:
         raise UnknownPath
+    if "watch" not in target.resource.verbs:
+        raise WrongMethod
     query = QueryDict(scope["query_string"].decode("latin-1"))
     params.check_text(query)
     identity = impersonate(identity_of(user), headers)

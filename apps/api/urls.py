@@ -13,6 +13,7 @@ from apps.api.control.aggregates import (
 from apps.api.control.base import UnknownAddressView
 from apps.api.control.changes import ChangeExportView, ChangeListView
 from apps.api.control.comparison import ComparisonView
+from apps.api.control.configurations import ConversionView, FeatureGateListView
 from apps.api.control.decisions import (
     ClusterDecisionViewSet,
     DecisionViewSet,
@@ -110,6 +111,16 @@ urlpatterns: list[URLPattern | URLResolver] = [
         "api/v1/clusters/<str:cluster>/queue/activate",
         QueueActivateView.as_view(),
         name="api-queue-activate",
+    ),
+    path(
+        "api/v1/clusters/<str:cluster>/feature-gates",
+        FeatureGateListView.as_view(),
+        name="api-feature-gates",
+    ),
+    path(
+        "api/v1/clusters/<str:cluster>/configurations/convert",
+        ConversionView.as_view(),
+        name="api-convert-configuration",
     ),
     path(
         "api/v1/clusters/<str:cluster>/opinions",

@@ -28,6 +28,11 @@ def random_uuid_text() -> str:
     return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-{variant}{text[17:20]}-{text[20:]}"
 
 
+def random_hex() -> str:
+    """64 random bits, in 16 digits."""
+    return _random_bytes()[:8].hex()
+
+
 def _random_bytes() -> bytes:
     try:
         return _unused.pop()

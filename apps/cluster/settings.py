@@ -129,6 +129,11 @@ class ClusterSettings(models.Model):
         help="A mock kubelet starts and terminates the pods bound to its node.",
         group="actors",
     )
+    beta_node_labels = _setting(
+        models.BooleanField(default=False),
+        label="Beta labels of nodes",
+        help="New nodes also have failure-domain.beta.kubernetes.io/zone and the like.",
+    )
     # Kubernetes' documents of before 1.24 say 60.
     pod_max_in_unschedulable_pods_seconds = _setting(
         models.PositiveIntegerField(default=300, validators=[MinValueValidator(1)]),

@@ -100,6 +100,9 @@ class LoopLease(models.Model):
     consumed_version = models.BigIntegerField(default=0)
     #: The configuration revision that the loop used.
     profile_revision = models.PositiveIntegerField(default=1)
+    #: How many pods the loop has popped, and after how many an event last asked to move pods.
+    scheduling_cycle = models.BigIntegerField(default=0)
+    move_request_cycle = models.BigIntegerField(default=0)
 
     def __str__(self) -> str:
         return f"{self.cluster_id} held by {self.holder or 'no worker'} (epoch {self.epoch})"
@@ -148,6 +151,31 @@ class QueueEntry(models.Model):
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name} in {self.queue}"
+
+
+class PermitWait(models.Model):
+    """A pod that has a node, but is held there by Permit plugins; deleted when they have decided.
+
+    The holder of the lease writes the rows, and deletes those of the one before it: their pods are
+    scheduled again.
+    """
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, db_index=False)
+    pod_uid = models.UUIDField()
+    node = models.CharField(max_length=253)
+    #: The plugins that have not allowed it yet.
+    plugins = ArrayField(models.CharField(max_length=100))
+    since = models.DateTimeField()
+    #: When the first of them rejects it.
+    deadline = models.DateTimeField()
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=["cluster", "pod_uid"], name="unique_permit_wait"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.pod_uid} held by {', '.join(self.plugins)}"
 
 
 #: Events that every attempt causes; left out of the index by event.

@@ -15,6 +15,7 @@ _STORAGE: Final = "Storage"
 _POLICY: Final = "Policy and scheduling"
 _ACCESS: Final = "Access"
 _EXTENSIONS: Final = "Admission and extensions"
+_CUSTOM: Final = "Custom resources"
 
 #: In the order of the page.
 AREAS: Final = (
@@ -26,6 +27,7 @@ AREAS: Final = (
     _POLICY,
     _ACCESS,
     _EXTENSIONS,
+    _CUSTOM,
 )
 _BY_GROUP: Final[Mapping[str, str]] = {
     "admissionregistration.k8s.io": _EXTENSIONS,
@@ -62,4 +64,6 @@ _BY_NAME: Final[Mapping[str, str]] = {
 
 def area_of(kind: Kind) -> str:
     """The area of a kind; the cluster's own for nodes, namespaces, events and the like."""
+    if kind.definition_name:
+        return _CUSTOM
     return _BY_NAME.get(kind.name) or _BY_GROUP.get(kind.group, _CLUSTER)

@@ -21,6 +21,7 @@ from apps.scheduler.failure import handle_binding_cycle_error, note_failure
 from apps.scheduler.framework import activation
 from apps.scheduler.framework.client import Client
 from apps.scheduler.framework.extender import Extender
+from apps.scheduler.framework.gated_fields import view_of_pods
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.intents import Intent
 from apps.scheduler.framework.profile_plugins import PluginFactory
@@ -73,7 +74,9 @@ class Scheduler:
         self.config = config
         self.clock = clock
         self.metrics = MetricsRegistry()
-        self.cache = Cache()
+        self.gates = config.gates
+        self._view = view_of_pods(self.gates)
+        self.cache = Cache(self._view)
         self.snapshot = Snapshot()
         self._http_extenders = (
             http_extenders(config.extenders, self.snapshot, bodies) if extenders is None else []
@@ -101,6 +104,7 @@ class Scheduler:
             waiting_pods=self.waiting_pods,
             tie_breaker=self._tie_breaker,
             percentage_of_nodes_to_score=config.percentage_of_nodes_to_score,
+            reuses_results=self.gates.enabled("OpportunisticBatching"),
             executor=executor,
             on_progress=on_progress,
         )
@@ -250,6 +254,8 @@ class Scheduler:
             replaced_pods=self.cache.replaced_pods,
             draw=self._tie_breaker.choose,
             call_off_binding=self._call_off_binding,
+            gates=self.gates,
+            view=self._view,
         )
         return Framework(profile, registry, handle, slow=registry.keys() - BUILT_IN.keys())
 
@@ -270,6 +276,8 @@ class Scheduler:
             observer=observer,
             metrics=self.metrics,
             nominator=self._nominator,
+            view=self._view,
+            pops_from_backoff=self.gates.enabled("SchedulerPopFromBackoffQ"),
         )
 
     def _namespace_labels(self, namespace: str) -> Mapping[str, str]:

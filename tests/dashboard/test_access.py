@@ -46,6 +46,7 @@ _POST_ONLY = {
     "rename-profile",
     "resume",
     "set-condition",
+    "set-usage",
     "start-preview",
     "switch",
 }

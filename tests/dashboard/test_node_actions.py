@@ -188,3 +188,21 @@ def test_pausing_can_be_undone(alice: Client, lab: Cluster) -> None:
         alice.post("/clusters/lab/resume", {"next": "//evil"}).headers["Location"]
         == "/clusters/lab"
     )
+
+
+def test_mock_usage_is_set_and_a_mistake_names_its_field(alice: Client, lab: Cluster) -> None:
+    address = "/clusters/lab/nodes/node-0/usage"
+    wrong = alice.post(address, {"memory": "much", "hard": "memory<1"}, follow=True)
+    text = " ".join(wrong.content.decode().split())
+    assert "Memory: &#x27;much&#x27; is no percentage, quantity or curve" in text
+    assert "Hard eviction thresholds: &#x27;memory&lt;1&#x27; is not SIGNAL&lt;VALUE" in text
+    assert "annotations" not in node("node-0").body["metadata"]
+    fields = {"memory": "90%", "hard": "memory.available<20%", "disk": ""}
+    page = alice.post(address, fields, follow=True).content.decode()
+    assert 'value="90%"' in page and "Mock usage of node node-0 set." in page
+    assert node("node-0").body["metadata"]["annotations"] == {
+        "kubelet.schedweb.dev/usage-memory": "90%",
+        "kubelet.schedweb.dev/eviction-hard": "memory.available<20%",
+    }
+    alice.post(address, {}, follow=True)
+    assert not node("node-0").body["metadata"].get("annotations")

@@ -140,3 +140,41 @@ def test_a_deleted_pod_still_has_a_timeline(alice: Client, lab: Cluster) -> None
     page = alice.get(f"/clusters/lab/stories/{uid}").content.decode()
     assert "This pod was deleted" in page and "attempt 1" in page and ">deleted<" in page
     assert alice.get(f"/clusters/lab/stories/{Cluster.objects.get().uid}").status_code == 404
+
+
+def test_custom_resources_have_pages_like_other_kinds(alice: Client, empty: Cluster) -> None:
+    column = {"name": "Size", "type": "integer", "jsonPath": ".spec.size"}
+    schema = {
+        "type": "object",
+        "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}},
+    }
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": schema},
+        "additionalPrinterColumns": [column],
+    }
+    # a kind with the name of a built-in one
+    names = {"plural": "services", "kind": "Service", "singular": "service"}
+    spec = {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [version]}
+    body = {"metadata": {"name": "services.example.com"}, "spec": spec}
+    store.write(empty, [Create(kinds.by_name("CustomResourceDefinition"), body)], actor=ACTOR)
+    resource = "services.example.com"
+    manifest = alice.get(f"/clusters/bare/new/{resource}").context["form"]["manifest"].value()
+    filled = {**yaml.safe_load(manifest), "spec": {"size": 4321}}
+    created = alice.post(f"/clusters/bare/new/{resource}", {"manifest": yaml.safe_dump(filled)})
+    page = f"/clusters/bare/objects/{resource}/default/example"
+    assert created.headers["Location"] == page
+
+    kinds_page = alice.get("/clusters/bare/objects").content.decode()
+    assert "Custom resources" in kinds_page and f"/clusters/bare/objects/{resource}" in kinds_page
+    assert "4,321" in alice.get(f"/clusters/bare/objects/{resource}").content.decode()
+    shown = alice.get(page).content.decode()
+    assert "example.com/v1" in shown and "get services.example.com example" in shown
+    wrong = {**filled, "spec": {"size": "big"}}
+    edited = alice.post(page.replace("/objects/", "/edit/"), {"manifest": yaml.safe_dump(wrong)})
+    assert edited.status_code == 422 and "spec.size" in edited.content.decode()
+    assert alice.post(page.replace("/objects/", "/delete/")).status_code == 302
+    assert alice.get(page).status_code == 404
+    assert alice.get("/clusters/bare/objects/gadgets.example.com").status_code == 404

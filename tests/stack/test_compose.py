@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,7 @@ def test_every_process_of_the_site_is_a_service(compose: Any) -> None:
 def test_services_name_only_services_and_volumes_that_exist(compose: Any) -> None:
     for service in compose["services"].values():
         assert set(service.get("depends_on", ())) <= set(compose["services"])
-        volumes = {volume.partition(":")[0] for volume in service.get("volumes", ())}
+        volumes = {fill(volume, {}).partition(":")[0] for volume in service.get("volumes", ())}
         assert volumes <= set(compose["volumes"])
 
 
@@ -55,11 +56,53 @@ def test_workers_can_be_scaled(compose: Any) -> None:
     assert not {"container_name", "ports"} & set(compose["services"]["worker"])
 
 
+#: Set by the file itself: a process of its own is what `make up` forks.
+NOT_OF_COMPOSE = {"SCHEDWEB_WEB_PROCESSES"}
+
+
+def test_every_setting_of_the_documents_reaches_the_containers(compose: Any) -> None:
+    text = (ROOT / "docs" / "operations.md").read_text()
+    table = text.partition("\n## ")[0]
+    documented = set(re.findall(r"`(SCHEDWEB_[A-Z_]+)`", table)) - NOT_OF_COMPOSE
+    passed = set(re.findall(r"\$\{(SCHEDWEB_[A-Z_]+)", json.dumps(compose)))
+    assert passed == documented
+
+
 def test_the_environment_is_one_that_the_settings_read(compose: Any) -> None:
-    given = compose["x-schedweb"]["environment"]
+    given = dict(compose["x-schedweb"]["environment"])
+    assert given.pop("PYTHONPATH") == "/plugins"
     assert set(given) <= set(re.findall(r"SCHEDWEB_[A-Z_]+", Path(config.__file__).read_text()))
-    filled = {name: re.sub(r"\$\{[^}]*\}", "", value) for name, value in given.items()}
-    assert config.load(filled).broker_url == "redis://valkey:6379/0"
+    chosen = {"SCHEDWEB_DATABASE_PASSWORD": "secret"}
+    plain = config.load({name: fill(value, chosen) for name, value in given.items()})
+    assert plain.broker_url == "redis://valkey:6379/0"
+    assert plain.database_url == "postgresql://schedweb:secret@postgres:5432/schedweb"
+    assert plain.https_url() == "https://localhost:8443"
+    assert plain.changelog_covers_ledger and plain.ledger_max_days == 90
+    chosen |= {"SCHEDWEB_TLS_PORT": "9443", "SCHEDWEB_VERBOSITY": "5"}
+    changed = config.load({name: fill(value, chosen) for name, value in given.items()})
+    assert (changed.https_url(), changed.verbosity) == ("https://localhost:9443", 5)
+
+
+def test_ports_and_the_folder_of_plugins_follow_the_settings(compose: Any) -> None:
+    chosen = {"SCHEDWEB_TLS_PORT": "9443", "SCHEDWEB_PLUGINS_PATH": "/opt/plugins"}
+    ports = [fill(port, chosen) for port in compose["services"]["web"]["ports"]]
+    assert ports == ["0.0.0.0:8000:8000", "0.0.0.0:9443:8443"]
+    for name in ("prepare", "web", "worker", "beat"):
+        volumes = compose["services"][name]["volumes"]
+        assert "/opt/plugins:/plugins:ro" in [fill(volume, chosen) for volume in volumes]
+
+
+def fill(text: str, chosen: Mapping[str, str]) -> str:
+    """A value of the file as compose reads it, with these variables set."""
+
+    def value(match: re.Match[str]) -> str:
+        given, default = chosen.get(match[1], ""), match[3] or ""
+        assert given or match[2] == "-", f"{match[1]} is required"
+        return given or default
+
+    while (filled := re.sub(r"\$\{(\w+):([-?])([^${}]*)\}", value, text)) != text:
+        text = filled
+    return text
 
 
 def test_the_image_copies_what_the_repository_has() -> None:

@@ -10,6 +10,7 @@ from rest_framework.fields import empty
 from apps.cluster.models import Cluster
 from apps.cluster.settings import CHANGEABLE, SETTINGS, Setting
 from apps.controlplane.models import PastCluster
+from apps.controlplane.profiles.revisions import ALL_NODES
 
 _INT64: dict[str, Any] = {"min_value": -(1 << 63), "max_value": (1 << 63) - 1}
 
@@ -90,7 +91,16 @@ class NewClusterSerializer(serializers.Serializer[Any]):
     name = serializers.CharField()
     nodes = serializers.IntegerField(default=0, help_text="Ready nodes to create.")
     zones = serializers.IntegerField(default=1, help_text="Zones that the nodes are spread across.")
+    control_plane = serializers.BooleanField(
+        default=False,
+        help_text="Also create a tainted node with the mirror pod of kube-scheduler.",
+    )
     paused = serializers.BooleanField(default=False)
+    percentage_of_nodes_to_score = serializers.IntegerField(
+        default=ALL_NODES,
+        help_text="Of the first configuration. 100: every decision shows every node. 0: adaptive, "
+        "as kube-scheduler's default: filtering stops when enough nodes are feasible.",
+    )
 
     def get_fields(self) -> dict[str, AnyField]:
         return {**super().get_fields(), **{each.name: setting_field(each) for each in SETTINGS}}

@@ -9,10 +9,15 @@ from rest_framework import serializers
 from apps.api.control.operations import OperationSerializer
 from apps.controlplane.models import ConfigurationDraft, ConfigurationRevision, SchedulingDecision
 from apps.controlplane.operations.previewing import DEFAULT_DECISIONS, MAX_DECISIONS
+from apps.controlplane.profiles.revisions import find_warnings
 from apps.controlplane.rebuilding.previewing import Effect
 
 
 class ProfileSerializer(serializers.ModelSerializer[ConfigurationRevision]):
+    warnings = serializers.SerializerMethodField(
+        help_text="What is allowed and probably not wanted, such as a resource named CPU."
+    )
+
     class Meta:
         model = ConfigurationRevision
         fields = (
@@ -24,7 +29,11 @@ class ProfileSerializer(serializers.ModelSerializer[ConfigurationRevision]):
             "user",
             "created_at",
             "configuration",
+            "warnings",
         )
+
+    def get_warnings(self, revision: ConfigurationRevision) -> list[str]:
+        return find_warnings(revision)
 
 
 class NewProfileSerializer(serializers.Serializer[Any]):
@@ -91,12 +100,71 @@ class RevisionDiffSerializer(serializers.Serializer[Any]):
 
 
 class CheckedSerializer(serializers.Serializer[Any]):
+    warnings = serializers.ListField(
+        child=serializers.CharField(), help_text="What is allowed and probably not wanted."
+    )
     effects = ProfileDifferencesSerializer(
         many=True, help_text="Compared with the active revision."
     )
     stranded_pods = serializers.DictField(
         child=serializers.IntegerField(),
         help_text="Pending pods that no profile would schedule, by schedulerName.",
+    )
+
+
+class FeatureGateSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField(source="gate.name")
+    enabled = serializers.BooleanField(help_text="The value in effect in the revision.")
+    given = serializers.BooleanField(help_text="Whether the revision sets it.")
+    default = serializers.BooleanField(source="gate.default")
+    locked = serializers.BooleanField(
+        source="gate.locked", help_text="It can only be set to its default."
+    )
+    stage = serializers.ChoiceField(["Alpha", "Beta", "GA", "Deprecated"], source="gate.stage")
+    requires = serializers.ListField(
+        child=serializers.CharField(),
+        source="gate.requires",
+        help_text="The gates that must be on where this one is on.",
+    )
+    effect = serializers.CharField(help_text="What it does in this scheduler.")
+    has_effect = serializers.BooleanField()
+
+
+class FeatureGatesSerializer(serializers.Serializer[Any]):
+    revision = serializers.IntegerField(source="revision.revision")
+    flag = serializers.CharField(
+        help_text="The value of kube-scheduler's flag --feature-gates; empty: none is set."
+    )
+    items = FeatureGateSerializer(many=True, source="rows")
+
+
+class OldConfigurationSerializer(serializers.Serializer[Any]):
+    configuration = serializers.CharField(
+        help_text="A KubeSchedulerConfiguration v1alpha1 to v1beta3, or a Policy v1, as YAML.",
+        trim_whitespace=False,
+    )
+    policy = serializers.CharField(
+        required=False,
+        trim_whitespace=False,
+        help_text="The Policy to which algorithmSource of a v1alpha1 configuration refers.",
+    )
+    feature_gates = serializers.DictField(
+        child=serializers.BooleanField(),
+        default=dict,
+        help_text="Gates with which the old scheduler ran: VolumeCapacityPriority, "
+        "BalanceAttachedNodeVolumes.",
+    )
+
+
+class ConversionSerializer(serializers.Serializer[Any]):
+    configuration = serializers.CharField(
+        source="configuration_yaml", help_text="A KubeSchedulerConfiguration v1 as YAML."
+    )
+    legacy = serializers.BooleanField(
+        help_text="Store it with `legacy`: it may name plugins of earlier releases."
+    )
+    notes = serializers.ListField(
+        child=serializers.CharField(), help_text="What differs, or could not be translated."
     )
 
 

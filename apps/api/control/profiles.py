@@ -37,10 +37,11 @@ from apps.controlplane.models import ConfigurationDraft, ConfigurationRevision
 from apps.controlplane.operations import previewing
 from apps.controlplane.profiles import drafts, revisions
 from apps.controlplane.profiles.differences import compare_configurations
+from apps.scheduler.config.warnings import find_warnings
 
 _REFUSALS = {400: ErrorSerializer, 404: ErrorSerializer, 422: ErrorSerializer}
 _MISSING = {404: ErrorSerializer}
-_YAML_OR = "application/yaml"
+YAML = "application/yaml"
 
 
 @extend_schema_view(
@@ -75,7 +76,7 @@ class ProfileViewSet(
         return revisions.revisions_of(cluster_named(self.kwargs["cluster"]))
 
     @extend_schema(
-        request={"application/json": NewProfileSerializer, _YAML_OR: OpenApiTypes.STR},
+        request={"application/json": NewProfileSerializer, YAML: OpenApiTypes.STR},
         responses={201: ProfileSerializer, **_REFUSALS},
     )
     def create(self, request: Request, cluster: str) -> Response:
@@ -84,7 +85,7 @@ class ProfileViewSet(
         The revision is activated unless `activate` is false. An invalid configuration is answered
         with all its errors, and nothing is stored. A body of YAML is the configuration itself.
         """
-        wanted = NewProfileSerializer(data=_read_configuration(request))
+        wanted = NewProfileSerializer(data=read_configuration(request))
         wanted.is_valid(raise_exception=True)
         typed = wanted.validated_data
         added = revisions.add_revision(
@@ -123,7 +124,7 @@ class ProfileViewSet(
         return Response(self.get_serializer(activated).data)
 
     @extend_schema(
-        request={"application/json": ConfigurationSerializer, _YAML_OR: OpenApiTypes.STR},
+        request={"application/json": ConfigurationSerializer, YAML: OpenApiTypes.STR},
         responses={200: CheckedSerializer, **_REFUSALS},
     )
     @action(detail=False, methods=["post"])
@@ -134,12 +135,13 @@ class ProfileViewSet(
         the pending pods that no profile would schedule; or all errors.
         """
         found = cluster_named(cluster)
-        wanted = ConfigurationSerializer(data=_read_configuration(request))
+        wanted = ConfigurationSerializer(data=read_configuration(request))
         wanted.is_valid(raise_exception=True)
         typed = wanted.validated_data
         configuration = revisions.check(typed["configuration"], legacy=typed["legacy"])
         active = revisions.load_configuration(revisions.get_active(found))
         body = {
+            "warnings": find_warnings(configuration),
             "effects": compare_configurations(active, configuration),
             "stranded_pods": queries.count_stranded_pods(found, configuration),
         }
@@ -274,7 +276,7 @@ class PreviewView(ControlView):
         return Response(PreviewSerializer({"operation": operation, "result": result}).data)
 
 
-def _read_configuration(request: Request) -> Any:
+def read_configuration(request: Request) -> Any:
     """The body; a body of YAML is the configuration."""
     data: Any = request.data
     return {"configuration": data["yaml"]} if isinstance(data, dict) and "yaml" in data else data

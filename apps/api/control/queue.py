@@ -26,9 +26,9 @@ from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import BadRequest
 from apps.cluster.queries import cluster_named
-from apps.controlplane import queries
-from apps.controlplane.models import QueueEntry, QueueMove
+from apps.controlplane.models import QueueMove
 from apps.controlplane.queue import activation, history, listing, past
+from apps.controlplane.queue.listing import Part
 
 _REFUSALS = {400: ErrorSerializer, 404: ErrorSerializer}
 
@@ -37,7 +37,7 @@ class QueuedPodSerializer(serializers.Serializer[Any]):
     namespace = serializers.CharField()
     name = serializers.CharField()
     uid = serializers.UUIDField()
-    queue = serializers.ChoiceField(choices=QueueEntry.Queue.choices)
+    queue = serializers.ChoiceField(choices=Part.choices)
     position = serializers.IntegerField(
         help_text="From 1, in the order in which pods leave this queue."
     )
@@ -54,13 +54,27 @@ class QueuedPodSerializer(serializers.Serializer[Any]):
         child=serializers.CharField(), help_text="Names of its scheduling gates."
     )
     nominated_node = serializers.CharField()
+    initial_attempt_timestamp = serializers.DateTimeField(
+        allow_null=True, help_text="When the pod first became ready for an attempt."
+    )
+    held_by = serializers.ListField(
+        child=serializers.CharField(), help_text="The Permit plugins that hold it."
+    )
+    held_node = serializers.CharField(help_text="The node that it is held on.")
+    held_until = serializers.DateTimeField(
+        allow_null=True, help_text="When the first of these plugins rejects it."
+    )
 
 
 class QueueSerializer(serializers.Serializer[Any]):
     summary = serializers.CharField(help_text="activeQ:1; backoffQ:0; unschedulablePods:2")
     sizes = serializers.DictField(child=serializers.IntegerField(), help_text="Pods by queue.")
     queue = serializers.ChoiceField(
-        choices=[*QueueEntry.Queue.choices, ("all", "all")], help_text="Which queue `pods` lists."
+        choices=[*Part.choices, ("all", "all")], help_text="Which part `pods` lists."
+    )
+    scheduling_cycle = serializers.IntegerField(help_text="How many pods have been popped.")
+    move_request_cycle = serializers.IntegerField(
+        help_text="The scheduling cycle in which an event last asked to move pods."
     )
     total = serializers.IntegerField(help_text="Pods that match the filters.")
     pods = QueuedPodSerializer(many=True, help_text="In the order in which they leave the queue.")
@@ -101,13 +115,13 @@ class QueueListView(ControlView):
 
     @extend_schema(
         parameters=[
-            OpenApiParameter("queue", str, enum=[*QueueEntry.Queue.values, "all"], default="all"),
+            OpenApiParameter("queue", str, enum=[*Part.values, "all"], default="all"),
             OpenApiParameter(
                 "pod", str, description="Part of the name, optionally after `namespace/`."
             ),
             OpenApiParameter("namespace", str),
             OpenApiParameter(
-                "plugin", str, description="A plugin that rejected the pod or gates it."
+                "plugin", str, description="A plugin that rejected the pod, gates or holds it."
             ),
             OpenApiParameter("limit", int, default=100),
             OpenApiParameter("offset", int, default=0),
@@ -125,7 +139,7 @@ class QueueListView(ControlView):
         if any("\x00" in value for value in query.values()):
             raise BadRequest("a parameter holds a NUL character")
         name = query.get("queue", "all")
-        known = (*QueueEntry.Queue.values, "all")
+        known = (*Part.values, "all")
         if name not in known:
             raise BadRequest(f"queue: {name!r} is not one of {', '.join(known)}")
         wanted = listing.QueueFilter(
@@ -134,7 +148,7 @@ class QueueListView(ControlView):
             namespace=query.get("namespace", ""),
             plugin=query.get("plugin", ""),
         )
-        sizes = queries.count_pods_by_queue(found)
+        sizes, cycles = listing.count_by_part(found), listing.read_cycles(found)
         pods = listing.list_pods(
             found,
             wanted,
@@ -145,6 +159,8 @@ class QueueListView(ControlView):
             "summary": listing.summarize(sizes),
             "sizes": {key.value: size for key, size in sizes.items()},
             "queue": name,
+            "scheduling_cycle": cycles.scheduling,
+            "move_request_cycle": cycles.move_request,
             "total": listing.count_pods(found, wanted, sizes),
             "pods": pods,
         }

@@ -185,6 +185,9 @@ class NodeResultSerializer(serializers.Serializer[Any]):
 class ImportedSerializer(serializers.Serializer[Any]):
     created = serializers.IntegerField()
     objects = serializers.ListField(child=serializers.CharField(), help_text="Kind namespace/name")
+    skipped = serializers.CharField(
+        help_text="The number of skipped objects by kind, as a sentence; empty if there are none"
+    )
 
 
 class TokenSerializer(serializers.Serializer[Any]):

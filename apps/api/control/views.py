@@ -150,17 +150,19 @@ class ClusterViewSet(
         """Import objects.
 
         Creates every object of a YAML stream of up to 64 MiB, or none. An error names the document
-        and the field.
+        and the field. Objects of APIs that the cluster does not serve are skipped; the response
+        counts them.
         """
         actor = Actor(request.user.get_username(), current_request_id())
         sent: Any = request.data
-        created = manifests.import_yaml(self.get_object(), sent["yaml"], actor=actor)
+        imported = manifests.import_yaml(self.get_object(), sent["yaml"], actor=actor)
         names = [
             f"{body['kind']} "
             + "/".join(filter(None, (body["metadata"].get("namespace"), body["metadata"]["name"])))
-            for body in created
+            for body in imported.created
         ]
-        return Response({"created": len(names), "objects": names}, status=201)
+        answer = {"created": len(names), "objects": names, "skipped": imported.skipped}
+        return Response(answer, status=201)
 
     @extend_schema(
         responses={(200, "application/yaml"): OpenApiTypes.STR}, tags=[Area.OBJECTS.title]

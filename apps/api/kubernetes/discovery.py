@@ -128,7 +128,7 @@ def _rows(resource: Resource) -> list[Body]:
         "verbs": list(resource.verbs),
     }
     row |= _short(resource)
-    if not resource.is_review:
+    if resource in resources.ALL or resource.custom is not None:
         row["storageVersionHash"] = f"{resource.kind.api_version}.{resource.kind.name}"
     return [row, *(_subresource_row(resource, sub) for sub in resource.subresources)]
 

@@ -115,7 +115,7 @@ def text_page(
     """
     if wanted.version and wanted.version > cluster.resource_version:
         raise TooLargeVersion(wanted.version, cluster.resource_version)
-    position = _position(wanted.continue_) if wanted.continue_ else Position(0, "", "")
+    position = parse_position(wanted.continue_) if wanted.continue_ else Position(0, "", "")
     if wanted.exact and wanted.version:
         position = Position(wanted.version, "", "")
     if position.version and position.version < cluster.forgotten_version:
@@ -174,7 +174,8 @@ def _past_page(
     return ListPage(texts, position.version, continue_, None if matcher.selective else rest)
 
 
-def _position(text: str) -> Position:
+def parse_position(text: str) -> Position:
+    """The position in a continue token; BadRequest if it is invalid."""
     raw = _token_bytes(text)
     try:
         position = msgspec.json.decode(raw, type=Position)

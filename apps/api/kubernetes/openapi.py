@@ -7,6 +7,7 @@ how lists merge, and the descriptions for `kubectl explain`.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -83,7 +84,14 @@ def _swagger(custom: Custom) -> tuple[bytes, str]:
         "swagger": "2.0",
         "info": {"title": "Kubernetes", "version": "v1.36.2"},
         "paths": {
-            path: {method: _swagger_operation(operation) for method, operation in methods.items()}
+            path: {
+                method: (
+                    _swagger_parameters(operation)
+                    if method == "parameters"
+                    else _swagger_operation(operation)
+                )
+                for method, operation in methods.items()
+            }
             for path, methods in sorted(paths.items())
         },
         "definitions": dict(sorted(definitions.items())),
@@ -98,15 +106,19 @@ def _swagger_operation(operation: Body) -> Body:
     converted = {name: value for name, value in operation.items() if name != "requestBody"}
     converted["produces"] = ["application/json", "application/yaml"]
     converted["responses"] = {"200": {"description": "OK", "schema": schema}}
-    parameters = [
-        {"name": each["name"], "in": each["in"], **each["schema"]}
-        for each in operation.get("parameters", ())
-    ]
+    parameters = _swagger_parameters(operation.get("parameters", ()))
     if "requestBody" in operation:
         parameters.append({"name": "body", "in": "body", "required": True, "schema": schema})
     if parameters:
         converted["parameters"] = parameters
     return converted
+
+
+def _swagger_parameters(parameters: Iterable[Body]) -> list[Body]:
+    return [
+        {**{name: value for name, value in each.items() if name != "schema"}, **each["schema"]}
+        for each in parameters
+    ]
 
 
 @lru_cache(maxsize=64)
@@ -151,7 +163,22 @@ def _paths(root: str, resource: Resource) -> Body:
         methods = {verb: method for verb, method in _ON_OBJECT.items() if verb in sub.verbs}
         if sub.name == "status":
             paths[f"{collection}/{{name}}/status"] = _operations(resource, methods)
-    return {path: operations for path, operations in paths.items() if operations}
+    return {
+        path: {**operations, **_path_parameters(path)}
+        for path, operations in paths.items()
+        if operations
+    }
+
+
+def _path_parameters(path: str) -> Body:
+    """The parameters in a path, which all its operations have."""
+    text = {"type": "string", "uniqueItems": True}
+    found = [
+        {"name": name, "in": "path", "required": True, "schema": text}
+        for name in ("name", "namespace")
+        if f"{{{name}}}" in path
+    ]
+    return {"parameters": found} if found else {}
 
 
 def _operations(resource: Resource, methods: dict[str, str]) -> Body:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from apps.api.kubernetes import events
+from apps.api.kubernetes import autoscaling, events
 from apps.api.kubernetes.protobuf import envelopes
 from apps.cluster import kinds, models
-from apps.cluster.custom.versions import CustomVersion
+from apps.cluster.custom.versions import CustomVersion, priority_of
 from apps.cluster.errors import qualified
 from apps.cluster.kinds import Kind
 from apps.cluster.schema import definition_of
@@ -49,6 +49,8 @@ class Resource:
     verbs: tuple[str, ...] = VERBS
     #: A question that is posted and answered, but not stored: it has no model of its own.
     is_review: bool = False
+    #: Whether an object is read as its row; False: the answer is computed, or completed.
+    reads_rows: bool = True
     #: Deletion returns the object instead of a Status.
     returns_deleted: bool = False
     #: A PUT of a missing object creates it.
@@ -106,17 +108,22 @@ _CONNECT_VERBS = ("create", "get")
 _PROXY_VERBS = ("create", "delete", "get", "patch", "update")
 SCALE = Subresource("scale", "Scale", STATUS_VERBS, "autoscaling", "v1")
 _EXTRA: dict[str, tuple[Subresource, ...]] = {
+    "CertificateSigningRequest": (
+        Subresource("approval", "CertificateSigningRequest", STATUS_VERBS),
+    ),
     "Deployment": (SCALE,),
     "Namespace": (Subresource("finalize", "Namespace", ("update",)),),
     "Node": (Subresource("proxy", "NodeProxyOptions", _PROXY_VERBS),),
     "Pod": (
         Subresource("attach", "PodAttachOptions", _CONNECT_VERBS),
         Subresource("binding", "Binding", ("create",)),
+        Subresource("ephemeralcontainers", "Pod", STATUS_VERBS),
         Subresource("eviction", "Eviction", ("create",), "policy", "v1"),
         Subresource("exec", "PodExecOptions", _CONNECT_VERBS),
         Subresource("log", "Pod", ("get",)),
         Subresource("portforward", "PodPortForwardOptions", _CONNECT_VERBS),
         Subresource("proxy", "PodProxyOptions", _PROXY_VERBS),
+        Subresource("resize", "Pod", STATUS_VERBS),
     ),
     "ReplicaSet": (SCALE,),
     "ReplicationController": (SCALE,),
@@ -147,6 +154,7 @@ def _resource(kind: Kind) -> Resource:
         verbs=tuple(v for v in VERBS if kind is not kinds.NAMESPACE or v != "deletecollection"),
         returns_deleted=kind.returns_deleted or kind.name in _RETURNS_DELETED,
         creates_on_update=kind.creates_on_update or kind.name in _CREATES_ON_UPDATE,
+        reads_rows=kind.name != "Lease",
     )
 
 
@@ -159,8 +167,15 @@ _NEW_EVENTS = Resource(
     from_wire=events.to_core_v1,
 )
 
+_OLD_AUTOSCALERS = replace(
+    _resource(kinds.by_name("HorizontalPodAutoscaler")),
+    version="v1",
+    to_wire=autoscaling.to_v1,
+    from_wire=autoscaling.from_v1,
+)
+
 #: The resources that are stored.
-ALL: tuple[Resource, ...] = (*map(_resource, kinds.ALL), _NEW_EVENTS)
+ALL: tuple[Resource, ...] = (*map(_resource, kinds.ALL), _NEW_EVENTS, _OLD_AUTOSCALERS)
 
 
 def _review(group: str, name: str, *, namespaced: bool = False) -> Resource:
@@ -183,10 +198,27 @@ REVIEWS: tuple[Resource, ...] = (
     _review(_AUTHORIZATION, "SelfSubjectRulesReview"),
     _review(_AUTHORIZATION, "SubjectAccessReview"),
 )
-_SERVED = (*ALL, *REVIEWS)
+#: The health of components, which is computed.
+COMPONENT_STATUSES: Resource = Resource(
+    Kind(
+        "ComponentStatus",
+        "componentstatuses",
+        models.KubernetesObject,  # type: ignore[type-abstract]
+        namespaced=False,
+        short_names=("cs",),
+    ),
+    "",
+    "v1",
+    verbs=("get", "list"),
+    reads_rows=False,
+)
+_SERVED = (*ALL, COMPONENT_STATUSES, *REVIEWS)
 _BY_PATH = {(r.group, r.version, r.plural): r for r in _SERVED}
-#: Every (group, version) in the order discovery lists them; the core group comes first.
-GROUP_VERSIONS = tuple(sorted({(r.group, r.version) for r in _SERVED}))
+#: Every (group, version) in the order discovery lists them: the core group first, and of each
+#: group the preferred version.
+GROUP_VERSIONS = tuple(
+    sorted({(r.group, r.version) for r in _SERVED}, key=lambda gv: (gv[0], priority_of(gv[1])))
+)
 
 
 def find(group: str, version: str, plural: str) -> Resource | None:

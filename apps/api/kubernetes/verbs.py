@@ -10,6 +10,7 @@ from apps.api.kubernetes import listing, params
 from apps.api.kubernetes.calls import Answer, Call, success
 from apps.api.kubernetes.deletion import delete_options
 from apps.api.kubernetes.errors import WrongMethod
+from apps.api.kubernetes.exposing import drop_topology_labels
 from apps.api.kubernetes.paths import Target
 from apps.cluster import queries
 from apps.cluster.errors import ApiError, BadRequest, Conflict, NotFound
@@ -40,6 +41,7 @@ def create(call: Call) -> Answer:
     options = params.write_options(call.query, call.method)
     body, warnings = call.read_object(options.validation)
     check_creatable(call.target, body)
+    warnings += drop_topology_labels(call, body)
     created = store.create(
         call.cluster,
         call.resource.kind,

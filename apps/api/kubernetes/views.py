@@ -24,6 +24,7 @@ from rest_framework.request import Request
 from apps.api.kubernetes import (
     bodies,
     component,
+    computed,
     documents,
     kubelet,
     media,
@@ -70,6 +71,15 @@ _COLLECTION: Mapping[str, Handler] = {
     "POST": verbs.create,
     "DELETE": verbs.delete_collection,
 }
+#: Kinds of which objects are read, or only read, without a row.
+_COMPUTED_OBJECT: Mapping[str, Handler] = {
+    "ComponentStatus": computed.get_component,
+    "Lease": computed.get_lease,
+}
+_COMPUTED_COLLECTION: Mapping[str, Handler] = {
+    "ComponentStatus": computed.list_component_statuses,
+    "Lease": computed.list_all_leases,
+}
 _REVIEW: Mapping[str, Handler] = {"POST": reviews.answer}
 _COLUMNS = Cluster._meta.concrete_fields
 _VERBS = {
@@ -88,6 +98,8 @@ _STATUS: Mapping[str, Handler] = {
 }
 _CONNECT: Mapping[str, Handler] = {"GET": kubelet.connect, "POST": kubelet.connect}
 _SUBRESOURCES: Mapping[str, Mapping[str, Handler]] = {
+    "approval": _STATUS,
+    "ephemeralcontainers": _STATUS,
     "binding": {"POST": subresources.bind},
     "eviction": {"POST": subresources.evict_pod},
     "log": {"GET": kubelet.log},
@@ -98,6 +110,7 @@ _SUBRESOURCES: Mapping[str, Mapping[str, Handler]] = {
     "finalize": {"PUT": subresources.finalize},
     "token": {"POST": tokens.create_token},
     "scale": {"GET": scale.get, "PUT": scale.update, "PATCH": scale.patch},
+    "resize": _STATUS,
     "status": _STATUS,
 }
 
@@ -293,6 +306,9 @@ def _verb_handler(target: Target, method: str) -> Handler | None:
     # across all namespaces, objects can only be listed
     if verb not in target.resource.verbs or (nowhere and verb in ("create", "deletecollection")):
         return None
+    if method == "GET" and not target.resource.reads_rows:
+        handlers = _COMPUTED_OBJECT if target.name else _COMPUTED_COLLECTION
+        return handlers[target.resource.kind.name]
     return (_OBJECT if target.name else _COLLECTION)[method]
 
 

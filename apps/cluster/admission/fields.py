@@ -14,7 +14,8 @@ def check_fields(kind: Kind, body: Mapping[str, Any]) -> None:
     """Raise Invalid with a cause for each unknown field, or for the first one of a wrong type."""
     group, _, version = kind.api_version.rpartition("/")
     try:
-        unknown = decode(definition_of(group, version, kind.name), dict(body)).unknown
+        definition = kind.schema_name or definition_of(group, version, kind.name)
+        unknown = decode(definition, dict(body)).unknown
         causes = [Cause("FieldValueInvalid", "unknown field", path) for path in unknown]
     except ShapeError as error:
         why = error.message.removeprefix(f"{error.field}: ")

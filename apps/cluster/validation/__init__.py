@@ -16,6 +16,7 @@ from apps.cluster.validation.claims import validate_claim, validate_claim_update
 from apps.cluster.validation.metadata import validate_metadata, validate_metadata_update
 from apps.cluster.validation.nodes import validate_node, validate_node_update
 from apps.cluster.validation.pod_updates import (
+    validate_ephemeral_containers,
     validate_pod_resize,
     validate_pod_update,
 )
@@ -73,7 +74,7 @@ def validate(
     if subresource == "status":
         return [*causes, *validate_status(kind, body, old)]
     if kind == "Pod":
-        change = validate_pod_resize if subresource == "resize" else validate_pod_update
+        change = _POD_PARTS.get(subresource, validate_pod_update)
         return [*causes, *change(body, old)]
     rule, update = _NEW.get(kind), _UPDATES.get(kind)
     if rule is not None and kind not in _COMPARED_ONLY:
@@ -106,6 +107,10 @@ _NEW: Final[dict[str, Callable[[Body], Causes]]] = {
     "PodDisruptionBudget": validate_disruption_budget,
     "Event": validate_event,
     "Lease": validate_lease,
+}
+_POD_PARTS: Final[dict[str, Callable[[Body, Body], Causes]]] = {
+    "ephemeralcontainers": validate_ephemeral_containers,
+    "resize": validate_pod_resize,
 }
 #: Kinds of which an update is compared with the old object, but not validated as a new one.
 _COMPARED_ONLY: Final = frozenset({"PriorityClass", "RuntimeClass"})

@@ -25,6 +25,7 @@ _PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
 _MESSAGE_POLICIES: Final = ("FallbackToLogsOnError", "File")
 _RESTART_POLICIES: Final = ("Always", "Never", "OnFailure")
 _ONLY_SIDECARS: Final = ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
+_NOT_EPHEMERAL: Final = (*_ONLY_SIDECARS, "ports", "resources", "restartPolicy")
 _NEEDS_SIDECAR: Final = "may not be set for init containers without restartPolicy=Always"
 
 
@@ -59,6 +60,24 @@ def validate_init_containers(
                     yield forbidden(f"{place}.{field}", _NEEDS_SIDECAR)
     if host_network:
         yield from _on_host_network(containers, path)
+
+
+def validate_debug_containers(
+    containers: Sequence[Body], path: str, names_in_use: set[str]
+) -> Causes:
+    """Ephemeral containers; `names_in_use` are the names of the other containers."""
+    targets = frozenset(names_in_use)
+    seen = set(names_in_use)
+    for index, container in enumerate(containers):
+        place, target = f"{path}[{index}]", container.get("targetContainerName")
+        # which volumes a pod has is checked when it is created
+        mounted = {each.get("name", "") for each in container.get("volumeMounts") or ()}
+        yield from _container(container, place, seen, mounted)
+        for field in _NOT_EPHEMERAL:
+            if container.get(field):
+                yield forbidden(f"{place}.{field}", "cannot be set for an Ephemeral Container")
+        if target and target not in targets:
+            yield not_found(f"{place}.targetContainerName", target)
 
 
 def _container(container: Body, path: str, seen: set[str], volumes: Collection[str]) -> Causes:

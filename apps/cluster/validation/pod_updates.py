@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from apps.cluster.pods.qos import qos_class
 from apps.cluster.validation import names
 from apps.cluster.validation.causes import Causes, all_invalid, forbidden, invalid
+from apps.cluster.validation.containers import validate_debug_containers
 from apps.cluster.validation.differences import pod_spec_difference
 from apps.cluster.validation.pods import validate_pod_spec
 
@@ -50,8 +52,28 @@ def validate_pod_resize(pod: Body, old: Body) -> Causes:
     """An update of `/resize`: resources of containers and of the pod, and nothing else."""
     spec, before = pod.get("spec", {}), old.get("spec") or {}
     yield from validate_pod_spec(spec, "spec")
-    if _without_resources(spec) != _without_resources(before):
+    quality = qos_class(spec)
+    if quality != qos_class(before):
+        yield invalid("spec", quality, "Pod QOS Class may not change as a result of resizing")
+    elif _without_resources(spec) != _without_resources(before):
         yield forbidden("spec", _ONLY_RESIZES)
+
+
+def validate_ephemeral_containers(pod: Body, old: Body) -> Causes:
+    """An update of `/ephemeralcontainers`: more of them, with names that no container has."""
+    path, spec = "spec.ephemeralContainers", pod["spec"]
+    known = {each["name"]: each for each in old["spec"].get("ephemeralContainers") or ()}
+    listed = spec.get("ephemeralContainers") or ()
+    if known.keys() - {each.get("name") for each in listed}:
+        yield forbidden(path, "existing ephemeral containers may not be removed")
+    others = {
+        each["name"] for field in ("containers", "initContainers") for each in spec.get(field) or ()
+    }
+    yield from validate_debug_containers(listed, path, others)
+    for index, container in enumerate(listed):
+        before = known.get(container.get("name", ""))
+        if before is not None and before != container:
+            yield forbidden(f"{path}[{index}]", "existing ephemeral containers may not be changed")
 
 
 def validate_pod_status(pod: Body) -> Causes:
@@ -168,6 +190,17 @@ def _without_resources(spec: Body) -> dict[str, Any]:
         if field in fixed:
             fixed[field] = [
                 {n: v for n, v in container.items() if n not in ("resources", "resizePolicy")}
+                | {"resources": _fixed_resources(container.get("resources") or {})}
                 for container in fixed[field]
             ]
     return fixed
+
+
+def _fixed_resources(resources: Body) -> dict[str, Any]:
+    """The resources that a resize may not change."""
+    listed = {field: resources.get(field) or {} for field in ("requests", "limits")}
+    fixed = {
+        field: {name: amount for name, amount in amounts.items() if name not in ("cpu", "memory")}
+        for field, amounts in listed.items()
+    }
+    return {**fixed, "claims": resources.get("claims") or []}

@@ -30,17 +30,9 @@ def bind_change(
 
     def change(pod: Body) -> Body:
         _check_bindable(pod, metadata)
-        labels = {key: node_labels[key] for key in TOPOLOGY_LABELS if key in node_labels}
+        labels = topology_labels(node_labels)
         labels |= metadata.get("labels") or {}
         annotations = metadata.get("annotations") or {}
-        status = {
-            key: value
-            for key, value in (pod.get("status") or {}).items()
-            if key != "nominatedNodeName"
-        }
-        status["conditions"] = set_condition(
-            status.get("conditions") or [], {"type": "PodScheduled", "status": "True"}, now
-        )
         meta = dict(pod["metadata"])
         if labels:
             meta["labels"] = {**(meta.get("labels") or {}), **labels}
@@ -50,10 +42,23 @@ def bind_change(
             **pod,
             "metadata": meta,
             "spec": {**pod["spec"], "nodeName": node_name},
-            "status": status,
+            "status": bound_status(pod.get("status") or {}, now),
         }
 
     return change
+
+
+def topology_labels(node_labels: Mapping[str, str]) -> dict[str, str]:
+    """The labels that a pod gets from its node."""
+    return {key: node_labels[key] for key in TOPOLOGY_LABELS if key in node_labels}
+
+
+def bound_status(status: Mapping[str, Any], now: datetime) -> Body:
+    """The status of a pod that was pending, once it is bound."""
+    bound = {key: value for key, value in status.items() if key != "nominatedNodeName"}
+    scheduled = {"type": "PodScheduled", "status": "True"}
+    bound["conditions"] = set_condition(bound.get("conditions") or [], scheduled, now)
+    return bound
 
 
 def set_condition(

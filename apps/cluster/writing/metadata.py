@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -12,6 +11,7 @@ from apps.cluster.errors import BadRequest, Conflict
 from apps.cluster.kinds import Kind
 from apps.cluster.ownership.managers import creation_entry
 from apps.cluster.random_ids import random_uuid_text
+from apps.cluster.writing.parts import changed_part
 
 Body = dict[str, Any]
 
@@ -77,20 +77,10 @@ def stamp_new(
 
 
 def stamp_updated(kind: Kind, old: Body, new: Mapping[str, Any], subresource: str) -> Body:
-    """`new` with the server's metadata of `old`, and only the part it may change.
-
-    An ordinary update leaves `status` alone where that is a subresource, and an update of
-    `/status` leaves everything but `status` and the client's metadata alone.
-    """
+    """`new` with the server's metadata of `old`, and only the part it may change."""
     _check_version(kind, old, new)
-    if subresource == "status":
-        status = copy.deepcopy(new.get("status") or {})
-        new = {**old, "status": status, "metadata": new.get("metadata") or old["metadata"]}
-    body = {**new, "apiVersion": kind.api_version, "kind": kind.name}
-    if kind.has_status and not subresource:
-        body.pop("status", None)
-        if "status" in old:
-            body["status"] = old["status"]
+    body = changed_part(kind, old, new, subresource)
+    body |= {"apiVersion": kind.api_version, "kind": kind.name}
     before = old["metadata"]
     metadata = dict(body.get("metadata") or {})
     for server_set in _SERVER_SET:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
-from uuid import UUID
 
 import msgspec
 
 from apps.cluster import kinds
-from apps.cluster.random_ids import random_uuid
+from apps.cluster.random_ids import random_uuid_text
 from apps.cluster.writes import Create
 
 Body = dict[str, Any]
@@ -26,7 +25,7 @@ class NewEvent:
     """An event to be created; `head` is its JSON text up to the digits of its resourceVersion."""
 
     name: str
-    uid: UUID
+    uid: str
     reason: str
     head: str
 
@@ -60,20 +59,23 @@ class StoredPod:
 
     def __init__(self, text: str) -> None:
         self._parts = _decode_parts(text)
+        #: without resourceVersion
         self.metadata: Body = msgspec.json.decode(self._parts.pop("metadata"))
-        self._spec = bytes(self._parts.pop("spec"))
-        self.status: Body = msgspec.json.decode(self._parts.pop("status", b"null")) or {}
+        self.metadata.pop("resourceVersion", None)
+        #: JSON texts
+        self.spec = bytes(self._parts.pop("spec"))
+        self.status = bytes(self._parts.pop("status", b"null"))
 
-    def placed(self, node: str, metadata: Body, statuses: Iterable[Body]) -> list[str]:
-        """The text with this node and metadata, once with each of these statuses.
+    def placed(self, node: str, metadata: Body, statuses: Iterable[bytes]) -> list[str]:
+        """The text with this node and metadata, once with each of these statuses in JSON.
 
         It ends before the digits of its resourceVersion. Of a field that occurs twice in an object,
         jsonb keeps the last.
         """
-        spec = self._spec[:-1] + b',"nodeName":' + msgspec.json.encode(node) + b"}"
+        spec = self.spec[:-1] + b',"nodeName":' + msgspec.json.encode(node) + b"}"
         rest = msgspec.json.encode({**self._parts, "spec": msgspec.Raw(spec)})
         head, tail = rest[:-1] + b',"status":', _open_metadata(metadata)
-        return [(head + msgspec.json.encode(each) + tail).decode() for each in statuses]
+        return [(head + each + tail).decode() for each in statuses]
 
 
 def new_event(write: Create, created_at: str) -> NewEvent:
@@ -82,18 +84,13 @@ def new_event(write: Create, created_at: str) -> NewEvent:
     `write` is complete: no field needs a default.
     """
     assert write.kind is kinds.EVENT
-    uid = random_uuid()
-    metadata = {**write.body["metadata"], "uid": str(uid), "creationTimestamp": created_at}
+    uid = random_uuid_text()
     body = {**write.body, "apiVersion": write.kind.api_version, "kind": write.kind.name}
-    return NewEvent(metadata["name"], uid, body["reason"], _open(body, metadata))
-
-
-def _open(body: Body, metadata: Body) -> str:
-    """The JSON text of an object up to the digits of its resourceVersion."""
-    rest = {name: value for name, value in body.items() if name != "metadata"}
-    return (msgspec.json.encode(rest)[:-1] + _open_metadata(metadata)).decode()
+    metadata = {**body.pop("metadata"), "uid": uid, "creationTimestamp": created_at}
+    head = msgspec.json.encode(body)[:-1] + _open_metadata(metadata)
+    return NewEvent(metadata["name"], uid, body["reason"], head.decode())
 
 
 def _open_metadata(metadata: Body) -> bytes:
-    own = {name: value for name, value in metadata.items() if name != "resourceVersion"}
-    return b',"metadata":' + msgspec.json.encode(own)[:-1] + b',"resourceVersion":"'
+    """Without resourceVersion, up to the digits of another one."""
+    return b',"metadata":' + msgspec.json.encode(metadata)[:-1] + b',"resourceVersion":"'

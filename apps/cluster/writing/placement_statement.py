@@ -80,7 +80,7 @@ def _columns(placements: Sequence[Placement]) -> dict[str, BinaryArray]:
             [end - each.changes + 1 for end, each in zip(ends, placements, strict=True)]
         ),
         "event_names": texts([each.name for each in events]),
-        "event_uids": uuids([each.uid.hex for each in events]),
+        "event_uids": uuids([each.uid for each in events]),
         "event_reasons": texts([each.reason for each in events]),
         "events": texts([each.head for each in events]),
     }

@@ -40,6 +40,7 @@ from apps.cluster.writing.metadata import (
     stamp_updated,
     timestamp,
 )
+from apps.cluster.writing.parts import SPEC_PARTS
 from apps.cluster.writing.preconditions import check_deletable, check_namespace, check_preconditions
 from apps.cluster.writing.rows import PendingChange, Row, commit, take_counter
 
@@ -239,7 +240,7 @@ class WriteTransaction:
             _validate(kind, new, old, part)
             if not part and not kind.schema_name:
                 self.plugins.validate(kind.name, new, self.lookups, old)
-        if not write.subresource:
+        if not write.subresource or write.subresource in SPEC_PARTS:
             count_generation(kind, old, new)
         if self.charges is not None and kind is QUOTA:
             new = self.charges.recount_if_changed(key, old, new, write.subresource)

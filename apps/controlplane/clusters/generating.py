@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from apps.cluster import kinds
 from apps.cluster.kinds import Kind
 from apps.cluster.system_classes import SYSTEM_CLASSES
+from apps.controlplane.controllers.kubelet import registration
 
 Body = dict[str, Any]
 
@@ -18,6 +21,9 @@ BUILT_IN_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system
 
 
 MAX_GENERATED_NODES = 20_000
+#: The region of all generated nodes.
+REGION = "region-1"
+_NOT_IN_LABELS = re.compile(r"[^A-Za-z0-9_.-]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,25 +36,32 @@ class NodeSize:
 
 
 def generate_node(
-    name: str, zone: str, *, cpu: str = "8", memory: str = "32Gi", pods: str = "110"
+    name: str,
+    zone: str,
+    *,
+    cpu: str = "8",
+    memory: str = "32Gi",
+    pods: str = "110",
+    beta_labels: bool = False,
+    now: datetime | None = None,
 ) -> Body:
-    """The body of a Ready node in a zone."""
+    """The body of a Ready node in a zone, as its kubelet and a cloud provider report it.
+
+    `beta_labels`: it has the labels of before Kubernetes 1.17, too. `now` is the time of its
+    conditions; None for the time of the system.
+    """
     capacity = {"cpu": cpu, "memory": memory, "ephemeral-storage": "100Gi", "pods": pods}
+    labels = {
+        **registration.node_labels(name),
+        "node.kubernetes.io/instance-type": _NOT_IN_LABELS.sub("-", f"mock-{cpu}-{memory}"),
+        "topology.kubernetes.io/region": REGION,
+        "topology.kubernetes.io/zone": zone,
+    }
+    old = registration.beta_labels(labels) if beta_labels else {}
+    status = registration.node_status(name, now or datetime.now(UTC))
     return {
-        "metadata": {
-            "name": name,
-            "labels": {
-                "kubernetes.io/arch": "amd64",
-                "kubernetes.io/hostname": name,
-                "kubernetes.io/os": "linux",
-                "topology.kubernetes.io/zone": zone,
-            },
-        },
-        "status": {
-            "allocatable": capacity,
-            "capacity": capacity,
-            "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}],
-        },
+        "metadata": {"name": name, "labels": {**old, **labels}},
+        "status": {"allocatable": capacity, "capacity": capacity, **status},
     }
 
 
@@ -77,13 +90,23 @@ def generate_api_service() -> tuple[Kind, Body]:
 
 
 def generate_nodes(
-    count: int, zones: int, sizes: Sequence[NodeSize]
+    count: int, zones: int, sizes: Sequence[NodeSize], *, beta_labels: bool, now: datetime
 ) -> Iterator[tuple[Kind, Body]]:
-    """`count` nodes, spread over zones, with the sizes in turn."""
+    """`count` nodes, spread over zones, with the sizes in turn; see `generate_node`."""
     width = len(str(count - 1)) if count else 1
     for index in range(count):
         zone = f"zone-{index % zones + 1}"
         size = sizes[index // zones % len(sizes)]
         name = f"node-{index:0{width}}"
-        body = generate_node(name, zone, cpu=size.cpu, memory=size.memory, pods=size.pods)
-        yield kinds.NODE, body
+        yield (
+            kinds.NODE,
+            generate_node(
+                name,
+                zone,
+                cpu=size.cpu,
+                memory=size.memory,
+                pods=size.pods,
+                beta_labels=beta_labels,
+                now=now,
+            ),
+        )

@@ -18,6 +18,7 @@ from apps.cluster.quota.charging import QUOTA
 from apps.cluster.settings import initial_values
 from apps.cluster.writes import Actor
 from apps.cluster.writing import store
+from apps.controlplane.clusters.control_plane import create_control_plane
 from apps.controlplane.clusters.generating import (
     MAX_GENERATED_NODES,
     NodeSize,
@@ -45,29 +46,41 @@ def create_cluster(
     nodes: int = 0,
     zones: int = 1,
     sizes: Sequence[NodeSize] = (NodeSize(),),
+    control_plane: bool = False,
+    percentage_of_nodes_to_score: int = revisions.ALL_NODES,
     request_id: str = "",
     progress: Callable[[int, int], None] = lambda done, total: None,
     **settings: Any,
 ) -> Cluster:
     """Create a cluster with the built-in objects, the built-in profile and `nodes` nodes.
 
-    The nodes cycle through the zones, and through `sizes`. `settings` are values of
-    `apps.cluster.settings.SETTINGS` by name; the others have their defaults. Raises Invalid, which
-    names the argument, or AlreadyExists.
+    The nodes cycle through the zones, and through `sizes`. With `control_plane` there is also a
+    tainted node with the mirror pod of kube-scheduler. The first configuration has
+    `percentage_of_nodes_to_score`; 0 is adaptive, as kube-scheduler's default. `settings` are
+    values of `apps.cluster.settings.SETTINGS` by name; the others have their defaults. Raises
+    Invalid, which names the argument, or AlreadyExists.
     """
     cluster = Cluster(name=name, paused=paused, **initial_values(settings))
-    _check(cluster, nodes, zones)
+    _check(cluster, nodes, zones, percentage_of_nodes_to_score)
     with transaction.atomic():
         save_new(cluster)
         LoopLease.objects.create(cluster=cluster)
-        revisions.add_built_in(cluster, user=user)
+        revisions.add_built_in(
+            cluster, user=user, percentage_of_nodes_to_score=percentage_of_nodes_to_score
+        )
         actor = Actor(user, request_id)
         store.create_many(cluster, list(generate_built_in_objects()), actor=actor)
         store.create_many(cluster, [generate_api_service()], actor=actor)
-        generated = list(generate_nodes(nodes, zones, sizes))
+        generated = list(
+            generate_nodes(
+                nodes, zones, sizes, beta_labels=cluster.beta_node_labels, now=cluster.now()
+            )
+        )
         for start in range(0, nodes, _BATCH):
             store.create_many(cluster, generated[start : start + _BATCH], actor=actor)
             progress(min(start + _BATCH, nodes), nodes)
+        if control_plane:
+            create_control_plane(cluster, actor=actor)
     cluster.refresh_from_db(fields=["resource_version"])
     return cluster
 
@@ -155,8 +168,16 @@ def resume(cluster: Cluster) -> None:
     make_due(cluster.pk)
 
 
-def _check(cluster: Cluster, nodes: int, zones: int) -> None:
+def _check(cluster: Cluster, nodes: int, zones: int, percentage: int = revisions.ALL_NODES) -> None:
     causes = []
+    if not 0 <= percentage <= 100:
+        causes.append(
+            Cause(
+                "FieldValueInvalid",
+                "must be between 0 (adaptive) and 100 (all nodes)",
+                "percentage_of_nodes_to_score",
+            )
+        )
     if not 0 <= nodes <= MAX_GENERATED_NODES:
         causes.append(
             Cause("FieldValueInvalid", f"must be between 0 and {MAX_GENERATED_NODES}", "nodes")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
@@ -10,9 +11,8 @@ import yaml
 from django.db import transaction
 
 from apps.cluster import kinds
-from apps.cluster.admission.fields import check_fields
-from apps.cluster.documents import UnreadableDocument, parse_yaml_stream
-from apps.cluster.errors import AlreadyExists, ApiError, BadRequest, Invalid
+from apps.cluster.custom.versions import all_versions
+from apps.cluster.errors import AlreadyExists, ApiError
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster
 from apps.cluster.system_classes import SYSTEM_CLASSES
@@ -20,14 +20,21 @@ from apps.cluster.writes import Actor, Create
 from apps.cluster.writing import store
 from apps.controlplane.clusters.generating import API_SERVICE, BUILT_IN_NAMESPACES
 from apps.controlplane.clusters.owners import Owners
+from apps.controlplane.clusters.reading import (
+    MAX_ERRORS,
+    ManifestError,
+    Numbered,
+    custom_kinds,
+    describe_skipped,
+    raise_all,
+    read_manifest,
+)
+from apps.controlplane.controllers.accounts import ACCOUNT, AUTHORITY
 
 #: libyaml's dumper, which is ten times as fast, if PyYAML was built with it.
 _Dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 Body = dict[str, Any]
-#: position in the file, kind, object
-Numbered = tuple[str, Kind, Body]
-
 #: Called with the number of objects done, and the total.
 Progress = Callable[[int, int], None]
 
@@ -35,6 +42,7 @@ Progress = Callable[[int, int], None]
 _BATCH = 500
 #: Kinds that other objects refer to are created and exported first.
 _FIRST = (
+    "CustomResourceDefinition",
     "Namespace",
     "PriorityClass",
     "RuntimeClass",
@@ -61,20 +69,18 @@ _SERVER_SET = (
 )
 
 
-class ManifestError(BadRequest):
-    """A document cannot be imported; the message says which one and why."""
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """The result of an import."""
 
+    created: list[Body]
+    #: A sentence about objects of kinds that the cluster does not serve; "" if there are none.
+    skipped: str = ""
 
-class ManifestErrors(BadRequest):
-    """Several documents cannot be imported; `errors` has one error for each."""
-
-    def __init__(self, errors: Sequence[ManifestError]) -> None:
-        super().__init__("; ".join(error.message for error in errors))
-        self.errors = errors
-
-
-#: At most so many documents are reported.
-_MAX_ERRORS = 20
+    @property
+    def summary(self) -> str:
+        count = f"{len(self.created):,} {'object' if len(self.created) == 1 else 'objects'} created"
+        return f"{count}; {self.skipped}" if self.skipped else count
 
 
 def ignore_progress(done: int, total: int) -> None:
@@ -83,53 +89,32 @@ def ignore_progress(done: int, total: int) -> None:
 
 def import_yaml(
     cluster: Cluster, text: str, *, actor: Actor, progress: Progress = ignore_progress
-) -> list[Body]:
+) -> Imported:
     """Create all objects of a YAML stream (Lists are unfolded) in one transaction.
 
     Kinds that others refer to are created first, otherwise in the order of the file. Built-in
     objects, which every cluster has, are skipped and not returned. Owner references get the uids of
-    the created owners. Raises ManifestError, which names the document, or ManifestErrors.
+    the created owners. Objects of APIs that the cluster does not serve are skipped and counted,
+    unless there is nothing else. Raises ManifestError, which names the document, or ManifestErrors.
     """
-    numbered, errors = _read_objects(text)
+    manifest = read_manifest(text)
     created: list[Body] = []
     owners = Owners(cluster)
     with transaction.atomic():
-        for batch in _batches(numbered):
-            new = _create(cluster, batch, actor, owners, errors)
-            owners.add(new)
-            created += new
-            if len(errors) >= _MAX_ERRORS:
-                break
-            progress(len(created), len(numbered))
-        _raise_all(errors)
-    return created
-
-
-def check_yaml(text: str) -> None:
-    """Raise ManifestError or ManifestErrors for YAML with unknown kinds or names of fields.
-
-    Values are checked when the objects are created.
-    """
-    _raise_all(_read_objects(text)[1])
-
-
-def _read_objects(text: str) -> tuple[list[Numbered], list[ManifestError]]:
-    """The objects of a YAML stream, and an error for each document that has none."""
-    found: list[Numbered] = []
-    errors: list[ManifestError] = []
-    for number, document in enumerate(_read_documents(text), start=1):
-        try:
-            found += _unfold(f"document {number}", document)
-        except ManifestError as error:
-            errors.append(error)
-    return found, errors
-
-
-def _raise_all(errors: Sequence[ManifestError]) -> None:
-    if len(errors) == 1:
-        raise errors[0]
-    if errors:
-        raise ManifestErrors(errors[:_MAX_ERRORS])
+        for documents in (manifest.definitions, manifest.objects):
+            custom = custom_kinds(cluster) if documents else {}
+            for batch in _batches(manifest.resolve(documents, custom)):
+                new = _create(cluster, batch, actor, owners, manifest.errors)
+                owners.add(new)
+                created += new
+                if len(manifest.errors) >= MAX_ERRORS:
+                    break
+                progress(len(created), len(manifest.documents))
+        raise_all(manifest.errors)
+        skipped = describe_skipped(manifest.skipped)
+        if manifest.documents and manifest.skipped.total() == len(manifest.documents):
+            raise ManifestError(skipped)
+    return Imported(created, skipped)
 
 
 def _batches(numbered: Sequence[Numbered]) -> Iterator[Sequence[Numbered]]:
@@ -192,7 +177,8 @@ def _report(bodies: Sequence[Body], progress: Progress) -> Iterator[Body]:
 
 
 def _export_bodies(cluster: Cluster) -> Iterator[Body]:
-    for kind in sorted(kinds.ALL, key=_rank):
+    stored = {each.kind.key: each.kind for each in all_versions(cluster)}
+    for kind in (*sorted(kinds.ALL, key=_rank), *stored.values()):
         if kind is kinds.EVENT:
             continue
         rows = kind.objects(cluster).order_by("id")
@@ -201,56 +187,18 @@ def _export_bodies(cluster: Cluster) -> Iterator[Body]:
             yield {**body, "metadata": metadata}
 
 
-def _read_documents(text: str) -> list[Any]:
-    try:
-        return list(parse_yaml_stream(text))
-    except UnreadableDocument as error:
-        raise ManifestError(f"this is not YAML: {error}") from error
-
-
-def _unfold(place: str, document: Any) -> Iterator[Numbered]:
-    if document is None:
-        return
-    if not isinstance(document, dict):
-        raise ManifestError(f"{place}: must be an object with apiVersion and kind")
-    name = document.get("kind")
-    if isinstance(name, str) and name.endswith("List") and isinstance(document.get("items"), list):
-        typed = _item_type(name, document)
-        for number, item in enumerate(document["items"]):
-            whole = {**typed, **item} if isinstance(item, dict) else item
-            yield from _unfold(f"{place}, items[{number}]", whole)
-        return
-    try:
-        kind = kinds.by_api_version(str(document.get("apiVersion")), str(name))
-    except KeyError:
-        raise ManifestError(
-            f"{place}: no kind {name!r} is registered for apiVersion {document.get('apiVersion')!r}"
-        ) from None
-    if not isinstance(document.get("metadata"), dict):
-        raise ManifestError(f"{place} ({kind.name}): metadata: must be an object")
-    try:
-        check_fields(kind, document)
-    except Invalid as error:
-        raise ManifestError(f"{place} ({kind.name}): {error.message}") from error
-    yield place, kind, document
-
-
-def _item_type(name: str, document: Body) -> Body:
-    """The type of the items of a typed list, such as a PodList, which do not repeat it."""
-    kind = name.removesuffix("List")
-    return {"kind": kind, "apiVersion": document.get("apiVersion")} if kind else {}
-
-
 def _is_in_default(body: Body) -> bool:
     return bool(body["metadata"].get("namespace", "default") == "default")
 
 
 def _is_built_in(kind: Kind, body: Body) -> bool:
-    """Whether every new cluster has this object."""
+    """Whether every cluster has this object, or its controllers create it."""
     names = {
         kinds.NAMESPACE: BUILT_IN_NAMESPACES,
         kinds.PRIORITY_CLASS: SYSTEM_CLASSES,
         kinds.by_name("Service"): API_SERVICE if _is_in_default(body) else (),
+        kinds.by_name("ServiceAccount"): (ACCOUNT,),
+        kinds.by_name("ConfigMap"): (AUTHORITY,),
     }
     return body["metadata"].get("name") in names.get(kind, ())
 

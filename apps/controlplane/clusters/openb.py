@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,6 +22,7 @@ from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster
 from apps.cluster.writes import Actor, Create
 from apps.cluster.writing import store
+from apps.controlplane.controllers.kubelet.registration import node_labels, node_status
 
 Body = dict[str, Any]
 Row = Mapping[str, str | None]
@@ -141,11 +143,7 @@ def _build_node(row: Row) -> Body:
         "memory": f"{_read_count(row, 'memory_mib')}Mi",
         "pods": "110",
     }
-    labels = {
-        "kubernetes.io/arch": "amd64",
-        "kubernetes.io/hostname": name,
-        "kubernetes.io/os": "linux",
-    }
+    labels = node_labels(name)
     if gpus := _read_count(row, "gpu"):
         resources[GPU_RESOURCE] = str(1000 * gpus)
     if row["model"]:
@@ -155,7 +153,7 @@ def _build_node(row: Row) -> Body:
         "status": {
             "allocatable": resources,
             "capacity": resources,
-            "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}],
+            **node_status(name, datetime.now(UTC)),
         },
     }
 

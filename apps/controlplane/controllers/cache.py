@@ -9,6 +9,8 @@ from typing import Any, TypeVar, cast
 
 from apps.cluster import kinds, sql
 from apps.cluster.models import Cluster
+from apps.controlplane.controllers.autoscaling.behavior import History
+from apps.controlplane.controllers.kubelet.thresholds import NodePressure
 from apps.controlplane.controllers.usage import NodeUsage
 from apps.scheduler.objects import KINDS, KubeObject, Node, PersistentVolume, Pod
 
@@ -20,9 +22,12 @@ T = TypeVar("T", bound=KubeObject)
 #: Kinds of which controllers read more fields than the scheduler: their bodies are cached.
 _WHOLE = frozenset(
     {
+        "ConfigMap",
+        "ControllerRevision",
         "CronJob",
         "DaemonSet",
         "Deployment",
+        "HorizontalPodAutoscaler",
         "Job",
         "PersistentVolume",
         "PersistentVolumeClaim",
@@ -56,6 +61,10 @@ class ControllerCache:
         self._owned_by: dict[str, dict[Ref, None]] = defaultdict(dict)
         #: pods to evict from their node, and when
         self.leaving: dict[Ref, datetime] = {}
+        #: uid of an autoscaler -> what its controller remembers
+        self.scalings: dict[str, History] = {}
+        #: node -> what its kubelet remembers of thresholds, for nodes whose usage is set
+        self.pressures: dict[str, NodePressure] = {}
         #: missing node that pods refer to -> when it was first missed
         self.missing_since: dict[str, datetime] = {}
 

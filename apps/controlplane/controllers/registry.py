@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from apps.controlplane.controllers import (
+    accounts,
     disruption,
     garbage,
     namespaces,
@@ -10,9 +11,11 @@ from apps.controlplane.controllers import (
     pod_garbage,
     taint_eviction,
 )
+from apps.controlplane.controllers.autoscaling import autoscaler
 from apps.controlplane.controllers.controller import Controller
 from apps.controlplane.controllers.kubelet import nodes as kubelet_nodes
 from apps.controlplane.controllers.kubelet import pods as kubelet_pods
+from apps.controlplane.controllers.kubelet import pressure, resizing
 from apps.controlplane.controllers.volumes import claims, ephemeral, volumes
 from apps.controlplane.controllers.workloads import (
     cronjob,
@@ -28,6 +31,8 @@ KUBELET = kubelet_nodes.KUBELET
 CONTROLLERS: tuple[Controller, ...] = (
     kubelet_nodes.CONTROLLER,
     kubelet_pods.CONTROLLER,
+    pressure.CONTROLLER,
+    resizing.CONTROLLER,
     node_lifecycle.CONTROLLER,
     ephemeral.CONTROLLER,
     claims.CONTROLLER,
@@ -37,10 +42,12 @@ CONTROLLERS: tuple[Controller, ...] = (
     replicas.CONTROLLER,
     statefulset.CONTROLLER,
     daemonset.CONTROLLER,
+    autoscaler.CONTROLLER,
     cronjob.CONTROLLER,
     job.CONTROLLER,
     pod_garbage.CONTROLLER,
     disruption.CONTROLLER,
+    accounts.CONTROLLER,
     namespaces.CONTROLLER,
     garbage.CONTROLLER,
 )

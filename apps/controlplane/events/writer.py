@@ -7,7 +7,6 @@ updates `count` and `lastTimestamp`.
 
 from __future__ import annotations
 
-import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import Any, Final
 
 from apps.cluster import kinds
 from apps.cluster.models import Cluster
+from apps.cluster.random_ids import random_hex
 from apps.cluster.writes import Create, Update, Write
 from apps.cluster.writing.metadata import micro_timestamp, timestamp
 
@@ -105,7 +105,7 @@ class EventWriter:
             repeat = _extend_series if event.action else _increment_count
             return None if event.once else _change(event, latest.name, partial(repeat, now))
         # like upstream's, but random instead of the time, because a manual clock may stand still
-        name = f"{event.about['name']}.{secrets.token_hex(8)}"
+        name = f"{event.about['name']}.{random_hex()}"
         self._staged[key] = _Occurrence(name, now)
         return Create(kinds.EVENT, _body(event, name, now), event.namespace)
 

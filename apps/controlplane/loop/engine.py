@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import chain
 from typing import cast
 
 from django.db import DataError
@@ -49,6 +50,8 @@ BATCH_SECONDS = 0.1
 #: The same while more pods wait than the last batch took: they wait for each other anyway.
 CROWDED_DECISIONS = 500
 CROWDED_SECONDS = 0.5
+#: Such a batch is committed in parts, and the next part is scheduled meanwhile.
+PART_DECISIONS = 100
 #: Upstream's flush of leftovers runs so often.
 FLUSH_UNSCHEDULABLE_SECONDS = 30.0
 #: Controllers that wait for each other take turns so often before the next batch of pods.
@@ -99,7 +102,14 @@ class Engine:
         self.opinions = SecondOpinions(cluster, self.scheduler, revision.revision)
         self.informer.before_binding = self.opinions.review
         self.event_ttl = EventTtl(cluster, lease, self.informer.note_own_writes)
-        self.recorder = Recorder(cluster, lease, revision.revision, self.history, self.controllers)
+        self.recorder = Recorder(
+            cluster,
+            lease,
+            revision.revision,
+            self.history,
+            self.controllers,
+            announces_nodes=self.scheduler.gates.enabled("NominatedNodeNameForExpectation"),
+        )
         #: by the cluster's clock; a new engine looks at the leftovers at once
         self._flushed_at = 0.0
         #: whether the last batch left pods in the queue; when the controllers acted last
@@ -200,15 +210,21 @@ class Engine:
                 if state.has_activations
                 else []
             )
-            batch = self._resolve_waiting()
-            batch += self._schedule_batch(batch)
+            ended = self._resolve_waiting()
+            parts = self._schedule_batch(ended)
+            is_divided = False
+            # extenders read objects from the database meanwhile
+            if ended or activations or self.cluster.quotas or self.scheduler.extenders:
+                batch = [*ended, *chain.from_iterable(parts)]
+            else:
+                batch, is_divided = self._commit_parts(parts)
             self._settle(batch)
             changes = self.scheduler.queue.take_changes()
             intents = self.scheduler.take_intents()
-            if batch or intents or activations or self.recorder.concerns(changes):
+            if batch or intents or activations or self.recorder.concerns(self.scheduler, changes):
                 self._record(batch, changes, intents, activations)
                 wait_until = 0.0
-            elif acted:
+            elif acted or is_divided:
                 wait_until = 0.0
             else:
                 wait_until = wait_until or min(time.monotonic() + WAIT_SECONDS, deadline)
@@ -289,21 +305,25 @@ class Engine:
             known = {record.decision.pod_uid for record in batch}
             batch += [r for r in self._resolve_waiting() if r.decision.pod_uid not in known]
 
-    def _schedule_batch(self, ended: list[DecisionRecord]) -> list[DecisionRecord]:
-        """`ended`: what was resolved just now; nothing of it is written yet."""
-        batch: list[DecisionRecord] = []
+    def _schedule_batch(self, ended: list[DecisionRecord]) -> Iterator[list[DecisionRecord]]:
+        """Schedule a batch in parts, at least one; only a crowded batch has more.
+
+        `ended`: what was resolved just now; nothing of it is written yet.
+        """
         if self.cluster.scheduling == Cluster.Scheduling.EXTERNAL:
             # a client binds the pods; they stay in the queue until it does
             self._crowded = False
-            return batch
-        most, seconds = BATCH_DECISIONS, BATCH_SECONDS
+            yield []
+            return
+        most, seconds, size = BATCH_DECISIONS, BATCH_SECONDS, BATCH_DECISIONS
         if self._crowded:
-            most, seconds = CROWDED_DECISIONS, CROWDED_SECONDS
+            most, seconds, size = CROWDED_DECISIONS, CROWDED_SECONDS, PART_DECISIONS
         until = time.monotonic() + seconds
         self._crowded = True
         seen = self._seen_state(ended)
         draws = Draws(self.cluster.tie_break, self.cluster.seed)
-        while len(batch) < most and time.monotonic() < until:
+        part: list[DecisionRecord] = []
+        while most and time.monotonic() < until:
             decision = self.scheduler.schedule_one()
             if decision is None:
                 self._crowded = False
@@ -318,12 +338,38 @@ class Engine:
                 draws=draws,
                 took_node=decision.result is Result.SCHEDULED,
             )
-            batch.append(record)
+            part.append(record)
             if not decision.result.is_final:
                 self._under_way[decision.pod_uid] = record
                 held = _expect(record)
                 seen = replace(seen, expected=(*seen.expected, held))
-        return batch
+            most -= 1
+            if most and len(part) == size:
+                yield part
+                part = []
+        yield part
+
+    def _commit_parts(
+        self, parts: Iterator[list[DecisionRecord]]
+    ) -> tuple[list[DecisionRecord], bool]:
+        """Commit each part while the next one is scheduled; returns the last one, not committed.
+
+        Also whether there were others. All of them see what they would see as one batch.
+        """
+        last, is_divided = next(parts), False
+        while len(last) == PART_DECISIONS:
+            is_divided = True
+            changes = self.scheduler.queue.take_changes()
+            finish = self.recorder.begin(self.scheduler, self.informer, last, changes)
+            if finish is None:
+                self._record(last, changes, (), ())
+            try:
+                following = next(parts, [])
+            finally:
+                if finish is not None:
+                    finish()
+            last = following
+        return last, is_divided
 
     def _record(
         self,

@@ -22,9 +22,12 @@ Body = dict[str, Any]
 class IntendedWrites:
     """Converts decisions, and further intents of plugins, to writes of the store."""
 
-    def __init__(self, informer: Informer, events: EventWriter) -> None:
+    def __init__(
+        self, informer: Informer, events: EventWriter, *, announces_nodes: bool = True
+    ) -> None:
         self._informer = informer
         self._events = events
+        self._announces_nodes = announces_nodes
 
     def of_decision(self, record: DecisionRecord) -> Iterator[Write]:
         """The writes of a decision besides its ledger row."""
@@ -36,7 +39,8 @@ class IntendedWrites:
             yield from scheduled_event(self._events, record)
             return
         if not decision.result.is_final:
-            yield _update_status(decision, _set_nominated_node(decision.node))
+            if self._announces_nodes:
+                yield _update_status(decision, _set_nominated_node(decision.node))
             return
         for intent in decision.intents:
             if not isinstance(intent, Binding):

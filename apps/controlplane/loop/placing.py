@@ -6,28 +6,23 @@ kubelet starts it at once, its status. Anything unusual takes the general way, `
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 import msgspec
 
-from apps.cluster.errors import ApiError
 from apps.cluster.writes import Create
-from apps.cluster.writing.binding import bind_change, make_binding
+from apps.cluster.writing.binding import topology_labels
 from apps.cluster.writing.metadata import timestamp
-from apps.cluster.writing.placement import Placement, StoredPod, new_event
-from apps.controlplane.controllers.kubelet import status
+from apps.cluster.writing.placement import NewEvent, Placement, StoredPod, new_event
 from apps.controlplane.controllers.kubelet.starting import ImmediateStarts
 from apps.controlplane.ledger.records import DecisionRecord
 from apps.controlplane.loop.informer import Informer, PlacedPod
-from apps.scheduler import objects
+from apps.controlplane.loop.placed_statuses import PlacedStatuses
 from apps.scheduler.decision import Result
 from apps.scheduler.framework.intents import Binding
-from apps.scheduler.objects import Container, Pod
-
-Body = dict[str, Any]
+from apps.scheduler.objects import Pod
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +47,7 @@ class Placements:
         self._informer = informer
         self._starts = starts
         self.now = now
+        self._statuses = PlacedStatuses(now)
         self._batch = batch
         #: the pods of the batch, and their JSON text
         self._found: list[tuple[Pod, str]] = []
@@ -73,7 +69,7 @@ class Placements:
             text = texts.get(pod.metadata.uid)
             if text is None or pod.metadata.uid != record.decision.pod_uid:
                 return False
-            if not self._informer.is_open(pod.metadata.namespace):
+            if not (_is_bindable(pod) and self._informer.is_open(pod.metadata.namespace)):
                 return False
             self._found.append((pod, text))
         return True
@@ -85,11 +81,11 @@ class Placements:
         """
         if len(events) < len(self._batch):
             return False
+        created_at = timestamp(self.now)
         for record, (pod, text), event in zip(self._batch, self._found, events, strict=True):
-            try:
-                self._pods.append(self._place(record, pod, StoredPod(text), event))
-            except ApiError:
-                return False
+            self._pods.append(
+                self._place(record, pod, StoredPod(text), new_event(event, created_at))
+            )
         return True
 
     def committed(self, base: int) -> list[PlacedPod]:
@@ -102,22 +98,26 @@ class Placements:
             version += each.placement.changes
         return placed
 
-    def _place(self, record: DecisionRecord, pod: Pod, stored: StoredPod, event: Create) -> _Bound:
-        node = record.decision.node
-        binding = make_binding(node, uid=pod.metadata.uid)
-        change = bind_change(binding, self._informer.node_labels(node), record.at)
-        body = change(_outline(pod, stored))
-        metadata: Body = body["metadata"]
-        labels = metadata.get("labels") or {}
+    def _place(
+        self, record: DecisionRecord, pod: Pod, stored: StoredPod, event: NewEvent
+    ) -> _Bound:
+        node, uid = record.decision.node, pod.metadata.uid
+        status = self._statuses.of(pod, stored, record.at)
+        metadata = stored.metadata
+        labels = pod.metadata.labels
+        if added := topology_labels(self._informer.node_labels(node)):
+            labels = metadata["labels"] = {**(metadata.get("labels") or {}), **added}
         bound = msgspec.structs.replace(
             pod,
             metadata=msgspec.structs.replace(pod.metadata, labels=labels),
             spec=msgspec.structs.replace(pod.spec, node_name=node),
-            status=_decode_status(body),
+            status=status.bound,
         )
-        started = self._start(bound, body)
-        states = [body] if started is None else [body, started]
-        texts = stored.placed(node, metadata, [each["status"] for each in states])
+        statuses, running = [status.bound_text], None
+        if self._starts is not None and self._starts.start(bound) is not None:
+            running = msgspec.structs.replace(bound, status=status.running)
+            statuses.append(status.running_text(uid, node))
+        texts = stored.placed(node, metadata, statuses)
         placement = Placement(
             pod.metadata.namespace,
             pod.metadata.name,
@@ -125,18 +125,11 @@ class Placements:
             node,
             labels if labels != pod.metadata.labels else None,
             texts[0],
-            texts[1] if started is not None else None,
-            (started or body)["status"].get("phase") or "Pending",
-            new_event(event, timestamp(self.now)),
+            texts[1] if running is not None else None,
+            (running or bound).status.phase or "Pending",
+            event,
         )
-        running = None
-        if started is not None:
-            running = msgspec.structs.replace(bound, status=_decode_status(started))
         return _Bound(bound, running, placement)
-
-    def _start(self, bound: Pod, body: Body) -> Body | None:
-        node = self._starts.start(bound) if self._starts is not None else None
-        return status.mark_running(node, self.now)(body) if node is not None else None
 
 
 def is_plain(record: DecisionRecord) -> bool:
@@ -148,31 +141,9 @@ def is_plain(record: DecisionRecord) -> bool:
     return isinstance(intent, Binding) and not intent.bound_by and intent.node == decision.node
 
 
-def _outline(pod: Pod, stored: StoredPod) -> Body:
-    """The fields of a pod that a binding and the kubelet read."""
-    spec = pod.spec
-    return {
-        "metadata": stored.metadata,
-        "spec": {
-            "schedulingGates": list(spec.scheduling_gates),
-            "hostNetwork": spec.host_network,
-            "containers": [_container(each) for each in spec.containers],
-            "initContainers": [_container(each) for each in spec.init_containers],
-        },
-        "status": stored.status,
-    }
-
-
-def _container(container: Container) -> Mapping[str, Any]:
-    return {
-        "name": container.name,
-        "image": container.image,
-        "restartPolicy": container.restart_policy,
-    }
-
-
-def _decode_status(body: Body) -> objects.PodStatus:
-    return objects.decode_as(Pod, {"status": body["status"]}).status
+def _is_bindable(pod: Pod) -> bool:
+    """Whether a pending pod can be bound."""
+    return pod.metadata.deletion_timestamp is None and not pod.spec.scheduling_gates
 
 
 def _at_version(pod: Pod, version: int) -> Pod:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
 
 from django.db import DataError, transaction
 
 from apps.cluster import kinds
 from apps.cluster.errors import ApiError
-from apps.cluster.exchange import exchange
+from apps.cluster.exchange import Answer, Exchange, exchange
 from apps.cluster.log.announce import ANNOUNCE, announcer
 from apps.cluster.log.changelog import ObjectChange
 from apps.cluster.models import Cluster
@@ -19,6 +21,7 @@ from apps.cluster.prepared import Step, execute_together, send_together
 from apps.cluster.writes import Actor, Create, Update, Write
 from apps.cluster.writing import store
 from apps.cluster.writing.placement_statement import send_placements
+from apps.controlplane.controllers.kubelet.starting import ImmediateStarts
 from apps.controlplane.controllers.manager import Controllers
 from apps.controlplane.controllers.registry import KUBELET
 from apps.controlplane.events.writer import EventWriter
@@ -31,6 +34,7 @@ from apps.controlplane.loop.placing import Placements, is_plain
 from apps.controlplane.metrics import stored
 from apps.controlplane.queue import activation
 from apps.controlplane.queue.history import QueueHistory
+from apps.controlplane.queue.permit_waits import PermitWaits, Waits
 from apps.controlplane.queue.rows import QueueRows
 from apps.controlplane.workers.lease import ClusterLease
 from apps.scheduler.decision import Decision, Result
@@ -38,6 +42,7 @@ from apps.scheduler.framework.intents import Intent
 from apps.scheduler.framework.status import error
 from apps.scheduler.metrics.attempts import Attempt, note_attempts
 from apps.scheduler.metrics.gauges import note_state
+from apps.scheduler.metrics.series import MetricsMark
 from apps.scheduler.queue.records import QueueChanges, SavedEntry
 from apps.scheduler.scheduler import Scheduler
 
@@ -45,6 +50,34 @@ log = logging.getLogger(__name__)
 
 #: The scheduler's name in the change log.
 USER = "kube-scheduler"
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What is written of a batch besides objects."""
+
+    #: decisions that are final
+    final: Sequence[DecisionRecord]
+    steps: Sequence[Step]
+    #: uids of pods whose queue entries are written and deleted
+    saved: Sequence[str]
+    removed: Sequence[str]
+    #: the pods that Permit plugins hold
+    waits: Waits
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """A batch that only binds pods, whose commit is under way."""
+
+    exchange: Exchange
+    #: closes the exchange
+    stack: ExitStack
+    placements: Placements
+    #: the version before the first change
+    base: Answer
+    #: the metrics before and after the batch was added
+    noted: tuple[MetricsMark, MetricsMark]
 
 
 class Recorder:
@@ -57,28 +90,40 @@ class Recorder:
         profile_revision: int,
         history: QueueHistory,
         controllers: Controllers,
+        *,
+        announces_nodes: bool = True,
     ) -> None:
+        """With `announces_nodes` a pod that waits to be bound names its node in its status."""
         self._cluster = cluster
         self._lease = lease
         self._profile_revision = profile_revision
         self._history = history
         self._controllers = controllers
+        self._announces_nodes = announces_nodes
         self._ledger = LedgerWriter(cluster.pk, profile_revision)
         self._events = EventWriter(cluster)
         self._queue_rows = QueueRows(cluster.pk)
+        #: the version up to which the informer has applied changes, and who admits pods since then
+        self._starts: tuple[int, ImmediateStarts | None] = (-1, None)
+        self._waits = PermitWaits(cluster.pk)
 
     def start_with(self, persisted: Iterable[str], deleted: Sequence[str]) -> None:
         """Remember which pods have a queue entry; delete the entries of `deleted` pods."""
         self._queue_rows.set_persisted(persisted)
+        self._waits.load()
         if deleted:
             with transaction.atomic():
                 steps = [self._lease.renewal(), *self._queue_rows.steps((), deleted)]
                 self._lease.check(execute_together(steps))
             self._queue_rows.mark_committed((), deleted)
 
-    def concerns(self, changes: QueueChanges) -> bool:
-        """Whether these changes of the queue, or moves in it, must be written."""
-        return bool(self._history) or self._queue_rows.needs_write(changes)
+    def concerns(self, scheduler: Scheduler, changes: QueueChanges) -> bool:
+        """Whether these changes of the queue, moves in it, or waits at Permit must be written."""
+        return (
+            bool(self._history)
+            or self._queue_rows.needs_write(changes)
+            or self._waits.has_changed(scheduler.waiting_pods)
+        )
 
     def record(
         self,
@@ -100,14 +145,45 @@ class Recorder:
         """
         changed: dict[str, SavedEntry | None] = {}
         while True:
-            changed |= {entry.pod_uid: entry for entry in changes.saved}
-            changed |= dict.fromkeys(changes.removed)
+            changed |= _by_pod(changes)
             rejected = self._commit(scheduler, informer, batch, changed, intents, activations)
             if not rejected:
                 break
             for decision, refusal in rejected:
                 scheduler.bind_failed(decision, error(refusal.message))
             changes = scheduler.queue.take_changes()
+        self._report(scheduler, batch)
+
+    def begin(
+        self,
+        scheduler: Scheduler,
+        informer: Informer,
+        batch: Sequence[DecisionRecord],
+        changes: QueueChanges,
+    ) -> Callable[[], None] | None:
+        """Start to commit a batch that only binds pods; returns what waits for the commit.
+
+        Further pods can be scheduled before that is called, but the thread's connection is in use.
+        What is called then does what `record` does. None, and nothing is sent, if the batch needs
+        the general way.
+        """
+        plan = self._plan(scheduler, informer, batch, _by_pod(changes))
+        sent = self._send_placements(scheduler, informer, batch, plan.steps)
+        if sent is None:
+            return None
+
+        def finish() -> None:
+            note_writes = self._receive_placements(scheduler, informer, sent)
+            if note_writes is None:
+                self.record(scheduler, informer, batch, changes)
+            else:
+                self._mark_committed(plan, note_writes)
+                self._report(scheduler, batch)
+
+        return finish
+
+    def _report(self, scheduler: Scheduler, batch: Sequence[DecisionRecord]) -> None:
+        """Report to the scheduler, the queue's history and the log what is committed."""
         scheduled = [r.decision for r in batch if r.decision.result == Result.SCHEDULED]
         for decision in scheduled:
             scheduler.bound(decision)
@@ -124,6 +200,34 @@ class Recorder:
         activations: Sequence[int],
     ) -> list[tuple[Decision, ApiError]]:
         """Try to commit; if bindings are rejected, return them and write nothing."""
+        plan = self._plan(scheduler, informer, batch, changed)
+        rejected: list[tuple[Decision, ApiError]] = []
+        note_writes = None
+        if not (intents or activations):
+            sent = self._send_placements(scheduler, informer, batch, plan.steps)
+            if sent is not None:
+                note_writes = self._receive_placements(scheduler, informer, sent)
+        if note_writes is None:
+            journal: list[ObjectChange] = []
+            with transaction.atomic():
+                self._record_decisions(plan.final, plan.steps, activations)
+                rejected = self._write_objects(informer, batch, intents, journal)
+                if rejected:
+                    transaction.set_rollback(True)
+                else:
+                    self._write_metrics(scheduler, batch)
+            note_writes = partial(informer.note_own_writes, journal)
+        if not rejected:
+            self._mark_committed(plan, note_writes)
+        return rejected
+
+    def _plan(
+        self,
+        scheduler: Scheduler,
+        informer: Informer,
+        batch: Sequence[DecisionRecord],
+        changed: Mapping[str, SavedEntry | None],
+    ) -> _Plan:
         bound = _bound(batch)
         saved = {
             uid: entry
@@ -134,34 +238,27 @@ class Recorder:
             uid for uid in {*changed, *bound} if uid not in saved and self._queue_rows.has(uid)
         ]
         final = [record for record in batch if record.decision.result.is_final]
+        queue = scheduler.queue
+        waits = self._waits.read(scheduler.waiting_pods)
         steps = [
             self._lease.renewal(
-                consumed_version=informer.position, profile_revision=self._profile_revision
+                consumed_version=informer.position,
+                profile_revision=self._profile_revision,
+                cycles=(queue.scheduling_cycle, queue.move_request_cycle),
             ),
+            *self._waits.steps(waits),
             *self._ledger.steps(final),
             *self._queue_rows.steps([*saved.values()], removed),
             *self._history.steps(r.decision for r in batch if r.decision.pod_uid in bound),
         ]
-        rejected: list[tuple[Decision, ApiError]] = []
-        note_writes = None
-        if not (intents or activations):
-            note_writes = self._commit_placements(scheduler, informer, batch, steps)
-        if note_writes is None:
-            journal: list[ObjectChange] = []
-            with transaction.atomic():
-                self._record_decisions(final, steps, activations)
-                rejected = self._write_objects(informer, batch, intents, journal)
-                if rejected:
-                    transaction.set_rollback(True)
-                else:
-                    self._write_metrics(scheduler, batch)
-            note_writes = partial(informer.note_own_writes, journal)
-        if not rejected:
-            note_writes()
-            self._events.confirm()
-            self._history.mark_committed()
-            self._queue_rows.mark_committed(saved, removed)
-        return rejected
+        return _Plan(final, steps, [*saved], removed, waits)
+
+    def _mark_committed(self, plan: _Plan, note_writes: Callable[[], None]) -> None:
+        note_writes()
+        self._events.confirm()
+        self._history.mark_committed()
+        self._queue_rows.mark_committed(plan.saved, plan.removed)
+        self._waits.mark_committed(plan.waits)
 
     def _record_decisions(
         self, final: Sequence[DecisionRecord], steps: Sequence[Step], activations: Sequence[int]
@@ -178,14 +275,14 @@ class Recorder:
         if scheduler.metrics.is_dirty:
             stored.write(self._cluster.pk, scheduler.metrics)
 
-    def _commit_placements(
+    def _send_placements(
         self,
         scheduler: Scheduler,
         informer: Informer,
         batch: Sequence[DecisionRecord],
         steps: Sequence[Step],
-    ) -> Callable[[], None] | None:
-        """Commit a batch that only binds pods, in one round trip; returns what to call then.
+    ) -> _Sent | None:
+        """Send a batch that only binds pods, in one transaction and one round trip.
 
         None, and nothing is written, if the batch needs the general way. The server executes each
         statement while the next one is built.
@@ -193,43 +290,58 @@ class Recorder:
         placements = self._find_pods(informer, batch)
         if placements is None:
             return None
-        before = scheduler.metrics.mark()
+        with ExitStack() as stack:
+            sent = stack.enter_context(exchange())
+            sent.begin()
+            send_together(sent, steps)
+            sent.flush()
+            if not placements.add_all(self._new_events(batch)):
+                return None
+            base = send_placements(
+                sent,
+                self._cluster,
+                placements.all,
+                read_version=informer.position,
+                now=placements.now,
+                users=(USER, KUBELET),
+            )
+            sent.flush()
+            before = scheduler.metrics.mark()
+            self._note_metrics(scheduler, batch)
+            noted = before, scheduler.metrics.mark()
+            send_together(sent, [stored.step(self._cluster.pk, scheduler.metrics)])
+            sent.commit()
+            sent.send_afterwards(ANNOUNCE, [self._cluster.pk])
+            sent.flush()
+            return _Sent(sent, stack.pop_all(), placements, base, noted)
+
+    def _receive_placements(
+        self, scheduler: Scheduler, informer: Informer, sent: _Sent
+    ) -> Callable[[], None] | None:
+        """Wait for the commit; returns what to call then, None if nothing was written."""
         try:
-            with exchange() as sent:
-                sent.begin()
-                send_together(sent, steps)
-                sent.flush()
-                if not placements.add_all(self._new_events(batch)):
-                    return None
-                base = send_placements(
-                    sent,
-                    self._cluster,
-                    placements.all,
-                    read_version=informer.position,
-                    now=placements.now,
-                    users=(USER, KUBELET),
-                )
-                sent.flush()
-                self._note_metrics(scheduler, batch)
-                send_together(sent, [stored.step(self._cluster.pk, scheduler.metrics)])
-                sent.commit()
-                sent.send_afterwards(ANNOUNCE, [self._cluster.pk])
-                sent.receive()
+            with sent.stack:
+                sent.exchange.receive()
         except DataError:
             # a lost lease, a pod that has changed: the general way finds out which
-            scheduler.metrics.return_to(before)
+            scheduler.metrics.take_back(*sent.noted)
             return None
-        ((version, _),) = base.rows
-        return partial(informer.note_placements, version, placements.committed(version))
+        ((version, _),) = sent.base.rows
+        return partial(informer.note_placements, version, sent.placements.committed(version))
 
     def _find_pods(self, informer: Informer, batch: Sequence[DecisionRecord]) -> Placements | None:
         """What a batch that only binds pods writes; None if the batch needs the general way."""
         if not batch or self._cluster.quotas or not all(map(is_plain, batch)):
             return None
-        placements = Placements(
-            informer, self._controllers.immediate_starts(), self._cluster.now(), batch
-        )
+        placements = Placements(informer, self._admit(informer), self._cluster.now(), batch)
         return placements if placements.find_pods() else None
+
+    def _admit(self, informer: Informer) -> ImmediateStarts | None:
+        """The same for all batches until the controllers know the pods of the first one."""
+        starts = self._controllers.immediate_starts()
+        if starts is None or self._starts[0] != informer.position:
+            self._starts = informer.position, starts
+        return self._starts[1]
 
     def _new_events(self, batch: Sequence[DecisionRecord]) -> list[Create]:
         """The events of these bindings, as far as they are new."""
@@ -259,7 +371,7 @@ class Recorder:
         journal: list[ObjectChange],
     ) -> list[tuple[Decision, ApiError]]:
         self._events.begin()
-        writes = IntendedWrites(informer, self._events)
+        writes = IntendedWrites(informer, self._events, announces_nodes=self._announces_nodes)
         planned: list[tuple[Decision | None, Write]] = [
             (record.decision, write) for record in batch for write in writes.of_decision(record)
         ]
@@ -291,6 +403,12 @@ class Recorder:
             elif _must_succeed(decision, write):
                 rejected.append((decision, outcome))
         return rejected
+
+
+def _by_pod(changes: QueueChanges) -> dict[str, SavedEntry | None]:
+    """uid -> the entry of the pod, None for one that has left the queue."""
+    saved = {entry.pod_uid: entry for entry in changes.saved}
+    return {**saved, **dict.fromkeys(changes.removed)}
 
 
 def _bound(batch: Sequence[DecisionRecord]) -> set[str]:

@@ -34,6 +34,8 @@ class SavedQueue:
     version: int
     #: The configuration revision that the queue used.
     profile_revision: int
+    #: The queue's scheduling cycle and move request cycle.
+    cycles: tuple[int, int]
 
 
 def load_saved_queue(cluster: Cluster) -> SavedQueue:
@@ -41,7 +43,8 @@ def load_saved_queue(cluster: Cluster) -> SavedQueue:
     rows = QueueEntry.objects.filter(cluster=cluster).values_list("pod_uid", "state")
     entries = {str(uid): msgspec.convert(state, SavedEntry) for uid, state in rows}
     lease = LoopLease.objects.get(cluster=cluster)
-    return SavedQueue(cluster.pk, entries, lease.consumed_version, lease.profile_revision)
+    cycles = lease.scheduling_cycle, lease.move_request_cycle
+    return SavedQueue(cluster.pk, entries, lease.consumed_version, lease.profile_revision, cycles)
 
 
 def restore_queue(
@@ -63,6 +66,7 @@ def restore_queue(
     queue.restore(
         [*saved.entries.values(), *arrivals],
         lambda uid: pending[uid].pod if uid in pending else None,
+        *saved.cycles,
     )
     _nominate_expected_pods(scheduler)
     if reconfigured:

@@ -13,21 +13,21 @@ from apps.controlplane.operations.progress import Progress
 
 def run_import(work: Progress) -> str:
     """The payload's `yaml`, into the operation's cluster."""
-    created = manifests.import_yaml(
+    imported = manifests.import_yaml(
         work.cluster, work.payload()["yaml"], actor=work.actor, progress=work.step
     )
-    return f"{len(created):,} objects created"
+    return imported.summary
 
 
 def run_create(work: Progress) -> str:
     """The payload's `yaml`, into a new cluster with the settings in `cluster`."""
     with transaction.atomic():
         cluster = new_cluster(work)
-        created = manifests.import_yaml(
+        imported = manifests.import_yaml(
             cluster, work.payload()["yaml"], actor=work.actor, progress=work.step
         )
     work.operation.cluster = cluster
-    return f"{len(created):,} objects created in {cluster.name}"
+    return f"{cluster.name}: {imported.summary}"
 
 
 def run_generate(work: Progress) -> str:

@@ -17,6 +17,7 @@ from apps.scheduler.config import EXTENSION_POINTS, Configuration, Profile
 NOTHING = "–"
 #: Compared separately, or without effect.
 _NOT_SETTINGS = frozenset({"profiles", "extenders", "leader_election", "client_connection"})
+_GATES = "feature_gates"
 #: Extension points at which the order of plugins has no effect: scores are summed.
 _UNORDERED = frozenset({"preScore", "score"})
 
@@ -61,10 +62,14 @@ def _compare_settings(
     before: Configuration, after: Configuration
 ) -> Iterator[ConfigurationDifference]:
     for field in fields(Configuration):
-        if field.name not in _NOT_SETTINGS:
+        if field.name not in _NOT_SETTINGS | {_GATES}:
             yield from _compare_values(
                 _to_camel_case(field.name), getattr(before, field.name), getattr(after, field.name)
             )
+    for name in sorted(before.feature_gates.keys() | after.feature_gates.keys()):
+        yield from _compare_values(
+            f"feature gate {name}", before.gates.enabled(name), after.gates.enabled(name)
+        )
     old, new = _to_plain(before.extenders), _to_plain(after.extenders)
     for each in differences(old, new):
         yield ConfigurationDifference(

@@ -22,7 +22,7 @@ from apps.scheduler.framework.declaration import plugin_table
 from apps.scheduler.framework.interface import implemented_points
 from apps.scheduler.framework.per_node import PerNodePlugin, columnar
 from apps.scheduler.framework.profile_plugins import PluginFactory
-from apps.scheduler.plugins.registry import BUILT_IN, PLUGINS
+from apps.scheduler.plugins.registry import BUILT_IN, EXAMPLES, PLUGINS
 
 GROUP = "schedweb.plugins"
 
@@ -41,7 +41,7 @@ def find_plugins(paths: tuple[str, ...]) -> Mapping[str, type[Any]]:
     found: dict[str, type[Any]] = {}
     for source, plugin in _load_classes(paths):
         name = _check_name(plugin, source)
-        if name in BUILT_IN:
+        if name in BUILT_IN or any(name == example.name for example in EXAMPLES):
             raise ImproperlyConfigured(f"{source}: {name} is the name of an in-tree plugin")
         if name in found and found[name] is not plugin:
             raise ImproperlyConfigured(f"{source}: another plugin is named {name}")
@@ -54,12 +54,13 @@ def find_plugins(paths: tuple[str, ...]) -> Mapping[str, type[Any]]:
 
 def registry() -> Mapping[str, PluginFactory]:
     """Every plugin that a profile may enable, by name."""
-    return {**custom_plugins(), **BUILT_IN}
+    examples = {plugin.name: plugin for plugin in EXAMPLES}
+    return {**custom_plugins(), **examples, **BUILT_IN}
 
 
 def known_plugins() -> PluginTable:
     """Every plugin as it declares itself, for `apps.scheduler.config.load`."""
-    return plugin_table(PLUGINS, outside=custom_plugins().values())
+    return plugin_table(PLUGINS, outside=[*EXAMPLES, *custom_plugins().values()])
 
 
 def plugin_names() -> list[str]:

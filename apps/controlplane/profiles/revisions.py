@@ -14,24 +14,37 @@ from apps.controlplane.profiles import plugins
 from apps.controlplane.profiles.names import check_name, invalid_name
 from apps.controlplane.workers.waking import make_due
 from apps.scheduler.clock import RealClock
-from apps.scheduler.config import Cause, ConfigError, Configuration, find_faults, load
+from apps.scheduler.config import Cause, ConfigError, Configuration, find_faults, load, warnings
+from apps.scheduler.config.loading import CONVERT_FIRST
 from apps.scheduler.extenders.http import ExtenderConfigError
 from apps.scheduler.framework.profile_plugins import PluginError
 from apps.scheduler.scheduler import Scheduler
 
-#: A new cluster's configuration: the default plugins, and all nodes scored.
-BUILT_IN = """\
+#: Of a new cluster for which none is given: every decision shows every node.
+ALL_NODES = 100
+#: The configuration of a new cluster: the default plugins.
+BUILT_IN = f"""\
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
-percentageOfNodesToScore: 100
+percentageOfNodesToScore: {ALL_NODES}
 profiles:
 - schedulerName: default-scheduler
 """
 
 
-def add_built_in(cluster: Cluster, *, user: str) -> ConfigurationRevision:
-    """The first revision of a new cluster."""
-    return add_revision(cluster, BUILT_IN, user=user, note="built in")
+#: The ways to convert a configuration, in place of the core's advice to do so.
+_CONVERT_WITH = (
+    "convert older ones first: POST /api/v1/clusters/{cluster}/configurations/convert, the button "
+    "of the profile editor, or manage.py convert_config"
+)
+
+
+def add_built_in(
+    cluster: Cluster, *, user: str, percentage_of_nodes_to_score: int = ALL_NODES
+) -> ConfigurationRevision:
+    """The first revision of a new cluster; a percentage of 0 is adaptive, as kube-scheduler's."""
+    text = BUILT_IN.replace(f": {ALL_NODES}\n", f": {percentage_of_nodes_to_score}\n")
+    return add_revision(cluster, text, user=user, note="built in")
 
 
 def add_revision(
@@ -110,7 +123,8 @@ def check(text: str, *, legacy: bool = False) -> Configuration:
         configuration = load(text, known, legacy=legacy)
     except ConfigError as refusal:
         # the decoder stops at the first stage with faults; a person wants those of all stages
-        raise ConfigError(find_faults(text, known, legacy=legacy) or refusal.causes) from refusal
+        causes = find_faults(text, known, legacy=legacy) or refusal.causes
+        raise ConfigError([_say_where(cause) for cause in causes]) from refusal
     try:
         Scheduler(configuration, clock=RealClock(), registry=plugins.registry()).close()
     except PluginError as problem:
@@ -118,6 +132,22 @@ def check(text: str, *, legacy: bool = False) -> Configuration:
     except ExtenderConfigError as problem:
         raise ConfigError([Cause(problem.field, str(problem))]) from problem
     return configuration
+
+
+def _say_where(cause: Cause) -> Cause:
+    """A cause about an older version, with the ways to convert it."""
+    return cause._replace(message=cause.message.replace(CONVERT_FIRST, _CONVERT_WITH))
+
+
+def find_warnings(revision: ConfigurationRevision) -> list[str]:
+    """What is allowed in a revision and probably not wanted.
+
+    Empty for one that cannot be loaded any more, as one of its plugins is not installed.
+    """
+    try:
+        return warnings.find_warnings(load_configuration(revision))
+    except ConfigError:
+        return []
 
 
 def activate(cluster: Cluster, number: int) -> ConfigurationRevision:

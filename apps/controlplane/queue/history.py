@@ -16,6 +16,7 @@ from apps.cluster.models import Cluster
 from apps.cluster.prepared import Step, insert
 from apps.controlplane import models, periods
 from apps.controlplane.files import BATCH
+from apps.controlplane.queue.move_log import log_moves
 from apps.scheduler.decision import Decision
 from apps.scheduler.framework import events
 from apps.scheduler.queue.records import PodMove, SubQueue
@@ -47,6 +48,8 @@ class QueueHistory:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._moves: list[PodMove] = []
+        #: how many of them the last `steps` write
+        self._sent = 0
 
     def __bool__(self) -> bool:
         return bool(self._moves)
@@ -56,6 +59,7 @@ class QueueHistory:
 
     def steps(self, bound: Iterable[Decision]) -> list[Step]:
         """The steps that write the collected moves, and those of bound pods out of the queue."""
+        self._sent = len(self._moves)
         now = self._cluster.now().timestamp()
         moves = [*self._moves, *_moves_out(bound, now)]
         if not moves:
@@ -63,8 +67,10 @@ class QueueHistory:
         return [insert("moves", models.QueueMove, _build_columns(self._cluster.pk, moves))]
 
     def mark_committed(self) -> None:
-        """The rows of `steps` are committed."""
-        self._moves.clear()
+        """The rows of the last `steps` are committed; moves that were noted since then are not."""
+        log_moves(self._cluster, self._moves[: self._sent])
+        del self._moves[: self._sent]
+        self._sent = 0
 
     def discard_moves_out(self, bound: Collection[str]) -> None:
         """Discard the moves of these pods (uids) out of the queue: `steps` has written them."""

@@ -1,7 +1,8 @@
 """The pods of a scheduling queue with their exact positions, for the API and the pages.
 
 Read from the pods and the queue entries, without asking the worker that schedules the cluster.
-A pod in flight is listed at the position it had before it was popped.
+A pod in flight is listed at the position it had before it was popped, except those that Permit
+plugins hold.
 """
 
 from __future__ import annotations
@@ -12,11 +13,23 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
-from django.db import connection
+from django.db import connection, models
 
 from apps.cluster.models import Cluster
-from apps.controlplane.models import QueueEntry
+from apps.controlplane import queries
+from apps.controlplane.models import LoopLease
 from apps.controlplane.queries import list_scheduler_names
+
+
+class Part(models.TextChoices):
+    """Where a pending pod is: a queue, or held at Permit with a node."""
+
+    ACTIVE = "active", "activeQ"
+    BACKOFF = "backoff", "backoffQ"
+    UNSCHEDULABLE = "unschedulable", "unschedulable"
+    GATED = "gated", "gated"
+    PERMIT = "permit", "held by Permit"
+
 
 Sort = Literal["place", "name", "priority", "attempts", "since", "expiry"]
 
@@ -41,6 +54,12 @@ class QueuedPod:
     nominated_node: str
     #: names of its scheduling gates
     gates: list[str]
+    #: when the pod first became ready for an attempt; None before
+    initial_attempt_timestamp: datetime | None
+    #: the Permit plugins that hold the pod on `held_node` until `held_until`
+    held_by: list[str]
+    held_node: str
+    held_until: datetime | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +70,7 @@ class QueueFilter:
     #: substring of the name, or "namespace/" and a substring of the name
     pod: str = ""
     namespace: str = ""
-    #: the plugin that rejected the pod, that it is pending for, or that gates it
+    #: the plugin that rejected the pod, that it is pending for, that gates it or holds it
     plugin: str = ""
 
 
@@ -67,10 +86,18 @@ _PENDING = """
         CASE WHEN NOT failed THEN since END AS by_time,
         namespace || '/' || name COLLATE "C" AS by_key
     FROM (
-        SELECT p.id, p.namespace, p.name, p.uid, coalesce(q.queue, 'active') AS queue, p.priority,
-            CASE q.queue WHEN 'backoff' THEN 2 WHEN 'unschedulable' THEN 3 WHEN 'gated' THEN 4
+        SELECT p.id, p.namespace, p.name, p.uid,
+            CASE WHEN h.id IS NOT NULL THEN 'permit' ELSE coalesce(q.queue, 'active') END AS queue,
+            CASE WHEN h.id IS NOT NULL THEN 0 WHEN q.queue = 'backoff' THEN 2
+                WHEN q.queue = 'unschedulable' THEN 3 WHEN q.queue = 'gated' THEN 4
                 ELSE 1 END AS queue_rank,
-            coalesce(q.attempts, 0) AS attempts, coalesce(q.timestamp, p.created_at) AS since,
+            p.priority,
+            coalesce(q.attempts, 0) + (h.id IS NOT NULL)::int AS attempts,
+            coalesce(h.since, q.timestamp, p.created_at) AS since,
+            CASE WHEN q.id IS NULL THEN p.created_at
+                ELSE to_timestamp((q.state ->> 'initial_attempt_timestamp')::float8) END AS initial,
+            coalesce(h.plugins, '{}') AS held_by, coalesce(h.node, '') AS held_node,
+            h.deadline AS held_until,
             q.backoff_expiry, coalesce(q.unschedulable_plugins, '{}') AS unschedulable_plugins,
             coalesce(q.pending_plugins, '{}') AS pending_plugins,
             coalesce(q.gated_by, '') AS gated_by,
@@ -79,6 +106,7 @@ _PENDING = """
                 AND q.pending_plugins = '{}', false) AS failed
         FROM cluster_pod p
         LEFT JOIN controlplane_queueentry q ON q.cluster_id = p.cluster_id AND q.pod_uid = p.uid
+        LEFT JOIN controlplane_permitwait h ON h.cluster_id = p.cluster_id AND h.pod_uid = p.uid
         WHERE p.cluster_id = %(cluster)s AND p.node_name = ''
             AND p.phase NOT IN ('Succeeded', 'Failed') AND p.scheduler_name = ANY(%(schedulers)s)
     ) w
@@ -92,11 +120,20 @@ _PAGE = """
     SELECT w.namespace, w.name, w.uid, w.queue, w.position, w.priority, w.attempts, w.since,
         w.backoff_expiry, w.unschedulable_plugins, w.pending_plugins, w.gated_by,
         w.nominated_node, ARRAY(SELECT gate ->> 'name' FROM jsonb_array_elements(
-            coalesce(bodies.body #> '{{spec,schedulingGates}}', '[]')) AS gate)
+            coalesce(bodies.body #> '{{spec,schedulingGates}}', '[]')) AS gate),
+        w.initial, w.held_by, w.held_node, w.held_until
     FROM page w CROSS JOIN LATERAL (SELECT body FROM cluster_pod p WHERE p.id = w.id) bodies
     ORDER BY {order}
 """
 _COUNT = "SELECT count(*) FROM ({pending}) pending WHERE {where}"
+#: Held pods by the queue that counts them without this table.
+_HELD = """
+    SELECT coalesce(q.queue, 'active'), count(*) FROM controlplane_permitwait h
+    JOIN cluster_pod p ON p.cluster_id = h.cluster_id AND p.uid = h.pod_uid AND p.node_name = ''
+        AND p.phase NOT IN ('Succeeded', 'Failed')
+    LEFT JOIN controlplane_queueentry q ON q.cluster_id = h.cluster_id AND q.pod_uid = h.pod_uid
+    WHERE h.cluster_id = %(cluster)s GROUP BY 1
+"""
 _ORDERS: Mapping[Sort, str] = {
     "place": "",
     "name": "namespace {0}, name {0}, ",
@@ -132,12 +169,10 @@ def list_pods(
         return [QueuedPod(*row) for row in cursor.fetchall()]
 
 
-def count_pods(
-    cluster: Cluster, selected: QueueFilter, sizes: Mapping[QueueEntry.Queue, int]
-) -> int:
-    """The number of selected pods; `sizes` comes from `queries.count_pods_by_queue`."""
+def count_pods(cluster: Cluster, selected: QueueFilter, sizes: Mapping[Part, int]) -> int:
+    """The number of selected pods; `sizes` comes from `count_by_part`."""
     if not (selected.pod or selected.namespace or selected.plugin):
-        return sum(size for queue, size in sizes.items() if selected.queue in ("", queue.value))
+        return sum(size for part, size in sizes.items() if selected.queue in ("", part.value))
     where, parameters = _build_condition(cluster, selected)
     with connection.cursor() as cursor:
         cursor.execute(_COUNT.format(pending=_PENDING, where=where), parameters)
@@ -145,12 +180,38 @@ def count_pods(
     return row[0] if row is not None else 0
 
 
-def summarize(sizes: Mapping[QueueEntry.Queue, int]) -> str:
+def count_by_part(cluster: Cluster) -> dict[Part, int]:
+    """The number of pods in each part of the queue, including empty ones."""
+    sizes = queries.count_pods_by_queue(cluster)
+    counted = {Part(queue.value): size for queue, size in sizes.items()}
+    with connection.cursor() as cursor:
+        cursor.execute(_HELD, {"cluster": cluster.pk})
+        held: dict[str, int] = dict(cursor.fetchall())
+    for queue, size in held.items():
+        counted[Part(queue)] -= size
+    return {**counted, Part.PERMIT: sum(held.values())}
+
+
+@dataclass(frozen=True, slots=True)
+class Cycles:
+    """The queue's scheduling cycle, and the one in which an event last asked to move pods."""
+
+    scheduling: int
+    move_request: int
+
+
+def read_cycles(cluster: Cluster) -> Cycles:
+    """The cycles as of the last record of the loop."""
+    columns = ("scheduling_cycle", "move_request_cycle")
+    rows = LoopLease.objects.filter(cluster=cluster).values_list(*columns)
+    return Cycles(*(rows.first() or (0, 0)))
+
+
+def summarize(sizes: Mapping[Part, int]) -> str:
     """The number of pods in each queue as one line, like upstream's PendingPods."""
-    queues = QueueEntry.Queue
     return (
-        f"activeQ:{sizes[queues.ACTIVE]}; backoffQ:{sizes[queues.BACKOFF]}; "
-        f"unschedulablePods:{sizes[queues.UNSCHEDULABLE] + sizes[queues.GATED]}"
+        f"activeQ:{sizes[Part.ACTIVE]}; backoffQ:{sizes[Part.BACKOFF]}; "
+        f"unschedulablePods:{sizes[Part.UNSCHEDULABLE] + sizes[Part.GATED]}"
     )
 
 
@@ -161,7 +222,8 @@ def _build_condition(cluster: Cluster, selected: QueueFilter) -> tuple[str, dict
         "queue = %(queue)s": ("queue", selected.queue),
         "namespace = %(namespace)s": ("namespace", namespace if slash else selected.namespace),
         "strpos(name, %(name)s) > 0": ("name", name),
-        "(%(plugin)s = ANY(unschedulable_plugins || pending_plugins) OR gated_by = %(plugin)s)": (
+        "(%(plugin)s = ANY(unschedulable_plugins || pending_plugins || held_by) "
+        "OR gated_by = %(plugin)s)": (
             "plugin",
             selected.plugin,
         ),

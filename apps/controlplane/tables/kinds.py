@@ -38,6 +38,19 @@ def _external_ip(service: Body, now: datetime) -> str:
     return ",".join(addresses) or ("<pending>" if waiting else NONE)
 
 
+def _health(field: str, words: Mapping[str, str] = {}) -> Callable[[Body, datetime], str]:
+    """A field of the condition Healthy, or the word for its value."""
+
+    def cell(component: Body, now: datetime) -> str:
+        for condition in get(component, "conditions", default=[]):
+            if condition["type"] == "Healthy":
+                value = str(condition.get(field, ""))
+                return words.get(value, value)
+        return ""
+
+    return cell
+
+
 def _quota_cell(of_limits: bool) -> Callable[[Body, datetime], str]:
     """Used and hard amounts: of requests and counts, or of limits."""
 
@@ -67,6 +80,12 @@ _REPLICAS = (
 
 COLUMNS: Mapping[str, tuple[Column, ...]] = {
     **data.COLUMNS,
+    "ComponentStatus": (
+        NAME,
+        Column("Status", _health("status", {"True": "Healthy", "False": "Unhealthy"})),
+        Column("Message", _health("message")),
+        Column("Error", _health("error")),
+    ),
     "CSIDriver": storage.CSI_DRIVERS,
     "CSINode": storage.CSI_NODES,
     "CSIStorageCapacity": storage.CAPACITIES,

@@ -1,11 +1,12 @@
-"""Curves of usage over time, as the annotations of a pod describe them.
+"""Curves of usage over time, as the annotations of pods and nodes describe them.
 
-    60%             constant, in percent of the request
+    60%             constant, in percent
     200m            constant, as a quantity
     50%..120%       a new value in this range for each window
     50%..120%/10m   rises from the first to the second value and falls back within the period
 
-Without a request, a percentage counts from `IDLE`.
+A percentage is one of the container's request, or of the node's capacity. Without a request, it
+counts from `IDLE`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from apps.scheduler.config.durations import DurationError, parse_duration
 
 CPU: Final = "kubelet.schedweb.dev/usage-cpu"
 MEMORY: Final = "kubelet.schedweb.dev/usage-memory"
+DISK: Final = "kubelet.schedweb.dev/usage-disk"
+PIDS: Final = "kubelet.schedweb.dev/usage-pids"
 
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?)%")
 _NANO = 10**9
@@ -42,6 +45,11 @@ class Curve:
     low: Level
     high: Level
     period: float = 0.0
+
+    @property
+    def varies(self) -> bool:
+        """Whether the amount depends on the time."""
+        return self.low != self.high
 
     def amount(self, request: float, seconds: float, draw: float) -> float:
         """Cores or bytes at a time; `draw`, from 0 to 1, selects where there is no period."""

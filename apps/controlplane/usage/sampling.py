@@ -14,19 +14,41 @@ from typing import Any, Final
 
 from apps.cluster.models import Cluster
 from apps.cluster.pods.footprint import node_ready
-from apps.controlplane.usage.curves import CPU, MEMORY, Curve, parse_curve, share
+from apps.controlplane.usage.curves import CPU, DISK, MEMORY, PIDS, Curve, parse_curve, share
 from apps.scheduler import quantity
 
 Body = Mapping[str, Any]
 
 WINDOW_SECONDS: Final = 15
-#: What a percentage counts from in a container without a request: cores and bytes.
-IDLE: Final[Mapping[str, float]] = {"cpu": 0.005, "memory": 20 * 2**20}
+#: What a percentage counts from in a container without a request: cores, bytes, processes.
+IDLE: Final[Mapping[str, float]] = {
+    "cpu": 0.005,
+    "memory": 20 * 2**20,
+    "ephemeral-storage": 0.0,
+    "pids": 5,
+}
 #: Without an annotation.
-_DEFAULTS: Final[Mapping[str, Curve]] = {"cpu": share(0.5, 0.8), "memory": share(0.75, 0.85)}
-_ANNOTATIONS: Final[Mapping[str, str]] = {"cpu": CPU, "memory": MEMORY}
+_DEFAULTS: Final[Mapping[str, Curve]] = {
+    "cpu": share(0.5, 0.8),
+    "memory": share(0.75, 0.85),
+    "ephemeral-storage": share(0.5, 0.6),
+    "pids": share(1.0, 1.0),
+}
+_ANNOTATIONS: Final[Mapping[str, str]] = {
+    "cpu": CPU,
+    "memory": MEMORY,
+    "ephemeral-storage": DISK,
+    "pids": PIDS,
+}
 #: An annotated level varies by this share, up and down.
-_NOISE: Final[Mapping[str, float]] = {"cpu": 0.05, "memory": 0.01}
+_NOISE: Final[Mapping[str, float]] = {
+    "cpu": 0.05,
+    "memory": 0.01,
+    "ephemeral-storage": 0.0,
+    "pids": 0.0,
+}
+#: The number of processes of a node that Linux allows by default.
+MAX_PIDS: Final = 32768
 #: The share of a node's capacity that its system has at least.
 _LEAST_RESERVED: Final = 0.02
 _NANO = 10**9
@@ -76,12 +98,21 @@ def is_measured(cluster: Cluster) -> bool:
 
 def pod_usage(pod: Body, window: Window) -> dict[str, Usage]:
     """The usage of each container of a pod; empty if the pod is not running."""
+    cpu, memory = amounts_used(pod, "cpu", window), amounts_used(pod, "memory", window)
+    return {name: _usage({"cpu": cpu[name], "memory": memory[name]}) for name in cpu}
+
+
+def amounts_used(pod: Body, resource: str, window: Window) -> dict[str, float]:
+    """What each container of a pod uses of a resource; empty if the pod is not running.
+
+    In cores, bytes or processes; `resource` is cpu, memory, ephemeral-storage or pids.
+    """
     if (pod.get("status") or {}).get("phase") != "Running":
         return {}
     spec = pod.get("spec") or {}
     sidecars = (c for c in spec.get("initContainers") or () if c.get("restartPolicy") == "Always")
     containers = [*(spec.get("containers") or ()), *sidecars]
-    return {container["name"]: _container_usage(pod, container, window) for container in containers}
+    return {c["name"]: _container_amount(pod, c, resource, window) for c in containers}
 
 
 def node_usage(node: Body, pods: Iterable[Body], window: Window) -> Usage | None:
@@ -99,32 +130,43 @@ def node_usage(node: Body, pods: Iterable[Body], window: Window) -> Usage | None
     return total
 
 
+def system_amount(node: Body, resource: str, window: Window) -> float:
+    """What a node uses besides its pods: what its annotation says, or most of what it reserves."""
+    status, metadata = node.get("status") or {}, node["metadata"]
+    whole = capacity_of(node, resource)
+    draw = window.draw(metadata["name"], resource)
+    annotation = (metadata.get("annotations") or {}).get(_ANNOTATIONS[resource])
+    curve = parse_curve(annotation)
+    if curve is not None:
+        return min(curve.amount(whole, window.number * WINDOW_SECONDS, draw), whole)
+    allocatable = _amount(status.get("allocatable") or {}, resource, whole)
+    reserved = max(whole - allocatable, whole * _LEAST_RESERVED)
+    return _DEFAULTS[resource].amount(reserved, 0, draw)
+
+
+def capacity_of(node: Body, resource: str) -> float:
+    """The capacity of a node in cores, bytes or processes."""
+    if resource == "pids":
+        return MAX_PIDS
+    return _amount((node.get("status") or {}).get("capacity") or {}, resource, 0.0)
+
+
 def _system_usage(node: Body, window: Window) -> Usage:
-    status, name = node.get("status") or {}, node["metadata"]["name"]
-    capacity, allocatable = status.get("capacity") or {}, status.get("allocatable") or {}
-    amounts = {}
-    for resource, curve in _DEFAULTS.items():
-        whole = _amount(capacity, resource, 0.0)
-        reserved = max(whole - _amount(allocatable, resource, whole), whole * _LEAST_RESERVED)
-        amounts[resource] = curve.amount(reserved, 0, window.draw(name, resource))
-    return _usage(amounts)
+    return _usage({name: system_amount(node, name, window) for name in ("cpu", "memory")})
 
 
-def _container_usage(pod: Body, container: Body, window: Window) -> Usage:
+def _container_amount(pod: Body, container: Body, resource: str, window: Window) -> float:
     metadata, resources = pod["metadata"], container.get("resources") or {}
-    annotations = metadata.get("annotations") or {}
     requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
-    amounts = {}
-    for resource, default in _DEFAULTS.items():
-        draw = window.draw(metadata["namespace"], metadata["name"], container["name"], resource)
-        request = _amount(requests, resource, IDLE[resource])
-        curve = parse_curve(annotations.get(_ANNOTATIONS[resource]))
-        amount = (curve or default).amount(request, window.number * WINDOW_SECONDS, draw)
-        if curve is not None:
-            amount *= 1 + _NOISE[resource] * (2 * draw - 1)
-        # a container is throttled, or killed, at its limit
-        amounts[resource] = min(amount, _amount(limits, resource, amount))
-    return _usage(amounts)
+    draw = window.draw(metadata["namespace"], metadata["name"], container["name"], resource)
+    request = _amount(requests, resource, IDLE[resource])
+    curve = parse_curve((metadata.get("annotations") or {}).get(_ANNOTATIONS[resource]))
+    default = _DEFAULTS[resource]
+    amount = (curve or default).amount(request, window.number * WINDOW_SECONDS, draw)
+    if curve is not None:
+        amount *= 1 + _NOISE[resource] * (2 * draw - 1)
+    # a container is throttled, or killed, at its limit
+    return min(amount, _amount(limits, resource, amount))
 
 
 def _amount(listed: Body, resource: str, default: float) -> float:

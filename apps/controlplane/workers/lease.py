@@ -40,7 +40,9 @@ _RENEW = (
     "UPDATE controlplane_looplease SET "
     "expires_at = clock_timestamp() + make_interval(secs => $1), "
     "consumed_version = coalesce($2::bigint, consumed_version), "
-    "profile_revision = coalesce($3::int, profile_revision) "
+    "profile_revision = coalesce($3::int, profile_revision), "
+    "scheduling_cycle = coalesce($7::bigint, scheduling_cycle), "
+    "move_request_cycle = coalesce($8::bigint, move_request_cycle) "
     "WHERE cluster_id = $4 AND holder = $5 AND epoch = $6 RETURNING 1"
 )
 
@@ -68,9 +70,17 @@ class ClusterLease:
         self.check(execute_together([step]))
 
     def renewal(
-        self, *, consumed_version: int | None = None, profile_revision: int | None = None
+        self,
+        *,
+        consumed_version: int | None = None,
+        profile_revision: int | None = None,
+        cycles: tuple[int, int] | None = None,
     ) -> Step:
-        """`renew` as the first of several steps; `check` takes their results."""
+        """`renew` as the first of several steps; `check` takes their results.
+
+        `cycles` are the queue's scheduling cycle and move request cycle.
+        """
+        scheduling, moved = cycles or (None, None)
         parameters = [
             TTL_SECONDS,
             None if consumed_version is None else Int8(consumed_version),
@@ -78,6 +88,8 @@ class ClusterLease:
             Int8(self.cluster_id),
             self.holder,
             Int8(self.epoch),
+            None if scheduling is None else Int8(scheduling),
+            None if moved is None else Int8(moved),
         ]
         return Step("lease", _RENEW, parameters, "count(*)")
 

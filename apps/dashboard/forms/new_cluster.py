@@ -11,9 +11,11 @@ from django.core.exceptions import ValidationError
 from apps.cluster.errors import ApiError
 from apps.cluster.queries import clusters
 from apps.cluster.settings import SETTINGS
-from apps.controlplane.clusters import lifecycle, manifests, openb
+from apps.controlplane.clusters import lifecycle, openb
 from apps.controlplane.clusters.generating import MAX_GENERATED_NODES, NodeSize
 from apps.controlplane.clusters.openb import TraceFile
+from apps.controlplane.clusters.reading import check_yaml
+from apps.controlplane.profiles.revisions import ALL_NODES
 from apps.dashboard.forms.files import CsvField, YamlField
 from apps.dashboard.forms.lines import LinesField, check_quantity
 from apps.dashboard.forms.refusals import show_refusal
@@ -42,6 +44,8 @@ class ClusterForm(SettingsForm):
     #: Contents first, then settings.
     field_order = (
         *("name", "source", "manifest", "nodes_file", "pods_file", "nodes", "zones", "sizes"),
+        "control_plane",
+        "percentage_of_nodes_to_score",
         "paused",
     )
     #: Fields that are arguments of `create_cluster` unchanged.
@@ -78,14 +82,27 @@ class OwnSettingsForm(ClusterForm):
     declared = SETTINGS
     empty_is_default = True
 
+    percentage_of_nodes_to_score = forms.ChoiceField(
+        required=False,
+        initial=ALL_NODES,
+        choices=[(ALL_NODES, "all nodes"), (0, "adaptive, as kube-scheduler")],
+        label="Nodes to score",
+        help_text="percentageOfNodesToScore. All: every decision shows every node. Adaptive: in "
+        "clusters of 100 nodes or more, filtering stops when enough nodes are feasible, and the "
+        "others are not evaluated.",
+    )
+
     def cluster(self) -> dict[str, Any]:
-        return {**super().cluster(), **self.values()}
+        chosen = self.cleaned_data["percentage_of_nodes_to_score"]
+        percentage = int(chosen) if chosen else ALL_NODES
+        values = {**self.values(), "percentage_of_nodes_to_score": percentage}
+        return {**super().cluster(), **values}
 
 
 class GeneratedForm(OwnSettingsForm):
     """Nodes × zones × sizes."""
 
-    arguments = (*OwnSettingsForm.arguments, "nodes", "zones")
+    arguments = (*OwnSettingsForm.arguments, "nodes", "zones", "control_plane")
 
     nodes = forms.IntegerField(
         initial=10, min_value=0, max_value=MAX_GENERATED_NODES, help_text="0: no nodes."
@@ -98,6 +115,12 @@ class GeneratedForm(OwnSettingsForm):
         example="8 32Gi 110\n64 256Gi 250",
         help_text="One size per line: CPU, memory, pods. The nodes of each zone cycle through "
         "the sizes. Empty: all nodes have 8 CPUs, 32 GiB and 110 pods.",
+    )
+
+    control_plane = forms.BooleanField(
+        required=False,
+        label="Control plane node",
+        help_text="A tainted node with the mirror pod of kube-scheduler in kube-system.",
     )
 
     def cluster(self) -> dict[str, Any]:
@@ -114,7 +137,7 @@ class YamlForm(OwnSettingsForm):
         typed = super().clean()
         if text := typed.get("manifest"):
             try:
-                manifests.check_yaml(text)
+                check_yaml(text)
             except ApiError as refusal:
                 show_in_yaml(self, "manifest", refusal)
         return typed

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 from django import forms
 
+from apps.controlplane.controllers.kubelet.registration import node_labels, node_status
 from apps.dashboard.forms.lines import AmountsField, LabelsField, QuantityField, TaintsField
 from apps.dashboard.forms.refusals import ObjectForm
 from apps.dashboard.queries.usage import ZONE_LABEL
@@ -58,25 +60,22 @@ class NodeForm(ObjectForm):
         """The node as entered."""
         typed = self.values()
         capacity = {name: typed[name] for name in ("cpu", "memory", "pods")} | typed["extended"]
-        ready = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
+        status = node_status(typed["name"], datetime.now(UTC))
         if not typed["ready"]:
-            ready |= {"status": "False", "reason": "KubeletNotReady"}
+            (ready,) = (each for each in status["conditions"] if each["type"] == "Ready")
+            ready |= {"status": "False", "reason": "KubeletNotReady", "message": ""}
         spec: dict[str, Any] = {"taints": typed["taints"]} if typed["taints"] else {}
         if typed["unschedulable"]:
             spec["unschedulable"] = True
         return {
             "metadata": {"name": typed["name"], "labels": self._labels()},
             "spec": spec,
-            "status": {"capacity": capacity, "allocatable": capacity, "conditions": [ready]},
+            "status": {"capacity": capacity, "allocatable": capacity, **status},
         }
 
     def _labels(self) -> dict[str, str]:
         typed = self.values()
-        labels = {
-            "kubernetes.io/arch": "amd64",
-            "kubernetes.io/hostname": typed["name"],
-            "kubernetes.io/os": "linux",
-        }
+        labels = node_labels(typed["name"])
         if typed["zone"]:
             labels[ZONE_LABEL] = typed["zone"]
         labels.update(typed["labels"])

@@ -13,11 +13,13 @@ from apps.controlplane.profiles.editing.plugin_sets import (
     ProfilePlugins,
     read_plugins,
 )
-from apps.dashboard.profile_form.fields import Entry, Group, GroupList, Part, parts_of
+from apps.dashboard.profile_form.fields import Entry, Group, GroupList, Part, parts_of, to_text
 from apps.dashboard.profile_form.schema import build_parts
 from apps.scheduler.config import EXTENSION_POINTS, Cause
 from apps.scheduler.config.plugin_table import KnownPlugin, PluginTable
 from apps.scheduler.config.types import Plugins, WrittenConfiguration, WrittenProfile
+from apps.scheduler.features import GATES
+from apps.scheduler.features.effects import EFFECTS, effect_of, listed_gates
 
 _SETTINGS: Final = (
     "percentageOfNodesToScore",
@@ -94,6 +96,7 @@ class Sheet:
 
     text: str
     settings: list[Part]
+    gates: Group
     profiles: list[ProfileSheet]
     extenders: GroupList
     #: problems without a field in the form
@@ -105,7 +108,7 @@ class Sheet:
         for profile in self.profiles:
             for part in (*profile.parts, *profile.arguments):
                 yield from parts_of(part)
-        for part in (*self.settings, self.extenders):
+        for part in (*self.settings, self.gates, self.extenders):
             yield from parts_of(part)
 
     def entries(self) -> Iterator[Entry]:
@@ -127,11 +130,36 @@ def build_sheet(text: str, known: PluginTable, causes: Iterable[Cause] = ()) -> 
     sheet = Sheet(
         text,
         build_parts(WrittenConfiguration, WrittenConfiguration(), "", document, only=_SETTINGS),
+        _build_gates(document),
         [_build_profile(document, index, known, removable=count > 1) for index in range(count)],
         extenders,
     )
     _assign_problems(sheet, document, causes)
     return sheet
+
+
+def _build_gates(document: ConfigurationText) -> Group:
+    """The gates that can be set and change something here, and others that the text sets."""
+    written = document.get("featureGates")
+    given = written if isinstance(written, dict) else {}
+    shown = [gate for gate in listed_gates() if gate.name in EFFECTS and not gate.locked]
+    shown += [GATES[name] for name in given if name in GATES and name not in EFFECTS]
+    return Group(
+        path="featureGates",
+        label="featureGates",
+        help="kube-scheduler's flag --feature-gates. Other gates can be set in the YAML.",
+        parts=[
+            Entry(
+                path=f"featureGates.{gate.name}",
+                label=gate.name,
+                kind="switch",
+                value=to_text(document.get(f"featureGates.{gate.name}")),
+                default=to_text(gate.default),
+                help=effect_of(gate),
+            )
+            for gate in shown
+        ],
+    )
 
 
 def _build_profile(

@@ -55,7 +55,7 @@ def pods_to_delete(cluster: Cluster, chosen: Sequence[str]) -> SelectedPods:
 
 def consequences(cluster: Cluster, kind: Kind, found: KubernetesObject) -> list[str]:
     """The consequences of deleting this object, one sentence each."""
-    describe = _BY_KIND.get(kind.name, _others)
+    describe = _BY_KIND.get(kind.key, _others)
     return [
         *describe(cluster, found),
         "This cannot be undone. The deletion stays in the change log.",

@@ -13,6 +13,7 @@ from apps.cluster.models import Cluster, Event, Node, Pod, Taint
 from apps.controlplane import queries
 from apps.controlplane.clusters.evictions import find_controller
 from apps.controlplane.clusters.node_changes import CONDITIONS
+from apps.controlplane.clusters.pressure import FIELDS
 from apps.controlplane.clusters.summaries import Use
 from apps.controlplane.models import Operation, SchedulingDecision
 from apps.controlplane.operations.service import running_drain
@@ -60,6 +61,16 @@ class NodeList:
     sorting: Sorting[Callable[[NodeUse], Any]]
     filters: Sequence[Field]
     all_nodes: int
+
+
+@dataclass(frozen=True, slots=True)
+class UsageField:
+    """A text of the form for mock usage."""
+
+    name: str
+    label: str
+    value: str
+    hint: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +125,15 @@ class OneNode:
     @property
     def pod_capacity(self) -> int:
         return int(self.node.allocatable.get("pods", 0))
+
+    @property
+    def usage(self) -> Sequence[UsageField]:
+        """The fields of the form for mock usage."""
+        annotations = self.node.body["metadata"].get("annotations") or {}
+        return [
+            UsageField(name, label, annotations.get(annotation, ""), hint)
+            for name, (annotation, label, hint) in FIELDS.items()
+        ]
 
     @property
     def conditions(self) -> Sequence[NodeCondition]:

@@ -10,6 +10,7 @@ from django.db import connection
 from django.db.models import QuerySet
 
 from apps.cluster import kinds
+from apps.cluster.custom.versions import all_versions
 from apps.cluster.errors import NotFound
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster, Event, KubernetesObject, Namespace
@@ -73,24 +74,43 @@ class OneObject:
     changes: Sequence[ChangeRow]
 
 
-def kind_of(resource: str) -> Kind:
+def kind_of(cluster: Cluster, resource: str) -> Kind:
     """The kind with a qualified name such as `replicasets.apps`; NotFound if there is none."""
     for kind in kinds.ALL:
         if kind.qualified_plural == resource:
             return kind
+    for kind in _custom_kinds(cluster):
+        if kind.definition_name == resource:
+            return kind
     raise NotFound("kinds", resource)
 
 
+def kind_of_object(cluster: Cluster, api_version: str, name: str) -> Kind:
+    """The kind of a stored object."""
+    try:
+        return kinds.by_api_version(api_version, name)
+    except KeyError:
+        known = {(kind.api_version, kind.name): kind for kind in _custom_kinds(cluster)}
+        return known[api_version, name]
+
+
+def _custom_kinds(cluster: Cluster) -> list[Kind]:
+    """The kinds that CustomResourceDefinitions declare, in the version that is stored."""
+    found = {each.kind.definition_name: each.kind for each in all_versions(cluster)}
+    return list(found.values())
+
+
 def kind_counts(cluster: Cluster) -> list[KindCount]:
-    """Every kind with its number of objects, in one statement."""
+    """Every kind with its number of objects, in one statement besides that for definitions."""
+    known = [*kinds.ALL, *_custom_kinds(cluster)]
     counts = " UNION ALL ".join(
         f"SELECT {number}, count(*) FROM {kind.table} o WHERE cluster_id = %s"
-        for number, kind in enumerate(kinds.ALL)
+        for number, kind in enumerate(known)
     )
     with connection.cursor() as cursor:
-        cursor.execute(counts, [cluster.pk] * len(kinds.ALL))
+        cursor.execute(counts, [cluster.pk] * len(known))
         counted = dict(cursor.fetchall())
-    found = [KindCount(kind, counted[number]) for number, kind in enumerate(kinds.ALL)]
+    found = [KindCount(kind, counted[number]) for number, kind in enumerate(known)]
     return sorted(found, key=lambda each: (AREAS.index(each.area), each.kind.name))
 
 

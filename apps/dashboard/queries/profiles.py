@@ -15,6 +15,7 @@ from apps.controlplane.profiles import revisions
 from apps.controlplane.profiles.differences import ProfileDifferences, compare_configurations
 from apps.dashboard.text_diff import TextDiff, text_diff
 from apps.scheduler.config import EXTENSION_POINTS, Cause, ConfigError, Profile
+from apps.scheduler.config.warnings import find_warnings
 
 #: Decisions listed on the page of a revision.
 MAX_RECENT = 10
@@ -134,6 +135,7 @@ class CheckedText:
     effects: Sequence[ProfileDifferences] = ()
     #: pending pods that no profile would schedule, by schedulerName
     stranded: Mapping[str, int] = field(default_factory=dict)
+    warnings: Sequence[str] = ()
 
 
 def check_text(
@@ -146,7 +148,8 @@ def check_text(
         return CheckedText(refusal.causes)
     before = revisions.load_configuration(active)
     effects = compare_configurations(before, configuration)
-    return CheckedText((), effects, queries.count_stranded_pods(cluster, configuration))
+    stranded = queries.count_stranded_pods(cluster, configuration)
+    return CheckedText((), effects, stranded, find_warnings(configuration))
 
 
 def compare(cluster: Cluster, before: int, after: int) -> RevisionComparison:

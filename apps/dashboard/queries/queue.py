@@ -8,12 +8,11 @@ from typing import Any
 
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
-from apps.controlplane import queries
-from apps.controlplane.models import QueueEntry, QueueMove
+from apps.controlplane.models import QueueMove
 from apps.controlplane.periods import Period, parse_period
 from apps.controlplane.profiles.plugins import plugin_names
 from apps.controlplane.queue import history, listing
-from apps.controlplane.queue.listing import SORTS, QueuedPod, QueueFilter, Sort
+from apps.controlplane.queue.listing import SORTS, Cycles, Part, QueuedPod, QueueFilter, Sort
 from apps.dashboard.downloads import list_files
 from apps.dashboard.paging import LogPage, NumberedPage, log_page, page_size, parse_whole_number
 from apps.dashboard.tables import PERIOD, Field, Sorting, read_sorting
@@ -21,18 +20,19 @@ from apps.scheduler.framework import events
 
 #: Which pods are in each queue, and when they leave it.
 MEANINGS = {
-    QueueEntry.Queue.ACTIVE: "ready to be scheduled, in this order",
-    QueueEntry.Queue.BACKOFF: "failed recently; retried when the backoff ends",
-    QueueEntry.Queue.UNSCHEDULABLE: "fit on no node; retried after an event that may help",
-    QueueEntry.Queue.GATED: "not scheduled until their gates are removed",
+    Part.ACTIVE: "ready to be scheduled, in this order",
+    Part.BACKOFF: "failed recently; retried when the backoff ends",
+    Part.UNSCHEDULABLE: "fit on no node; retried after an event that may help",
+    Part.GATED: "not scheduled until their gates are removed",
+    Part.PERMIT: "have a node; bound when the plugin that holds them allows it",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class QueueSize:
-    """One of the four queues and its number of pods."""
+    """One part of the queue and its number of pods."""
 
-    queue: QueueEntry.Queue
+    queue: Part
     size: int
     #: the table shows only this queue
     chosen: bool
@@ -44,13 +44,14 @@ class QueueSize:
 
 @dataclass(frozen=True, slots=True)
 class QueuePage:
-    """The four queues, and a page of the pods in them."""
+    """The parts of the queue, and a page of the pods in them."""
 
     queues: Sequence[QueueSize]
     summary: str
     page: NumberedPage[QueuedPod]
     filters: Sequence[Field]
     sorting: Sorting[Sort]
+    cycles: Cycles
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ def queue_page(cluster: Cluster, query: Mapping[str, Any]) -> QueuePage:
     sorting = read_sorting(query, {name: name for name in SORTS}, default="place")
     values = {name: str(query.get(name, "")).strip() for name in ("queue", "pod", "plugin")}
     wanted = QueueFilter(**{name: value.replace("\x00", "") for name, value in values.items()})
-    sizes = queries.count_pods_by_queue(cluster)
+    sizes = listing.count_by_part(cluster)
     total = listing.count_pods(cluster, wanted, sizes)
     size = page_size(query)
     pages = max(1, -(-total // size))
@@ -95,9 +96,10 @@ def queue_page(cluster: Cluster, query: Mapping[str, Any]) -> QueuePage:
         [
             Field("pod", "Pod", hint="web-1 or ns/web"),
             Field("queue", "Queue", choices=[(each.value, each.label) for each in sizes]),
-            Field("plugin", "Gated or rejected by", suggestions=plugin_names()),
+            Field("plugin", "Gated, held or rejected by", suggestions=plugin_names()),
         ],
         sorting,
+        listing.read_cycles(cluster),
     )
 
 

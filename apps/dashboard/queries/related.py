@@ -46,7 +46,7 @@ class Relation:
 
 def relations(cluster: Cluster, kind: Kind, found: KubernetesObject) -> list[Relation]:
     """The relations of an object, without empty ones."""
-    candidates = [_owners(cluster, found), *_BY_KIND.get(kind.name, _nothing)(cluster, found)]
+    candidates = [_owners(cluster, found), *_BY_KIND.get(kind.key, _nothing)(cluster, found)]
     return [relation for relation in candidates if relation.total]
 
 

@@ -75,10 +75,11 @@ def copy_activation(context: template.Context, cluster: Cluster, revision: int) 
 
 @register.inclusion_tag("dashboard/inc/copy_as.html", takes_context=True)
 def copy_object(
-    context: template.Context, cluster: Cluster, kind: str, namespace: str, name: str
+    context: template.Context, cluster: Cluster, kind: str | Kind, namespace: str, name: str
 ) -> dict[str, Any]:
     """Reading and deleting one object."""
-    recipes = object_recipes(cluster.name, kinds.by_name(kind), namespace, name)
+    found = kind if isinstance(kind, Kind) else kinds.by_name(kind)
+    recipes = object_recipes(cluster.name, found, namespace, name)
     return {"request": context["request"], "recipes": recipes, "id": "copy-object"}
 
 

@@ -15,6 +15,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from apps.cluster import kinds
+from apps.cluster.kinds import Kind
 from apps.cluster.models import Change, Cluster
 from apps.controlplane.clusters.summaries import Use
 from apps.controlplane.history.story import StoryEntry
@@ -56,7 +57,15 @@ SECTIONS = (
     (
         "Profiles",
         "profiles",
-        {"profiles", "profile", "new-profile", "compare-profiles", "activate-profile", "preview"},
+        {
+            "profiles",
+            "profile",
+            "new-profile",
+            "feature-gates",
+            "compare-profiles",
+            "activate-profile",
+            "preview",
+        },
     ),
     (
         "Objects",
@@ -70,6 +79,9 @@ _OF_OBJECTS = frozenset(
     f"{action}-{kind}" for action in ("edit", "delete") for kind in ("object", "namespaced-object")
 )
 _OWN_LISTS = frozenset({"pods", "nodes"})
+
+#: One more, where a client of the API schedules.
+_OPINIONS = ("Second opinions", "opinions", {"opinions"})
 
 #: The same for a deleted cluster.
 PAST_SECTIONS = (
@@ -96,6 +108,7 @@ _KEYS = {
     "profiles": "f",
     "kinds": "b",
     "queue-history": "q",
+    "opinions": "s",
 }
 
 #: State -> (icon, colour class, label)
@@ -104,6 +117,7 @@ STATES = {
     "backoff": ("clock", "amber", "backoffQ"),
     "unschedulable": ("cross", "red", "unschedulable"),
     "gated": ("lock", "violet", "gated"),
+    "permit": ("clock", "teal", "held by Permit"),
     "in_flight": ("play", "teal", "in flight"),
     "bound": ("check", "teal", "bound"),
     "succeeded": ("check", "quiet", "succeeded"),
@@ -284,6 +298,8 @@ def sections(context: template.Context, cluster: Cluster) -> dict[str, Any]:
     if here in _OF_OBJECTS:
         here = match.kwargs["resource"] if match.kwargs["resource"] in _OWN_LISTS else "objects"
     shown = SECTIONS if cluster.deleted_at is None else PAST_SECTIONS
+    if cluster.deleted_at is None and cluster.scheduling == Cluster.Scheduling.EXTERNAL:
+        shown = (*shown, _OPINIONS)
     links = [
         (label, reverse(page, args=[cluster.name]), here in members, _KEYS[page])
         for label, page, members in shown
@@ -292,9 +308,9 @@ def sections(context: template.Context, cluster: Cluster) -> dict[str, Any]:
 
 
 @register.simple_tag
-def url_of(cluster: Cluster, kind: str, namespace: str = "", name: str = "") -> str:
-    """The address of an object's page; empty for an unknown kind."""
-    found = {each.name: each for each in kinds.ALL}.get(kind)
+def url_of(cluster: Cluster, kind: str | Kind, namespace: str = "", name: str = "") -> str:
+    """The address of an object's page; empty for an unknown name of a kind."""
+    found = kind if isinstance(kind, Kind) else {each.name: each for each in kinds.ALL}.get(kind)
     return object_url(cluster, found, namespace, name) if found is not None else ""
 
 

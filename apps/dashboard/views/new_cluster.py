@@ -16,7 +16,7 @@ from apps.cluster.errors import ApiError
 from apps.cluster.queries import cluster_named
 from apps.controlplane.clusters import lifecycle, manifests
 from apps.controlplane.clusters.generating import NodeSize
-from apps.controlplane.clusters.manifests import ManifestError, ManifestErrors
+from apps.controlplane.clusters.reading import ManifestError, ManifestErrors
 from apps.controlplane.models import Operation
 from apps.controlplane.operations import service
 from apps.dashboard.forms.new_cluster import WAYS, ClusterForm, TraceForm, YamlForm

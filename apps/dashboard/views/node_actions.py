@@ -16,7 +16,7 @@ from apps.cluster import kinds, queries
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import BadRequest, Invalid, NotFound
 from apps.cluster.models import Cluster
-from apps.controlplane.clusters import drains, node_changes
+from apps.controlplane.clusters import drains, node_changes, pressure
 from apps.controlplane.clusters.bulk import BulkAction
 from apps.controlplane.clusters.evictions import Evictions, plan_evictions, plan_not_ready
 from apps.controlplane.clusters.node_changes import BulkResult
@@ -176,6 +176,23 @@ def set_condition(request: Request, cluster: Cluster, name: str) -> HttpResponse
             add_undo_notice(request, text, address, fields)
         else:
             messages.success(request, text)
+    _show_refusals(request, result)
+    return redirect("node", cluster=cluster.name, name=name)
+
+
+@require_POST
+@cluster_page
+def set_usage(request: Request, cluster: Cluster, name: str) -> HttpResponse:
+    """Set what the node uses besides its pods, and when its kubelet evicts them."""
+    given = {field: request.POST.get(field, "").strip() for field in pressure.FIELDS}
+    try:
+        update = pressure.simulate(given)
+    except Invalid as refusal:
+        messages.error(request, " ".join(cause.message for cause in refusal.causes))
+        return redirect("node", cluster=cluster.name, name=name)
+    result = node_changes.change_nodes(cluster, [name], update, actor=actor(request))
+    if result.versions:
+        messages.success(request, f"Mock usage of node {name} set.")
     _show_refusals(request, result)
     return redirect("node", cluster=cluster.name, name=name)
 

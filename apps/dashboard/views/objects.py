@@ -18,14 +18,27 @@ from apps.cluster.models import Cluster
 from apps.cluster.writing import store
 from apps.controlplane.clusters import editing, manifests
 from apps.controlplane.clusters.evictions import Evictions, plan_evictions
-from apps.controlplane.clusters.manifests import ManifestError
+from apps.controlplane.clusters.reading import ManifestError
 from apps.controlplane.history.story import find_last_body
 from apps.controlplane.operations import service
-from apps.dashboard.forms.manifest import EditForm, ManifestForm, copy_as_example, load_example
+from apps.dashboard.forms.manifest import (
+    EditForm,
+    ManifestForm,
+    copy_as_example,
+    dump_yaml,
+    load_example,
+)
 from apps.dashboard.forms.yaml_problems import show_in_yaml
 from apps.dashboard.links import object_url
 from apps.dashboard.queries.consequences import consequences
-from apps.dashboard.queries.objects import kind_counts, kind_of, object_list, object_of, one_object
+from apps.dashboard.queries.objects import (
+    kind_counts,
+    kind_of,
+    kind_of_object,
+    object_list,
+    object_of,
+    one_object,
+)
 from apps.dashboard.recipes.actions import import_recipe, update_recipe
 from apps.dashboard.rendering import (
     Request,
@@ -50,7 +63,7 @@ def kind_list(request: Request, cluster: Cluster) -> HttpResponse:
 @require_GET
 @cluster_page
 def objects(request: Request, cluster: Cluster, resource: str) -> HttpResponse:
-    kind = kind_of(resource)
+    kind = kind_of(cluster, resource)
     found = object_list(cluster, kind, request.GET.dict())
     context = {"cluster": cluster, "kind": kind, "objects": found, "sorting": found.sorting}
     return render_page(request, "objects", context)
@@ -61,7 +74,7 @@ def objects(request: Request, cluster: Cluster, resource: str) -> HttpResponse:
 def an_object(
     request: Request, cluster: Cluster, resource: str, name: str, namespace: str = ""
 ) -> HttpResponse:
-    one = one_object(cluster, kind_of(resource), namespace, name)
+    one = one_object(cluster, kind_of(cluster, resource), namespace, name)
     return render_page(request, "object", {"cluster": cluster, "one": one})
 
 
@@ -71,7 +84,7 @@ def edit(
     request: Request, cluster: Cluster, resource: str, name: str, namespace: str = ""
 ) -> HttpResponse:
     """Edit the object as YAML; a Conflict if it was updated in the meantime."""
-    kind = kind_of(resource)
+    kind = kind_of(cluster, resource)
     found = object_of(cluster, kind, namespace, name)
     form = EditForm(*posted(request), body=found.body)
     if "commands" in request.POST:
@@ -104,7 +117,7 @@ def delete(
     request: Request, cluster: Cluster, resource: str, name: str, namespace: str = ""
 ) -> HttpResponse:
     """Show the consequences of deleting the object; POST deletes it."""
-    kind = kind_of(resource)
+    kind = kind_of(cluster, resource)
     if request.method == "POST":
         store.delete(cluster, kind, namespace, name, actor=actor(request))
         messages.success(request, f"{kind.name} {name} deleted.")
@@ -123,7 +136,7 @@ def delete(
 @cluster_page
 def new_object(request: Request, cluster: Cluster, resource: str) -> HttpResponse:
     """A new object of a kind, from an example or like another object (`?like=` its uid)."""
-    kind = kind_of(resource)
+    kind = kind_of(cluster, resource)
     start = _load_start(cluster, kind, request.GET.get("like", ""))
     form = ManifestForm(*posted(request), example=start)
     if "commands" in request.POST:
@@ -133,11 +146,11 @@ def new_object(request: Request, cluster: Cluster, resource: str) -> HttpRespons
     if request.method == "POST" and form.is_valid():
         try:
             text = form.cleaned_data["manifest"]
-            created = manifests.import_yaml(cluster, text, actor=actor(request))
+            imported = manifests.import_yaml(cluster, text, actor=actor(request))
         except ApiError as refusal:
             show_in_yaml(form, "manifest", refusal)
         else:
-            return _redirect_to_created(request, cluster, created)
+            return _redirect_to_created(request, cluster, imported)
     context = {"cluster": cluster, "kind": kind, "form": form}
     return render_page(request, "new_object", context, status=422 if form.errors else 200)
 
@@ -168,11 +181,11 @@ def import_yaml(request: Request, cluster: Cluster) -> HttpResponse:
             )
             return redirect("operation", number=operation.pk)
         try:
-            created = manifests.import_yaml(cluster, text, actor=actor(request))
+            imported = manifests.import_yaml(cluster, text, actor=actor(request))
         except ApiError as refusal:
             show_in_yaml(form, "manifest", refusal)
         else:
-            return _redirect_to_created(request, cluster, created)
+            return _redirect_to_created(request, cluster, imported)
     context = {"cluster": cluster, "form": form}
     return render_page(request, "import", context, status=422 if form.errors else 200)
 
@@ -196,17 +209,24 @@ def _load_start(cluster: Cluster, kind: Kind, like: str) -> str:
         body = find_last_body(cluster, UUID(like)) if like else None
     except ValueError:
         raise BadRequest(f"like: {like!r} is not a UID") from None
-    return copy_as_example(body) if body is not None else load_example(kind.name.lower())
+    if body is not None:
+        return copy_as_example(body)
+    if kind.definition_name:
+        place = {"namespace": "default"} if kind.namespaced else {}
+        metadata = {"name": "example", **place}
+        return dump_yaml({"apiVersion": kind.api_version, "kind": kind.name, "metadata": metadata})
+    return load_example(kind.name.lower())
 
 
 def _redirect_to_created(
-    request: Request, cluster: Cluster, created: list[manifests.Body]
+    request: Request, cluster: Cluster, imported: manifests.Imported
 ) -> HttpResponse:
     """Redirect to the created object; to the list of kinds if there are several."""
-    if len(created) != 1:
-        messages.success(request, f"{len(created)} objects created.")
+    created = imported.created
+    if len(created) != 1 or imported.skipped:
+        messages.success(request, f"{imported.summary}.")
         return redirect("kinds", cluster=cluster.name)
-    metadata = created[0]["metadata"]
-    kind = kinds.by_name(created[0]["kind"])
+    body, metadata = created[0], created[0]["metadata"]
+    kind = kind_of_object(cluster, body["apiVersion"], body["kind"])
     messages.success(request, f"{kind.name} {metadata['name']} created.")
     return redirect(object_url(cluster, kind, metadata.get("namespace", ""), metadata["name"]))

@@ -31,6 +31,7 @@ from apps.scheduler.config import Cause, ConfigError
 from apps.scheduler.config.convert import convert
 from apps.scheduler.config.encoding import encode
 from apps.scheduler.config.plugin_table import plugins_allowed
+from apps.scheduler.config.warnings import find_warnings
 
 
 @require_http_methods(["GET", "POST"])
@@ -193,6 +194,8 @@ def _save_revision(
         configuration = revisions.load_configuration(added)
         for name, count in queries.count_stranded_pods(cluster, configuration).items():
             messages.warning(request, describe_stranded_pods(name, count))
+        for warning in find_warnings(configuration):
+            messages.warning(request, warning)
     else:
         messages.success(request, f"Revision {added.revision} saved. It is not active.")
     return redirect("profile", cluster=cluster.name, revision=added.revision)
@@ -304,6 +307,7 @@ def _describe(request: Request, cluster: Cluster, text: str, *, legacy: bool) ->
         "readable": readable,
         "problems": list_problems(text, checked.causes),
         "effects": checked.effects,
+        "warnings": checked.warnings,
         "stranded": [
             describe_stranded_pods(name, count) for name, count in checked.stranded.items()
         ],

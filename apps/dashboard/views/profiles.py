@@ -11,6 +11,7 @@ from apps.cluster.errors import Invalid
 from apps.cluster.models import Cluster
 from apps.controlplane import queries
 from apps.controlplane.profiles import drafts, revisions
+from apps.controlplane.profiles.gates import list_gates
 from apps.dashboard.forms.profile import describe_stranded_pods
 from apps.dashboard.paging import parse_whole_number
 from apps.dashboard.queries.profiles import compare, one_profile, profile_list
@@ -34,6 +35,17 @@ def profile(request: Request, cluster: Cluster, revision: int) -> HttpResponse:
     return render_page(
         request, "profile", {"cluster": cluster, "one": one_profile(cluster, revision)}
     )
+
+
+@require_GET
+@cluster_page
+def feature_gates(request: Request, cluster: Cluster) -> HttpResponse:
+    """The feature gates of a revision (`?revision=`, by default the active one)."""
+    everything = bool(request.GET.get("all"))
+    number = parse_whole_number(request.GET, "revision") or 0
+    gates = list_gates(cluster, number, everything=everything)
+    context = {"cluster": cluster, "gates": gates, "everything": everything}
+    return render_page(request, "feature_gates", context)
 
 
 @require_POST

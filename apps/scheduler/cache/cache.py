@@ -14,6 +14,7 @@ removed when the pod is deleted.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from apps.scheduler.cache.change_log import ChangeLog
@@ -59,9 +60,13 @@ class Changes:
 
 
 class Cache:
-    """See the module's docstring. Pods are identified by uid."""
+    """See the module's docstring. Pods are identified by uid.
 
-    def __init__(self) -> None:
+    ``view`` returns a pod without the fields that the scheduler ignores.
+    """
+
+    def __init__(self, view: Callable[[PodInfo], PodInfo] = lambda pod: pod) -> None:
+        self._view = view
         self.nodes: dict[str, NodeInfo] = {}
         self.pods: dict[str, PodState] = {}
         #: how many of them are assumed
@@ -113,7 +118,7 @@ class Cache:
         """Count ``pod`` (its spec names the node) on its node. CacheError if it is in the cache."""
         if pod.uid in self.pods:
             raise CacheError(f"pod {pod.key} is in the cache, so it cannot be assumed")
-        self._put(PodState(pod, node_name, assumed=True))
+        self._put(PodState(self._view(pod), node_name, assumed=True))
 
     def forget_pod(self, uid: str) -> PodInfo:
         """Undo an assumption; returns the assumed pod. CacheError if it is not assumed."""
@@ -128,6 +133,7 @@ class Cache:
 
         Most pods are bound as they were assumed: then no column has to change.
         """
+        pod = self._view(pod)
         known = self.pods.get(pod.uid)
         if known is not None and known.pod.has_same_footprint(pod):
             known.pod = known.pod.with_pod(pod.pod)

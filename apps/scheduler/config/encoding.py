@@ -24,6 +24,9 @@ _NOT_WRITTEN = frozenset({"legacy", "profiles"})
 def encode(configuration: Configuration) -> dict[str, Any]:
     """The document; reading it gives an equal configuration, except for private keys."""
     document = {"apiVersion": API_VERSION, "kind": KIND, **_fields(configuration)}
+    if not configuration.feature_gates:
+        # kube-scheduler does not have the field: only its flag
+        del document["featureGates"]
     document["profiles"] = [_profile(profile) for profile in configuration.profiles]
     return document
 
@@ -62,11 +65,12 @@ def _fields(item: Any) -> dict[str, Any]:
     for attribute, name, is_duration in _names(kind):
         value = getattr(item, attribute)
         if value is not None and name not in _SECRET | _NOT_WRITTEN:
-            written[name] = go_duration(value) if is_duration else _plain(value)
+            written[name] = go_duration(value) if is_duration else to_plain(value)
     return written
 
 
-def _plain(value: Any) -> Any:
+def to_plain(value: Any) -> Any:
+    """A value of a configuration as in a document."""
     if isinstance(value, msgspec.Struct):
         return msgspec.to_builtins(value)
     if dataclasses.is_dataclass(value):
@@ -74,9 +78,9 @@ def _plain(value: Any) -> Any:
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if isinstance(value, (list, tuple)):
-        return [_plain(each) for each in value]
+        return [to_plain(each) for each in value]
     if isinstance(value, Mapping):
-        return {key: _plain(each) for key, each in value.items()}
+        return {key: to_plain(each) for key, each in value.items()}
     return value
 
 

@@ -16,13 +16,14 @@ from typing import Final
 from apps.scheduler.config.errors import Problems, child, format_value
 from apps.scheduler.config.plugin_table import PluginTable, default_plugins
 from apps.scheduler.config.types import EXTENSION_POINTS, Plugin, Plugins, PluginSet
+from apps.scheduler.features import FeatureGates
 
 ALL: Final = "*"
 MAX_NODE_SCORE: Final = 100
 MAX_TOTAL_SCORE: Final = 2**63 - 1
 
 #: extension point → its attribute in Plugins
-_ATTRIBUTES: Final = {
+SET_ATTRIBUTES: Final = {
     "preEnqueue": "pre_enqueue",
     "queueSort": "queue_sort",
     "preFilter": "pre_filter",
@@ -53,7 +54,7 @@ class Expansion:
 
 def plugin_set(plugins: Plugins, point: str) -> PluginSet:
     """The set written for an extension point (or for ``multiPoint``)."""
-    written: PluginSet = getattr(plugins, _ATTRIBUTES[point])
+    written: PluginSet = getattr(plugins, SET_ATTRIBUTES[point])
     return written
 
 
@@ -61,19 +62,25 @@ def merge(default: Plugins, custom: Plugins) -> Plugins:
     """The custom sets applied to the default ones, point by point."""
     merged = {
         attribute: _merge_set(getattr(default, attribute), getattr(custom, attribute))
-        for attribute in _ATTRIBUTES.values()
+        for attribute in SET_ATTRIBUTES.values()
     }
     return replace(default, **merged)
 
 
 def expand(
-    written: Plugins, known: PluginTable, *, scheduler_name: str, path: str, problems: Problems
+    written: Plugins,
+    known: PluginTable,
+    *,
+    gates: FeatureGates,
+    scheduler_name: str,
+    path: str,
+    problems: Problems,
 ) -> Expansion:
     """The sets `written` in a profile, at `path`, merged into the default ones and spread.
 
     Faults are added to `problems`; the result is valid only if there are none.
     """
-    plugins = merge(default_plugins(known), written)
+    plugins = merge(default_plugins(known, gates), written)
     expansion = Expansion(needed=_needed(plugins))
     _check_multi_point(written.multi_point, known, f"{path}.multiPoint", problems)
     for point in EXTENSION_POINTS:
@@ -209,5 +216,5 @@ def _interface(point: str) -> str:
 
 
 def _needed(plugins: Plugins) -> tuple[str, ...]:
-    sets = (plugin_set(plugins, point) for point in _ATTRIBUTES)
+    sets = (plugin_set(plugins, point) for point in SET_ATTRIBUTES)
     return tuple(sorted({plugin.name for written in sets for plugin in written.enabled}))

@@ -7,7 +7,7 @@ from typing import Any
 
 from apps.scheduler.config.decoding import decode
 from apps.scheduler.config.defaulting import with_defaults
-from apps.scheduler.config.errors import Cause, ConfigError, Problems
+from apps.scheduler.config.errors import Cause, ConfigError, Problems, child
 from apps.scheduler.config.expansion import expand
 from apps.scheduler.config.plugin_args import (
     args_needed,
@@ -26,8 +26,12 @@ from apps.scheduler.config.types import (
     WrittenProfile,
 )
 from apps.scheduler.config.validation import validate
+from apps.scheduler.features import FeatureGates
+from apps.scheduler.features import find_faults as find_gate_faults
 
 _TYPE_META = ("apiVersion", "kind")
+#: What to do with an older version.
+CONVERT_FIRST = "convert older ones first"
 
 
 def load(
@@ -109,8 +113,9 @@ def _expand(
     """Validate a document and expand its profiles."""
     removed = {plugin.name for plugin in plugins.values() if plugin.removed_in_v1}
     validate(written, problems, removed=removed - known.keys())
+    gates = _gates(written, problems)
     profiles = tuple(
-        _profile(profile, given, known, f"profiles[{index}]", problems)
+        _profile(profile, given, known, gates, f"profiles[{index}]", problems)
         for index, (profile, given) in enumerate(zip(written.profiles, args, strict=True))
     )
     return without_resources_of_extenders(profiles, written.extenders, known, problems)
@@ -128,21 +133,35 @@ def _check_type(body: Mapping[str, Any]) -> None:
         raise ConfigError(missing)
     if version != API_VERSION or kind != KIND:
         said = f'no kind "{kind}" is registered for version "{version}"'
-        known = f'this scheduler reads {KIND} of "{API_VERSION}"; convert older ones first'
+        known = f'this scheduler reads {KIND} of "{API_VERSION}"; {CONVERT_FIRST}'
         raise ConfigError([Cause("apiVersion" if kind == KIND else "kind", f"{said}: {known}")])
+
+
+def _gates(written: WrittenConfiguration, problems: Problems) -> FeatureGates:
+    """The gates of a document; the defaults if they cannot be set as written."""
+    faults = find_gate_faults(written.feature_gates)
+    for name, message in faults:
+        problems.add(child("featureGates", name), message)
+    return FeatureGates() if faults else FeatureGates(written.feature_gates)
 
 
 def _profile(
     written: WrittenProfile,
     given: list[Any],
     known: PluginTable,
+    gates: FeatureGates,
     path: str,
     problems: Problems,
 ) -> Profile:
-    check_args(written, given, known, path, problems)
+    check_args(written, given, known, gates, path, problems)
     name = written.scheduler_name or ""
     expansion = expand(
-        written.plugins, known, scheduler_name=name, path=f"{path}.plugins", problems=problems
+        written.plugins,
+        known,
+        gates=gates,
+        scheduler_name=name,
+        path=f"{path}.plugins",
+        problems=problems,
     )
     return Profile(
         scheduler_name=name,
@@ -169,5 +188,6 @@ def _configuration(
         enable_profiling=written.enable_profiling,
         enable_contention_profiling=bool(written.enable_contention_profiling),
         delay_cache_until_active=written.delay_cache_until_active,
+        feature_gates=written.feature_gates,
         legacy=legacy,
     )

@@ -6,10 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from apps.scheduler.config.decoding import decode
+from apps.scheduler.config.decoding import camel_case, decode
+from apps.scheduler.config.encoding import to_plain
 from apps.scheduler.config.errors import Problems, child
 from apps.scheduler.config.plugin_table import KnownPlugin, PluginTable
 from apps.scheduler.config.types import API_VERSION, Extender, PluginConfig, Profile, WrittenProfile
+from apps.scheduler.features import FeatureGates
 
 _TYPE_META: Final = ("apiVersion", "kind")
 
@@ -51,12 +53,31 @@ def _check_args_type(plugin: str, raw: Mapping[str, Any], path: str, problems: P
 
 
 def check_args(
-    written: WrittenProfile, given: list[Any], known: PluginTable, path: str, problems: Problems
+    written: WrittenProfile,
+    given: list[Any],
+    known: PluginTable,
+    gates: FeatureGates,
+    path: str,
+    problems: Problems,
 ) -> None:
     for index, (config, args) in enumerate(zip(written.plugin_config, given, strict=True)):
         plugin = known.get(config.name)
         if plugin is not None and args is not None:
-            _check(plugin, args, f"{path}.pluginConfig[{index}].args", problems)
+            at = f"{path}.pluginConfig[{index}].args"
+            _check(plugin, _check_gated(plugin, args, gates, at, problems), at, problems)
+
+
+def _check_gated(
+    plugin: KnownPlugin, args: Any, gates: FeatureGates, path: str, problems: Problems
+) -> Any:
+    """The arguments without the fields whose feature gate is off; such a field is refused."""
+    for attribute, gate in plugin.gated_args.items():
+        value, name = getattr(args, attribute), camel_case(attribute)
+        if value is not None and not gates.enabled(gate):
+            said = f"unexpected field `{name}`, remove it or turn on the feature gate {gate}"
+            problems.invalid(child(path, name), to_plain(value), said)
+            args = replace(args, **{attribute: None})
+    return args
 
 
 def _check(plugin: KnownPlugin, args: Any, path: str, problems: Problems) -> None:

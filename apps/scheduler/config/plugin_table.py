@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
 from apps.scheduler.config.errors import Problems
 from apps.scheduler.config.types import Plugin, Plugins, PluginSet
+from apps.scheduler.features import FeatureGates
 
 
 class Origin(Enum):
@@ -36,6 +37,10 @@ class KnownPlugin:
     ignore_resources: Callable[[Any, tuple[str, ...]], Any] | None = None
     #: None where the plugin does not score, or scores with the weight 1
     default_weight: int | None = None
+    #: fields of the arguments that are refused while a feature gate is off: attribute → gate
+    gated_args: Mapping[str, str] = field(default_factory=dict)
+    #: the feature gate without which the plugin is not in the default profile; "" for none
+    feature_gate: str = ""
     #: v1 refuses the name with a message of its own instead of "does not exist"
     removed_in_v1: bool = False
 
@@ -66,11 +71,15 @@ def plugins_allowed(plugins: PluginTable, *, legacy: bool) -> PluginTable:
     }
 
 
-def default_plugins(plugins: PluginTable) -> Plugins:
-    """The plugins of an empty profile: all in-tree plugins, through multiPoint."""
+def default_plugins(plugins: PluginTable, gates: FeatureGates) -> Plugins:
+    """The plugins of an empty profile: the in-tree plugins, through multiPoint.
+
+    Those of a feature gate that is off are left out.
+    """
     enabled = (
         Plugin(name=plugin.name, weight=plugin.default_weight)
         for plugin in plugins.values()
         if plugin.origin is Origin.IN_TREE
+        and (not plugin.feature_gate or gates.enabled(plugin.feature_gate))
     )
     return Plugins(multi_point=PluginSet(enabled=tuple(enabled)))

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from apps.scheduler.config.fields import Duration, described
+from apps.scheduler.features import FeatureGates
 from apps.scheduler.objects.meta import Int32, Int64
 
 API_VERSION = "kubescheduler.config.k8s.io/v1"
@@ -197,6 +198,8 @@ class WrittenConfiguration:
     profiles: tuple[WrittenProfile, ...] = ()
     extenders: tuple[Extender, ...] = ()
     delay_cache_until_active: bool = False
+    #: kube-scheduler takes these as its flag --feature-gates
+    feature_gates: Mapping[str, bool] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,8 +247,15 @@ class Configuration:
     enable_profiling: bool = True
     enable_contention_profiling: bool = True
     delay_cache_until_active: bool = False
+    #: the feature gates that are set, by name
+    feature_gates: Mapping[str, bool] = field(default_factory=dict)
     #: True when plugins and arguments of earlier releases were allowed.
     legacy: bool = False
+
+    @property
+    def gates(self) -> FeatureGates:
+        """The feature gates in effect."""
+        return FeatureGates(self.feature_gates)
 
     def profile(self, scheduler_name: str) -> Profile | None:
         """The profile that schedules pods of this `spec.schedulerName`, None if there is none."""

@@ -91,6 +91,6 @@ def look(scheduler: Scheduler, pod: PodInfo) -> Sight:
     """Run PreFilter on the current state; KeyError if the pod has no profile."""
     framework = scheduler.profiles[pod.pod.spec.scheduler_name]
     scheduler.snapshot.update(scheduler.cache)
-    state = CycleState()
+    pod, state = framework.handle.view(pod), CycleState()
     narrowed, outcome, _ = framework.run_pre_filter_plugins(state, pod, scheduler.snapshot)
     return Sight(framework, pod, scheduler.snapshot, state, narrowed, outcome)

@@ -19,6 +19,8 @@ Any plugin, in the tree or from outside, may have these class attributes; only `
     is_legacy         only converted configurations may name it
     removed_in_v1     v1 refuses it with a message of its own
     ignore_resources  (args, resources) -> args of a plugin that leaves resources to extenders
+    gated_args        attribute of the arguments -> the feature gate without which it is refused
+    feature_gate      the feature gate without which the default profile does not have the plugin
 """
 
 from __future__ import annotations
@@ -52,5 +54,7 @@ def _declared(plugin: type[Any], origin: Origin) -> KnownPlugin:
         check_args=getattr(plugin, "check_args", None),
         ignore_resources=getattr(plugin, "ignore_resources", None),
         default_weight=getattr(plugin, "default_weight", None),
+        gated_args=getattr(plugin, "gated_args", {}),
+        feature_gate=getattr(plugin, "feature_gate", ""),
         removed_in_v1=getattr(plugin, "removed_in_v1", False),
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from apps.scheduler.cache.change_log import ChangeLog
+from apps.scheduler.features import FeatureGates
 from apps.scheduler.framework.client import Client
 from apps.scheduler.framework.waiting_pods import WaitingPods
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from apps.scheduler.clock import Clock
     from apps.scheduler.framework.extender import Extender
     from apps.scheduler.framework.filtering import Filters
+    from apps.scheduler.framework.gated_fields import View
     from apps.scheduler.framework.nominated import PodNominator
     from apps.scheduler.framework.types import PodInfo
     from apps.scheduler.objects import Pod
@@ -52,6 +54,10 @@ class Handle:
     call_off_binding: Callable[[str, str], bool] = lambda uid, reason: False
     #: chooses among so many equally good things; returns an index
     draw: Callable[[int], int] = lambda choices: 0
+    #: the feature gates of the configuration
+    gates: FeatureGates = field(default_factory=FeatureGates)
+    #: pods without the fields that the feature gates turn off
+    view: View = lambda pod: pod
     #: the queue; None until it exists, which needs the plugins
     activator: PodActivator | None = None
     _filters: Filters | None = None

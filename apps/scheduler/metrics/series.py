@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from copy import copy
 from time import perf_counter_ns
 from typing import NamedTuple
 
@@ -86,7 +87,6 @@ class MetricsMark(NamedTuple):
 
     counters: dict[str, Counter[Labels]]
     histograms: dict[str, HistogramMark]
-    turn: int
 
 
 class Histogram:
@@ -133,15 +133,28 @@ class Histogram:
         self._sums = np.array([each.sum for each in known], dtype=np.float64)
 
     def mark(self) -> HistogramMark:
-        """The present state, for `return_to`."""
+        """The present state, for `take_back`."""
         observed = [*self._observed_rows], [*self._observed]
         return HistogramMark([*self._rows], self._counts, self._sums, *observed)
 
-    def return_to(self, mark: HistogramMark) -> None:
-        """Forget what was observed after the mark."""
-        self._rows = {labels: row for row, labels in enumerate(mark.labels)}
-        self._counts, self._sums = mark.counts, mark.sums
-        self._observed_rows, self._observed = mark.observed_rows, mark.observed
+    def take_back(self, before: HistogramMark, after: HistogramMark) -> None:
+        """Forget what was observed between two marks; what followed them stays."""
+        self._fold()
+        (old_counts, old_sums), (counts, sums) = self._values_at(before), self._values_at(after)
+        # new arrays: a mark may hold the present ones
+        self._counts, self._sums = self._counts.copy(), self._sums.copy()
+        self._counts[: len(counts)] -= counts
+        self._sums[: len(sums)] -= sums
+        self._counts[: len(old_counts)] += old_counts
+        self._sums[: len(old_sums)] += old_sums
+
+    def _values_at(self, mark: HistogramMark) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        there = copy(self)
+        there._rows = {labels: row for row, labels in enumerate(mark.labels)}
+        there._counts, there._sums = mark.counts, mark.sums
+        there._observed_rows, there._observed = mark.observed_rows, mark.observed
+        there._fold()
+        return there._counts, there._sums
 
     def _fold(self) -> None:
         width = len(self._bounds) + 1
@@ -216,18 +229,18 @@ class MetricsRegistry:
         )
 
     def mark(self) -> MetricsMark:
-        """The present counters and histograms, for `return_to`."""
+        """The present counters and histograms, for `take_back`."""
         counters = {name: series.copy() for name, series in self._counters.items() if series}
         histograms = {name: each.mark() for name, each in self._histograms.items()}
-        return MetricsMark(counters, histograms, self._turn)
+        return MetricsMark(counters, histograms)
 
-    def return_to(self, mark: MetricsMark) -> None:
-        """Forget what was counted and observed after the mark."""
-        for name in self._counters:
-            self._counters[name] = mark.counters.get(name) or Counter()
-        for name, histogram in mark.histograms.items():
-            self._histograms[name].return_to(histogram)
-        self._turn = mark.turn
+    def take_back(self, before: MetricsMark, after: MetricsMark) -> None:
+        """Forget what was counted and observed between two marks; what followed them stays."""
+        for name, counted in after.counters.items():
+            # without the zeros
+            self._counters[name] -= counted - before.counters.get(name, Counter())
+        for name, histogram in after.histograms.items():
+            self._histograms[name].take_back(before.histograms[name], histogram)
         self.is_dirty = True
 
     def restore(self, values: Values) -> None:

@@ -22,13 +22,18 @@ from apps.scheduler.objects.storage import (
     VolumeAttachment,
 )
 from apps.scheduler.objects.workloads import (
+    ConfigMap,
+    ControllerRevision,
     CronJob,
     DaemonSet,
     Deployment,
+    HorizontalPodAutoscaler,
     Job,
     ReplicaSet,
     ReplicationController,
+    Secret,
     Service,
+    ServiceAccount,
     StatefulSet,
 )
 
@@ -46,6 +51,11 @@ _TYPES: Final[tuple[type[KubeObject], ...]] = (
     DaemonSet,
     Job,
     CronJob,
+    HorizontalPodAutoscaler,
+    ControllerRevision,
+    ServiceAccount,
+    ConfigMap,
+    Secret,
     PersistentVolume,
     PersistentVolumeClaim,
     StorageClass,

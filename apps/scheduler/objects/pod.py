@@ -69,6 +69,12 @@ class PodOS(KubeStruct, frozen=True):
     name: str = ""
 
 
+class NamedContainer(KubeStruct, frozen=True):
+    """An ephemeral container, or its status: only the name matters."""
+
+    name: str = ""
+
+
 class PodSpec(KubeStruct, frozen=True):
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
@@ -95,6 +101,7 @@ class PodSpec(KubeStruct, frozen=True):
     termination_grace_period_seconds: Int64 = 30
     active_deadline_seconds: Int64 | None = None
     service_account_name: str = ""
+    ephemeral_containers: tuple[NamedContainer, ...] = ()
 
 
 class ContainerStatus(KubeStruct, frozen=True):
@@ -120,6 +127,7 @@ class PodStatus(KubeStruct, frozen=True):
     observed_generation: Int64 = 0
     container_statuses: tuple[ContainerStatus, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()
+    ephemeral_container_statuses: tuple[NamedContainer, ...] = ()
     #: pod-level counterparts of the two container fields
     allocated_resources: ResourceList = {}
     resources: ContainerResources | None = None

@@ -78,3 +78,23 @@ class Job(KubeObject, frozen=True):
 
 class CronJob(KubeObject, frozen=True):
     """The controllers read its body."""
+
+
+class HorizontalPodAutoscaler(KubeObject, frozen=True):
+    """The controllers read its body."""
+
+
+class ControllerRevision(KubeObject, frozen=True):
+    """The controllers read its body."""
+
+
+class ServiceAccount(KubeObject, frozen=True):
+    """The controllers read its name and its owners."""
+
+
+class ConfigMap(KubeObject, frozen=True):
+    """The controllers read its body."""
+
+
+class Secret(KubeObject, frozen=True):
+    """The controllers read its owners."""

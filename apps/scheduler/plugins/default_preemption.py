@@ -45,6 +45,7 @@ class DefaultPreemption:
 
     def __init__(self, args: DefaultPreemptionArgs | None, handle: Handle) -> None:
         args = args or DefaultPreemptionArgs()
+        self._is_asynchronous = handle.gates.enabled("SchedulerAsyncPreemption")
         self.evaluator = Evaluator(
             NAME,
             handle,
@@ -68,7 +69,7 @@ class DefaultPreemption:
 
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
         """Keeps the pod out of the queue while its victims are still terminating."""
-        waits = self.evaluator.in_flight.is_running(pod.uid)
+        waits = self._is_asynchronous and self.evaluator.in_flight.is_running(pod.uid)
         return unresolvable(REASON_IN_FLIGHT) if waits else None
 
     def post_filter(

@@ -30,6 +30,7 @@ USER_NAMESPACES_HOST_NETWORK: Final = "UserNamespacesHostNetworkSupport"
 
 class NodeDeclaredFeatures:
     name = NAME
+    feature_gate = NAME
     sign_reads: Reads = "nodes"
 
     def __init__(self, args: None, handle: Handle) -> None:

@@ -25,8 +25,15 @@ ORDERING_WINDOW_SECONDS = 1.0
 
 class BackoffQueue:
     def __init__(
-        self, clock: Clock, initial_seconds: float, max_seconds: float, active_rank: RankFn
+        self,
+        clock: Clock,
+        initial_seconds: float,
+        max_seconds: float,
+        active_rank: RankFn,
+        *,
+        is_popped_early: bool = True,
     ) -> None:
+        """Without `is_popped_early` nothing is taken before its backoff ends, to the moment."""
         self._clock = clock
         self._initial = initial_seconds
         self._max = max_seconds
@@ -38,7 +45,9 @@ class BackoffQueue:
         def by_window(info: QueuedPodInfo) -> Rank:
             return by_expiry(info), active_rank(info)
 
-        self._rejected: KeyedHeap[QueuedPodInfo] = KeyedHeap(lambda info: info.key, by_window)
+        self.is_popped_early = is_popped_early
+        rejected_rank = by_window if is_popped_early else by_expiry
+        self._rejected: KeyedHeap[QueuedPodInfo] = KeyedHeap(lambda info: info.key, rejected_rank)
         self._failed: KeyedHeap[QueuedPodInfo] = KeyedHeap(lambda info: info.key, by_expiry)
 
     def __len__(self) -> int:
@@ -69,10 +78,10 @@ class BackoffQueue:
 
     def pop(self) -> QueuedPodInfo | None:
         """The rejected pod whose backoff ends first, whether or not it has ended."""
-        return self._rejected.pop()
+        return self._rejected.pop() if self.is_popped_early else None
 
     def has_pod_to_pop(self) -> bool:
-        return len(self._rejected) > 0
+        return self.is_popped_early and len(self._rejected) > 0
 
     def pop_all_completed(self) -> list[QueuedPodInfo]:
         """Remove and return the pods whose backoff is over, from both heaps."""
@@ -86,18 +95,22 @@ class BackoffQueue:
     def is_backing_off(self, info: QueuedPodInfo) -> bool:
         """True until the end of the second in which the backoff expires."""
         expiry = self.expiry(info)
-        return expiry is not None and expiry >= _window_of(self._clock.now())
+        if expiry is None or not self.is_popped_early:
+            return expiry is not None and expiry > self._clock.now()
+        return expiry >= _window_of(self._clock.now())
 
     def expiry(self, info: QueuedPodInfo) -> float | None:
-        """The second in which the pod's backoff ends; None if it has no backoff.
+        """The time at which the pod's backoff ends; None if it has no backoff.
 
+        It is the second, where pods are taken early: then it is part of their order.
         Computed once per failure and stored in `info.backoff_expiry`.
         """
         failures = info.consecutive_errors_count or info.unschedulable_count
         if self._max == 0 or failures == 0:
             return None
         if info.backoff_expiry is None:
-            info.backoff_expiry = _window_of(info.timestamp + self._duration(failures))
+            end = info.timestamp + self._duration(failures)
+            info.backoff_expiry = _window_of(end) if self.is_popped_early else end
         return info.backoff_expiry
 
     def _duration(self, failures: int) -> float:

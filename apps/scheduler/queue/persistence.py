@@ -40,7 +40,10 @@ def take_changes(parts: SubQueues) -> QueueChanges:
 
 
 def restore(
-    parts: SubQueues, entries: Iterable[SavedEntry], pod_by_uid: Callable[[str], Pod | None]
+    parts: SubQueues,
+    entries: Iterable[SavedEntry],
+    pod_by_uid: Callable[[str], Pod | None],
+    view: Callable[[PodInfo], PodInfo],
 ) -> None:
     """Fill an empty queue; entries whose pod no longer exists are left out.
 
@@ -51,7 +54,7 @@ def restore(
         pod = pod_by_uid(entry.pod_uid)
         if pod is None:
             continue
-        info = _info(entry, pod)
+        info = _info(entry, view(PodInfo(pod)))
         match entry.queue:
             case SubQueue.ACTIVE:
                 parts.active.add(info)
@@ -105,9 +108,9 @@ def _entry(
     )
 
 
-def _info(entry: SavedEntry, pod: Pod) -> QueuedPodInfo:
+def _info(entry: SavedEntry, pod: PodInfo) -> QueuedPodInfo:
     return QueuedPodInfo(
-        PodInfo(pod),
+        pod,
         timestamp=entry.timestamp,
         initial_attempt_timestamp=entry.initial_attempt_timestamp,
         attempts=entry.attempts,

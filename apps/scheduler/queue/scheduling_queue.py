@@ -56,7 +56,9 @@ class PriorityQueue:
 
     `rank` is the QueueSort plugin's: pods are popped in ascending order of it. `namespace_labels`
     looks up the labels of a namespace, for affinity terms with a namespace selector. `nominator`
-    holds the nominations; plugins, which are built before the queue, may know it already.
+    holds the nominations; plugins, which are built before the queue, may know it already. `view`
+    returns a pod without the fields that the scheduler ignores. Without `pops_from_backoff` every
+    pod completes its backoff.
     """
 
     def __init__(
@@ -75,10 +77,18 @@ class PriorityQueue:
         observer: Observer | None = None,
         metrics: MetricsRegistry | None = None,
         nominator: Nominator | None = None,
+        view: Callable[[PodInfo], PodInfo] = lambda pod: pod,
+        pops_from_backoff: bool = True,
     ) -> None:
         metrics = metrics or MetricsRegistry()
         nominator = nominator if nominator is not None else Nominator()
-        backoff = BackoffQueue(clock, pod_initial_backoff_seconds, pod_max_backoff_seconds, rank)
+        backoff = BackoffQueue(
+            clock,
+            pod_initial_backoff_seconds,
+            pod_max_backoff_seconds,
+            rank,
+            is_popped_early=pops_from_backoff,
+        )
         gate = PreEnqueueGate(pre_enqueue or {})
         parts = SubQueues(clock, ActiveQueue(rank), backoff, gate, nominator, observer, metrics)
         self._parts = parts
@@ -86,9 +96,12 @@ class PriorityQueue:
         self.contents = QueueContents(parts)
         #: how many pods were popped in all
         self.scheduling_cycle = 0
+        #: the scheduling cycle in which an event last asked to move pods
+        self.move_request_cycle = 0
         #: how long a pod may stay unschedulable, in seconds; can be changed at any time
         self.max_in_unschedulable = pod_max_in_unschedulable_pods_seconds
         self._clock = clock
+        self._view = view
         self._hints = QueueingHints(hints or {}, metrics)
         self._namespace_labels = namespace_labels
         self._closed = False
@@ -121,7 +134,7 @@ class PriorityQueue:
         self._add_new(pod, events.EVENT_UNSCHEDULED_POD_ADD.label, at)
 
     def _add_new(self, pod: Pod, event: str, at: float | None = None) -> None:
-        info = QueuedPodInfo(PodInfo(pod), self._clock.now() if at is None else at)
+        info = QueuedPodInfo(self._view(PodInfo(pod)), self._clock.now() if at is None else at)
         self._parts.to_active(info, event, SubQueue.OUTSIDE)
 
     def update(self, old: Pod, new: Pod) -> None:
@@ -130,7 +143,7 @@ class PriorityQueue:
         For a pod in flight the current attempt uses the old version; the new version, and the
         change, count when it returns. An unknown pod is added.
         """
-        pod_info = PodInfo(new)
+        pod_info = self._view(PodInfo(new))
         changes = pod_update_events(old, new)
         if pod_info.uid in self._parts.in_flight:
             for event in changes:
@@ -162,7 +175,7 @@ class PriorityQueue:
     def note_version(self, new: Pod) -> None:
         """Store the newest version of a pod in flight; the change is no reason to retry it."""
         if new.metadata.uid in self._parts.in_flight:
-            self._parts.in_flight.update(PodInfo(new))
+            self._parts.in_flight.update(self._view(PodInfo(new)))
 
     def delete(self, pod: Pod) -> None:
         """Remove the pod, which was deleted, or bound by another scheduler.
@@ -290,6 +303,7 @@ class PriorityQueue:
             verdict = self._hints.judge(info, event, old, new)
             if verdict.strategy is not QueueingStrategy.SKIP:
                 self._parts.requeue(info, verdict, event.label, place_among_unschedulable(info))
+        self.move_request_cycle = self.scheduling_cycle
         self._parts.in_flight.record(event, old, new)
 
     def activate(
@@ -361,6 +375,7 @@ class PriorityQueue:
         entries: Iterable[SavedEntry],
         pod_by_uid: Callable[[str], Pod | None],
         scheduling_cycle: int = 0,
+        move_request_cycle: int = 0,
     ) -> None:
         """Fill the empty queue with the entries of another one's dump.
 
@@ -369,5 +384,6 @@ class PriorityQueue:
         """
         if len(self) or len(self._parts.in_flight):
             raise ValueError("only an empty queue can be restored")
-        persistence.restore(self._parts, entries, pod_by_uid)
+        persistence.restore(self._parts, entries, pod_by_uid, self._view)
         self.scheduling_cycle = scheduling_cycle
+        self.move_request_cycle = move_request_cycle

@@ -94,9 +94,10 @@ class SubQueues:
     ) -> SubQueue:
         """Put the pod into activeQ, or among the unschedulable ones if PreEnqueue gates it.
 
-        A pod that comes from backoffQ passed PreEnqueue when it went there.
+        A pod that comes from backoffQ passed PreEnqueue when it went there, if Pop may take from
+        backoffQ.
         """
-        if source is not SubQueue.BACKOFF:
+        if source is not SubQueue.BACKOFF or not self.backoff.is_popped_early:
             status = self._gate.run(info)
             if info.is_gated:
                 return self._to_gated(info, event, source, status)
@@ -115,11 +116,14 @@ class SubQueues:
     ) -> SubQueue:
         """Put the pod into backoffQ, or among the unschedulable ones if PreEnqueue gates it.
 
-        PreEnqueue runs before, because Pop may take from backoffQ directly.
+        PreEnqueue runs before, if Pop may take from backoffQ directly.
         """
-        status = self._gate.run(info)
-        if info.is_gated:
-            return self._to_gated(info, event, source, status)
+        if self.backoff.is_popped_early:
+            status = self._gate.run(info)
+            if info.is_gated:
+                return self._to_gated(info, event, source, status)
+        else:
+            info.gating_plugin = ""
         self.unschedulable.delete(info.key)
         self.backoff.add(info)
         return self._note_arrival(info, SubQueue.BACKOFF, event, source, verdict)

@@ -31,6 +31,41 @@ def test_a_cluster_is_created_with_its_nodes(api: Api) -> None:
     ]
 
 
+def test_generated_nodes_look_like_those_of_a_cloud_provider(api: Api) -> None:
+    body = {"name": "lab", "nodes": 1, "beta_node_labels": True, "control_plane": True}
+    assert api.post("/clusters", body).status_code == 201
+    node = Node.objects.get(cluster__name="lab", name="node-0").body
+    assert node["metadata"]["labels"] == {
+        "beta.kubernetes.io/arch": "amd64",
+        "beta.kubernetes.io/instance-type": "mock-8-32Gi",
+        "beta.kubernetes.io/os": "linux",
+        "failure-domain.beta.kubernetes.io/region": "region-1",
+        "failure-domain.beta.kubernetes.io/zone": "zone-1",
+        "kubernetes.io/arch": "amd64",
+        "kubernetes.io/hostname": "node-0",
+        "kubernetes.io/os": "linux",
+        "node.kubernetes.io/instance-type": "mock-8-32Gi",
+        "topology.kubernetes.io/region": "region-1",
+        "topology.kubernetes.io/zone": "zone-1",
+    }
+    status = node["status"]
+    assert status["nodeInfo"]["kubeletVersion"] == "v1.36.2"
+    assert {each["type"] for each in status["addresses"]} == {"InternalIP", "Hostname"}
+    assert {each["type"]: each["status"] for each in status["conditions"]} == {
+        "MemoryPressure": "False",
+        "DiskPressure": "False",
+        "PIDPressure": "False",
+        "Ready": "True",
+    }
+    assert all(each["lastHeartbeatTime"] for each in status["conditions"])
+    mirror = Pod.objects.get(cluster__name="lab").body
+    assert mirror["metadata"]["namespace"] == "kube-system"
+    assert mirror["metadata"]["name"] == "kube-scheduler-control-plane"
+    assert "kubernetes.io/config.mirror" in mirror["metadata"]["annotations"]
+    (taint,) = Node.objects.get(name="control-plane").body["spec"]["taints"]
+    assert taint["key"] == "node-role.kubernetes.io/control-plane"
+
+
 @pytest.mark.parametrize(
     ("body", "status", "field"),
     [
@@ -158,7 +193,7 @@ def test_import_creates_all_or_nothing_and_says_where_it_failed(api: Api, cluste
     assert refused.json()["causes"] == [{"field": "spec.containers", "message": "Required value"}]
     assert not Pod.objects.exists()
     done = api.post("/clusters/c1/import", good, content_type=yaml)
-    assert done.json() == {"created": 1, "objects": ["Pod default/p1"]}
+    assert done.json() == {"created": 1, "objects": ["Pod default/p1"], "skipped": ""}
     for text in ("a: b: c: [", "[]", "\xff", "kind: Pod", "[" * 5000):
         assert api.post("/clusters/c1/import", text, content_type=yaml).status_code == 400
 

@@ -12,6 +12,7 @@ from apps.cluster.models import Cluster
 from apps.cluster.writes import Actor
 from apps.controlplane.clusters import manifests
 from apps.controlplane.clusters.lifecycle import create_cluster
+from apps.controlplane.clusters.reading import ManifestError
 
 STRANGE = "11111111-1111-1111-1111-111111111111"
 
@@ -51,7 +52,7 @@ def test_items_of_typed_lists_have_the_type_of_the_list(cluster: Cluster) -> Non
     pods = {"kind": "PodList", "apiVersion": "v1", "items": [owned("a"), owned("b")]}
     sets = {"kind": "ReplicaSetList", "apiVersion": "apps/v1", "items": [replica_set("web")]}
     text = json.dumps(pods, indent=4) + "\n---\n" + json.dumps(sets)
-    created = manifests.import_yaml(cluster, text, actor=Actor("alice"))
+    created = manifests.import_yaml(cluster, text, actor=Actor("alice")).created
     assert [(body["kind"], body["metadata"]["name"]) for body in created] == [
         ("ReplicaSet", "web"),
         ("Pod", "a"),
@@ -64,7 +65,7 @@ def test_imported_objects_refer_to_imported_owners(cluster: Cluster) -> None:
     typed = [{"kind": "Pod", "apiVersion": "v1", **pod} for pod in pods]
     owner = {"kind": "ReplicaSet", "apiVersion": "apps/v1", **replica_set("web")}
     text = json.dumps({"kind": "List", "apiVersion": "v1", "items": [*typed, owner]})
-    created = manifests.import_yaml(cluster, text, actor=Actor("alice"))
+    created = manifests.import_yaml(cluster, text, actor=Actor("alice")).created
     uid = created[0]["metadata"]["uid"]
     assert uid != STRANGE
     assert references(cluster, "kept") == [("web", uid)]
@@ -76,3 +77,69 @@ def test_imported_objects_refer_to_imported_owners(cluster: Cluster) -> None:
     text = json.dumps({"kind": "Pod", "apiVersion": "v1", **more})
     manifests.import_yaml(cluster, text, actor=Actor("alice"))
     assert references(cluster, "later") == [("web", uid)]
+
+
+WIDGETS = """
+apiVersion: example.com/v1
+kind: Widget
+metadata: {name: w, namespace: default, ownerReferences: []}
+spec: {size: 3}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: widgets, kind: Widget}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties: {spec: {type: object, properties: {size: {type: integer}}}}
+"""
+FOREIGN = """
+---
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: a}
+---
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: b}
+"""
+
+
+def test_an_exported_cluster_imports_back_equal(cluster: Cluster) -> None:
+    """With custom objects; those of an API that is not served are counted."""
+    imported = manifests.import_yaml(cluster, WIDGETS + FOREIGN, actor=Actor("alice"))
+    assert imported.summary == (
+        "2 objects created; 2 objects skipped, because the cluster does not serve the kind: "
+        "2 argoproj.io/v1alpha1 Application"
+    )
+    exported = manifests.export_yaml(cluster)
+    assert "size: 3" in exported
+    copy = create_cluster("c2", user="alice")
+    again = manifests.import_yaml(copy, exported, actor=Actor("alice"))
+    assert not again.skipped
+    assert manifests.export_yaml(copy) == exported
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (FOREIGN, "2 objects skipped, because"),
+        ("{apiVersion: v1, kind: Podd, metadata: {name: p}}", "no kind 'Podd' is registered"),
+        (WIDGETS.replace("size: 3", "size: big"), "spec.size"),
+    ],
+)
+def test_nothing_is_created_by_a_manifest_with_an_error(
+    cluster: Cluster, text: str, why: str
+) -> None:
+    before = manifests.export_yaml(cluster)
+    with pytest.raises(ManifestError, match=why):
+        manifests.import_yaml(cluster, text, actor=Actor("alice"))
+    assert manifests.export_yaml(cluster) == before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -144,7 +145,7 @@ def test_the_ledger_contains_what_was_decided(cluster: Cluster) -> None:
     assert held is not None
     engine = Engine.load(cluster, held)
     engine.informer.catch_up()
-    batch = engine._schedule_batch([])
+    batch = [*chain.from_iterable(engine._schedule_batch([]))]
     engine.recorder.record(
         engine.scheduler, engine.informer, batch, engine.scheduler.queue.take_changes()
     )
@@ -165,7 +166,7 @@ def test_a_pod_bound_by_another_scheduler_is_bound_once(cluster: Cluster) -> Non
     held = lease.acquire(cluster.pk)
     assert held is not None
     engine = Engine.load(cluster, held)
-    batch = engine._schedule_batch([])
+    batch = [*chain.from_iterable(engine._schedule_batch([]))]
     binding = {"target": {"kind": "Node", "name": "node-2"}}
     store.bind(cluster, "default", "p", binding, actor=Actor("another scheduler"))
     engine.recorder.record(
@@ -183,7 +184,7 @@ def test_a_holder_that_lost_its_lease_writes_nothing(cluster: Cluster) -> None:
     held = lease.acquire(cluster.pk, "stalled")
     assert held is not None
     stalled = Engine.load(cluster, held)
-    batch = stalled._schedule_batch([])
+    batch = [*chain.from_iterable(stalled._schedule_batch([]))]
     LoopLease.objects.filter(cluster=cluster).update(expires_at="2000-01-01T00:00:00Z")
     assert lease.acquire(cluster.pk, "next") is not None
     before = Cluster.objects.get(pk=cluster.pk).resource_version

@@ -24,6 +24,7 @@ IN_PATHS: Final = {
 IN_QUERIES: Final[dict[str, Any]] = {
     "against": "node-2",
     "at": "1m",
+    "all": True,
     "attempt": 1,
     "before": 1,
     "chart": "pods",

@@ -75,7 +75,7 @@ def default_pod_status(status: Body) -> None:
     for condition in status.get("conditions", ()):
         condition.setdefault("lastProbeTime", None)
         condition.setdefault("lastTransitionTime", None)
-    for field in ("containerStatuses", "initContainerStatuses"):
+    for field in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"):
         for container in status.get(field, ()):
             for name, unset in _CONTAINER_STATUS:
                 container.setdefault(name, {} if unset is None else unset)
@@ -102,6 +102,7 @@ def default_pod_spec(spec: Body) -> None:
     spec.setdefault("securityContext", {})
     default_containers(spec.get("initContainers", ()))
     default_containers(spec.get("containers", ()))
+    default_containers(spec.get("ephemeralContainers", ()))
     for volume in spec.get("volumes", ()):
         default_volume(volume)
     for toleration in spec.get("tolerations", ()):

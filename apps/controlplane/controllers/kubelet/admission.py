@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
+import msgspec
+
+from apps.cluster.pods.qos import qos_class
 from apps.controlplane.controllers.usage import NodeUsage
 from apps.scheduler.framework.resources import node_allocatable, pod_requests
 from apps.scheduler.labels import SelectorError, node_selector_matches
-from apps.scheduler.objects import Node, Pod
+from apps.scheduler.objects import Node, Pod, Taint
 from apps.scheduler.plugins.helper.taints import is_tolerated
+
+#: Pods from this priority on are critical: a kubelet keeps them under pressure.
+CRITICAL_PRIORITY: Final = 2_000_000_000
+_PRESSURES: Final = ("MemoryPressure", "DiskPressure", "PIDPressure")
+_MEMORY_PRESSURE: Final = Taint(key="node.kubernetes.io/memory-pressure", effect="NoSchedule")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +64,9 @@ class FreeCapacity:
             self.used[name] = self.used.get(name, 0) + amount
 
     def _check_placement(self, pod: Pod) -> PodRejection | None:
+        pressing = [name for name in under_pressure(self.node) if not _copes(pod, name)]
+        if pressing:
+            return PodRejection("Evicted", f"The node had condition: [{', '.join(pressing)}]. ")
         if not selects(pod, self.node):
             return _predicate("NodeAffinity", "node(s) didn't match Pod's node affinity/selector")
         for taint in self.node.spec.taints:
@@ -70,6 +82,26 @@ class FreeCapacity:
             if amount and used + amount > capacity:
                 return _insufficient(name, amount, used, capacity)
         return None
+
+
+def under_pressure(node: Node) -> list[str]:
+    """The conditions of pressure that are True."""
+    return [
+        each.type
+        for each in node.status.conditions
+        if each.type in _PRESSURES and each.status == "True"
+    ]
+
+
+def _copes(pod: Pod, condition: str) -> bool:
+    """Whether a kubelet admits a pod to a node with this condition."""
+    if pod.spec.priority >= CRITICAL_PRIORITY:
+        return True
+    if condition != "MemoryPressure":
+        return False
+    # pods that are not BestEffort cope with pressure on memory; others have to tolerate it
+    best_effort = qos_class(msgspec.to_builtins(pod.spec)) == "BestEffort"
+    return not best_effort or is_tolerated(pod.spec.tolerations, _MEMORY_PRESSURE)
 
 
 def _predicate(name: str, why: str) -> PodRejection:

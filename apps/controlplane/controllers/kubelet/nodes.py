@@ -9,10 +9,9 @@ from typing import Any
 
 from apps.cluster import kinds
 from apps.cluster.writes import Update
-from apps.cluster.writing.metadata import timestamp
 from apps.controlplane.controllers.cache import ControllerCache, Ref, claims_of
 from apps.controlplane.controllers.controller import Controller, Step
-from apps.controlplane.controllers.kubelet import admission, status
+from apps.controlplane.controllers.kubelet import admission, registration, status
 from apps.controlplane.controllers.kubelet.annotations import (
     CLOUD_PROVIDER,
     READY,
@@ -26,12 +25,6 @@ from apps.scheduler.plugins.volumebinding.claims import is_bound
 Body = dict[str, Any]
 KUBELET = "kubelet"
 UNINITIALIZED = "node.cloudprovider.kubernetes.io/uninitialized"
-
-_FINE = (
-    ("MemoryPressure", "False", "KubeletHasSufficientMemory", "has sufficient memory available"),
-    ("DiskPressure", "False", "KubeletHasNoDiskPressure", "has no disk pressure"),
-    ("PIDPressure", "False", "KubeletHasSufficientPID", "has sufficient PID available"),
-)
 
 
 def ready_status(node: Node) -> str:
@@ -78,7 +71,7 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
         return
     if not ready_status(node):
         if not is_false(node.metadata.annotations.get(READY)):
-            yield from _register(node, now)
+            yield from _register(node, now, beta=cache.cluster.beta_node_labels)
         return
     if not is_reachable(node):
         return
@@ -109,26 +102,22 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
             yield PendingEvent(subject, refusal.reason, refusal.why, KUBELET, warning=True)
 
 
-def _register(node: Node, now: datetime) -> Iterator[Step]:
+def _register(node: Node, now: datetime, *, beta: bool) -> Iterator[Step]:
     where = (kinds.NODE, "", node.metadata.name)
     uid = node.metadata.uid
-    yield Update(*where, partial(_add_labels, node.metadata.name), trusted=True, uid=uid)
-    yield Update(*where, partial(_add_conditions, now), "status", trusted=True, uid=uid)
+    yield Update(*where, partial(_add_labels, node.metadata.name, beta), trusted=True, uid=uid)
+    yield Update(
+        *where, partial(_report_status, node.metadata.name, now), "status", trusted=True, uid=uid
+    )
 
 
-def _add_labels(name: str, node: Body) -> Body:
+def _add_labels(name: str, beta: bool, node: Body) -> Body:
     """Add the labels that a kubelet sets; existing ones are kept."""
-    info = (node.get("status") or {}).get("nodeInfo") or {}
-    arch, system = info.get("architecture") or "amd64", info.get("operatingSystem") or "linux"
-    own = {
-        "beta.kubernetes.io/arch": arch,
-        "beta.kubernetes.io/os": system,
-        "kubernetes.io/arch": arch,
-        "kubernetes.io/hostname": name,
-        "kubernetes.io/os": system,
-    }
     metadata, spec = node["metadata"], dict(node.get("spec") or {})
-    labels = {**own, **(metadata.get("labels") or {})}
+    given = metadata.get("labels") or {}
+    own = registration.node_labels(name, (node.get("status") or {}).get("nodeInfo") or {})
+    old = registration.beta_labels({**own, **(given if beta else {})})
+    labels = {**own, **old, **given}
     external = (metadata.get("annotations") or {}).get(CLOUD_PROVIDER) == "external"
     taints = list(spec.get("taints") or [])
     if external and not spec.get("providerID") and all(t["key"] != UNINITIALIZED for t in taints):
@@ -137,26 +126,8 @@ def _add_labels(name: str, node: Body) -> Body:
     return {**node, "metadata": {**metadata, "labels": labels}, "spec": spec}
 
 
-def _add_conditions(now: datetime, node: Body) -> Body:
-    """Add the conditions of a healthy node; existing ones are kept."""
-    current = dict(node.get("status") or {})
-    present = list(current.get("conditions") or [])
-    known = {each.get("type") for each in present}
-    fine = (*_FINE, ("Ready", "True", "KubeletReady", "is posting ready status"))
-    parse_time = timestamp(now)
-    current["conditions"] = present + [
-        {
-            "type": kind,
-            "status": value,
-            "reason": reason,
-            "message": f"kubelet {message}",
-            "lastHeartbeatTime": parse_time,
-            "lastTransitionTime": parse_time,
-        }
-        for kind, value, reason, message in fine
-        if kind not in known
-    ]
-    return {**node, "status": current}
+def _report_status(name: str, now: datetime, node: Body) -> Body:
+    return {**node, "status": registration.complete_status(name, node.get("status") or {}, now)}
 
 
 CONTROLLER = Controller(

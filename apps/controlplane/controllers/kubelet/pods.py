@@ -1,4 +1,4 @@
-"""The mock kubelet of a pod: ends the pod at its deadline, or when its grace period is over."""
+"""The mock kubelet of a pod: starts what is added, and ends the pod at its deadline or deletion."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ from apps.scheduler.objects import Node, Pod
 
 
 def refs_for_pod(_: ControllerCache, old: Pod | None, new: Pod | None) -> Iterable[Ref]:
-    if new is not None and new.spec.node_name and (_is_stopping(new) or _has_deadline(new)):
-        return [ref_of("Pod", new)]
-    return ()
+    if new is None or not new.spec.node_name:
+        return ()
+    concerned = _is_stopping(new) or _has_deadline(new) or _is_being_debugged(new)
+    return [ref_of("Pod", new)] if concerned else ()
 
 
 def refs_for_node(cache: ControllerCache, old: Node | None, new: Node | None) -> Iterable[Ref]:
@@ -42,6 +43,8 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
     if _is_stopping(pod):
         yield from _stop(pod, now)
     elif pod.status.phase == "Running" and pod.status.start_time:
+        if _is_being_debugged(pod):
+            yield from _start_ephemeral_containers(pod, now)
         yield from _end(pod, parse_time(pod.status.start_time), now)
 
 
@@ -76,6 +79,29 @@ def _end(pod: Pod, since: datetime, now: datetime) -> Iterator[Step]:
         trusted=True,
         uid=pod.metadata.uid,
     )
+
+
+def _start_ephemeral_containers(pod: Pod, now: datetime) -> Iterator[Step]:
+    started = {each.name for each in pod.status.ephemeral_container_statuses}
+    for container in pod.spec.ephemeral_containers:
+        if container.name not in started:
+            note = f"Started container {container.name}"
+            yield PendingEvent(reference_to(pod), "Started", note, KUBELET)
+    yield Update(
+        kinds.POD,
+        pod.metadata.namespace,
+        pod.metadata.name,
+        status.start_ephemeral_containers(now),
+        "kubelet",
+        trusted=True,
+        uid=pod.metadata.uid,
+    )
+
+
+def _is_being_debugged(pod: Pod) -> bool:
+    """Whether ephemeral containers have to be started."""
+    started = pod.status.ephemeral_container_statuses
+    return pod.status.phase == "Running" and len(pod.spec.ephemeral_containers) > len(started)
 
 
 def _is_stopping(pod: Pod) -> bool:

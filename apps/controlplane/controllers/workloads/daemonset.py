@@ -12,6 +12,7 @@ from apps.controlplane.controllers.controller import Controller, Step
 from apps.controlplane.controllers.kubelet.admission import selects
 from apps.controlplane.controllers.workloads import daemon_rollout as rollout
 from apps.controlplane.controllers.workloads.ownership import map_object, map_pods, own_pods
+from apps.controlplane.controllers.workloads.revisions import keep_history, map_revisions
 from apps.controlplane.controllers.workloads.templates import (
     REVISION_LABEL,
     new_pod,
@@ -67,6 +68,7 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
     pods = [pod for group in by_node.values() for pod in group if is_active(pod)]
     available, later = availability(pods, daemons, now)
     if not daemons["metadata"].get("deletionTimestamp"):
+        yield from keep_history(cache, daemons, digest, {rollout.revision(pod) for pod in pods})
         plan = rollout.plan(daemons, by_node, wanted, tolerable, available, digest)
         for node in plan.missing:
             yield create_with_event(daemons, _create_daemon(daemons, node, digest), USER)
@@ -177,6 +179,11 @@ def _report(
 CONTROLLER = Controller(
     name="daemon sets",
     user="daemon-set-controller",
-    concerns={KIND: map_object(KIND), "Node": refs_for_node, "Pod": map_pods(KIND)},
+    concerns={
+        KIND: map_object(KIND),
+        "Node": refs_for_node,
+        "Pod": map_pods(KIND),
+        "ControllerRevision": map_revisions(KIND),
+    },
     reconcile=reconcile,
 )

@@ -12,6 +12,7 @@ from apps.cluster.writes import Create
 from apps.controlplane.controllers.cache import ControllerCache, Ref
 from apps.controlplane.controllers.controller import Controller, ReportedWrite, Step
 from apps.controlplane.controllers.workloads.ownership import map_object, map_pods, own_pods
+from apps.controlplane.controllers.workloads.revisions import keep_history, map_revisions
 from apps.controlplane.controllers.workloads.templates import (
     REVISION_LABEL,
     new_pod,
@@ -42,6 +43,8 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
     pods = _by_ordinal(stateful, own_pods(cache, stateful))
     available, later = availability(filter(is_active, pods.values()), stateful, now)
     if not stateful["metadata"].get("deletionTimestamp"):
+        used = {pod.metadata.labels.get(REVISION_LABEL, "") for pod in pods.values()}
+        yield from keep_history(cache, stateful, digest, used)
         yield from _step(cache, stateful, pods, available, digest)
     yield from later
     yield from _report(ref, stateful, pods, available, digest)
@@ -189,6 +192,10 @@ def _report(
 CONTROLLER = Controller(
     name="stateful sets",
     user=USER,
-    concerns={KIND: map_object(KIND), "Pod": map_pods(KIND)},
+    concerns={
+        KIND: map_object(KIND),
+        "Pod": map_pods(KIND),
+        "ControllerRevision": map_revisions(KIND),
+    },
     reconcile=reconcile,
 )

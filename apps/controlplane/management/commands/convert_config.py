@@ -24,11 +24,22 @@ class Command(BaseCommand):
         parser.add_argument(
             "--policy", type=Path, help="the Policy file that an algorithmSource refers to"
         )
+        parser.add_argument(
+            "--feature-gates",
+            default="",
+            metavar="NAME=BOOL,…",
+            help="the gates of the old scheduler, such as VolumeCapacityPriority=true",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             policy = options["policy"].read_text() if options["policy"] else None
-            conversion = convert(options["file"].read_text(), known_plugins(), policy=policy)
+            conversion = convert(
+                options["file"].read_text(),
+                known_plugins(),
+                policy=policy,
+                feature_gates=_parse_gates(options["feature_gates"]),
+            )
         except (OSError, UnicodeDecodeError) as error:
             raise CommandError(str(error)) from error
         except ConfigError as error:
@@ -38,3 +49,14 @@ class Command(BaseCommand):
         if conversion.legacy:
             self.stderr.write("note: this is a legacy configuration; load it as legacy")
         self.stdout.write(conversion.configuration_yaml, ending="")
+
+
+def _parse_gates(text: str) -> dict[str, bool]:
+    """The value of kube-scheduler's flag --feature-gates."""
+    gates = {}
+    for part in filter(None, text.split(",")):
+        name, _, value = part.strip().partition("=")
+        if value.lower() not in ("true", "false"):
+            raise CommandError(f"--feature-gates: {part!r} is not of the form Name=true")
+        gates[name] = value.lower() == "true"
+    return gates

@@ -10,6 +10,7 @@ from apps.cluster.settings import SETTINGS
 from apps.controlplane.clusters import lifecycle
 from apps.controlplane.management.command import USER, ControlPlaneCommand
 from apps.controlplane.management.settings import add_options, read_values
+from apps.controlplane.profiles.revisions import ALL_NODES
 
 
 class Command(ControlPlaneCommand):
@@ -22,6 +23,17 @@ class Command(ControlPlaneCommand):
         )
         parser.add_argument("--nodes", type=int, default=0, help="number of nodes to generate")
         parser.add_argument("--zones", type=int, default=1, help="number of zones of these nodes")
+        parser.add_argument(
+            "--control-plane",
+            action="store_true",
+            help="also a tainted node with the mirror pod of kube-scheduler",
+        )
+        parser.add_argument(
+            "--percentage-of-nodes-to-score",
+            type=int,
+            default=ALL_NODES,
+            help="of the first configuration; 0 is adaptive, as kube-scheduler's default",
+        )
         add_options(parser, SETTINGS)
 
     def run(self, **options: Any) -> None:
@@ -31,6 +43,8 @@ class Command(ControlPlaneCommand):
             paused=options["paused"],
             nodes=options["nodes"],
             zones=options["zones"],
+            control_plane=options["control_plane"],
+            percentage_of_nodes_to_score=options["percentage_of_nodes_to_score"],
             **read_values(options, SETTINGS),
         )
         self.stdout.write(f"cluster {cluster.name} created")

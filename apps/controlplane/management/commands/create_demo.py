@@ -24,6 +24,8 @@ class Command(ControlPlaneCommand):
             self.stdout.write(f"cluster {NAME} already exists")
             return
         with transaction.atomic():
-            cluster = lifecycle.create_cluster(NAME, user=USER, nodes=6, zones=3, seed=1)
+            cluster = lifecycle.create_cluster(
+                NAME, user=USER, nodes=6, zones=3, control_plane=True, seed=1
+            )
             manifests.import_yaml(cluster, OBJECTS.read_text(), actor=Actor(USER))
         self.stdout.write(f"cluster {NAME} created")

@@ -22,6 +22,7 @@ from apps.scheduler.config.types import (
     PluginSet,
     WrittenConfiguration,
 )
+from apps.scheduler.features import GATES, FeatureGates
 
 MULTI_POINT: Final = "multiPoint"
 _ATTRIBUTES: Final = {camel_case(name): name for name in Plugins.__dataclass_fields__}
@@ -33,15 +34,21 @@ class ProfilePlugins:
 
     written: Plugins
     known: PluginTable
+    gates: FeatureGates = field(default_factory=FeatureGates)
     expansion: Expansion = field(init=False)
     #: names in the multiPoint set in effect, in its order
     multi_point: Sequence[str] = field(init=False)
 
     def __post_init__(self) -> None:
         expansion = expand(
-            self.written, self.known, scheduler_name="", path="", problems=Problems()
+            self.written,
+            self.known,
+            gates=self.gates,
+            scheduler_name="",
+            path="",
+            problems=Problems(),
         )
-        merged = merge(default_plugins(self.known), self.written)
+        merged = merge(default_plugins(self.known, self.gates), self.written)
         names = [plugin.name for plugin in merged.multi_point.enabled if plugin.name in self.known]
         object.__setattr__(self, "expansion", expansion)
         object.__setattr__(self, "multi_point", list(dict.fromkeys(names)))
@@ -68,14 +75,15 @@ class ProfilePlugins:
     def with_set(self, point: str, changed: PluginSet) -> ProfilePlugins:
         """The same with another set at a point."""
         written = replace(self.written, **{_ATTRIBUTES[point]: changed})
-        return ProfilePlugins(written, self.known)
+        return ProfilePlugins(written, self.known, self.gates)
 
 
 def read_plugins(document: ConfigurationText, profile: int, known: PluginTable) -> ProfilePlugins:
     """The plugins of the profile with this index; the default ones if there is no such profile."""
     written = decode(WrittenConfiguration, document.body, "", Problems())
     given = written.profiles[profile].plugins if profile < len(written.profiles) else Plugins()
-    return ProfilePlugins(given, known)
+    gates = {name: value for name, value in written.feature_gates.items() if name in GATES}
+    return ProfilePlugins(given, known, FeatureGates(gates))
 
 
 def switch(

@@ -24,7 +24,7 @@ def convert_v1alpha1(
     """`policy`: the Policy that `algorithmSource.policy` refers to, if the caller has it."""
     fields = general_fields(old, note)
     if old.algorithm_source.policy is not None and policy is not None:
-        draft = draft_of_policy(policy, built_in, note)
+        draft = draft_of_policy(policy, built_in, note, old.feature_gates)
         fields |= render_extenders(policy)
         if old.plugins or old.plugin_config:
             note("plugins and pluginConfig are left out: a Policy takes precedence")
@@ -47,7 +47,7 @@ def _draft_of_provider(old: OldConfiguration, built_in: PluginTable, note: Note)
         # Until v1alpha2 preScore had this name, and preemption was not a plugin.
         plugins["preScore"] = plugins.pop("postFilter")
         note("plugins.postFilter is now preScore: the extension point was renamed")
-    empty = ProfileDraft(built_in, args=args_by_plugin(old.plugin_config))
+    empty = ProfileDraft(built_in, args=args_by_plugin(old.plugin_config), gates=old.feature_gates)
     draft = draft_of(empty, plugins, V1ALPHA1, note)
     provider = source.provider or _DEFAULT_PROVIDER
     if provider == _CLUSTER_AUTOSCALER_PROVIDER:

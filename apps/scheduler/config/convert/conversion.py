@@ -9,6 +9,7 @@ from typing import Any, Final
 import yaml
 
 from apps.scheduler.config.convert.alpha import convert_v1alpha1
+from apps.scheduler.config.convert.gates import converted_gates
 from apps.scheduler.config.convert.policy import convert_policy
 from apps.scheduler.config.convert.profiles import convert_profiles, convert_v1beta3
 from apps.scheduler.config.convert.releases import V1ALPHA2, V1BETA1, V1BETA2
@@ -23,12 +24,22 @@ from apps.scheduler.config.loading import load
 from apps.scheduler.config.plugin_table import Origin, PluginTable
 from apps.scheduler.config.reading import read
 from apps.scheduler.config.types import API_VERSION, KIND
+from apps.scheduler.config.warnings import find_warnings
 
 _GROUPS: Final = ("kubescheduler.config.k8s.io", "componentconfig")
 _RELEASES: Final = {release.version: release for release in (V1ALPHA2, V1BETA1, V1BETA2)}
 _VERSIONS: Final = ("v1alpha1", *_RELEASES, "v1beta3")
 _POLICY_VERSIONS: Final = ("v1", API_VERSION)
 _POLICY_KEY: Final = "policy.cfg"
+#: What every converted configuration does differently from its release.
+DIFFERENCES: Final = (
+    "ImageLocality also counts the images of init containers and image volumes; before 1.35 only "
+    "those of containers",
+    "requests of sidecar containers, pod-level requests and resizes in progress count; earlier "
+    "releases did not have them",
+    "a pod is retried by an event only if a plugin that rejected it says that the event may help; "
+    "before 1.32 any registered event retried it",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,23 +59,28 @@ def convert(
     plugins: PluginTable,
     *,
     policy: str | bytes | Mapping[str, Any] | None = None,
+    feature_gates: Mapping[str, bool] | None = None,
 ) -> Conversion:
     """Convert a configuration of an earlier version, or a Policy, for this scheduler.
 
     `policy` is the Policy that a v1alpha1 configuration refers to; a Policy may come in its
-    ConfigMap. `plugins` is as for `load`. Raises ConfigError if the text cannot be read, is
+    ConfigMap. `feature_gates` are those of the old scheduler, in addition to `featureGates` of the
+    text. `plugins` is as for `load`. Raises ConfigError if the text cannot be read, is
     of an unknown version, or contains values that no scheduler accepted.
     """
     body = _unwrap(read(source))
     notes: list[str] = []
     if body.get("apiVersion") == API_VERSION and body.get("kind") == KIND:
-        load(body, plugins)
-        return Conversion(_dump(body), False, ("this is already a v1 configuration",))
-    built_in = {n: plugin for n, plugin in plugins.items() if plugin.origin is not Origin.OUTSIDE}
+        found = find_warnings(load(body, plugins))
+        return Conversion(_dump(body), False, ("this is already a v1 configuration", *found))
+    if feature_gates:
+        body = {**body, "featureGates": {**(body.get("featureGates") or {}), **feature_gates}}
     given = None if policy is None else read(policy)
-    document = _convert_document(body, given, built_in, notes.append)
-    document = {"apiVersion": API_VERSION, "kind": KIND, **document}
+    document = _convert_document(body, given, plugins, notes.append)
+    gates = converted_gates(body.get("featureGates") or {}, notes.append)
+    document = {"apiVersion": API_VERSION, "kind": KIND, **document, "featureGates": gates}
     configuration = load(document, plugins, legacy=True)
+    notes += [*DIFFERENCES, *find_warnings(configuration)]
     used = {name for profile in configuration.profiles for name in profile.plugin_names}
     legacy = {name for name in used if plugins[name].origin is Origin.LEGACY}
     if kept := sorted(legacy):
@@ -75,9 +91,10 @@ def convert(
 def _convert_document(
     body: Mapping[str, Any],
     policy: Mapping[str, Any] | None,
-    built_in: PluginTable,
+    plugins: PluginTable,
     note: Note,
 ) -> dict[str, Any]:
+    built_in = {n: plugin for n, plugin in plugins.items() if plugin.origin is not Origin.OUTSIDE}
     api_version, kind = body.get("apiVersion"), body.get("kind")
     if kind == "Policy" and api_version in _POLICY_VERSIONS:
         return convert_policy(read_policy(body, note), built_in, note)
@@ -89,7 +106,7 @@ def _convert_document(
         given = None if policy is None else read_policy(_unwrap(policy), note)
         return convert_v1alpha1(old, given, built_in, note)
     if version == "v1beta3":
-        return convert_v1beta3(old, built_in, note)
+        return convert_v1beta3(old, plugins, note)
     return convert_profiles(old, _RELEASES[version], built_in, note)
 
 

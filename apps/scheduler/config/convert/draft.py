@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -21,12 +21,18 @@ class ProfileDraft:
     #: the in-tree plugins, including those of earlier releases
     built_in: PluginTable
     scheduler_name: str | None = None
+    #: copied unchanged
+    percentage_of_nodes_to_score: Any = None
     #: extension point → plugin → weight (None: none given), in order
     plugins: dict[str, dict[str, int | None]] = field(
         default_factory=lambda: {point: {} for point in EXTENSION_POINTS}
     )
     #: plugin → its arguments without apiVersion and kind
     args: dict[str, dict[str, Any]] = field(default_factory=dict)
+    #: the feature gates of the old scheduler
+    gates: Mapping[str, bool] = field(default_factory=dict)
+    #: plugins of multiPoint that do not exist here; loading the result names them
+    unknown: dict[str, int | None] = field(default_factory=dict)
 
     def enable(self, point: str, plugin: str, weight: int | None = None) -> None:
         """Add a plugin at the end of a point, or set its weight if it is there already."""
@@ -37,11 +43,17 @@ class ProfileDraft:
             plugins.pop(plugin, None)
 
     def rename(self, old: str, new: str) -> None:
-        """Replace one plugin by another; arguments are not renamed."""
+        """Replace one plugin by another, with its arguments if that has any."""
+        if old in self.args and self.built_in[new].args_type is not None:
+            self.args[new] = self.args.pop(old)
         for point, plugins in self.plugins.items():
             self.plugins[point] = {
                 new if name == old else name: weight for name, weight in plugins.items()
             }
+
+    def extend_args(self, plugin: str, name: str, values: Iterable[str]) -> None:
+        """Add to a list in the arguments of a plugin."""
+        self.args.setdefault(plugin, {}).setdefault(name, []).extend(values)
 
     def has(self, plugin: str) -> bool:
         return any(plugin in plugins for plugins in self.plugins.values())
@@ -66,7 +78,12 @@ class ProfileDraft:
         profile: dict[str, Any] = {}
         if self.scheduler_name is not None:
             profile["schedulerName"] = self.scheduler_name
-        profile["plugins"] = {"multiPoint": {"disabled": [{"name": "*"}]}} | {
+        if self.percentage_of_nodes_to_score is not None:
+            profile["percentageOfNodesToScore"] = self.percentage_of_nodes_to_score
+        multi_point: dict[str, Any] = {"disabled": [{"name": "*"}]}
+        if self.unknown:
+            multi_point["enabled"] = [_render_plugin(*plugin) for plugin in self.unknown.items()]
+        profile["plugins"] = {"multiPoint": multi_point} | {
             point: {"enabled": [_render_plugin(name, weight) for name, weight in plugins.items()]}
             for point, plugins in self.plugins.items()
             if plugins

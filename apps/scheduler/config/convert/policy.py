@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from apps.scheduler.config.convert import names
-from apps.scheduler.config.convert.arguments import LIST_DEFAULTING, require_labels
+from apps.scheduler.config.convert.arguments import LIST_DEFAULTING, adapt_formulas
 from apps.scheduler.config.convert.draft import ProfileDraft
+from apps.scheduler.config.convert.releases import V1ALPHA1
 from apps.scheduler.config.convert.written import (
     Note,
     Policy,
@@ -34,6 +35,8 @@ PREDICATES: Final[dict[str, tuple[str, ...]]] = {
     "PodFitsResources": (names.NODE_RESOURCES_FIT,),
     "NoDiskConflict": (names.VOLUME_RESTRICTIONS,),
     "PodToleratesNodeTaints": (names.TAINT_TOLERATION,),
+    "CheckNodeLabelPresence": (names.NODE_LABEL,),
+    "CheckServiceAffinity": (names.SERVICE_AFFINITY,),
     "MaxEBSVolumeCount": (names.EBS_LIMITS,),
     "MaxGCEPDVolumeCount": (names.GCE_PD_LIMITS,),
     "MaxCSIVolumeCountPred": (names.NODE_VOLUME_LIMITS,),
@@ -79,13 +82,15 @@ PRIORITIES: Final[dict[str, str]] = {
     "InterPodAffinityPriority": names.INTER_POD_AFFINITY,
     "LeastRequestedPriority": names.NODE_RESOURCES_LEAST_ALLOCATED,
     "MostRequestedPriority": names.NODE_RESOURCES_MOST_ALLOCATED,
-    "BalancedResourceAllocation": names.NODE_RESOURCES_BALANCED_ALLOCATION_LEGACY,
+    "BalancedResourceAllocation": names.NODE_RESOURCES_BALANCED_ALLOCATION,
     "NodePreferAvoidPodsPriority": names.NODE_PREFER_AVOID_PODS,
     "NodeAffinityPriority": names.NODE_AFFINITY,
     "TaintTolerationPriority": names.TAINT_TOLERATION,
     "ImageLocalityPriority": names.IMAGE_LOCALITY,
     "EvenPodsSpreadPriority": names.POD_TOPOLOGY_SPREAD,
 }
+#: Plugins that stand for several priorities, each of which scores by one label.
+_SHARED: Final = frozenset({names.NODE_LABEL, names.SERVICE_AFFINITY})
 #: The default of `priorities`.
 DEFAULT_PRIORITIES: Final[dict[str, int]] = {
     "SelectorSpreadPriority": 1,
@@ -102,13 +107,15 @@ DEFAULT_PRIORITIES: Final[dict[str, int]] = {
 
 def convert_policy(policy: Policy, built_in: PluginTable, note: Note) -> dict[str, Any]:
     """A Policy as the v1 configuration of the default scheduler."""
-    profile = draft_of_policy(policy, built_in, note).render()
+    profile = draft_of_policy(policy, built_in, note, policy.feature_gates).render()
     return {"profiles": [profile], **render_extenders(policy)}
 
 
-def draft_of_policy(policy: Policy, built_in: PluginTable, note: Note) -> ProfileDraft:
+def draft_of_policy(
+    policy: Policy, built_in: PluginTable, note: Note, gates: Mapping[str, bool]
+) -> ProfileDraft:
     """The profile; raises ConfigError for weights that no scheduler accepted."""
-    draft = ProfileDraft(built_in)
+    draft = ProfileDraft(built_in, gates=gates)
     draft.enable("queueSort", names.PRIORITY_SORT)
     _add_predicates(draft, policy.predicates, note)
     draft.enable("postFilter", names.DEFAULT_PREEMPTION)
@@ -126,6 +133,7 @@ def draft_of_policy(policy: Policy, built_in: PluginTable, note: Note) -> Profil
     if draft.has(names.POD_TOPOLOGY_SPREAD):
         # SelectorSpread spread the pods of services before default constraints existed.
         draft.args[names.POD_TOPOLOGY_SPREAD] = {"defaultingType": LIST_DEFAULTING}
+    adapt_formulas(draft, V1ALPHA1)
     draft.complete()
     return draft
 
@@ -169,23 +177,34 @@ def _add_predicates(draft: ProfileDraft, given: Sequence[Predicate] | None, note
         draft.enable("reserve", names.VOLUME_BINDING)
         draft.enable("preBind", names.VOLUME_BINDING)
     for predicate in given or ():
-        demand = predicate.argument.labels_presence
-        if demand is not None and demand.presence:
-            require_labels(draft, note, present=demand.labels, absent=())
-        elif demand is not None:
-            require_labels(draft, note, present=(), absent=demand.labels)
+        _add_predicate_args(draft, predicate)
+
+
+def _add_predicate_args(draft: ProfileDraft, predicate: Predicate) -> None:
+    """The labels of a predicate, as arguments of the plugin that all such predicates share."""
+    presence, affinity = predicate.argument.labels_presence, predicate.argument.service_affinity
+    if presence is not None:
+        name = "presentLabels" if presence.presence else "absentLabels"
+        draft.extend_args(names.NODE_LABEL, name, presence.labels)
+    if affinity is not None:
+        draft.extend_args(names.SERVICE_AFFINITY, "affinityLabels", affinity.labels)
 
 
 def _known_predicate(predicate: Predicate, note: Note) -> set[str]:
     """The predicate under its last name; empty if it is no longer needed or unknown."""
     name = _FORMER_PREDICATES.get(predicate.name, predicate.name)
+    argument, wanted = predicate.argument, set[str]()
+    if argument.labels_presence is not None:
+        wanted.add("CheckNodeLabelPresence")
+    if argument.service_affinity is not None:
+        wanted.add("CheckServiceAffinity")
+    if wanted:
+        return wanted
     if name in PREDICATES:
         return {name}
     if name in _CONDITION_PREDICATES:
         note(f"predicate {name}: node conditions are now taints, which TaintToleration checks")
-    elif predicate.argument.service_affinity is not None:
-        note(f"predicate {name} (serviceAffinity) has no counterpart and is left out")
-    elif predicate.argument.labels_presence is None:
+    else:
         note(f"predicate {name} is unknown and is left out")
     return set()
 
@@ -202,8 +221,14 @@ def _add_priorities(draft: ProfileDraft, given: Sequence[Priority] | None, note:
                 f"Priority {priority.name} should have a positive weight applied to it",
             )
         elif plugin := _known_priority(draft, priority, note):
-            draft.enable("score", plugin, priority.weight)
+            draft.enable("score", plugin, _weight(draft, plugin, priority))
     problems.raise_if_any()
+
+
+def _weight(draft: ProfileDraft, plugin: str, priority: Priority) -> int:
+    """The weight of a plugin; that of one which several priorities share is their sum."""
+    given = draft.plugins["score"].get(plugin) if plugin in _SHARED else None
+    return priority.weight + (given or 0)
 
 
 def _known_priority(draft: ProfileDraft, priority: Priority, note: Note) -> str | None:
@@ -215,15 +240,20 @@ def _known_priority(draft: ProfileDraft, priority: Priority, note: Note) -> str 
     if ratio is not None:
         args = {"shape": ratio.shape, "resources": ratio.resources}
         draft.args[names.REQUESTED_TO_CAPACITY_RATIO] = {
-            field: value for field, value in args.items() if value is not None
+            name: value for name, value in args.items() if value is not None
         }
         return names.REQUESTED_TO_CAPACITY_RATIO
+    preference, anti_affinity = argument.label_preference, argument.service_anti_affinity
+    if preference is not None:
+        field = "presentLabelsPreference" if preference.presence else "absentLabelsPreference"
+        draft.extend_args(names.NODE_LABEL, field, (preference.label,))
+        return names.NODE_LABEL
+    if anti_affinity is not None:
+        field = "antiAffinityLabelsPreference"
+        draft.extend_args(names.SERVICE_AFFINITY, field, (anti_affinity.label,))
+        return names.SERVICE_AFFINITY
     if name == "EqualPriority":
         note("priority EqualPriority scores all nodes equally and is left out")
-    elif argument.label_preference is not None:
-        note(f"priority {name} (labelPreference) has no counterpart and is left out")
-    elif argument.service_anti_affinity is not None:
-        note(f"priority {name} (serviceAntiAffinity) has no counterpart and is left out")
     else:
         note(f"priority {name} is unknown and is left out")
     return None

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from dataclasses import replace
+from typing import Any
 
 from apps.scheduler.config.convert import names
-from apps.scheduler.config.convert.arguments import RENAMED, adapt, args_by_plugin
-from apps.scheduler.config.convert.draft import ProfileDraft, render_args
-from apps.scheduler.config.convert.general import general_fields
-from apps.scheduler.config.convert.releases import PluginLists, Release
-from apps.scheduler.config.convert.written import Note, OldConfiguration, OldProfile
-from apps.scheduler.config.expansion import ALL
-from apps.scheduler.config.plugin_table import PluginTable
-from apps.scheduler.config.types import EXTENSION_POINTS, Plugin, PluginSet
-
-_NEW_SINCE_V1BETA3: Final = (
-    names.SCHEDULING_GATES,
-    names.DYNAMIC_RESOURCES,
-    names.NODE_DECLARED_FEATURES,
+from apps.scheduler.config.convert.arguments import (
+    RENAMED,
+    adapt,
+    adapt_formulas,
+    adapt_volume_binding,
+    args_by_plugin,
 )
+from apps.scheduler.config.convert.draft import ProfileDraft
+from apps.scheduler.config.convert.general import general_fields
+from apps.scheduler.config.convert.releases import (
+    V1BETA3,
+    V1BETA3_PLUGINS,
+    PluginLists,
+    Release,
+)
+from apps.scheduler.config.convert.written import Note, OldConfiguration, OldProfile
+from apps.scheduler.config.errors import Problems
+from apps.scheduler.config.expansion import ALL, SET_ATTRIBUTES, expand
+from apps.scheduler.config.plugin_table import Origin, PluginTable
+from apps.scheduler.config.types import EXTENSION_POINTS, Plugins, PluginSet
+from apps.scheduler.features import FeatureGates
 
 
 def convert_profiles(
@@ -28,25 +36,83 @@ def convert_profiles(
     """v1alpha2, v1beta1 and v1beta2, whose defaults differ from v1's: all plugins are listed."""
     drafts = []
     for profile in old.profiles or (OldProfile(),):
-        empty = ProfileDraft(
-            built_in, profile.scheduler_name, args=args_by_plugin(profile.plugin_config)
-        )
-        draft = draft_of(empty, profile.plugins, release, note)
+        draft = draft_of(_empty(old, profile, built_in), profile.plugins, release, note)
         if old.disable_preemption:
             draft.remove(names.DEFAULT_PREEMPTION)
         drafts.append(draft)
     return general_fields(old, note) | {"profiles": [draft.render() for draft in drafts]}
 
 
-def convert_v1beta3(old: OldConfiguration, built_in: PluginTable, note: Note) -> dict[str, Any]:
-    """v1beta3 differs from v1 in a few plugins only: the profiles are kept as written."""
-    profiles = [_as_written(profile, built_in) for profile in old.profiles or (OldProfile(),)]
-    note(f"plugins that were added later also run by default: {', '.join(_NEW_SINCE_V1BETA3)}")
-    note(
-        "EBSLimits, GCEPDLimits and AzureDiskLimits no longer run by default: "
-        "NodeVolumeLimits counts these volumes as CSI volumes"
-    )
+def convert_v1beta3(old: OldConfiguration, known: PluginTable, note: Note) -> dict[str, Any]:
+    """v1beta3, whose multiPoint is expanded: the plugins are listed at each point.
+
+    `known` are all plugins that exist, also those from outside the tree.
+    """
+    profiles = [
+        _expanded(_empty(old, profile, known), profile, known).render()
+        for profile in old.profiles or (OldProfile(),)
+    ]
     return general_fields(old, note) | {"profiles": profiles}
+
+
+def _empty(old: OldConfiguration, profile: OldProfile, built_in: PluginTable) -> ProfileDraft:
+    return ProfileDraft(
+        built_in,
+        profile.scheduler_name,
+        percentage_of_nodes_to_score=profile.percentage_of_nodes_to_score,
+        args=args_by_plugin(profile.plugin_config),
+        gates=old.feature_gates,
+    )
+
+
+def _expanded(draft: ProfileDraft, profile: OldProfile, known: PluginTable) -> ProfileDraft:
+    """`draft` with the plugins of a profile, expanded as 1.28 expanded them."""
+    written = Plugins(
+        **{
+            attribute: profile.plugins[point]
+            for point, attribute in SET_ATTRIBUTES.items()
+            if point in profile.plugins
+        }
+    )
+    table = _table_of_v1beta3(known)
+    # Faults are reported when the result is loaded.
+    expansion = expand(
+        written, table, gates=FeatureGates(), scheduler_name="", path="", problems=Problems()
+    )
+    for point in EXTENSION_POINTS:
+        for name in expansion.plugins[point]:
+            weight = expansion.weights.get(name) if point == "score" else None
+            draft.enable(point, name, weight)
+    draft.unknown = {
+        plugin.name: plugin.weight
+        for plugin in written.multi_point.enabled
+        if plugin.name not in known
+    }
+    adapt_formulas(draft, V1BETA3)
+    adapt_volume_binding(draft)
+    draft.complete()
+    return draft
+
+
+def _table_of_v1beta3(known: PluginTable) -> PluginTable:
+    """The plugins as 1.28 had them: its defaults, at the points that they extended then."""
+    defaults = {
+        name: replace(
+            known[name],
+            origin=Origin.IN_TREE,
+            default_weight=weight,
+            extension_points=frozenset(
+                point for point, plugins in V1BETA3.plugins.items() if name in plugins
+            ),
+        )
+        for name, weight in V1BETA3_PLUGINS.items()
+    }
+    others = {
+        name: replace(plugin, origin=Origin.OUTSIDE)
+        for name, plugin in known.items()
+        if name not in defaults
+    }
+    return {**defaults, **others}
 
 
 def draft_of(
@@ -75,28 +141,3 @@ def _merge(default: PluginLists, written: PluginSet, point: str) -> dict[str, in
     for plugin in written.enabled:
         result[plugin.name] = plugin.weight
     return result
-
-
-def _as_written(profile: OldProfile, built_in: PluginTable) -> dict[str, Any]:
-    rendered: dict[str, Any] = {}
-    if profile.scheduler_name is not None:
-        rendered["schedulerName"] = profile.scheduler_name
-    if profile.percentage_of_nodes_to_score is not None:
-        rendered["percentageOfNodesToScore"] = profile.percentage_of_nodes_to_score
-    if profile.plugins:
-        rendered["plugins"] = {
-            point: {
-                name: [_plugin(plugin) for plugin in plugins]
-                for name, plugins in (("enabled", given.enabled), ("disabled", given.disabled))
-                if plugins
-            }
-            for point, given in profile.plugins.items()
-        }
-    if profile.plugin_config:
-        rendered["pluginConfig"] = render_args(args_by_plugin(profile.plugin_config), built_in)
-    return rendered
-
-
-def _plugin(plugin: Plugin) -> dict[str, Any]:
-    weight = {} if plugin.weight is None else {"weight": plugin.weight}
-    return {"name": plugin.name, **weight}

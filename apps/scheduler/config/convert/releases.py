@@ -91,7 +91,32 @@ _SCORE_V1BETA1: Final[Mapping[str, int | None]] = {
     names.TAINT_TOLERATION: 1,
 }
 
+#: The default plugins of v1beta3 in 1.28, in multiPoint, with their weights.
+V1BETA3_PLUGINS: Final[Mapping[str, int | None]] = {
+    names.PRIORITY_SORT: None,
+    names.NODE_UNSCHEDULABLE: None,
+    names.NODE_NAME: None,
+    names.TAINT_TOLERATION: 3,
+    names.NODE_AFFINITY: 2,
+    names.NODE_PORTS: None,
+    names.NODE_RESOURCES_FIT: 1,
+    names.VOLUME_RESTRICTIONS: None,
+    names.EBS_LIMITS: None,
+    names.GCE_PD_LIMITS: None,
+    names.NODE_VOLUME_LIMITS: None,
+    names.AZURE_DISK_LIMITS: None,
+    names.VOLUME_BINDING: None,
+    names.VOLUME_ZONE: None,
+    names.POD_TOPOLOGY_SPREAD: 2,
+    names.INTER_POD_AFFINITY: 2,
+    names.DEFAULT_PREEMPTION: None,
+    names.NODE_RESOURCES_BALANCED_ALLOCATION: 1,
+    names.IMAGE_LOCALITY: 1,
+    names.DEFAULT_BINDER: None,
+}
+
 V1BETA2: Final = Release("v1beta2", {**_COMMON, "score": _SCORE_V1BETA2})
+V1BETA3: Final = Release("v1beta3", V1BETA2.plugins)
 V1BETA1: Final = Release("v1beta1", {**_COMMON, "score": _SCORE_V1BETA1}, old_formulas=True)
 
 _ALPHA: Final[PluginLists] = {

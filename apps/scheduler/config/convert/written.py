@@ -76,6 +76,8 @@ class OldConfiguration:
     enable_profiling: Any = None
     enable_contention_profiling: Any = None
     delay_cache_until_active: Any = None
+    #: kube-scheduler took these as its flag --feature-gates
+    feature_gates: Mapping[str, bool] = field(default_factory=dict)
     disable_preemption: bool = False
     profiles: tuple[OldProfile, ...] = ()
     # v1alpha1
@@ -88,16 +90,24 @@ class OldConfiguration:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodeLabelArgs:
-    present_labels: tuple[str, ...] = ()
-    absent_labels: tuple[str, ...] = ()
-    present_labels_preference: tuple[str, ...] = ()
-    absent_labels_preference: tuple[str, ...] = ()
+class LabelsPresence:
+    labels: tuple[str, ...] = ()
+    presence: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LabelsPresence:
+class ServiceAffinity:
     labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceAntiAffinity:
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelPreference:
+    label: str = ""
     presence: bool = False
 
 
@@ -111,14 +121,14 @@ class RatioArguments:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredicateArgument:
-    service_affinity: Mapping[str, Any] | None = None
+    service_affinity: ServiceAffinity | None = None
     labels_presence: LabelsPresence | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriorityArgument:
-    service_anti_affinity: Mapping[str, Any] | None = None
-    label_preference: Mapping[str, Any] | None = None
+    service_anti_affinity: ServiceAntiAffinity | None = None
+    label_preference: LabelPreference | None = None
     requested_to_capacity_ratio_arguments: RatioArguments | None = None
 
 
@@ -164,6 +174,7 @@ class Policy:
     extenders: tuple[PolicyExtender, ...] = ()
     hard_pod_affinity_symmetric_weight: Int32 = 0
     always_check_all_predicates: bool = False
+    feature_gates: Mapping[str, bool] = field(default_factory=dict)
 
 
 class _Notes(Problems):
@@ -193,6 +204,9 @@ _POLICY_FIELDS: Final = {
         Predicate,
         PredicateArgument,
         LabelsPresence,
+        ServiceAffinity,
+        ServiceAntiAffinity,
+        LabelPreference,
         Priority,
         PriorityArgument,
         RatioArguments,

@@ -33,6 +33,15 @@ def attach_limits(driver: str, nodes: NodeColumns, csi_nodes: Lister[CSINode]) -
     return _compute_column(("attach limits", driver), limit, np.int64, nodes, csi_nodes)
 
 
+def find_installed(driver: str, nodes: NodeColumns, csi_nodes: Lister[CSINode]) -> BoolArray:
+    """(n,) bool: nodes on which the driver is installed."""
+
+    def is_installed(csi_node: CSINode | None) -> bool:
+        return csi_node is not None and any(each.name == driver for each in csi_node.spec.drivers)
+
+    return _compute_column(("installed", driver), is_installed, np.bool_, nodes, csi_nodes)
+
+
 def find_migrated_nodes(
     plugin: MigratedPlugin, nodes: NodeColumns, csi_nodes: Lister[CSINode]
 ) -> BoolArray:

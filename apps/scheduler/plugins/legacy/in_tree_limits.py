@@ -74,7 +74,7 @@ class InTreeVolumes:
         return CSIVolume(self._plugin.name, f"\0{claim.key}")
 
 
-class _InTreeLimits:
+class InTreeLimits:
     """One kind of disk; the limit is that of the node, or else of its machine type."""
 
     name: str
@@ -91,10 +91,33 @@ class _InTreeLimits:
         self._attached = AttachedVolumes(handle.snapshot, handle.listers, self._volumes)
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Verdicts | None:
-        found = (self._volumes.resolve(mount, "") for mount in pod.mounts)
-        wanted = {volume for volume in found if volume is not None}
+        wanted = self._wanted(pod)
         if not wanted:
             return None
+        total = self._total(wanted, nodes)
+        refused = total > nodes.memo((self.name, "limits"), self._limits, depends="node")
+        refused &= ~find_migrated_nodes(self.plugin, nodes, self._handle.listers.csi_nodes)
+        return Verdicts(refused.astype(np.uint16), _STATUSES)
+
+    def room(self, pod: PodInfo, nodes: NodeColumns) -> tuple[Int64Array, Int64Array] | None:
+        """How many volumes the pod adds to each node, and how many the node can still attach.
+
+        (n,) int64 each; None for a pod without such volumes.
+        """
+        wanted = self._wanted(pod)
+        if not wanted:
+            return None
+        total = self._total(wanted, nodes)
+        attached = self._attached.count(self.plugin.name)[nodes.snapshot_rows]
+        limits = nodes.memo((self.name, "limits"), self._limits, depends="node")
+        return total - attached, limits - attached
+
+    def _wanted(self, pod: PodInfo) -> set[CSIVolume]:
+        found = (self._volumes.resolve(mount, "") for mount in pod.mounts)
+        return {volume for volume in found if volume is not None}
+
+    def _total(self, wanted: set[CSIVolume], nodes: NodeColumns) -> Int64Array:
+        """(n,) int64: the volumes on each node, with those of the pod."""
         self._attached.refresh()
         new = np.full(len(self._handle.snapshot), len(wanted), dtype=np.int64)
         for volume in wanted:
@@ -103,9 +126,7 @@ class _InTreeLimits:
         for row in nodes.modified_rows:
             info = nodes.info(row)
             total[row] = len(self._attached.volumes_of(info.mounts, info.name) | wanted)
-        refused = total > nodes.memo((self.name, "limits"), self._limits, depends="node")
-        refused &= ~find_migrated_nodes(self.plugin, nodes, self._handle.listers.csi_nodes)
-        return Verdicts(refused.astype(np.uint16), _STATUSES)
+        return np.asarray(total)
 
     def _limits(self, nodes: NodeColumns) -> Int64Array:
         limits = np.zeros(len(nodes), dtype=np.int64)
@@ -120,7 +141,7 @@ class _InTreeLimits:
         return self.default_limit
 
 
-class EBSLimits(_InTreeLimits):
+class EBSLimits(InTreeLimits):
     name = "EBSLimits"
     plugin = EBS
     resource = "attachable-volumes-aws-ebs"
@@ -133,22 +154,31 @@ class EBSLimits(_InTreeLimits):
         return _NITRO_LIMIT if _NITRO.search(machine) else self.default_limit
 
 
-class GCEPDLimits(_InTreeLimits):
+class GCEPDLimits(InTreeLimits):
     name = "GCEPDLimits"
     plugin = GCE_PD
     resource = "attachable-volumes-gce-pd"
     default_limit = 16
 
 
-class AzureDiskLimits(_InTreeLimits):
+class AzureDiskLimits(InTreeLimits):
     name = "AzureDiskLimits"
     plugin = AZURE_DISK
     resource = "attachable-volumes-azure-disk"
     default_limit = 16
 
 
-class CinderLimits(_InTreeLimits):
+class CinderLimits(InTreeLimits):
     name = "CinderLimits"
     plugin = CINDER
     resource = "attachable-volumes-cinder"
     default_limit = 256
+
+
+#: in the order in which they ran
+ATTACHMENT_LIMITS: Final[tuple[type[InTreeLimits], ...]] = (
+    EBSLimits,
+    GCEPDLimits,
+    AzureDiskLimits,
+    CinderLimits,
+)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from apps.scheduler.config.errors import Problems
 from apps.scheduler.config.fields import described
@@ -31,8 +32,9 @@ from apps.scheduler.framework.nodes import CPU, MEMORY, Int64Array, NodeColumns,
 from apps.scheduler.framework.resources import CPU as CPU_NAME
 from apps.scheduler.framework.resources import MEMORY as MEMORY_NAME
 from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.plugins.helper.shapes import broken_line
+from apps.scheduler.plugins.legacy.in_tree_limits import ATTACHMENT_LIMITS, InTreeLimits
 from apps.scheduler.plugins.noderesources.amounts import percent
-from apps.scheduler.plugins.noderesources.scoring import broken_line
 
 #: the highest score in a Policy
 MAX_PRIORITY: Final = 10
@@ -165,20 +167,59 @@ class RequestedToCapacityRatio(_ByResources):
         return np.floor(total / np.maximum(weights, 1) + 0.5).astype(np.int64)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BalancedAllocationLegacyArgs:
+    balance_attached_node_volumes: bool = described(
+        False,
+        "Balance volumes as well: the feature gate BalanceAttachedNodeVolumes of releases before "
+        "1.22.",
+    )
+
+
 class NodeResourcesBalancedAllocationLegacy(_ByResources):
-    """``(1 - |used share of CPU - used share of memory|) * 100``; 0 where either is used up."""
+    """``(1 - |used share of CPU - used share of memory|) * 100``; 0 where either is used up.
+
+    With volumes, the variance of three shares takes the place of the difference.
+    """
 
     name = "NodeResourcesBalancedAllocationLegacy"
+    args_type = BalancedAllocationLegacyArgs
 
-    def __init__(self, args: None, handle: Handle) -> None:
+    def __init__(self, args: BalancedAllocationLegacyArgs | None, handle: Handle) -> None:
         super().__init__((ResourceSpec(name=CPU_NAME), ResourceSpec(name=MEMORY_NAME)))
+        self._limits: tuple[InTreeLimits, ...] = ()
+        if args is not None and args.balance_attached_node_volumes:
+            self._limits = tuple(limits(None, handle) for limits in ATTACHMENT_LIMITS)
+
+    def score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
+    ) -> Int64Array:
+        found = [each for limits in self._limits if (each := limits.room(pod, nodes)) is not None]
+        if not found:
+            return super().score(state, pod, nodes, rows)
+        # The filters ran one after the other, each replacing what the one before had noted.
+        wanted, free = found[-1]
+        requests = pod.fit_scoring_requests
+        cpu, memory = (
+            _shares(_use(each.name, requests.get(each.name, 0), nodes)) for each in self._resources
+        )
+        volumes = np.where(free > 0, wanted / np.maximum(free, 1), 0.0)
+        mean = (cpu + memory + volumes) / 3
+        variance = ((cpu - mean) ** 2 + (memory - mean) ** 2 + (volumes - mean) ** 2) / 3
+        even = np.where(free > 0, 1 - variance, 1 - np.abs(cpu - memory))
+        scores = (even * MAX_NODE_SCORE).astype(np.int64)
+        return np.where((cpu >= 1) | (memory >= 1) | (volumes >= 1), 0, scores)[rows]
 
     def _scores(self, uses: Sequence[Use]) -> Int64Array:
-        cpu, memory = (
-            np.where(capacity > 0, used / np.maximum(capacity, 1), 1.0) for used, capacity in uses
-        )
+        cpu, memory = map(_shares, uses)
         even = ((1 - np.abs(cpu - memory)) * MAX_NODE_SCORE).astype(np.int64)
         return np.where((cpu >= 1) | (memory >= 1), 0, even)
+
+
+def _shares(use: Use) -> NDArray[np.float64]:
+    """(n,) float64: the used share; 1 where there is no capacity."""
+    used, capacity = use
+    return np.where(capacity > 0, used / np.maximum(capacity, 1), 1.0)
 
 
 def _use(name: str, amount: int, nodes: NodeColumns) -> Use:

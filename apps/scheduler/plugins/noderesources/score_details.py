@@ -41,13 +41,18 @@ def describe_balance(columns: Sequence[Amounts], with_pod: int, without: int) ->
     """The used share of each resource, and the evenness (0 to 100) with and without the pod."""
     for column in columns:
         if int(column.allocatable[0]):
-            yield Detail(_describe_use(column), _figures(column))
+            yield describe_use(column)
     score = 50 + (50 + with_pod - without) // 2
     yield Detail(
         f"evenness {with_pod} with the pod, {without} without it: "
         f"50 + (50 + {with_pod} - {without}) / 2 = {score}",
         {"withPod": with_pod, "without": without, "score": score},
     )
+
+
+def describe_use(column: Amounts) -> Detail:
+    """What is requested of a resource with the pod."""
+    return Detail(_describe_use(column), _figures(column))
 
 
 def _describe_use(column: Amounts) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from apps.scheduler.config.resource_args import MAX_CUSTOM_PRIORITY_SCORE, UtilizationShapePoint
-from apps.scheduler.framework.interface import MAX_NODE_SCORE
+from apps.scheduler.config.resource_args import UtilizationShapePoint
 from apps.scheduler.framework.nodes import Int64Array
+from apps.scheduler.plugins.helper.shapes import line_of_shape
 from apps.scheduler.plugins.noderesources.amounts import Amounts, percent
 from apps.scheduler.plugins.noderesources.args import (
     LEAST_ALLOCATED,
@@ -52,9 +52,7 @@ def most_allocated(resources: Sequence[Amounts], rows: int) -> Int64Array:
 
 def requested_to_capacity_ratio(shape: Sequence[UtilizationShapePoint]) -> Scorer:
     """The rounded weighted mean of the shape at each utilization; zeros are left out."""
-    scale = MAX_NODE_SCORE // MAX_CUSTOM_PRIORITY_SCORE
-    points = [(point.utilization, point.score * scale) for point in shape]
-    line = np.array([broken_line(points, percent) for percent in range(101)], dtype=np.int64)
+    line = line_of_shape(shape)
 
     def score(resources: Sequence[Amounts], rows: int) -> Int64Array:
         total = np.zeros(rows, dtype=np.int64)
@@ -70,19 +68,6 @@ def requested_to_capacity_ratio(shape: Sequence[UtilizationShapePoint]) -> Score
         return np.floor(total / np.maximum(weights, 1) + 0.5).astype(np.int64)
 
     return score
-
-
-def broken_line(points: Sequence[tuple[int, int]], at: int) -> int:
-    """The value at ``at`` of the line through ``points`` (x ascending), in Go's integers."""
-    for index, (x, y) in enumerate(points):
-        if at <= x:
-            if index == 0:
-                return y
-            x0, y0 = points[index - 1]
-            rise = (y - y0) * (at - x0)
-            steps = abs(rise) // (x - x0)
-            return y0 + (steps if rise >= 0 else -steps)
-    return points[-1][1]
 
 
 def _weighted_mean(

@@ -103,3 +103,10 @@ EVENTS: Final = (
         ClusterEvent(Resource.VOLUME_ATTACHMENT, ActionType.DELETE), hint_volume_detached
     ),
 )
+
+#: Where nodes without a driver are rejected, a new driver helps, too.
+EVENTS_WITH_DRIVERS: Final = (
+    ClusterEventWithHint(ClusterEvent(Resource.CSI_NODE, ActionType.ADD | ActionType.UPDATE)),
+    ClusterEventWithHint(ClusterEvent(Resource.CSI_DRIVER, ActionType.ADD | ActionType.UPDATE)),
+    *(each for each in EVENTS if each.event.resource != Resource.CSI_NODE),
+)

@@ -32,6 +32,7 @@ from apps.scheduler.plugins.helper.csi_nodes import (
     NO_LIMIT,
     attach_limit,
     attach_limits,
+    find_installed,
     find_migrated_nodes,
 )
 from apps.scheduler.plugins.helper.storage import (
@@ -46,6 +47,7 @@ from apps.scheduler.plugins.nodevolumelimits.attachments import Attachments
 
 NAME: Final = "NodeVolumeLimits"
 REASON: Final = "node(s) exceed max volume count"
+REASON_NO_DRIVER: Final = "CSI driver is not installed on the node"
 _STATUSES = (None, unschedulable(REASON))
 
 #: the volumes a pod would attach; one with a plugin counts only where that is migrated
@@ -61,6 +63,7 @@ class NodeVolumeLimits:
         self._attachable = AttachableVolumes(handle.listers)
         self._attached = AttachedVolumes(handle.snapshot, handle.listers, self._attachable)
         self._attachments = Attachments(handle.listers)
+        self._checks_drivers = handle.gates.enabled("VolumeLimitScaling")
 
     def sign(self, pod: PodInfo) -> Hashable | None:
         return None if pod.pod.spec.volumes else ()
@@ -78,16 +81,52 @@ class NodeVolumeLimits:
         wanted = self._find_wanted(pod, nodes)
         if not wanted:
             return None
+        if self._checks_drivers and (missing_drivers := self._find_missing_drivers(wanted, nodes)):
+            return self._refuse(wanted, nodes, missing_drivers)
+        return Verdicts(self._exceeding(wanted, nodes).astype(np.uint16), _STATUSES)
+
+    def _exceeding(self, wanted: Wanted, nodes: NodeColumns) -> BoolArray:
+        """(n,) bool: nodes that cannot attach the pod's volumes."""
         self._attached.refresh()
         refused = np.zeros(len(nodes), dtype=np.bool_)
         for driver in dict.fromkeys(volume.driver for volume in wanted):
             refused |= self._exceeds(driver, wanted, nodes)
         for row in nodes.modified_rows:
             refused[row] = self._exceeds_on(row, wanted, nodes)
-        return Verdicts(refused.astype(np.uint16), _STATUSES)
+        return refused
+
+    def _find_missing_drivers(
+        self, wanted: Wanted, nodes: NodeColumns
+    ) -> list[tuple[str, BoolArray]]:
+        """Drivers that must be on a node, with the nodes, (n,) bool, that do not have them."""
+        missing = []
+        for volume, plugin in wanted.items():
+            driver = self._handle.listers.csi_drivers.get(volume.driver)
+            if driver is None or not driver.spec.prevent_pod_scheduling_if_missing:
+                continue
+            absent = ~find_installed(volume.driver, nodes, self._handle.listers.csi_nodes)
+            if plugin is not None:
+                absent &= find_migrated_nodes(plugin, nodes, self._handle.listers.csi_nodes)
+            if absent.any():
+                missing.append((volume.driver, absent))
+        return missing
+
+    def _refuse(
+        self,
+        wanted: Wanted,
+        nodes: NodeColumns,
+        missing: Sequence[tuple[str, BoolArray]],
+    ) -> Verdicts:
+        """The verdicts where drivers are missing on some nodes; the first one is the reason."""
+        ids = self._exceeding(wanted, nodes).astype(np.uint16)
+        statuses: list[Status | None] = list(_STATUSES)
+        for driver, absent in reversed(missing):
+            ids[absent] = len(statuses)
+            statuses.append(unschedulable(f"{driver} {REASON_NO_DRIVER}"))
+        return Verdicts(ids, statuses)
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
-        return hints.EVENTS
+        return hints.EVENTS_WITH_DRIVERS if self._checks_drivers else hints.EVENTS
 
     def _describe_missing(self, mount: Mount) -> str:
         """The message for a missing claim, which refuses all nodes; "" if there is none."""

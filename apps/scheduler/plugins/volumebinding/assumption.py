@@ -61,9 +61,9 @@ def assume(found: PodVolumes, node_name: str, listers: Listers) -> Assumption:
         slot = int(pick.slots[0])
         if slot != NO_VOLUME:
             volumes.append((pick.volumes.at(slot), bind(pick.volumes.at(slot), pick.claim)))
-    for claim, where in found.provisions:
-        if where[0]:
-            claims.append((claim, select(claim, node_name)))
+    for provision in found.provisions:
+        if provision.where[0]:
+            claims.append((provision.claim, select(provision.claim, node_name)))
     known_volumes, known_claims = listers.persistent_volumes, listers.persistent_volume_claims
     return Assumption(
         volumes=tuple(new for old, new in volumes if new is not old),

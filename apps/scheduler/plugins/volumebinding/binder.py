@@ -45,6 +45,18 @@ class Pick:
     slots: Int64Array
 
 
+@dataclass(frozen=True, slots=True)
+class Provision:
+    """A claim for which a volume has to be provisioned."""
+
+    claim: PersistentVolumeClaim
+    #: (n,) bool: the nodes for which
+    where: BoolArray
+    #: (n,) int64 bytes from which it would be, NO_CAPACITY if that is not tracked; empty unless
+    #: the binder was asked for it
+    capacity: Int64Array
+
+
 @dataclass(slots=True)
 class PodVolumes:
     """The outcome for n rows of a table."""
@@ -54,8 +66,9 @@ class PodVolumes:
     #: (n,) uint16, DELAYED_OK, NOTHING_TO_BIND or NO_SPACE
     delayed: UInt16Array
     picks: list[Pick] = field(default_factory=list)
-    #: claims with the nodes, (n,) bool, for which a volume has to be provisioned
-    provisions: list[tuple[PersistentVolumeClaim, BoolArray]] = field(default_factory=list)
+    provisions: list[Provision] = field(default_factory=list)
+    #: whether the capacities of provisions are looked up
+    measures: bool = False
 
 
 class VolumeBinder:
@@ -64,10 +77,16 @@ class VolumeBinder:
         self._tables = VolumeTables(listers)
         self._provisioning = Provisioning(listers)
 
-    def find_pod_volumes(self, claims: PodClaims, nodes: NodeColumns) -> PodVolumes:
-        """Raises StatusError for errors other than volumes that are not accessible."""
+    def find_pod_volumes(
+        self, claims: PodClaims, nodes: NodeColumns, *, measures: bool = False
+    ) -> PodVolumes:
+        """Raises StatusError for errors other than volumes that are not accessible.
+
+        With `measures`, the capacities from which volumes would be provisioned are looked up.
+        """
         none = np.zeros(len(nodes), dtype=np.uint16)
-        found = PodVolumes(self._check_bound_claims(claims.bound, nodes), none)
+        bound = self._check_bound_claims(claims.bound, nodes)
+        found = PodVolumes(bound, none, measures=measures)
         if claims.delayed:
             self._place_delayed_claims(claims.delayed, nodes, found)
         return found
@@ -156,7 +175,16 @@ class VolumeBinder:
             return
         has_room = self._provisioning.has_room(claim, nodes)
         found.delayed[needed & ~has_room] = NO_SPACE
-        found.provisions.append((claim, needed & has_room))
+        found.provisions.append(
+            Provision(claim, needed & has_room, self._measure(claim, nodes, found))
+        )
+
+    def _measure(
+        self, claim: PersistentVolumeClaim, nodes: NodeColumns, found: PodVolumes
+    ) -> Int64Array:
+        if not found.measures:
+            return np.empty(0, dtype=np.int64)
+        return self._provisioning.capacity_for(claim, nodes)
 
 
 def _rows_of(nodes: NodeColumns, name: str | None) -> list[int]:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 
 from apps.scheduler.config.errors import Problems
 from apps.scheduler.config.fields import described
-from apps.scheduler.config.resource_args import Shape
+from apps.scheduler.config.resource_args import Shape, check_shape
 from apps.scheduler.framework import intents
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.events import ClusterEventWithHint
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PreFilterResult, Verdicts
-from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads, constant
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads
 from apps.scheduler.framework.status import SKIP, Status, unresolvable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects.meta import Int64
@@ -26,8 +26,16 @@ from apps.scheduler.plugins.volumebinding.assumption import Assumption, assume
 from apps.scheduler.plugins.volumebinding.binder import VolumeBinder
 from apps.scheduler.plugins.volumebinding.claims import PodClaims, pod_claims, unusable_claim
 from apps.scheduler.plugins.volumebinding.refusals import volumes_out_of_reach
+from apps.scheduler.plugins.volumebinding.scoring import (
+    DEFAULT_SHAPE,
+    ClassStorage,
+    describe_storage,
+    score_storage,
+    storage_by_class,
+)
 
 NAME: Final = "VolumeBinding"
+STORAGE_CAPACITY_SCORING: Final = "StorageCapacityScoring"
 REASON_IMMEDIATE: Final = "pod has unbound immediate PersistentVolumeClaims"
 REASON_OUT_OF_REACH: Final = "node(s) didn't match PersistentVolume's node affinity"
 REASON_NOTHING_TO_BIND: Final = "node(s) didn't find available persistent volumes to bind"
@@ -58,7 +66,9 @@ class VolumeBindingArgs:
         600, "Seconds to wait until the volumes of a pod are bound; 0: do not wait."
     )
     shape: Shape | None = described(
-        None, "Not accepted: scoring by storage capacity is behind a feature gate, off in 1.36."
+        None,
+        "Points of the score over the utilization of storage. Only with the feature gate "
+        "StorageCapacityScoring.",
     )
 
 
@@ -66,10 +76,15 @@ class VolumeBinding:
     name = NAME
     sign_reads: Reads = "nodes"
     args_type = VolumeBindingArgs
+    gated_args: ClassVar[Mapping[str, str]] = {"shape": STORAGE_CAPACITY_SCORING}
 
     def __init__(self, args: VolumeBindingArgs | None, handle: Handle) -> None:
         self._handle = handle
         self._binder = VolumeBinder(handle.listers)
+        #: None: storage is not scored
+        self._shape: Shape | None = None
+        if handle.gates.enabled(STORAGE_CAPACITY_SCORING):
+            self._shape = (args.shape if args is not None else None) or DEFAULT_SHAPE
 
     def sign(self, pod: PodInfo) -> Hashable | None:
         return None if pod.pod.spec.volumes else ()
@@ -82,13 +97,8 @@ class VolumeBinding:
                 args.bind_timeout_seconds,
                 "invalid BindTimeoutSeconds, should not be a negative value",
             )
-        if args.shape is not None:
-            problems.invalid(
-                f"{path}.shape",
-                [{"utilization": point.utilization, "score": point.score} for point in args.shape],
-                "unexpected field `shape`, remove it or turn on the feature gate "
-                "StorageCapacityScoring",
-            )
+        if args.shape:
+            check_shape(args.shape, f"{path}.shape", problems)
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns
@@ -119,13 +129,29 @@ class VolumeBinding:
     def pre_score(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Status | None:
-        """Storage is scored behind a feature gate that is off in 1.36 (StorageCapacityScoring)."""
-        return SKIP
+        """Skip without the feature gate StorageCapacityScoring."""
+        return SKIP if self._shape is None else None
 
     def score(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Int64Array:
-        return constant(len(rows), 0)
+        """By the share of its storage that a node would use; 0 for a pod without claims."""
+        classes = self._storage(state, nodes.select(rows)) if len(rows) else {}
+        return score_storage(list(classes.values()), self._shape or DEFAULT_SHAPE, len(rows))
+
+    def _storage(self, state: CycleState, nodes: NodeColumns) -> dict[str, ClassStorage]:
+        claims = state.find(_STATE, PodClaims)
+        if claims is None:
+            return {}
+        found = self._binder.find_pod_volumes(claims, nodes, measures=True)
+        return storage_by_class(found, len(nodes))
+
+    def explain_score(self, pod: PodInfo, nodes: NodeColumns) -> Iterator[Detail]:
+        """The storage of each class that would be used."""
+        found = self._binder.find_pod_volumes(
+            pod_claims(pod, self._handle.listers), nodes, measures=True
+        )
+        return describe_storage(storage_by_class(found, 1), self._shape or DEFAULT_SHAPE)
 
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
         """Assume the volumes, so that following pods do not get them before they are written."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from apps.scheduler import quantity
 from apps.scheduler.cache.listers import Listers
-from apps.scheduler.framework.nodes import BoolArray, NodeColumns
+from apps.scheduler.framework.nodes import BoolArray, Int64Array, NodeColumns
 from apps.scheduler.framework.status import StatusError, error
 from apps.scheduler.labels import IN, SelectorError, from_label_selector
 from apps.scheduler.objects import CSIStorageCapacity, PersistentVolumeClaim, StorageClass
@@ -17,6 +17,8 @@ from apps.scheduler.plugins.volumebinding.topology import find_allowed, find_sel
 
 #: the provisioner of classes without dynamic provisioning
 NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
+#: the driver of a class does not track its capacity
+NO_CAPACITY: Final = -1
 
 
 class Provisioning:
@@ -33,11 +35,46 @@ class Provisioning:
     def has_room(self, claim: PersistentVolumeClaim, nodes: NodeColumns) -> BoolArray:
         """(n,) bool: nodes with access to enough capacity, if the driver tracks it."""
         storage_class = self._class_of(claim)
+        size = self._tracked_size(claim, storage_class)
+        if size is None:
+            return np.ones(len(nodes), dtype=np.bool_)
+        return self._with_capacity(storage_class, size, nodes)
+
+    def capacity_for(self, claim: PersistentVolumeClaim, nodes: NodeColumns) -> Int64Array:
+        """(n,) int64 bytes: the capacity from which a volume would be provisioned.
+
+        NO_CAPACITY where the driver does not track it. Of several capacities that a node has access
+        to and that are large enough, the first by name counts; kube-scheduler takes any.
+        """
+        found = np.full(len(nodes), NO_CAPACITY, dtype=np.int64)
+        storage_class = self._class_of(claim)
+        size = self._tracked_size(claim, storage_class)
+        if size is None:
+            return found
+        listed = self._listers.csi_storage_capacities
+        for capacity in sorted(listed, key=lambda each: each.key):
+            limit = volume_limit(capacity)
+            if capacity.storage_class_name != storage_class.metadata.name:
+                continue
+            if limit is None or limit < size:
+                continue
+            try:
+                selector = from_label_selector(capacity.node_topology)
+            except SelectorError:
+                continue
+            offered = 0 if capacity.capacity is None else quantity.value(capacity.capacity)
+            found[(found == NO_CAPACITY) & find_selected(selector, nodes)] = offered
+        return found
+
+    def _tracked_size(
+        self, claim: PersistentVolumeClaim, storage_class: StorageClass
+    ) -> int | None:
+        """The bytes of the claim; None if it has no size or the driver tracks no capacity."""
         size = claim.spec.resources.requests.get("storage")
         driver = self._listers.csi_drivers.get(storage_class.provisioner)
         if size is None or driver is None or not driver.spec.storage_capacity:
-            return np.ones(len(nodes), dtype=np.bool_)
-        return self._with_capacity(storage_class, quantity.value(size), nodes)
+            return None
+        return quantity.value(size)
 
     def _with_capacity(
         self, storage_class: StorageClass, size: int, nodes: NodeColumns

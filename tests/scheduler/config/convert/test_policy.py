@@ -9,6 +9,7 @@ import pytest
 
 from apps.scheduler.config import ConfigError, Configuration, load
 from apps.scheduler.config.convert import Conversion, convert
+from apps.scheduler.config.convert.conversion import DIFFERENCES
 from apps.scheduler.config.resource_args import ResourceSpec, UtilizationShapePoint
 from apps.scheduler.config.types import Extender, ExtenderManagedResource, ExtenderTLSConfig
 from apps.scheduler.plugins.legacy.resource_allocation import RequestedToCapacityRatioArgs
@@ -109,6 +110,9 @@ def test_what_the_example_says_and_v1_cannot_say_is_noted() -> None:
     assert convert(EXAMPLE, TABLE).notes == (
         "extenders[0].apiVersion does not exist in v1 and is left out",
         "priority EqualPriority scores all nodes equally and is left out",
+        "featureGates.SchedulerPopFromBackoffQ is false: before 1.33 a pod always completed its "
+        "backoff",
+        *DIFFERENCES,
         "these plugins of earlier releases are kept: NodeResourcesBalancedAllocationLegacy, "
         "NodeResourcesLeastAllocated, SelectorSpread",
     )
@@ -219,68 +223,51 @@ def test_the_last_weight_of_a_priority_counts() -> None:
     assert plugins(policy(priorities=priorities))["score"] == [["SelectorSpread", 5]]
 
 
-def test_demanded_labels_become_added_affinity() -> None:
+def test_labels_presence_becomes_the_plugin_of_its_time() -> None:
     presence = {"labels": ["zone", "rack"], "presence": True}
     absence = {"labels": ["retiring"], "presence": False}
     conversion = policy(
         predicates=[
-            {"name": "MatchNodeSelector"},
             {"name": "Placed", "argument": {"labelsPresence": presence}},
             {"name": "NotRetiring", "argument": {"labelsPresence": absence}},
         ]
     )
-    affinity = loaded(conversion).profiles[0].args["NodeAffinity"].added_affinity
-    [term] = affinity.required_during_scheduling_ignored_during_execution.node_selector_terms
-    assert [(e.key, e.operator) for e in term.match_expressions] == [
-        ("zone", "Exists"),
-        ("rack", "Exists"),
-        ("retiring", "DoesNotExist"),
-    ]
+    args = loaded(conversion).profiles[0].args["NodeLabel"]
+    assert (args.present_labels, args.absent_labels) == (("zone", "rack"), ("retiring",))
+    assert plugins(conversion)["filter"] == ["NodeUnschedulable", "TaintToleration", "NodeLabel"]
 
 
-def test_demanded_labels_are_left_out_where_node_affinity_does_not_run() -> None:
-    presence = {"labels": ["zone"], "presence": True}
-    conversion = policy(predicates=[{"name": "P", "argument": {"labelsPresence": presence}}])
-    assert any("(zone Exists) are left out" in note for note in conversion.notes)
-    assert "NodeAffinity" not in plugins(conversion)["filter"]
+def scoring_by_label(name: str, weight: int, **argument: Any) -> dict[str, Any]:
+    return {"name": name, "weight": weight, "argument": argument}
+
+
+def test_priorities_by_label_share_a_plugin_whose_weight_is_their_sum() -> None:
+    conversion = policy(
+        predicates=[{"name": "S", "argument": {"serviceAffinity": {"labels": ["region"]}}}],
+        priorities=[
+            scoring_by_label("A", 2, serviceAntiAffinity={"label": "zone"}),
+            scoring_by_label("B", 2, serviceAntiAffinity={"label": "rack"}),
+            scoring_by_label("L", 1, labelPreference={"label": "ssd", "presence": True}),
+            scoring_by_label("M", 1, labelPreference={"label": "old", "presence": False}),
+        ],
+    )
+    [profile] = loaded(conversion).profiles
+    assert plugins(conversion)["score"] == [["ServiceAffinity", 4], ["NodeLabel", 2]]
+    services, labels = profile.args["ServiceAffinity"], profile.args["NodeLabel"]
+    assert services.affinity_labels == ("region",)
+    assert services.anti_affinity_labels_preference == ("zone", "rack")
+    assert labels.present_labels_preference == ("ssd",)
+    assert labels.absent_labels_preference == ("old",)
 
 
 @pytest.mark.parametrize(
     ("fields", "note"),
     [
-        (
-            {"predicates": [{"name": "S", "argument": {"serviceAffinity": {"labels": ["a"]}}}]},
-            "predicate S (serviceAffinity) has no counterpart and is left out",
-        ),
         ({"predicates": [{"name": "Mine"}]}, "predicate Mine is unknown and is left out"),
         (
             {"predicates": [{"name": "CheckNodeDiskPressure"}]},
             "predicate CheckNodeDiskPressure: node conditions are now taints, which "
             "TaintToleration checks",
-        ),
-        (
-            {
-                "priorities": [
-                    {
-                        "name": "L",
-                        "weight": 1,
-                        "argument": {"labelPreference": {"label": "a", "presence": True}},
-                    }
-                ]
-            },
-            "priority L (labelPreference) has no counterpart and is left out",
-        ),
-        (
-            {
-                "priorities": [
-                    {
-                        "name": "A",
-                        "weight": 1,
-                        "argument": {"serviceAntiAffinity": {"label": "a"}},
-                    }
-                ]
-            },
-            "priority A (serviceAntiAffinity) has no counterpart and is left out",
         ),
         (
             {"priorities": [{"name": "ResourceLimitsPriority", "weight": 1}]},

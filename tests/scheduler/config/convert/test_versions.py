@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from apps.scheduler.config import KIND, ConfigError, Profile, default_configuration, load
+from apps.scheduler.config import KIND, ConfigError, Profile, load
 from apps.scheduler.config.convert import Conversion, convert
 from apps.scheduler.config.plugin_table import KnownPlugin
 from apps.scheduler.config.resource_args import ResourceSpec
@@ -208,39 +208,53 @@ def test_v1beta1_bin_packing_as_documented() -> None:
     )
 
 
-def test_v1beta1_node_label_becomes_added_affinity() -> None:
+def test_v1beta1_plugins_by_label_stay() -> None:
     both = {"enabled": [{"name": "NodeLabel", "weight": 1}]}
+    services = {"enabled": [*both["enabled"], {"name": "ServiceAffinity"}]}
     args = {"presentLabels": ["zone"], "presentLabelsPreference": ["ssd"]}
-    affinity = {
-        "requiredDuringSchedulingIgnoredDuringExecution": {
-            "nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "Exists"}]}]
-        }
-    }
     conversion = converted(
         "v1beta1",
         profiles=[
             {
-                "plugins": {"filter": both, "score": both},
+                "plugins": {"filter": services, "score": both},
                 "pluginConfig": [
                     {"name": "NodeLabel", "args": args},
-                    {"name": "NodeAffinity", "args": {"addedAffinity": affinity}},
+                    {"name": "ServiceAffinity", "args": {"affinityLabels": ["region"]}},
                 ],
             }
         ],
     )
     [profile] = profiles(conversion)
-    added = profile.args["NodeAffinity"].added_affinity
-    [term] = added.required_during_scheduling_ignored_during_execution.node_selector_terms
-    assert [e.key for e in term.match_expressions] == ["a", "zone"]
-    assert "NodeLabel" not in profile.plugin_names
-    assert "NodeLabel's preference for labels (ssd) is left out" in conversion.notes
+    assert profile.args["NodeLabel"].present_labels == ("zone",)
+    assert profile.args["NodeLabel"].present_labels_preference == ("ssd",)
+    assert profile.args["ServiceAffinity"].affinity_labels == ("region",)
+    assert profile.plugins["filter"][-2:] == ("NodeLabel", "ServiceAffinity")
+    assert "ServiceAffinity" in profile.plugins["preFilter"]
 
 
-def test_service_affinity_is_left_out_aloud() -> None:
-    filters = {"filter": {"enabled": [{"name": "ServiceAffinity"}]}}
-    conversion = converted("v1beta1", profiles=[{"plugins": filters}])
-    assert any(note.startswith("ServiceAffinity has no counterpart") for note in conversion.notes)
-    assert "ServiceAffinity" not in profiles(conversion)[0].plugin_names
+def test_gates_of_the_old_scheduler_become_plugins_and_arguments() -> None:
+    gates = {"BalanceAttachedNodeVolumes": True, "NotKnown": True, "SidecarContainers": False}
+    conversion = converted("v1beta1", featureGates=gates)
+    [profile] = profiles(conversion)
+    args = profile.args["NodeResourcesBalancedAllocationLegacy"]
+    assert args.balance_attached_node_volumes
+    assert "feature gate NotKnown does not exist in 1.36 and is left out" in conversion.notes
+    assert any(
+        note.startswith("feature gate SidecarContainers cannot") for note in conversion.notes
+    )
+    written = yaml.safe_load(conversion.configuration_yaml)
+    assert written["featureGates"] == {"SchedulerPopFromBackoffQ": False}
+
+
+@pytest.mark.parametrize("version", ["v1beta2", "v1beta3"])
+def test_scores_by_the_use_of_volumes_become_a_plugin(version: str) -> None:
+    shape = [{"utilization": 0, "score": 10}, {"utilization": 100, "score": 0}]
+    args = {"bindTimeoutSeconds": 60, "shape": shape}
+    config = [{"name": "VolumeBinding", "args": args}]
+    [profile] = profiles(converted(version, profiles=[{"pluginConfig": config}]))
+    assert profile.score_weights["VolumeCapacityPriority"] == 1
+    assert profile.args["VolumeBinding"].bind_timeout_seconds == 60
+    assert [point.score for point in profile.args["VolumeCapacityPriority"].shape] == [10, 0]
 
 
 def test_selector_spread_is_known_by_its_earlier_name() -> None:
@@ -263,7 +277,7 @@ def test_v1beta1_default_constraints_made_their_own_type(
     assert profile.args["PodTopologySpread"].defaulting_type == defaulting
 
 
-def test_v1beta2_scores_resources_as_today_with_the_weights_of_its_time() -> None:
+def test_v1beta2_has_the_weights_and_the_balance_of_its_time() -> None:
     conversion = converted(
         "v1beta2",
         profiles=[
@@ -284,7 +298,7 @@ def test_v1beta2_scores_resources_as_today_with_the_weights_of_its_time() -> Non
     )
     [profile] = profiles(conversion)
     assert profile.extension_points()["score"] == [
-        ["NodeResourcesBalancedAllocation", 1],
+        ["NodeResourcesBalancedAllocationV1beta3", 1],
         ["ImageLocality", 1],
         ["InterPodAffinity", 1],
         ["NodeResourcesFit", 1],
@@ -311,8 +325,7 @@ def test_a_scorer_less_profile_stays_without_scorers() -> None:
     assert default.plugins["score"]
 
 
-def test_v1beta3_stays_as_it_is_written() -> None:
-    text = """
+V1BETA3_MULTI_POINT = """
 apiVersion: kubescheduler.config.k8s.io/v1beta3
 kind: KubeSchedulerConfiguration
 parallelism: 8
@@ -333,21 +346,71 @@ profiles:
       kind: InterPodAffinityArgs
       hardPodAffinityWeight: 3
 """
-    conversion = convert(text, TABLE)
-    wanted = text.replace("v1beta3", "v1")
-    assert yaml.safe_load(conversion.configuration_yaml) == yaml.safe_load(wanted)
-    assert len(conversion.notes) == 2
 
 
-def test_an_empty_v1beta3_is_the_default_configuration() -> None:
-    assert profiles(converted("v1beta3")) == default_configuration(TABLE).profiles
+def test_v1beta3_is_expanded_as_its_release_did() -> None:
+    conversion = convert(V1BETA3_MULTI_POINT, TABLE)
+    configuration = load(conversion.configuration_yaml, TABLE, legacy=True)
+    [profile] = configuration.profiles
+    assert (configuration.parallelism, profile.percentage_of_nodes_to_score) == (8, 40)
+    assert profile.scheduler_name == "multipoint-scheduler"
+    assert profile.extension_points()["score"] == [
+        ["TaintToleration", 3],
+        ["NodeAffinity", 2],
+        ["NodeResourcesFit", 1],
+        ["PodTopologySpread", 2],
+        ["InterPodAffinity", 2],
+        ["NodeResourcesBalancedAllocationV1beta3", 1],
+        ["ImageLocality", 5],
+    ]
+    assert profile.plugins["filter"] == (
+        "NodeUnschedulable",
+        "TaintToleration",
+        "NodeAffinity",
+        "NodePorts",
+        "NodeResourcesFit",
+        "VolumeRestrictions",
+        "EBSLimits",
+        "GCEPDLimits",
+        "NodeVolumeLimits",
+        "AzureDiskLimits",
+        "VolumeBinding",
+        "VolumeZone",
+        "PodTopologySpread",
+        "InterPodAffinity",
+    )
+    assert profile.plugins["preEnqueue"] == ("SchedulingGates",)
+    assert profile.plugins["postFilter"] == ("DefaultPreemption",)
+    assert profile.args["InterPodAffinity"].hard_pod_affinity_weight == 3
 
 
 def test_v1beta3_may_run_plugins_that_v1_has_removed() -> None:
     limits = {"multiPoint": {"enabled": [{"name": "CinderLimits"}]}}
     conversion = converted("v1beta3", profiles=[{"plugins": limits}])
     assert profiles(conversion)[0].plugins["filter"][-1] == "CinderLimits"
-    assert conversion.notes[-1] == "these plugins of earlier releases are kept: CinderLimits"
+    assert "CinderLimits" in conversion.notes[-1]
+
+
+def test_a_plugin_of_multi_point_that_does_not_exist_is_named() -> None:
+    unknown = {"multiPoint": {"enabled": [{"name": "Quota"}]}}
+    with pytest.raises(ConfigError, match='plugin "Quota" does not exist'):
+        converted("v1beta3", profiles=[{"plugins": unknown}])
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta3"])
+def test_resources_in_the_wrong_case_are_noted(version: str) -> None:
+    """The bin packing examples of the documents; CPU is not a resource, and counts nothing."""
+    strategy = {
+        "type": "MostAllocated",
+        "resources": [{"name": "CPU", "weight": 1}, {"name": "memory", "weight": 1}],
+    }
+    config = [{"name": "NodeResourcesFit", "args": {"scoringStrategy": strategy}}]
+    conversion = converted(version, profiles=[{"pluginConfig": config}])
+    assert (
+        "default-scheduler: pluginConfig NodeResourcesFit, scoringStrategy.resources[0].name: no "
+        'node has a resource "CPU", so it does not count. Names are case-sensitive: write "cpu".'
+        in conversion.notes
+    )
 
 
 def test_v1_is_no_work() -> None:
@@ -414,36 +477,3 @@ def test_what_is_no_old_configuration_is_refused(body: dict[str, Any], field: st
     with pytest.raises(ConfigError) as refusal:
         convert(body, TABLE)
     assert refusal.value.causes[0].field == field
-
-
-@pytest.mark.parametrize("given", [{}, {"addedAffinity": None}, {"addedAffinity": {}}])
-def test_demanded_labels_need_no_affinity_to_be_added_to(given: dict[str, Any]) -> None:
-    conversion = with_node_label(given)
-    [profile] = profiles(conversion)
-    added = profile.args["NodeAffinity"].added_affinity
-    [term] = added.required_during_scheduling_ignored_during_execution.node_selector_terms
-    assert [e.key for e in term.match_expressions] == ["zone"]
-
-
-def test_an_empty_term_goes_on_matching_no_node() -> None:
-    required = {"nodeSelectorTerms": [{}]}
-    affinity = {"requiredDuringSchedulingIgnoredDuringExecution": required}
-    [profile] = profiles(with_node_label({"addedAffinity": affinity}))
-    added = profile.args["NodeAffinity"].added_affinity
-    [term] = added.required_during_scheduling_ignored_during_execution.node_selector_terms
-    assert term.match_expressions == ()
-
-
-def with_node_label(affinity_args: dict[str, Any]) -> Conversion:
-    return converted(
-        "v1beta1",
-        profiles=[
-            {
-                "plugins": {"filter": {"enabled": [{"name": "NodeLabel"}]}},
-                "pluginConfig": [
-                    {"name": "NodeLabel", "args": {"presentLabels": ["zone"]}},
-                    {"name": "NodeAffinity", "args": affinity_args},
-                ],
-            }
-        ],
-    )

@@ -1,0 +1,1 @@
+"""HorizontalPodAutoscalers: scale workloads by the usage that the mock kubelets measure."""

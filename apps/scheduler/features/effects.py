@@ -1,0 +1,108 @@
+"""What a feature gate changes in this scheduler, in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from apps.scheduler.features.gates import ALL_OF_STAGE, GATES, FeatureGate
+
+#: Gates that change what this scheduler decides, or when it retries a pod.
+EFFECTS: Final[Mapping[str, str]] = {
+    "SchedulerPopFromBackoffQ": (
+        "On: when activeQ is empty, a pod is taken from backoffQ before its backoff ends. "
+        "Off: a pod always completes its backoff, as before 1.33."
+    ),
+    "SchedulerAsyncPreemption": (
+        "On: a pod that has preempted others is kept out of the queue until its victims terminate. "
+        "Off: it waits among the unschedulable pods, and any helpful event retries it."
+    ),
+    "StorageCapacityScoring": (
+        "On: VolumeBinding scores nodes by the storage that the pod's claims would use; the "
+        "argument shape can be set."
+    ),
+    "TaintTolerationComparisonOperators": (
+        "On: tolerations with the operators Lt and Gt compare whole numbers. Off: they tolerate "
+        "nothing. The API server refuses new pods with them, as that of 1.36 does by default."
+    ),
+    "VolumeLimitScaling": (
+        "On: NodeVolumeLimits rejects nodes without the CSI driver of a volume, if the CSIDriver "
+        "has preventPodSchedulingIfMissing."
+    ),
+    "MatchLabelKeysInPodTopologySpread": (
+        "Off: matchLabelKeys of topology spread constraints are ignored, also where the API "
+        "server has already merged them into the selector."
+    ),
+    "PodLevelResources": "Off: requests in spec.resources of a pod do not count.",
+    "InPlacePodLevelResourcesVerticalScaling": (
+        "Off: a resize of pod-level resources in progress does not count, only spec.resources."
+    ),
+    "NodeDeclaredFeatures": "Off: the plugin NodeDeclaredFeatures is not in the default profile.",
+    "NominatedNodeNameForExpectation": (
+        "Off: a pod that waits for Permit, or whose binding is slow, does not name its node in "
+        "status.nominatedNodeName, so that node is not tried first if the scheduler restarts."
+    ),
+    "OpportunisticBatching": (
+        "Off: no results are reused for pods with the same signature. Decisions are the same, but "
+        "they take longer."
+    ),
+}
+#: Gates of behavior that is always on in 1.36; the value is what it concerns.
+_SETTLED: Final[Mapping[str, str]] = {
+    "SchedulerQueueingHints": "Plugins say which events may make a rejected pod schedulable.",
+    "NodeInclusionPolicyInPodTopologySpread": (
+        "nodeAffinityPolicy and nodeTaintsPolicy of topology spread constraints count."
+    ),
+    "MatchLabelKeysInPodAffinity": "matchLabelKeys and mismatchLabelKeys of pod affinity count.",
+    "InPlacePodVerticalScaling": "Resizes of containers in progress count.",
+    "PodSchedulingReadiness": "Pods with scheduling gates are kept out of the queue.",
+    "SidecarContainers": "Restartable init containers count like containers.",
+    "DynamicResourceAllocation": "The plugin DynamicResources is in the default profile.",
+    "SeparateTaintEvictionController": "The taint eviction controller is a controller of its own.",
+    "VolumeAttributesClass": "A claim matches only volumes of its attributes class.",
+}
+#: Prefixes and names of gates about devices and groups of pods.
+_DEVICES: Final = "DRA"
+_GROUPS: Final = frozenset(
+    {
+        "GenericWorkload",
+        "GangScheduling",
+        "TopologyAwareWorkloadScheduling",
+        "WorkloadAwarePreemption",
+        "WorkloadWithJob",
+    }
+)
+
+
+def effect_of(gate: FeatureGate) -> str:
+    """What the gate changes here; a sentence that says so where it changes nothing."""
+    if gate.name in EFFECTS:
+        return EFFECTS[gate.name]
+    if gate.name in _SETTLED:
+        return f"{_SETTLED[gate.name]} Locked: this cannot be turned off."
+    if gate.name == "SchedulerAsyncAPICalls":
+        return "No effect: this scheduler writes its results after each batch in any case."
+    if gate.name.startswith(_DEVICES):
+        return "Dynamic resource allocation: see the page of the plugin DynamicResources."
+    if gate.name in _GROUPS:
+        return "Groups of pods. Known, but without effect here."
+    if gate.name in ALL_OF_STAGE:
+        return f"Sets all {gate.stage.lower()} gates that are not set themselves."
+    return "No effect on scheduling: it concerns other components."
+
+
+def concerns_scheduling(gate: FeatureGate) -> bool:
+    """Whether the gate is about scheduling, whatever it changes here."""
+    return (
+        gate.name in EFFECTS
+        or gate.name in _SETTLED
+        or gate.name in _GROUPS
+        or gate.name in ALL_OF_STAGE
+        or gate.name.startswith((_DEVICES, "Scheduler"))
+    )
+
+
+def listed_gates(*, everything: bool = False) -> list[FeatureGate]:
+    """The gates for a list: those about scheduling, or all; those with an effect come first."""
+    shown = [gate for gate in GATES.values() if everything or concerns_scheduling(gate)]
+    return sorted(shown, key=lambda gate: (gate.name not in EFFECTS, gate.locked, gate.name))

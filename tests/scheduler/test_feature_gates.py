@@ -1,0 +1,289 @@
+"""Feature gates: what a configuration may set, and what each gate changes in decisions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from apps.scheduler.config import ConfigError, load
+from apps.scheduler.config.encoding import encode
+from apps.scheduler.decision import Result
+from apps.scheduler.features import GATES, FeatureGates
+from apps.scheduler.features.effects import EFFECTS, effect_of
+from apps.scheduler.framework.gated_fields import view_of_pods
+from apps.scheduler.objects import CSIDriver, CSIStorageCapacity, decode_as
+from apps.scheduler.plugins.registry import TABLE
+from apps.scheduler.scheduler import Scheduler
+from apps.scheduler.testing.builders import make_node, make_pod
+from apps.scheduler.testing.clock import FakeClock
+from apps.scheduler.testing.storage import (
+    make_claim,
+    make_csi_node,
+    make_storage_class,
+    make_volume,
+)
+from tests.scheduler.cycle import add, attempt, refusals, scores
+
+TYPE = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+HOSTNAME = "kubernetes.io/hostname"
+
+
+def configured(gates: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    return {**TYPE, "featureGates": gates, **fields}
+
+
+def faults(gates: dict[str, Any], **fields: Any) -> list[str]:
+    with pytest.raises(ConfigError) as refusal:
+        load(configured(gates, **fields), TABLE)
+    return [str(cause) for cause in refusal.value.causes]
+
+
+def build(clock: FakeClock | None = None, *, fields: Any = None, **gates: bool) -> Scheduler:
+    configuration = load(configured(gates, **(fields or {})), TABLE)
+    return Scheduler(configuration, clock=clock or FakeClock(), tie_break="first-name")
+
+
+def storage_args(**args: Any) -> dict[str, Any]:
+    return {"profiles": [{"pluginConfig": [{"name": "VolumeBinding", "args": args}]}]}
+
+
+# -- what can be set ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("gates", "expected"),
+    [
+        (
+            {"SchedulerPopFromBackoff": False},
+            "featureGates.SchedulerPopFromBackoff: "
+            "unrecognized feature gate: SchedulerPopFromBackoff",
+        ),
+        (
+            {"SchedulerQueueingHints": False},
+            "featureGates.SchedulerQueueingHints: cannot set feature gate SchedulerQueueingHints "
+            "to false, feature is locked to true",
+        ),
+        (
+            {"GangScheduling": True},
+            "featureGates.GangScheduling: GangScheduling is enabled, but depends on features that "
+            "are disabled: [GenericWorkload]",
+        ),
+        ({"GenericWorkload": "yes"}, 'featureGates.GenericWorkload: Invalid value: "yes": '),
+    ],
+)
+def test_a_gate_that_cannot_be_set_so_is_refused(gates: dict[str, Any], expected: str) -> None:
+    (fault,) = faults(gates)
+    assert fault.startswith(expected)
+
+
+@pytest.mark.parametrize(
+    "gates",
+    [
+        {"DynamicResourceAllocation": True, "InPlacePodVerticalScaling": True},
+        {"GenericWorkload": True, "GangScheduling": True},
+        {"DRAConsumableCapacity": False, "CPUManagerPolicyAlphaOptions": True},
+    ],
+)
+def test_gates_of_1_36_are_known(gates: dict[str, bool]) -> None:
+    configuration = load(configured(gates), TABLE)
+    assert all(configuration.gates.enabled(name) is value for name, value in gates.items())
+
+
+def test_all_alpha_sets_the_gates_that_are_not_set_themselves() -> None:
+    gates = FeatureGates({"AllAlpha": True, "GenericWorkload": False})
+    assert gates.enabled("StorageCapacityScoring") and not gates.enabled("GenericWorkload")
+    assert not gates.enabled("SchedulerAsyncAPICalls")
+    assert gates.as_flag() == "AllAlpha=true,GenericWorkload=false"
+
+
+def test_the_table_is_consistent() -> None:
+    stages = {"Alpha": False, "GA": True}
+    for gate in GATES.values():
+        assert gate.default is stages.get(gate.stage, gate.default) and effect_of(gate)
+        assert all(name in GATES for name in gate.requires)
+    assert EFFECTS.keys() <= GATES.keys()
+
+
+def test_a_complete_document_has_the_gates_that_are_set() -> None:
+    gates = {"SchedulerPopFromBackoffQ": False}
+    assert encode(load(configured(gates), TABLE))["featureGates"] == gates
+    assert "featureGates" not in encode(load(TYPE, TABLE))
+
+
+# -- what they change --------------------------------------------------------------------------
+
+
+def rejected_pod_with_helpful_event(scheduler: Scheduler) -> None:
+    """A pod that no node had room for, after a second node was added."""
+    decision = attempt(scheduler, make_pod("p").req(cpu="4"), make_node("a").capacity(cpu="2"))
+    assert decision.result is Result.UNSCHEDULABLE
+    add(scheduler, make_node("b").capacity(cpu="8"))
+
+
+def test_a_pod_completes_its_backoff_if_the_gate_is_off() -> None:
+    for is_on in (True, False):
+        clock = FakeClock()
+        clock.set(1000.7)
+        scheduler = build(clock, SchedulerPopFromBackoffQ=is_on)
+        rejected_pod_with_helpful_event(scheduler)
+        assert (scheduler.schedule_one() is not None) is is_on
+    # the backoff of 1 s ends at 1001.7, to the moment
+    clock.set(1001.699)
+    scheduler.queue.flush_backoff_completed()
+    assert scheduler.schedule_one() is None
+    clock.set(1001.7)
+    scheduler.queue.flush_backoff_completed()
+    assert scheduler.schedule_one() is not None
+
+
+def preempt(scheduler: Scheduler) -> str:
+    """Where the preemptor is after a helpful event, while its victim has not terminated yet."""
+    victim = make_pod("victim").req(cpu="2").on("a")
+    add(scheduler, make_node("a").capacity(cpu="2"), victim)
+    decision = attempt(scheduler, make_pod("urgent").req(cpu="2").priority(100))
+    assert decision.nominating is not None and decision.nominating.nominated_node == "a"
+    add(scheduler, make_node("b").capacity(cpu="8"))
+    return next(entry.queue.value for entry in scheduler.queue.dump())
+
+
+def test_a_preemptor_is_gated_until_its_victims_terminate() -> None:
+    assert preempt(build(SchedulerAsyncPreemption=True)) == "gated"
+    assert preempt(build(SchedulerAsyncPreemption=False)) != "gated"
+
+
+def capacity(node: str, size: str) -> CSIStorageCapacity:
+    return decode_as(
+        CSIStorageCapacity,
+        {
+            "metadata": {"name": f"of-{node}", "namespace": "default"},
+            "storageClassName": "fast",
+            "capacity": size,
+            "nodeTopology": {"matchLabels": {HOSTNAME: node}},
+        },
+    )
+
+
+def storage_scores(scheduler: Scheduler) -> dict[str, int]:
+    """The scores of a claim of 50Gi where a driver offers 100Gi, 200Gi and 60Gi."""
+    driver = {"metadata": {"name": "fast.csi"}, "spec": {"storageCapacity": True}}
+    add(scheduler, *(make_node(name).hostname() for name in "abc"))
+    add(scheduler, make_storage_class("fast", "fast.csi"), decode_as(CSIDriver, driver))
+    add(scheduler, capacity("a", "100Gi"), capacity("b", "200Gi"), capacity("c", "60Gi"))
+    add(scheduler, make_claim("data").in_class("fast").asks("50Gi"))
+    decision = attempt(scheduler, make_pod("p").claims("data"))
+    if "VolumeBinding" in decision.score_skipped:
+        return {}
+    return {name: raw for name, (raw, _, _) in scores(decision, "VolumeBinding").items()}
+
+
+def test_nodes_are_scored_by_the_storage_that_claims_would_use() -> None:
+    assert storage_scores(build()) == {}
+    # 50 of 100, 200 and 60 GiB: 50 %, 25 % and 83 % used
+    assert storage_scores(build(StorageCapacityScoring=True)) == {"a": 50, "b": 75, "c": 17}
+    packed = storage_args(shape=[{"utilization": 0, "score": 0}, {"utilization": 100, "score": 10}])
+    scheduler = build(fields=packed, StorageCapacityScoring=True)
+    assert storage_scores(scheduler) == {"a": 50, "b": 25, "c": 83}
+
+
+def test_existing_volumes_are_scored_before_new_ones() -> None:
+    scheduler = build(StorageCapacityScoring=True)
+    add(scheduler, make_storage_class("local"), *(make_node(n).hostname() for n in "ab"))
+    for node, size in (("a", "10Gi"), ("b", "40Gi")):
+        add(scheduler, make_volume(f"of-{node}").in_class("local").near(HOSTNAME, node).holds(size))
+    add(scheduler, make_claim("data").in_class("local").asks("10Gi"))
+    decision = attempt(scheduler, make_pod("p").claims("data"))
+    assert scores(decision, "VolumeBinding") == {"a": (0, 0, 0), "b": (75, 75, 75)}
+
+
+def test_the_shape_of_storage_requires_the_gate() -> None:
+    shape = [{"utilization": 0, "score": 0}]
+    (fault,) = faults({}, **storage_args(shape=shape))
+    assert fault.endswith(
+        "unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring"
+    )
+    load(configured({"StorageCapacityScoring": True}, **storage_args(shape=shape)), TABLE)
+    (fault,) = faults(
+        {"StorageCapacityScoring": True},
+        **storage_args(shape=[{"utilization": 101, "score": 0}]),
+    )
+    assert "profiles[0].pluginConfig[0].args.shape[0].utilization" in fault
+
+
+def test_tolerations_compare_numbers_if_the_gate_is_on() -> None:
+    for is_on in (True, False):
+        scheduler = build(TaintTolerationComparisonOperators=is_on)
+        add(scheduler, make_node("n").taint("sla", "95"))
+        pod = make_pod("p").spec(
+            tolerations=[{"key": "sla", "operator": "Gt", "value": "90", "effect": "NoSchedule"}]
+        )
+        assert bool(attempt(scheduler, pod).node) is is_on
+
+
+def test_nodes_without_the_driver_of_a_volume_are_refused_if_the_gate_is_on() -> None:
+    driver = {"metadata": {"name": "d.csi"}, "spec": {"preventPodSchedulingIfMissing": True}}
+    for is_on in (True, False):
+        scheduler = build(VolumeLimitScaling=is_on)
+        add(scheduler, make_node("a"), make_node("b"), make_csi_node("b", {"d.csi": 5}))
+        add(scheduler, make_volume("v").csi("d.csi", "h"), make_claim("data").bound_to("v"))
+        add(scheduler, decode_as(CSIDriver, driver))
+        decision = attempt(scheduler, make_pod("p").claims("data"))
+        missing = {"a": "d.csi CSI driver is not installed on the node"}
+        assert refusals(decision) == (missing if is_on else {})
+
+
+def spread_of_two_revisions() -> Any:
+    """A pod of revision 2, as the API server stores it, that spreads within its revision."""
+    constraint = {
+        "maxSkew": 1,
+        "topologyKey": HOSTNAME,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "matchLabelKeys": ["revision"],
+        "labelSelector": {
+            "matchLabels": {"app": "web"},
+            "matchExpressions": [{"key": "revision", "operator": "In", "values": ["2"]}],
+        },
+    }
+    labels = {"app": "web", "revision": "2"}
+    return make_pod("p").labels(labels).spec(topologySpreadConstraints=[constraint])
+
+
+def test_match_label_keys_are_ignored_if_the_gate_is_off() -> None:
+    for is_on in (True, False):
+        scheduler = build(
+            MatchLabelKeysInPodTopologySpread=is_on,
+            MatchLabelKeysInPodTopologySpreadSelectorMerge=is_on,
+        )
+        add(scheduler, make_node("a").hostname(), make_node("b").hostname())
+        old = make_pod("old").labels({"app": "web", "revision": "1"}).on("a")
+        decision = attempt(scheduler, spread_of_two_revisions(), old)
+        # the pod of revision 1 counts only where revisions are not told apart
+        assert ("a" in refusals(decision)) is not is_on
+
+
+def test_pod_level_requests_do_not_count_if_the_gate_is_off() -> None:
+    pod = make_pod("p").req(cpu="1").pod_level(cpu="4")
+    off = {"PodLevelResources": False, "InPlacePodLevelResourcesVerticalScaling": False}
+    for gates, cpu in (({}, 4000), (off, 1000)):
+        assert view_of_pods(FeatureGates(gates))(pod.info()).requests["cpu"] == cpu
+        scheduler = build(**gates)
+        add(scheduler, make_node("n").capacity(cpu="2"))
+        assert bool(attempt(scheduler, pod).node) is (cpu == 1000)
+
+
+def test_the_default_profile_has_the_plugins_whose_gate_is_on() -> None:
+    dependents = (
+        "ExtendWebSocketsToKubelet",
+        "InPlacePodLevelResourcesVerticalScaling",
+        "InPlacePodVerticalScalingInitContainers",
+        "RestartAllContainersOnContainerExits",
+    )
+    off = dict.fromkeys(("NodeDeclaredFeatures", *dependents), False)
+    for gates, expected in (({}, True), (off, False)):
+        (profile,) = load(configured(gates), TABLE).profiles
+        assert ("NodeDeclaredFeatures" in profile.plugin_names) is expected
+
+
+def test_results_are_reused_unless_the_gate_is_off() -> None:
+    assert build().context.reuses_results
+    assert not build(OpportunisticBatching=False).context.reuses_results
