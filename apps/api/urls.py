@@ -12,6 +12,7 @@ from apps.api.control.aggregates import (
 )
 from apps.api.control.base import UnknownAddressView
 from apps.api.control.changes import ChangeExportView, ChangeListView
+from apps.api.control.comparison import ComparisonView
 from apps.api.control.configurations import ConversionView, FeatureGateListView
 from apps.api.control.decisions import (
     ClusterDecisionViewSet,
@@ -191,6 +192,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
         name="api-aggregate-decisions",
     ),
     path("api/v1/decisions/export", DecisionExportView.as_view(), name="api-export-decisions"),
+    path("api/v1/compare-clusters", ComparisonView.as_view(), name="api-compare-clusters"),
     path("api/v1/token", TokenView.as_view(), name="api-token"),
     path("api/v1/", include(router.urls)),
     re_path(r"^api/v1/[\s\S]*\Z", UnknownAddressView.as_view()),

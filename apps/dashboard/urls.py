@@ -154,6 +154,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("operations", operations.operations, name="operations"),
     path("operations/<int:number>", operations.operation, name="operation"),
     path("operations/<int:number>/cancel", operations.cancel, name="cancel-operation"),
+    path("operations/<int:number>/undo", operations.undo, name="undo-operation"),
     path("operations/<int:number>/output", operations.output, name="operation-output"),
     path("clusters/<str:cluster>", include(_cluster)),
 ]

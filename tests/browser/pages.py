@@ -174,6 +174,7 @@ NOT_PAGES = {
     "set-usage": _POSTED,
     "change-pods": _POSTED,
     "undo-nodes": _POSTED,
+    "undo-operation": _POSTED,
     "cancel-operation": _POSTED,
     "edit-profile": "the form of the page of the profile editor, for htmx",
     "start-preview": _POSTED,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import os
 import re
 import subprocess
@@ -19,7 +20,9 @@ from tests.dashboard.conftest import create_lab
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-TEXT = re.compile(r'<pre class="code" id="[^"]*-(kubectl|curl|python)"[^>]*>(.*?)</pre>', re.DOTALL)
+TEXT = re.compile(
+    r'<pre class="code" id="[^"]*-(kubectl|curl|python|link)"[^>]*>(.*?)</pre>', re.DOTALL
+)
 
 
 class Shown:
@@ -57,6 +60,14 @@ def test_copied_commands_do_what_the_page_does(site: str) -> None:
     pods = Shown(client, "/clusters/lab/pods?state=pending&q=hu")
     assert pods.run("python", token).split() == ["huge"]
     assert 'contains("hu")' in pods.texts["curl"] and "--field-selector" in pods.texts["kubectl"]
+    changes = Shown(client, "/clusters/lab/changes?kind=Pod&q=hu")
+    found = json.loads(changes.run("curl", token))["results"]
+    assert {change["name"] for change in found} == {"huge"} and "kubectl" not in changes.texts
+    assert changes.texts["link"] == f"{site}/clusters/lab/changes?kind=Pod&q=hu"
+    queue = Shown(client, "/clusters/lab/queue")
+    assert '{"pods": ["default/huge"]}' in queue.texts["curl"] and queue.run("python", token)
+    activation = Shown(client, "/clusters/lab/profiles/1/activate")
+    assert json.loads(activation.run("curl", token))["revision"] == 1
     nodes = Shown(client, "/clusters/lab/nodes?zone=zone-1&state=ready")
     assert nodes.run("python", token).split() == ["gpu-1", "node-0"]
     decisions = Shown(client, "/clusters/lab/decisions?result=unschedulable")

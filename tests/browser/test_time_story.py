@@ -56,7 +56,7 @@ def test_times_are_picked_an_undo_says_what_is_lost_and_history_outlives_its_clu
     seen.open(f"/clusters/lab/nodes/{name}")
     page.get_by_label("New taint").fill("maintenance:NoExecute")
     page.get_by_role("button", name="Taint", exact=True).click()
-    expect(page.locator("main")).to_contain_text("No controller re-creates")
+    expect(page.locator("main")).to_contain_text("No controller recreates")
     page.get_by_role("button", name="Taint and evict").click()
     engines.run(lab.pk)
     page.get_by_role("button", name="Undo").click()

@@ -26,7 +26,7 @@ def test_state_usage_configuration_and_settings_are_compared(
         each.title: {row.label: row for row in each.rows}
         for each in page.context["comparison"].sections
     }
-    assert list(sections["State"]["nodes"].values) == ["4", "0"]
+    assert list(sections["State"]["nodes"].values) == [4, 0]
     assert sections["State"]["pods unschedulable"].differs
     cpu = sections["Requested of allocatable"]["cpu"].uses
     assert cpu[0].requested > 0 and cpu[1].allocatable == 0

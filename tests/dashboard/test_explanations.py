@@ -37,7 +37,7 @@ def test_a_decision_explains_its_node_in_a_sentence_and_a_table(
 def test_a_rejected_node_is_explained_with_figures(alice: Client, lab: Cluster) -> None:
     number = decision_of(lab, "huge")
     page = text(alice, f"/clusters/lab/decisions/{number}/explanation?node=node-1", htmx=True)
-    assert "node-1 was refused by NodeResourcesFit: needs cpu 100, free 7.5 of 8" in page
+    assert "node-1 was rejected by NodeResourcesFit: needs cpu 100, free 7.5 of 8" in page
     assert "<html" not in page
     both = text(alice, f"/clusters/lab/decisions/{number}/explanation?node=node-1&against=gpu-1")
     assert "the pod does not tolerate the taint dedicated=gpu:NoSchedule" in both

@@ -140,7 +140,7 @@ def test_a_node_is_set_not_ready_and_ready(alice: Client, lab: Cluster, status: 
     address = "/clusters/lab/nodes/node-0/condition"
     said = alice.post(address, {"type": "Ready", "status": status}, follow=True).content.decode()
     assert not node("node-0").ready and "Undo" in said
-    assert "evicted after 300 s. No controller re-creates default/web-" in said
+    assert "evicted after 300 s. No controller recreates default/web-" in said
     alice.post(address, {"type": "Ready", "status": "True"})
     assert node("node-0").ready
     alice.post(address, {"type": "DiskPressure", "status": "True"})

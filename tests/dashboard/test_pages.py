@@ -24,9 +24,9 @@ pytestmark = pytest.mark.django_db
 
 #: Two statements of each count find the session and the user, one the cluster.
 PAGES = [
-    ("", "Nodes by topology", 13),
-    ("/queue", "activeQ", 7),
-    ("/queue?queue=gated&sort=-since", "example.com/quota", 7),
+    ("", "Nodes by topology", 14),
+    ("/queue", "activeQ", 9),
+    ("/queue?queue=gated&sort=-since", "example.com/quota", 9),
     ("/queue/history", "ScheduleAttemptFailure", 5),
     ("/queue/history?pod=huge&event=Pop", "huge", 5),
     ("/nodes", "gpu-1", 6),

@@ -37,7 +37,7 @@ def _evict_and_undo(alice: Client, lab: Cluster) -> None:
     name = bare.node_name
     asked = act(alice, "taint", name, text="maintenance=now:NoExecute")
     assert "Taint 1 node with maintenance=now:NoExecute?" in asked
-    assert "No controller re-creates" in asked and ">web-1<" in asked
+    assert "No controller recreates" in asked and ">web-1<" in asked
     assert "at once" in asked and not node(name).body["spec"].get("taints")
 
     said = act(alice, "taint", name, text="maintenance=now:NoExecute", sure="1")

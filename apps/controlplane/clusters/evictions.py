@@ -26,7 +26,7 @@ class EvictedPod:
     name: str
     uid: UUID
     node: str
-    #: Its controller, which re-creates it: "ReplicaSet web"; "" if nothing does.
+    #: Its controller, which recreates it: "ReplicaSet web"; "" if nothing does.
     controller: str
     #: Seconds until the eviction; 0 for at once.
     seconds: float = 0.0
@@ -40,7 +40,7 @@ class EvictedPod:
 
 @dataclass(frozen=True, slots=True)
 class Evictions:
-    """Evicted pods, those that nothing re-creates first."""
+    """Evicted pods, those that nothing recreates first."""
 
     pods: Sequence[EvictedPod] = ()
 
@@ -101,7 +101,7 @@ def find_evictions(cluster: Cluster, names: Iterable[str], *, since: int) -> Evi
 
 
 def find_controller(body: Body) -> str:
-    """The controller that re-creates a deleted pod: "ReplicaSet web"; "" if there is none."""
+    """The controller that recreates a deleted pod: "ReplicaSet web"; "" if there is none."""
     owners = (body.get("metadata") or {}).get("ownerReferences") or ()
     owner = next((each for each in owners if each.get("controller")), None)
     return f"{owner['kind']} {owner['name']}" if owner is not None else ""

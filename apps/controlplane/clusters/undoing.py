@@ -1,17 +1,20 @@
-"""Undoing a change of nodes: each field that it changed gets its value from before the change.
+"""Undoing a change of nodes or pods: each changed field gets its value from before the change.
 
-A field that was changed again since then stays as it is. Labels, taints and `spec.unschedulable`
-are restored; pods that were evicted in between are not.
+A field that was changed again since then stays as it is. Labels, annotations, taints and
+`spec.unschedulable` are restored; pods that were evicted in between are not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.db.models import QuerySet
+
 from apps.cluster import kinds
 from apps.cluster.errors import ApiError, BadRequest
+from apps.cluster.kinds import Kind
 from apps.cluster.log import changelog
 from apps.cluster.models import Change, Cluster
 from apps.cluster.writes import Actor, Update
@@ -22,8 +25,13 @@ Body = dict[str, Any]
 #: Name of a field for users -> its value
 Fields = Mapping[str, Any]
 
-#: Nodes of one change at most.
+#: Called with the number of objects done, and the total.
+ReportProgress = Callable[[int, int], None]
+
+#: Nodes of one change at most, unless it was an operation.
 MAX_NODES = 1000
+#: Objects per transaction.
+_BATCH = 250
 _ABSENT: Any = None
 
 
@@ -31,8 +39,8 @@ _ABSENT: Any = None
 class UndoResult:
     """What was restored, what was not and why, and the pods that were evicted in between."""
 
-    #: Names of the nodes that were changed back, and what was restored on them, each text once.
-    nodes: list[str] = field(default_factory=list)
+    #: Names of the objects that were changed back, and what was restored, each text once.
+    names: list[str] = field(default_factory=list)
     restored: list[str] = field(default_factory=list)
     #: A sentence for each field that stays as it is.
     kept: list[str] = field(default_factory=list)
@@ -46,26 +54,75 @@ def undo_node_changes(
 
     BadRequest if there are none: the change log no longer has them, or never had.
     """
-    changes = list(
-        Change.objects.filter(
-            cluster=cluster,
-            version__gte=first,
-            version__lte=min(last, first + MAX_NODES),
-            kind=kinds.NODE.name,
-            type=Change.Type.MODIFIED,
-            request_id=request_id,
-        )
+    last = min(last, first + MAX_NODES)
+    changes = _list_changes(cluster, kinds.NODE, first, request_id).filter(version__lte=last)
+    result = UndoResult()
+    names = _undo(cluster, kinds.NODE, changes, result, actor)
+    _finish(cluster, kinds.NODE, names, first, result)
+    return result
+
+
+def undo_request(
+    cluster: Cluster,
+    kind: Kind,
+    first: int,
+    request_id: str,
+    *,
+    actor: Actor,
+    progress: ReportProgress = lambda done, total: None,
+) -> UndoResult:
+    """Undo all changes of nodes or pods that a request wrote since the version `first`.
+
+    BadRequest if there are none: the change log no longer has them, or never had.
+    """
+    found = _list_changes(cluster, kind, first, request_id)
+    versions = list(found.order_by("version").values_list("version", flat=True))
+    result, names = UndoResult(), []
+    for start in range(0, len(versions), _BATCH):
+        batch = versions[start : start + _BATCH]
+        changes = Change.objects.filter(cluster=cluster, version__in=batch)
+        names += _undo(cluster, kind, changes, result, actor)
+        progress(start + len(batch), len(versions))
+    _finish(cluster, kind, names, first, result)
+    return result
+
+
+def _list_changes(cluster: Cluster, kind: Kind, first: int, request_id: str) -> QuerySet[Change]:
+    return Change.objects.filter(
+        cluster=cluster,
+        version__gte=first,
+        kind=kind.name,
+        type=Change.Type.MODIFIED,
+        request_id=request_id,
     )
+
+
+def _finish(
+    cluster: Cluster, kind: Kind, names: Sequence[str], first: int, result: UndoResult
+) -> None:
+    if not names:
+        raise BadRequest("This change is no longer in the change log, so it cannot be undone.")
+    result.names.sort()
+    result.restored.sort()
+    if kind is kinds.NODE:
+        result.evictions = find_evictions(cluster, names, since=first)
+
+
+def _undo(
+    cluster: Cluster, kind: Kind, changes: Iterable[Change], result: UndoResult, actor: Actor
+) -> list[str]:
+    """Undo changes in one transaction, and return the names of their objects.
+
+    Changes whose earlier version is no longer stored are left out.
+    """
+    changes = list(changes)
     versions = [each.previous_version for each in changes if each.previous_version]
     earlier = changelog.objects_at(cluster.pk, versions)
     known = [each for each in changes if each.previous_version in earlier]
-    if not known:
-        raise BadRequest("This change is no longer in the change log, so it cannot be undone.")
-    result = UndoResult()
     updates = [
         Update(
-            kinds.NODE,
-            "",
+            kind,
+            each.namespace,
             each.name,
             _build_reversal(each, earlier[each.previous_version or 0], result),
             uid=str(each.uid),
@@ -76,20 +133,16 @@ def undo_node_changes(
     for each, outcome in zip(known, outcomes, strict=True):
         if isinstance(outcome, ApiError):
             result.kept.append(f"{each.name}: {outcome.message}")
-    result.nodes.sort()
-    result.restored.sort()
-    names = [each.name for each in known]
-    result.evictions = find_evictions(cluster, names, since=first)
-    return result
+    return [each.name for each in known]
 
 
 def _build_reversal(
     change: Change, before: Mapping[str, Any], result: UndoResult
 ) -> Callable[[Body], Body]:
-    """The function that changes the present node back; it adds to `result` what it did."""
+    """The function that changes the present object back; it adds to `result` what it did."""
 
-    def reverse(node: Body) -> Body:
-        old, new, present = (_read_fields(body) for body in (before, change.object, node))
+    def reverse(item: Body) -> Body:
+        old, new, present = (_read_fields(body) for body in (before, change.object, item))
         values = dict(present)
         restored = []
         for name in _changed(old, new):
@@ -105,9 +158,9 @@ def _build_reversal(
                 values[name] = value
             restored.append(_describe(name, value))
         if restored:
-            result.nodes.append(change.name)
+            result.names.append(change.name)
             result.restored += [text for text in restored if text not in result.restored]
-        return _write_fields(node, values, present)
+        return _write_fields(item, values, present, is_node=change.kind == kinds.NODE.name)
 
     return reverse
 
@@ -118,10 +171,16 @@ def _changed(old: Fields, new: Fields) -> Iterator[Any]:
 
 
 def _read_fields(body: Mapping[str, Any]) -> dict[Any, Any]:
-    """The fields that undo restores: ("label", key), ("taint", key, effect), ("unschedulable",)."""
-    spec = body.get("spec") or {}
-    labels = (body.get("metadata") or {}).get("labels") or {}
-    fields: dict[Any, Any] = {("label", key): value for key, value in labels.items()}
+    """The fields that undo restores.
+
+    ("label", key), ("annotation", key), ("taint", key, effect) and ("unschedulable",).
+    """
+    spec, metadata = body.get("spec") or {}, body.get("metadata") or {}
+    fields: dict[Any, Any] = {
+        (name, key): value
+        for name in ("label", "annotation")
+        for key, value in (metadata.get(f"{name}s") or {}).items()
+    }
     for taint in spec.get("taints") or ():
         fields["taint", taint["key"], taint["effect"]] = taint.get("value", "")
     if spec.get("unschedulable"):
@@ -129,8 +188,19 @@ def _read_fields(body: Mapping[str, Any]) -> dict[Any, Any]:
     return fields
 
 
-def _write_fields(node: Body, values: Mapping[Any, Any], present: Mapping[Any, Any]) -> Body:
-    """The node with these fields; unchanged taints keep their time."""
+def _write_fields(
+    item: Body, values: Mapping[Any, Any], present: Mapping[Any, Any], *, is_node: bool
+) -> Body:
+    """The object with these fields."""
+    metadata = {**item["metadata"]}
+    for name in ("label", "annotation"):
+        metadata[f"{name}s"] = {each[1]: values[each] for each in values if each[0] == name}
+    written = {**item, "metadata": metadata}
+    return {**written, "spec": _write_spec(item, values, present)} if is_node else written
+
+
+def _write_spec(node: Body, values: Mapping[Any, Any], present: Mapping[Any, Any]) -> Body:
+    """The spec of a node with these fields; unchanged taints keep their time."""
     spec = dict(node.get("spec") or {})
     stored = {(taint["key"], taint["effect"]): taint for taint in spec.get("taints") or ()}
     taints: list[Mapping[str, Any]] = []
@@ -141,15 +211,14 @@ def _write_fields(node: Body, values: Mapping[Any, Any], present: Mapping[Any, A
             taints.append(stored[name[1:]] if same else taint)
     spec["taints"] = taints
     spec["unschedulable"] = values.get(("unschedulable",), False)
-    labels = {name[1]: value for name, value in values.items() if name[0] == "label"}
-    return {**node, "metadata": {**node["metadata"], "labels": labels}, "spec": spec}
+    return spec
 
 
 def _describe(name: Sequence[str], value: Any) -> str:
     match name[0]:
         case "unschedulable":
             return "cordoned" if value else "schedulable"
-        case "label":
+        case "label" | "annotation":
             text = f"{name[1]}={value}" if value else name[1]
         case _:
             text = f"{name[1]}={value}:{name[2]}" if value else f"{name[1]}:{name[2]}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -61,11 +61,16 @@ class StateAround:
     gap: str = ""
 
 
-def read_state_around(row: SchedulingDecision, decision: Decision) -> StateAround:
-    """The state that the decision of a ledger row saw, nodes and pods by name."""
+def read_state_around(
+    row: SchedulingDecision, decision: Decision, *, pods_of: Collection[str] | None = None
+) -> StateAround:
+    """The state that the decision of a ledger row saw, nodes and pods by name.
+
+    With `pods_of`, only these nodes list their pods.
+    """
     try:
         with states.before(row) as state:
-            nodes = _describe_nodes(state, decision)
+            nodes = _describe_nodes(state, decision, pods_of)
             pending = [_describe_pending(pod) for pod in state.pending.values()]
     except ApiError as expired:
         return _without_state(row, expired.message)
@@ -81,17 +86,23 @@ def _without_state(row: SchedulingDecision, gap: str) -> StateAround:
     return StateAround(row.at, row.cluster_version, row.sequence, gap=gap)
 
 
-def _describe_nodes(state: PastState, decision: Decision) -> list[NodeThen]:
+def _describe_nodes(
+    state: PastState, decision: Decision, pods_of: Collection[str] | None
+) -> list[NodeThen]:
     outcomes = _outcomes(decision)
     found = state.scheduler.cache.nodes
     return [
-        _describe_node(state, info, *outcomes.get(name, ("not evaluated", "")))
+        _describe_node(
+            info,
+            _describe_pods(state, info) if pods_of is None or name in pods_of else (),
+            *outcomes.get(name, ("not evaluated", "")),
+        )
         for name, info in sorted(found.items())
         if info.node is not None
     ]
 
 
-def _describe_node(state: PastState, info: NodeInfo, outcome: str, reason: str) -> NodeThen:
+def _describe_node(info: NodeInfo, pods: Sequence[PodThen], outcome: str, reason: str) -> NodeThen:
     assert info.node is not None
     spec = info.node.spec
     names = {*info.allocatable, *info.requested}
@@ -99,20 +110,24 @@ def _describe_node(state: PastState, info: NodeInfo, outcome: str, reason: str) 
         name: (info.requested.get(name, 0), info.allocatable.get(name, 0)) for name in sorted(names)
     }
     amounts["pods"] = len(info.pods), info.allowed_pods
-    known = state.scheduler.cache.pods
-    pods = [
-        _describe_pod(pod, assumed=pod.uid in known and known[pod.uid].assumed)
-        for pod in info.pods.values()
-    ]
     return NodeThen(
         info.name,
         spec.unschedulable,
         [f"{taint.key}={taint.value}:{taint.effect}".replace("=:", ":") for taint in spec.taints],
         amounts,
-        sorted(pods, key=lambda pod: (pod.namespace, pod.name)),
+        pods,
         outcome,
         reason,
     )
+
+
+def _describe_pods(state: PastState, info: NodeInfo) -> list[PodThen]:
+    known = state.scheduler.cache.pods
+    pods = [
+        _describe_pod(pod, assumed=pod.uid in known and known[pod.uid].assumed)
+        for pod in info.pods.values()
+    ]
+    return sorted(pods, key=lambda pod: (pod.namespace, pod.name))
 
 
 def _describe_pod(pod: PodInfo, *, assumed: bool) -> PodThen:

@@ -80,9 +80,9 @@ def _explain_feasible(decision: Decision, matrix: ScoreMatrix, node: str) -> Nod
 def _describe_refusal(node: str, group: RefusalGroup, refusals: tuple[Refusal, ...]) -> str:
     deciding = next((each for each in refusals if each.plugin == group.plugin), None)
     if deciding is None or not deciding.details:
-        return f"{node} was refused by {group.source}: {group.reason}."
+        return f"{node} was rejected by {group.source}: {group.reason}."
     sentences = "; ".join(detail.sentence for detail in deciding.details)
-    return f"{node} was refused by {group.source}: {sentences}."
+    return f"{node} was rejected by {group.source}: {sentences}."
 
 
 def _find_refusals(row: SchedulingDecision, node: str) -> tuple[tuple[Refusal, ...], str]:

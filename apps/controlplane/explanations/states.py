@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from django.db import connection
 
 from apps.cluster.errors import ApiError
 from apps.cluster.models import Cluster
@@ -18,6 +21,8 @@ from apps.scheduler.framework.status import StatusError
 #: The errors with which a state cannot be rebuilt, or its pod not be evaluated.
 GAPS = (ApiError, Cluster.DoesNotExist, StatusError)
 NO_POD = "The pod does not exist at that version of the cluster."
+
+log = logging.getLogger(__name__)
 
 #: A state that is more changes behind than this is rebuilt.
 _FOLLOW = 5000
@@ -37,10 +42,29 @@ class States:
         """The state that a decision saw; raises the errors of `rebuild_state_before`."""
         with self._lock:
             if self._past is None or self._decision != row.pk:
-                self._past = None
-                self._past = rebuilding.rebuild_state_before(row)
+                known, self._past = self._past, None
+                if known is not None and known.can_advance_to(row):
+                    known.advance(row)
+                    self._past = known
+                else:
+                    self._past = rebuilding.rebuild_state_before(row)
                 self._decision = row.pk
             yield self._past
+
+    def prepare(self, row: SchedulingDecision) -> None:
+        """Start to rebuild the state that a decision saw in another thread, unless one is busy."""
+        if self._decision != row.pk and not self._lock.locked():
+            threading.Thread(target=self._prepare, args=(row,), daemon=True).start()
+
+    def _prepare(self, row: SchedulingDecision) -> None:
+        try:
+            with self.before(row):
+                pass
+        except Exception:
+            # a request that needs the state reports the error
+            log.debug("could not prepare the state of decision %s", row.pk, exc_info=True)
+        finally:
+            connection.close()
 
     @contextmanager
     def now(self, cluster: Cluster) -> Iterator[PastState]:

@@ -7,6 +7,8 @@ from apps.controlplane.clusters.bulk import BulkAction
 from apps.controlplane.clusters.node_changes import BulkResult
 from apps.controlplane.operations.progress import Progress
 
+#: The argument that a run adds: the first version that its writes may have.
+FIRST_VERSION = "first_version"
 #: The result lists at most so many messages of refused writes.
 _MAX_MESSAGES = 3
 
@@ -15,6 +17,7 @@ def run(work: Progress) -> str:
     """`resource`, `action` and `text`, as of `BulkAction`; the payload has the `names`."""
     action = BulkAction(work.argument("resource"), work.argument("action"), work.argument("text"))
     names = work.payload()["names"]
+    work.set_argument(FIRST_VERSION, work.cluster.resource_version + 1)
     result = bulk.apply(work.cluster, action, names, actor=work.actor, progress=work.step)
     return describe(action, result)
 

@@ -61,7 +61,7 @@ def _pods_to_evict(cluster: Cluster, nodes: Sequence[str], *, force: bool) -> li
         names = ", ".join(pod.name for pod in plan.lost[:5])
         where = nodes[0] if len(nodes) == 1 else f"{len(nodes):,} nodes"
         raise BadRequest(
-            f"{len(plan.lost)} pods of {where} have no controller that recreates them ({names}"
+            f"no controller recreates {bulk.count(len(plan.lost), 'pods')} of {where} ({names}"
             f"{' …' if len(plan.lost) > 5 else ''}): force the drain, or delete them first"
         )
     return [*plan.moving, *plan.lost]

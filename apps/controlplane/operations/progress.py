@@ -51,6 +51,11 @@ class Progress:
     def argument(self, name: str) -> Any:
         return self.operation.arguments[name]
 
+    def set_argument(self, name: str, value: Any) -> None:
+        """Store something that this run has found out with the arguments of the operation."""
+        self.operation.arguments[name] = value
+        self.operation.save(update_fields=["arguments"])
+
     def payload(self) -> Any:
         """The uploaded data."""
         compressed = Operation.objects.values_list("payload", flat=True).get(pk=self.operation.pk)

@@ -12,6 +12,7 @@ from apps.controlplane.operations import (
     importing,
     previewing,
     traces,
+    undoing,
 )
 from apps.controlplane.operations.progress import Progress
 
@@ -26,4 +27,5 @@ WORK: Mapping[str, Callable[[Progress], str]] = {
     "generate": importing.run_generate,
     "import": importing.run_import,
     previewing.KIND: previewing.run,
+    undoing.KIND: undoing.run,
 }

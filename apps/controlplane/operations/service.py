@@ -79,7 +79,7 @@ def cancel(operation: Operation) -> Operation:
     if not stopped:
         running = Operation.objects.filter(pk=operation.pk, state=Operation.State.RUNNING)
         if not running.update(cancel_requested=True):
-            raise OperationConflict(f"task {operation.pk} has ended: it has {operation.state}")
+            raise OperationConflict(f"operation {operation.pk} has ended: {operation.state}")
     operation.refresh_from_db(fields=["state", "cancel_requested", "message", "finished_at"])
     announce(operation)
     return operation
@@ -128,5 +128,5 @@ def running_drain(cluster: Cluster) -> Operation | None:
 
 def _conflict_message(cluster: Cluster | None) -> str:
     other = running_drain(cluster) if cluster is not None else None
-    what = f"task {other.pk}: {other.title}" if other else "another drain"
+    what = f"operation {other.pk}: {other.title}" if other else "another drain"
     return f"only one node can be drained at a time, and another drain is running ({what})"

@@ -120,13 +120,13 @@ def _filters(cluster: Cluster) -> list[Field]:
     """A field for each filter of `apps.controlplane.ledger.finding`, the most used first."""
     address = reverse("complete-filter", args=[cluster.name])
     fields = [
-        *group_fields(),
         Field("pod", "Pod", hint="web-1, ns/web-1 or web-*"),
+        Field("node", "Node"),
         Field("result", "Result", choices=SchedulingDecision.Result.values),
+        Field("plugin", "Rejected by"),
+        *group_fields(),
         Field("namespace", "Namespace"),
         Field("workload", "Workload", hint="Deployment/web"),
-        Field("node", "Node"),
-        Field("plugin", "Rejected by"),
         Field("reason", "Reason", hint="Insufficient cpu"),
         Field("text", "Words", hint='cpu -taint, "too many"'),
         Field("victim", "Victim", hint="web-1 or ns/web-1"),

@@ -14,10 +14,11 @@ from apps.controlplane import queries
 from apps.controlplane.clusters.evictions import find_controller
 from apps.controlplane.clusters.node_changes import CONDITIONS
 from apps.controlplane.clusters.pressure import FIELDS
+from apps.controlplane.clusters.summaries import Use
 from apps.controlplane.models import Operation, SchedulingDecision
 from apps.controlplane.operations.service import running_drain
 from apps.dashboard.paging import NumberedPage, numbered_page
-from apps.dashboard.queries.usage import ZONE_LABEL, NodeUse, Use, nodes_in_use
+from apps.dashboard.queries.usage import ZONE_LABEL, NodeUse, nodes_in_use
 from apps.dashboard.tables import Field, Sorting, read_sorting
 
 SORTS: Mapping[str, Callable[[NodeUse], Any]] = {

@@ -9,9 +9,9 @@ from django.db import connection
 
 from apps.cluster.models import Cluster, Event
 from apps.controlplane import queries
+from apps.controlplane.clusters.summaries import PodStates, Throughput, pod_states, throughputs
 from apps.controlplane.models import Operation, QueueEntry, SchedulingDecision
 from apps.controlplane.opinions import Agreement
-from apps.dashboard.queries.clusters import Throughput, throughputs
 from apps.dashboard.queries.operations import recent_operations
 from apps.dashboard.queries.opinions import agreement_of
 from apps.dashboard.queries.usage import (
@@ -26,27 +26,12 @@ from apps.dashboard.queries.usage import (
 
 RECENT = 8
 
-_STATES = """
-    SELECT phase, node_name <> '' AS bound, count(*) FROM cluster_pod
-    WHERE cluster_id = %s GROUP BY 1, 2
+
+#: The plugins that reject the most unschedulable pods.
+_REJECTING = """
+    SELECT plugin, count(*) FROM controlplane_queueentry, unnest(unschedulable_plugins) AS plugin
+    WHERE cluster_id = %s AND queue = 'unschedulable' GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 3
 """
-
-
-@dataclass(frozen=True, slots=True)
-class PodStates:
-    """The number of pods in each state."""
-
-    queues: dict[QueueEntry.Queue, int]
-    bound: int
-    succeeded: int
-    failed: int
-    #: Pending pods with the schedulerName of another scheduler.
-    of_others: int
-
-    @property
-    def total(self) -> int:
-        waiting = sum(self.queues.values()) + self.of_others
-        return waiting + self.bound + self.succeeded + self.failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +45,20 @@ class Overview:
     labels: Sequence[str]
     label: str
     pods: PodStates
+    #: (plugin, number of unschedulable pods that it rejects), most pods first.
+    rejecting: Sequence[tuple[str, int]]
     throughput: Throughput
     decisions: Sequence[SchedulingDecision]
     events: Sequence[Event]
     operations: Sequence[Operation]
     #: None unless a client schedules the cluster.
     agreement: Agreement | None
+
+    @property
+    def needs_attention(self) -> bool:
+        """Whether pods or nodes are in a state that someone should look at."""
+        waiting = self.pods.queues[QueueEntry.Queue.UNSCHEDULABLE] + self.pods.of_others
+        return bool(waiting or self.pods.failed or self.all.not_ready or self.all.cordoned)
 
 
 def cluster_overview(cluster: Cluster, *, resource: str, label: str) -> Overview:
@@ -83,6 +76,7 @@ def cluster_overview(cluster: Cluster, *, resource: str, label: str) -> Overview
         labels=labels,
         label=label,
         pods=pod_states(cluster),
+        rejecting=_read_rejecting_plugins(cluster),
         throughput=throughputs([cluster.pk])[cluster.pk],
         decisions=list(queries.list_decisions(cluster)[:RECENT]),
         events=list(Event.objects.filter(cluster=cluster).order_by("-pk")[:RECENT]),
@@ -108,16 +102,7 @@ def heat_map(cluster: Cluster, *, resource: str, label: str) -> dict[str, object
     }
 
 
-def pod_states(cluster: Cluster) -> PodStates:
-    """Count the pods of a cluster by state."""
+def _read_rejecting_plugins(cluster: Cluster) -> list[tuple[str, int]]:
     with connection.cursor() as cursor:
-        cursor.execute(_STATES, [cluster.pk])
-        rows = cursor.fetchall()
-    succeeded = sum(count for phase, _, count in rows if phase == "Succeeded")
-    failed = sum(count for phase, _, count in rows if phase == "Failed")
-    alive = [row for row in rows if row[0] not in ("Succeeded", "Failed")]
-    bound = sum(count for _, is_bound, count in alive if is_bound)
-    pending = sum(count for _, is_bound, count in alive if not is_bound)
-    queues = queries.count_pods_by_queue(cluster)
-    others = max(0, pending - sum(queues.values()))
-    return PodStates(queues, bound, succeeded, failed, others)
+        cursor.execute(_REJECTING, [cluster.pk])
+        return list(cursor.fetchall())

@@ -8,6 +8,7 @@ from typing import Any
 
 from apps.cluster.models import Cluster
 from apps.controlplane import queries
+from apps.controlplane.clusters.summaries import Use
 from apps.controlplane.explanations.around import (
     NodeThen,
     PodThen,
@@ -19,7 +20,6 @@ from apps.controlplane.ledger.reading import read
 from apps.controlplane.models import PastCluster, SchedulingDecision
 from apps.controlplane.queue.past import PARTS, PastMoment, PastPod, PastQueue, read_past_queue
 from apps.dashboard.paging import NumberedPage, numbered_page, page_size, parse_whole_number
-from apps.dashboard.queries.usage import Use
 from apps.dashboard.tables import Field
 
 #: Pending pods that the page of a state lists; it links to the queue for all of them.
@@ -108,12 +108,13 @@ def past_queue_page(
 def state_page(cluster: Cluster, number: int, query: Mapping[str, Any]) -> StatePage:
     """The state around a decision, its nodes filtered as the address says; NotFound if none."""
     row = queries.decision_numbered(number, cluster)
-    state = read_state_around(row, read(row).decision)
+    shown = str(query.get("pods_of", ""))
+    state = read_state_around(row, read(row).decision, pods_of=(shown,))
     text, outcome = (str(query.get(name, "")).strip() for name in ("q", "outcome"))
     nodes = [node for node in state.nodes if text in node.name and outcome in ("", node.outcome)]
     chosen_first = sorted(nodes, key=lambda node: (OUTCOMES.index(node.outcome), node.name))
     page = numbered_page(chosen_first, query)
-    selected = next((each for each in state.nodes if each.name == query.get("pods_of")), None)
+    selected = next((each for each in state.nodes if each.name == shown), None)
     filters = [
         Field("q", "Node", hint="contains"),
         Field("outcome", "Outcome", choices=OUTCOMES),

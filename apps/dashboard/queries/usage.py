@@ -11,6 +11,7 @@ from typing import NamedTuple
 from django.db import connection
 
 from apps.cluster.models import Cluster
+from apps.controlplane.clusters.summaries import Use
 
 ZONE_LABEL = "topology.kubernetes.io/zone"
 NO_ZONE = "no zone"
@@ -40,30 +41,6 @@ _USAGE = """
     ) p ON p.node_name = n.name
     WHERE n.cluster_id = %s ORDER BY n.name
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Use:
-    """Requested of allocatable, in milli-CPU, bytes or whole units."""
-
-    requested: int
-    allocatable: int
-
-    @property
-    def share(self) -> float:
-        """From 0 to 1; more if the requests exceed the allocatable amount."""
-        if self.allocatable:
-            return self.requested / self.allocatable
-        return 1.0 if self.requested else 0.0
-
-    @property
-    def percent(self) -> int:
-        """Rounded down, so that only a full node has 100."""
-        return int(self.share * 100)
-
-    @property
-    def free(self) -> int:
-        return self.allocatable - self.requested
 
 
 class NodeUse(NamedTuple):

@@ -139,6 +139,18 @@ def profile_recipe(cluster: str, configuration: str, name: str, note: str, legac
     return Recipe("Add a revision", f"/api/v1/clusters/{cluster}/profiles", "POST", body=body)
 
 
+def activate_profile_recipe(cluster: str, revision: int) -> Recipe:
+    """Activate a revision of the configuration."""
+    path = f"/api/v1/clusters/{cluster}/profiles/{revision}/activate"
+    return Recipe(f"Activate revision {revision}", path, "POST")
+
+
+def activate_pods_recipe(cluster: str, pods: Sequence[str]) -> Recipe:
+    """Activate pending pods, by `namespace/name`."""
+    path = f"/api/v1/clusters/{cluster}/queue/activate"
+    return Recipe(f"Activate {count(len(pods), 'pods')}", path, "POST", body={"pods": list(pods)})
+
+
 def settings_recipe(cluster: str, values: Mapping[str, Any]) -> Recipe:
     """Change settings of a cluster."""
     return Recipe("Change settings", f"/api/v1/clusters/{cluster}", "PATCH", body=dict(values))

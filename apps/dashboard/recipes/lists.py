@@ -7,6 +7,8 @@ from collections.abc import Callable, Collection, Mapping
 
 from apps.cluster import kinds
 from apps.cluster.kinds import Kind
+from apps.controlplane.events import finding as events
+from apps.controlplane.history import changes
 from apps.controlplane.ledger import finding
 from apps.dashboard.queries.usage import NO_ZONE, ZONE_LABEL
 from apps.dashboard.recipes.recipe import Condition, Recipe
@@ -34,6 +36,8 @@ _CONTROL: Mapping[str, tuple[str, Collection[str]]] = {
     "queue": ("queue", ("namespace",)),
     "queue history": ("queue/history", ("pod", "plugin", "since", "until")),
     "profiles": ("profiles", ()),
+    "changes": ("changes", changes.PARAMETERS),
+    "recorded events": ("events", events.PARAMETERS),
 }
 
 
@@ -43,9 +47,19 @@ def list_recipe(name: str, cluster: str, query: Query, kind: Kind | None = None)
         return _objects(cluster, kind, query)
     if name in _BY_NAME:
         return _BY_NAME[name](cluster, query)
+    return _recorded(name, f"/api/v1/clusters/{cluster}", query)
+
+
+def past_recipe(name: str, cluster_id: int, query: Query) -> Recipe:
+    """The recipe of a list of a deleted cluster."""
+    name = "recorded events" if name == "events" else name
+    return _recorded(name, f"/api/v1/history/clusters/{cluster_id}", query)
+
+
+def _recorded(name: str, root: str, query: Query) -> Recipe:
     path, known = _CONTROL[name]
     given = {key: query[key] for key in known if query.get(key)}
-    return Recipe(f"List {name}", f"/api/v1/clusters/{cluster}/{path}", query=given)
+    return Recipe(f"List {path.replace('/', ' ')}", f"{root}/{path}", query=given)
 
 
 def site_recipe(name: str, query: Query) -> Recipe:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django import template
@@ -10,22 +10,32 @@ from django import template
 from apps.cluster import kinds
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster
-from apps.dashboard.recipes.actions import cluster_recipes, object_recipes
-from apps.dashboard.recipes.lists import list_recipe, site_recipe
+from apps.controlplane.models import QueueEntry
+from apps.dashboard.recipes.actions import (
+    activate_pods_recipe,
+    activate_profile_recipe,
+    cluster_recipes,
+    object_recipes,
+)
+from apps.dashboard.recipes.lists import list_recipe, past_recipe, site_recipe
 from apps.dashboard.recipes.recipe import Recipe
 from apps.dashboard.recipes.rendering import render_commands
 
 register = template.Library()
+
+#: The queues whose pods can be activated.
+_ACTIVATED = (QueueEntry.Queue.BACKOFF, QueueEntry.Queue.UNSCHEDULABLE)
 
 
 @register.inclusion_tag("dashboard/inc/commands.html", takes_context=True)
 def show_commands(
     context: template.Context, recipes: Sequence[Recipe], id_prefix: str = "command"
 ) -> dict[str, Any]:
-    """The recipes for each tool, with a button that copies them."""
+    """The recipes for each tool, and the address of a page, with buttons that copy them."""
     request = context["request"]
     found = render_commands(recipes, f"{request.scheme}://{request.get_host()}")
-    texts = {"kubectl": found.kubectl, "curl": found.curl, "Python": found.python}
+    link = request.build_absolute_uri() if request.method == "GET" else ""
+    texts = {"kubectl": found.kubectl, "curl": found.curl, "Python": found.python, "Link": link}
     tools = [(name, text, f"{id_prefix}-{name.lower()}") for name, text in texts.items()]
     return {"tools": tools, "open": "" if found.kubectl else "curl"}
 
@@ -39,9 +49,28 @@ def copy_list(
     query = request.GET.dict()
     if cluster is None:
         recipe = site_recipe(name, query)
+    elif cluster.deleted_at is not None:
+        recipe = past_recipe(name, cluster.pk, query)
     else:
         recipe = list_recipe(name, cluster.name, query, kind)
     return {"request": request, "recipes": [recipe], "id": "copy-list"}
+
+
+@register.inclusion_tag("dashboard/inc/copy_as.html", takes_context=True)
+def copy_queue(context: template.Context, cluster: Cluster, rows: Iterable[Any]) -> dict[str, Any]:
+    """The queue with the filters of the address, and activating those of its pods that can be."""
+    request = context["request"]
+    recipes = [list_recipe("queue", cluster.name, request.GET.dict())]
+    if pods := [f"{row.namespace}/{row.name}" for row in rows if row.queue in _ACTIVATED]:
+        recipes.append(activate_pods_recipe(cluster.name, pods))
+    return {"request": request, "recipes": recipes, "id": "copy-list"}
+
+
+@register.inclusion_tag("dashboard/inc/copy_as.html", takes_context=True)
+def copy_activation(context: template.Context, cluster: Cluster, revision: int) -> dict[str, Any]:
+    """Activating a revision of the configuration."""
+    recipes = [activate_profile_recipe(cluster.name, revision)]
+    return {"request": context["request"], "recipes": recipes, "id": "copy-activation"}
 
 
 @register.inclusion_tag("dashboard/inc/copy_as.html", takes_context=True)

@@ -17,11 +17,12 @@ from django.utils.safestring import SafeString
 from apps.cluster import kinds
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Change, Cluster
+from apps.controlplane.clusters.summaries import Use
 from apps.controlplane.history.story import StoryEntry
 from apps.dashboard import charts, figures
 from apps.dashboard.forms.manifest import dump_yaml
 from apps.dashboard.links import object_url
-from apps.dashboard.queries.usage import NodeUse, Use
+from apps.dashboard.queries.usage import NodeUse
 from apps.dashboard.zones import chosen_zone
 
 register = template.Library()
@@ -72,6 +73,12 @@ SECTIONS = (
         {"kinds", "objects", "object", "namespaced-object", "import", "new-object"},
     ),
 )
+
+#: Pages about an object of any kind; those of pods and nodes are below the list of these.
+_OF_OBJECTS = frozenset(
+    f"{action}-{kind}" for action in ("edit", "delete") for kind in ("object", "namespaced-object")
+)
+_OWN_LISTS = frozenset({"pods", "nodes"})
 
 #: One more, where a client of the API schedules.
 _OPINIONS = ("Second opinions", "opinions", {"opinions"})
@@ -287,7 +294,9 @@ def bar_chart(values: Sequence[float], words: str) -> dict[str, Any]:
 def sections(context: template.Context, cluster: Cluster) -> dict[str, Any]:
     """The navigation between a cluster's pages; of a deleted cluster, those of its history."""
     match = context["request"].resolver_match
-    here = match.url_name if match else ""
+    here = (match and match.url_name) or ""
+    if here in _OF_OBJECTS:
+        here = match.kwargs["resource"] if match.kwargs["resource"] in _OWN_LISTS else "objects"
     shown = SECTIONS if cluster.deleted_at is None else PAST_SECTIONS
     if cluster.deleted_at is None and cluster.scheduling == Cluster.Scheduling.EXTERNAL:
         shown = (*shown, _OPINIONS)

@@ -33,10 +33,13 @@ def filter_form(context: template.Context, region: str, fields: Sequence[Field])
         for name, value in request.GET.items()
         if name not in names and name not in _POSITION and value
     ]
+    values = [(field, request.GET.get(field.name, "")) for field in fields]
+    until_alone = "until" in names and not request.GET.get("since") and request.GET.get("until")
     return {
         "region": region,
         "path": request.path,
-        "fields": [(field, request.GET.get(field.name, "")) for field in fields],
+        "fields": values,
+        "used": sum(bool(value) for _, value in values) + bool(until_alone),
         "until": request.GET.get("until", ""),
         "chosen": _describe_period(request),
         "presets": _build_presets(request),

@@ -12,11 +12,11 @@ from apps.cluster.errors import ApiError
 from apps.cluster.models import Cluster
 from apps.cluster.queries import clusters
 from apps.controlplane.clusters import lifecycle
+from apps.controlplane.clusters.comparison import MAX_CLUSTERS, compare_clusters
+from apps.controlplane.clusters.summaries import cluster_cards, pod_states
 from apps.dashboard.notices import add_undo_notice, get_next_address
-from apps.dashboard.queries.clusters import cluster_cards, find_clusters
-from apps.dashboard.queries.comparison import MAX_CLUSTERS, compare_clusters
+from apps.dashboard.queries.clusters import find_clusters
 from apps.dashboard.queries.operations import unfinished_operations
-from apps.dashboard.queries.overview import pod_states
 from apps.dashboard.rendering import Request, cluster_page, render_page, render_refusal
 from apps.dashboard.streams import site_stamp
 

@@ -9,6 +9,7 @@ from apps.cluster.models import Cluster
 from apps.controlplane import queries
 from apps.controlplane.explanations.decisions import explain_decision
 from apps.controlplane.explanations.pods import explain_pod
+from apps.controlplane.explanations.states import states
 from apps.controlplane.ledger.reading import read
 from apps.dashboard.queries.score_inputs import inputs_page, order_page
 from apps.dashboard.rendering import Request, cluster_page, recorded_page, render_page
@@ -39,8 +40,13 @@ def decision_explanation(request: Request, cluster: Cluster, number: int) -> Htt
 @require_GET
 @recorded_page
 def decision_nodes(request: Request, cluster: Cluster, number: int) -> HttpResponse:
-    """The first nodes of a decision whose names contain the text of the field, as suggestions."""
-    decision = read(queries.decision_numbered(number, cluster)).decision
+    """The first nodes of a decision whose names contain the text of the field, as suggestions.
+
+    Requested when the field is focused, so the state that the answer needs is prepared meanwhile.
+    """
+    row = queries.decision_numbered(number, cluster)
+    states.prepare(row)
+    decision = read(row).decision
     text = (request.GET.get("against") or request.GET.get("node") or "").strip()
     names = sorted(name for name in decision.nodes if text in name)[:_MAX_SUGGESTIONS]
     return render_page(request, "node_options", {"names": names})

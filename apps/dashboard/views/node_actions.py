@@ -150,7 +150,7 @@ def undo(request: Request, cluster: Cluster) -> HttpResponse:
         return redirect(back)
     context = {"cluster": cluster, "result": result}
     text = render_to_string("dashboard/inc/undone.html", context, request)
-    is_complete = bool(result.nodes) and not result.kept and not result.evictions
+    is_complete = bool(result.names) and not result.kept and not result.evictions
     (messages.success if is_complete else messages.warning)(request, text)
     return redirect(back)
 
@@ -207,10 +207,10 @@ def _describe_evictions(cluster: Cluster, evictions: Evictions) -> str:
     number, lost = len(evictions.pods), evictions.lost
     text = f"{number} pod{'' if number == 1 else 's'} will be evicted after {soonest:,.0f} s"
     if not lost:
-        return f"{text}; their controllers re-create them."
+        return f"{text}; their controllers recreate them."
     names = ", ".join(pod.key for pod in lost[:5])
     more = f" and {len(lost) - 5} more" if len(lost) > 5 else ""
-    return f"{text}. No controller re-creates {names}{more}, and undo does not, either."
+    return f"{text}. No controller recreates {names}{more}, and undo does not, either."
 
 
 @require_http_methods(["GET", "POST"])

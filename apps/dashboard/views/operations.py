@@ -10,7 +10,7 @@ from django.views.decorators.http import require_GET, require_POST
 from apps.cluster.errors import ApiError, NotFound
 from apps.cluster.models import Cluster
 from apps.controlplane.models import Operation
-from apps.controlplane.operations import service
+from apps.controlplane.operations import service, undoing
 from apps.dashboard.paging import parse_whole_number
 from apps.dashboard.queries.operations import operation_list
 from apps.dashboard.rendering import Request, actor, cluster_page, render_page, render_refusal
@@ -32,7 +32,8 @@ def operation(request: Request, number: int) -> HttpResponse:
         found = service.get_operation(number)
     except ApiError as refusal:
         return render_refusal(request, refusal)
-    return render_page(request, "operation", {"operation": found, "stamp": stamp})
+    context = {"operation": found, "undoable": undoing.can_be_undone(found), "stamp": stamp}
+    return render_page(request, "operation", context)
 
 
 @require_POST
@@ -42,6 +43,16 @@ def cancel(request: Request, number: int) -> HttpResponse:
     except ApiError as refusal:
         return render_refusal(request, refusal)
     return redirect("operation", number=number)
+
+
+@require_POST
+def undo(request: Request, number: int) -> HttpResponse:
+    """Start the operation that undoes a bulk action."""
+    try:
+        started = undoing.start_undo(service.get_operation(number), actor=actor(request))
+    except ApiError as refusal:
+        return render_refusal(request, refusal)
+    return redirect("operation", number=started.pk)
 
 
 @require_GET

@@ -77,12 +77,12 @@ def test_a_rejected_node_is_explained_from_the_state_of_the_decision(
     found = get(admin_client, f"lab/decisions/{number}/explanation?node=node-1&against=reserved")
     taken, reserved = found["nodes"]
     assert taken["sentence"] == (
-        "node-1 was refused by NodeResourcesFit: "
+        "node-1 was rejected by NodeResourcesFit: "
         "needs cpu 7, free 1 of 8; requested by default/huge (7)."
     )
     assert taken["refusals"][0]["details"][0]["figures"]["free"] == "1"
     assert reserved["sentence"] == (
-        "reserved was refused by TaintToleration: "
+        "reserved was rejected by TaintToleration: "
         "the pod does not tolerate the taint dedicated=gpu:NoSchedule."
     )
     first = get(admin_client, f"lab/decisions/{number}/explanation?node=node-0")["nodes"][0]

@@ -58,7 +58,7 @@ def test_a_second_drain_is_rejected_while_one_is_running(api: Api, lab: Cluster)
     assert first.status_code == 202
     second = api.post("/clusters/lab/nodes/node-1/drain", {})
     assert second.status_code == 409
-    assert f"task {first.json()['id']}: Drain node-0" in second.content.decode()
+    assert f"operation {first.json()['id']}: Drain node-0" in second.content.decode()
 
 
 def test_the_list_is_filtered_by_cluster_and_state(api: Api, lab: Cluster) -> None:

@@ -1,4 +1,4 @@
-"""Clusters side by side: state, usage, configuration and settings."""
+"""Clusters side by side: state, usage, configuration and settings, for the page and the API."""
 
 from __future__ import annotations
 
@@ -13,14 +13,18 @@ from django.db import connection
 from apps.cluster.models import Cluster
 from apps.cluster.queries import cluster_named
 from apps.cluster.settings import SETTINGS, Setting
+from apps.controlplane.clusters.summaries import (
+    ClusterCard,
+    PodStates,
+    Use,
+    cluster_cards,
+    pod_states,
+)
 from apps.controlplane.models import QueueEntry
 from apps.controlplane.profiles import revisions
 from apps.controlplane.profiles.differences import NOTHING, describe_configuration
-from apps.dashboard.queries.clusters import ClusterCard, cluster_cards
-from apps.dashboard.queries.overview import PodStates, pod_states
-from apps.dashboard.queries.usage import Use
 
-#: Clusters on a page.
+#: Clusters in one comparison.
 MAX_CLUSTERS: Final = 6
 #: Totals over the nodes of each cluster, and over the pods on them; milli-CPU, bytes, units.
 _ALLOCATABLE = """
@@ -44,15 +48,27 @@ _NODES = """
 
 @dataclass(frozen=True, slots=True)
 class ComparedRow:
-    """One fact, with a value for each cluster; `uses` instead of values for a resource."""
+    """One fact, with a value for each cluster.
+
+    The values are those of a `Use` for a resource, else texts, numbers, booleans, None for the
+    default of the site, or what JSON has of a setting.
+    """
 
     label: str
-    values: Sequence[str] = ()
-    uses: Sequence[Use] = ()
+    values: Sequence[Any]
 
     @property
     def differs(self) -> bool:
-        return len(set(self.values)) > 1 or len(set(self.uses)) > 1
+        return any(value != self.values[0] for value in self.values[1:])
+
+    @property
+    def texts(self) -> list[str]:
+        """The values as a page shows them; those of a resource have no text."""
+        return [_to_text(value) for value in self.values if not isinstance(value, Use)]
+
+    @property
+    def uses(self) -> list[Use]:
+        return [value for value in self.values if isinstance(value, Use)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +112,12 @@ def _compare_states(chosen: Sequence[Cluster]) -> list[ComparedRow]:
     states = [pod_states(cluster) for cluster in chosen]
     cordoned = dict(_read(_NODES, chosen))
     rows = [
-        ComparedRow("scheduling", ["paused" if each.paused else "running" for each in chosen]),
-        ComparedRow("objects at version", [f"{each.resource_version:,}" for each in chosen]),
+        ComparedRow("scheduler", ["paused" if each.paused else "running" for each in chosen]),
+        ComparedRow("version of the objects", [each.resource_version for each in chosen]),
         _count("nodes", cards, lambda card: card.nodes),
         _count("nodes not ready", cards, lambda card: card.not_ready),
-        ComparedRow("nodes cordoned", [f"{cordoned.get(each.pk, 0):,}" for each in chosen]),
-        ComparedRow("pods bound per second", [f"{c.throughput.per_second:.1f}" for c in cards]),
+        ComparedRow("nodes cordoned", [cordoned.get(each.pk, 0) for each in chosen]),
+        ComparedRow("pods bound per second", [card.throughput.per_second for card in cards]),
     ]
     counted: list[tuple[str, Callable[[PodStates], int]]] = [
         ("pods", lambda pods: pods.total),
@@ -115,14 +131,14 @@ def _compare_states(chosen: Sequence[Cluster]) -> list[ComparedRow]:
         ("pods failed", lambda pods: pods.failed),
     ]
     for label, read in counted:
-        rows.append(ComparedRow(label, [f"{read(pods):,}" for pods in states]))
+        rows.append(ComparedRow(label, [read(pods) for pods in states]))
     return rows
 
 
 def _count(
     label: str, cards: Sequence[ClusterCard], read: Callable[[ClusterCard], int]
 ) -> ComparedRow:
-    return ComparedRow(label, [f"{read(card):,}" for card in cards])
+    return ComparedRow(label, [read(card) for card in cards])
 
 
 def _compare_usage(chosen: Sequence[Cluster]) -> list[ComparedRow]:
@@ -132,7 +148,7 @@ def _compare_usage(chosen: Sequence[Cluster]) -> list[ComparedRow]:
     return [
         ComparedRow(
             name,
-            uses=[
+            [
                 Use(requested[each.pk].get(name, 0), allocatable[each.pk].get(name, 0))
                 for each in chosen
             ],
@@ -175,7 +191,7 @@ def _compare_configurations(chosen: Sequence[Cluster]) -> list[ComparedSection]:
 
 
 def _compare_setting(setting: Setting, chosen: Sequence[Cluster]) -> ComparedRow:
-    return ComparedRow(setting.label, [_to_text(getattr(each, setting.name)) for each in chosen])
+    return ComparedRow(setting.label, [getattr(each, setting.name) for each in chosen])
 
 
 def _to_text(value: Any) -> str:
@@ -184,6 +200,10 @@ def _to_text(value: Any) -> str:
             return "site default"
         case bool():
             return "yes" if value else "no"
+        case int():
+            return f"{value:,}"
+        case float():
+            return f"{value:.1f}"
         case str():
             return value or NOTHING
     return msgspec.json.encode(value).decode()

@@ -1,0 +1,99 @@
+"""Clusters side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.api.control.base import ControlView, parse_switch, reject_unknown
+from apps.api.control.documentation.areas import Area
+from apps.api.control.serializers import ErrorSerializer
+from apps.cluster.errors import BadRequest
+from apps.controlplane.clusters.comparison import (
+    MAX_CLUSTERS,
+    ComparedRow,
+    ComparedSection,
+    compare_clusters,
+)
+from apps.controlplane.clusters.summaries import Use
+
+
+class ComparedRowSerializer(serializers.Serializer[ComparedRow]):
+    name = serializers.CharField()
+    differs = serializers.BooleanField()
+    values = serializers.ListField(
+        child=serializers.JSONField(allow_null=True),
+        help_text="One for each cluster, in their order. A resource has `requested` and "
+        "`allocatable`, in milli-CPU, bytes or units; null in a setting: the default of the site.",
+    )
+
+    def to_representation(self, instance: ComparedRow) -> dict[str, Any]:
+        values = [_to_json(value) for value in instance.values]
+        return {"name": instance.label, "differs": instance.differs, "values": values}
+
+
+class ComparedSectionSerializer(serializers.Serializer[ComparedSection]):
+    title = serializers.CharField()
+    rows = ComparedRowSerializer(many=True)
+
+
+class ClusterComparisonSerializer(serializers.Serializer[Any]):
+    clusters = serializers.ListField(child=serializers.CharField(), help_text="Their names.")
+    sections = ComparedSectionSerializer(
+        many=True, help_text="State, usage, configuration in effect, each profile, settings."
+    )
+
+
+class ComparisonView(ControlView):
+    """Clusters side by side."""
+
+    area = Area.CLUSTERS
+
+    @extend_schema(
+        parameters=[
+            OpenApiParameter(
+                "clusters",
+                str,
+                required=True,
+                description=f"2 to {MAX_CLUSTERS} names of clusters, separated by commas.",
+            ),
+            OpenApiParameter(
+                "differences",
+                bool,
+                description="Only rows whose values differ, and their sections.",
+            ),
+        ],
+        responses={200: ClusterComparisonSerializer, 400: ErrorSerializer, 404: ErrorSerializer},
+    )
+    def get(self, request: Request) -> Response:
+        """Compare clusters.
+
+        State, usage of each resource, the configuration in effect with defaults applied, and
+        settings: one row for each fact, with the values of the clusters in the given order.
+        """
+        reject_unknown(request, ("clusters", "differences"))
+        text = request.query_params.get("clusters", "")
+        names = list(dict.fromkeys(filter(None, map(str.strip, text.split(",")))))
+        if not 2 <= len(names) <= MAX_CLUSTERS:
+            raise BadRequest(
+                f"clusters: name 2 to {MAX_CLUSTERS} different clusters, not {len(names)}"
+            )
+        only_differences = parse_switch(request, "differences")
+        found = compare_clusters(names)
+        sections = [
+            {"title": section.title, "rows": rows}
+            for section in found.sections
+            if (rows := [row for row in section.rows if row.differs or not only_differences])
+        ]
+        body = {"clusters": [each.name for each in found.clusters], "sections": sections}
+        return Response(ClusterComparisonSerializer(body).data)
+
+
+def _to_json(value: Any) -> Any:
+    if isinstance(value, Use):
+        return {"requested": value.requested, "allocatable": value.allocatable}
+    return value
