@@ -64,9 +64,17 @@ def fold(expr: Expr) -> Expr:
         parts = (expr.accu_init, expr.loop_condition, expr.loop_step, expr.result)
         init, condition, step, result = map(fold, parts)
         return Comprehension(
-            expr.id, expr.offset, expr.iter_var, expr.iter_var2, fold(expr.iter_range),
-            expr.accu_var, init, condition, step, result,
-        )  # fmt: skip
+            expr.id,
+            expr.offset,
+            expr.iter_var,
+            expr.iter_var2,
+            fold(expr.iter_range),
+            expr.accu_var,
+            init,
+            condition,
+            step,
+            result,
+        )
     return expr
 
 
@@ -143,7 +151,9 @@ class Evaluation:
 
     def _is_member(self, operands: list[Expr]) -> Value:
         element = self.evaluate(operands[0])
-        return element if isinstance(element, CelError) else call("@in", [element, operands[1].value])  # type: ignore[attr-defined]  # noqa: E501  # fmt: skip
+        return (
+            element if isinstance(element, CelError) else call("@in", [element, operands[1].value])
+        )  # type: ignore[attr-defined]
 
     def _and(self, expr: Call) -> Value:
         return self._connect(expr, decided=False)
@@ -354,10 +364,14 @@ def _qualifier(expr: Select | Call) -> tuple[Expr, Expr, bool]:
 
 
 def _is_constant_list(expr: Expr) -> bool:
-    return isinstance(expr, Const) and isinstance(expr.value, list) and all(
-        isinstance(each, (bool, int, float, str, TypeValue)) or each is None
-        for each in expr.value
-    )  # fmt: skip
+    return (
+        isinstance(expr, Const)
+        and isinstance(expr.value, list)
+        and all(
+            isinstance(each, (bool, int, float, str, TypeValue)) or each is None
+            for each in expr.value
+        )
+    )
 
 
 def _is_bind(expr: Comprehension) -> bool:

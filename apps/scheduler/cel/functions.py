@@ -184,9 +184,11 @@ def _split(text: str, separator: str, limit: int = -1) -> Value:
         return []
     if not separator:
         parts = list(text)
-        return parts if limit < 0 or len(parts) <= limit else [
-            *parts[: limit - 1], "".join(parts[limit - 1 :])
-        ]  # fmt: skip
+        return (
+            parts
+            if limit < 0 or len(parts) <= limit
+            else [*parts[: limit - 1], "".join(parts[limit - 1 :])]
+        )
     return text.split(separator, limit - 1 if limit > 0 else -1)
 
 
@@ -279,7 +281,9 @@ def _slice(values: list[Value], start: int, end: int) -> Value:
     if start < 0 or end < 0:
         return CelError(f"cannot slice({start}, {end}), negative indexes not supported")
     if start > end:
-        return CelError(f"cannot slice({start}, {end}), start index must be less than or equal to end index")  # noqa: E501  # fmt: skip
+        return CelError(
+            f"cannot slice({start}, {end}), start index must be less than or equal to end index"
+        )
     if end > len(values):
         return CelError(f"cannot slice({start}, {end}), list is length {len(values)}")
     return values[start:end]

@@ -37,23 +37,35 @@ class _Expansion:
         if not isinstance(variable, Ident):
             return self._call
         return self._loop(
-            NO_ITERATION, "", self._list([]), variable.name, value, self._const(False),
-            self._ident(variable.name), body,
-        )  # fmt: skip
+            NO_ITERATION,
+            "",
+            self._list([]),
+            variable.name,
+            value,
+            self._const(False),
+            self._ident(variable.name),
+            body,
+        )
 
     def _all(self, target: Expr, args: list[Expr]) -> Expr:
         accu = self._ident(ACCUMULATOR)
         return self._quantifier(
-            target, args, True, self._op("@not_strictly_false", accu),
+            target,
+            args,
+            True,
+            self._op("@not_strictly_false", accu),
             self._op("_&&_", self._ident(ACCUMULATOR), args[2]),
-        )  # fmt: skip
+        )
 
     def _exists(self, target: Expr, args: list[Expr]) -> Expr:
         negated = self._op("!_", self._ident(ACCUMULATOR))
         return self._quantifier(
-            target, args, False, self._op("@not_strictly_false", negated),
+            target,
+            args,
+            False,
+            self._op("@not_strictly_false", negated),
             self._op("_||_", self._ident(ACCUMULATOR), args[2]),
-        )  # fmt: skip
+        )
 
     def _exists_one(self, target: Expr, args: list[Expr]) -> Expr:
         counted = self._op("_+_", self._ident(ACCUMULATOR), self._const(1))
@@ -80,14 +92,26 @@ class _Expansion:
         element = self._list([key])
         step = self._op("_+_", self._ident(ACCUMULATOR), element)
         keys = self._loop(
-            variable.name, "", self._ident(_SORTED), ACCUMULATOR, self._list([]),
-            self._const(True), step, self._ident(ACCUMULATOR),
-        )  # fmt: skip
+            variable.name,
+            "",
+            self._ident(_SORTED),
+            ACCUMULATOR,
+            self._list([]),
+            self._const(True),
+            step,
+            self._ident(ACCUMULATOR),
+        )
         by_keys = Call(*self._where(), "@sortByAssociatedKeys", [keys], self._ident(_SORTED))
         return self._loop(
-            NO_ITERATION, "", self._list([]), _SORTED, target, self._const(False),
-            self._ident(_SORTED), by_keys,
-        )  # fmt: skip
+            NO_ITERATION,
+            "",
+            self._list([]),
+            _SORTED,
+            target,
+            self._const(False),
+            self._ident(_SORTED),
+            by_keys,
+        )
 
     def _quantifier(
         self, target: Expr, args: list[Expr], start: bool, condition: Expr, step: Expr
@@ -129,9 +153,17 @@ class _Expansion:
         result: Expr,
     ) -> Expr:
         return Comprehension(
-            self._new_id(), self._call.offset, iter_var, iter_var2, iter_range, accu_var,
-            accu_init, loop_condition, loop_step, result,
-        )  # fmt: skip
+            self._new_id(),
+            self._call.offset,
+            iter_var,
+            iter_var2,
+            iter_range,
+            accu_var,
+            accu_init,
+            loop_condition,
+            loop_step,
+            result,
+        )
 
     def _where(self) -> tuple[int, int]:
         return self._new_id(), self._call.offset

@@ -166,7 +166,7 @@ _COSTS: Final[dict[str, Cost]] = {
             "format",
         ),
         _reads_first,
-    ),  # fmt: skip
+    ),
     **dict.fromkeys(("replace", "split", "ip.isCanonical"), _rewrites),
     "join": _joins,
     **dict.fromkeys(("find", "findAll", "matches"), _searches),

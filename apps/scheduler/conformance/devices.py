@@ -25,6 +25,7 @@ from apps.scheduler.objects import (
     decode,
 )
 from apps.scheduler.plugins.dynamicresources import extended, writes
+from apps.scheduler.plugins.dynamicresources.claims import EXTENDED_CLAIM
 from apps.scheduler.plugins.dynamicresources.plugin import (
     DynamicResources,
     deallocation_candidates,
@@ -144,12 +145,17 @@ class ClaimReplay:
     def _run_pre_bind(self, attempt: Attempt) -> Json:
         assert attempt.assumed is not None
         plugin = attempt.framework.plugins[DynamicResources.name]
+        assert isinstance(plugin, DynamicResources)
         plugin.choose_name = self.choose_name
         before = len(intents.of(attempt.state))
         status = guard.call(
-            plugin.name, "PreBind", plugin.pre_bind, attempt.state, attempt.assumed,
+            plugin.name,
+            "PreBind",
+            plugin.pre_bind,
+            attempt.state,
+            attempt.assumed,
             attempt.decision.node,
-        )  # fmt: skip
+        )
         requested = intents.of(attempt.state)[before:]
         for each in requested:
             self._apply(each)
@@ -193,7 +199,7 @@ class ClaimReplay:
         now = self._now(claim, attempt)
         allocation = self._allocation(claim, now, attempt)
         found: dict[str, Any] = {"claim": now.key}
-        if extended.EXTENDED_CLAIM in claim.metadata.annotations:
+        if EXTENDED_CLAIM in claim.metadata.annotations:
             found["extended"] = True
         if allocation is None:
             return {**found, "satisfiedByDevicePlugin": True}
@@ -262,7 +268,9 @@ def _errors(attempt: Attempt) -> Json:
         if name:
             overlay = framework.handle.snapshot.fork(np.array([row], dtype=np.int64))
             verdicts[name] = _verdict(attempt, overlay)
-    errors = sorted({r for v in verdicts.values() if v and v["code"] == "Error" for r in v["reasons"]})  # noqa: E501  # fmt: skip
+    errors = sorted(
+        {r for v in verdicts.values() if v and v["code"] == "Error" for r in v["reasons"]}
+    )
     found: dict[str, Any] = {"filter": verdicts, **describe_allocations(attempt)}
     return {**found, "errors": errors} if len(errors) > 1 else found
 

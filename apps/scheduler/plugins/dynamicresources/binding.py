@@ -19,7 +19,7 @@ def is_ready(claim: ResourceClaim) -> bool:
     return all(
         _has(claim, result, condition)
         for result in _conditional(claim)
-        for condition in result.binding_conditions  # noqa: E501  # fmt: skip
+        for condition in result.binding_conditions
     )
 
 
@@ -28,7 +28,7 @@ def has_failed(claim: ResourceClaim) -> bool:
     return any(
         _has(claim, result, condition)
         for result in _conditional(claim)
-        for condition in result.binding_failure_conditions  # noqa: E501  # fmt: skip
+        for condition in result.binding_failure_conditions
     )
 
 
@@ -59,7 +59,7 @@ def _has(claim: ResourceClaim, result: DeviceRequestAllocationResult, condition:
         each.type == condition and each.status == "True"
         for status in claim.status.devices
         if (status.driver, status.pool, status.device)
-        == (result.driver, result.pool, result.device)  # noqa: E501  # fmt: skip
+        == (result.driver, result.pool, result.device)
         and status.share_id == result.share_id
         for each in status.conditions
     )

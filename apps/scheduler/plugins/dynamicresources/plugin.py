@@ -89,9 +89,9 @@ class DynamicResources:
         resources = extended.backed_resources(pod, self._classes)
         if not claims and not resources:
             return None, SKIP
-        problem = self._why_not(claims)
-        if problem:
-            return None, unresolvable(problem)
+        reason = self._why_not(claims)
+        if reason:
+            return None, unresolvable(reason)
         found.claims, found.resources = claims, resources
         if resources:
             left_over = extended.find_claim(pod, self._claims)

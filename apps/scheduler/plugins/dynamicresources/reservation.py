@@ -68,9 +68,11 @@ class Reservation:
                 bound = self._bind(claim, allocations.get(claim.metadata.uid), now, choose_name)
             self._state.reserved[claim.metadata.uid] = bound
             ready = ready and binding.is_ready(bound)
-        if found is not None and self._state.extended is not None and extended.is_in_memory(
-            self._state.extended
-        ):  # fmt: skip
+        if (
+            found is not None
+            and self._state.extended is not None
+            and extended.is_in_memory(self._state.extended)
+        ):
             created = self._state.reserved.get(self._state.extended.metadata.uid)
             if created is not None:
                 self._add(writes.note_extended(self._pod, created, found.mappings))

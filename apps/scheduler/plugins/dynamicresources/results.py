@@ -60,7 +60,7 @@ def _selected(search: Search, index: int, claim: ResourceClaim) -> Iterator[Requ
 
 def _configuration(
     claim: ResourceClaim, selected: Sequence[RequestData]
-) -> Iterator[Mapping[str, Any]]:
+) -> Iterator[dict[str, Any]]:
     """Those of the classes, each class once, then those of the claim."""
     requests_of: dict[str, list[str]] = {}
     classes = {}
@@ -81,7 +81,9 @@ def _times(requests: Sequence[str], selected: Iterable[RequestData]) -> int:
     """How often a claim's configuration is listed: once for each request that it names."""
     if not requests:
         return 1
-    return sum((data.parent or data.name) in requests or data.full_name in requests for data in selected)  # noqa: E501  # fmt: skip
+    return sum(
+        (data.parent or data.name) in requests or data.full_name in requests for data in selected
+    )
 
 
 def _config(given: Mapping[str, Any], source: str, requests: Sequence[str]) -> dict[str, Any]:

@@ -289,7 +289,7 @@ class Search:
                     data.device_class.spec.selectors,
                     candidate,
                     f"class {data.device_class.metadata.name}",
-                )  # noqa: E501  # fmt: skip
+                )
                 and self._match(data.request.selectors, candidate, claim)
                 and (
                     not candidate.slice.spec.per_device_node_selection

@@ -40,7 +40,9 @@ def generate_name(base: str) -> str:
 
 def create(claim: ResourceClaim, name: str, add: Add) -> ResourceClaim:
     """Create the claim for extended resources under this name."""
-    meta = msgspec.structs.replace(claim.metadata, name=name, uid=f"{claim.metadata.namespace}/{name}")  # noqa: E501  # fmt: skip
+    meta = msgspec.structs.replace(
+        claim.metadata, name=name, uid=f"{claim.metadata.namespace}/{name}"
+    )
     created = msgspec.structs.replace(claim, metadata=meta, status=ResourceClaimStatus())
     body = _plain(created)
     del body["metadata"]["uid"]

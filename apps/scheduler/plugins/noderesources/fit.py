@@ -173,7 +173,8 @@ class NodeResourcesFit:
         if not backed:
             return np.zeros((len(wanted), len(nodes)), dtype=np.bool_)
         is_backed = np.array([name in backed for name, _ in wanted])[:, np.newaxis]
-        return is_backed & (_of_resources("allocatable", wanted, nodes) == 0)
+        is_absent = _of_resources("allocatable", wanted, nodes) == 0
+        return np.asarray(is_backed & is_absent, dtype=np.bool_)
 
     def _verdicts(self, wanted: _Wanted, nodes: NodeColumns, backed: frozenset[str]) -> UInt16Array:
         needed = np.array([amount for _, amount in wanted], dtype=np.int64)[:, np.newaxis]
