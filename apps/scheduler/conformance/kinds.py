@@ -37,12 +37,15 @@ class CaseKind:
     compare: Compare
     #: fields of the recorded answer that are not compared; the report lists them
     ignored: frozenset[str] = frozenset()
+    #: fields without which a case is not of this kind
+    needed: frozenset[str] = frozenset()
 
     def matches(self, case: Json, expect: Json) -> bool:
         """Whether every field is one of this kind's, and some answer was recorded."""
         answers = expect.keys() - {"id"}
         return (
-            case.keys() - {"id"} <= self.given
+            self.needed <= case.keys()
+            and case.keys() - {"id"} <= self.given
             and answers <= self.recorded | self.ignored
             and any(expect[field] not in _NO_ANSWER for field in answers & self.recorded)
         )
@@ -72,6 +75,7 @@ KINDS: Final = (
         frozenset({"config", "featureGates", "gracefulDeletion", "steps"}),
         frozenset({"states"}),
         lambda case, expect, options: run_gang_case(case, expect),
+        needed=frozenset({"featureGates", "steps"}),
     ),
     CaseKind(
         "cel",
