@@ -76,9 +76,18 @@ KINDS: Final = (
     CaseKind(
         "cel",
         frozenset({"device", "expression"}),
-        frozenset({"compileError", "cost", "costVaries", "result", "runtimeError"}),
+        frozenset(
+            {
+                "compileError",
+                "compileErrorType",
+                "cost",
+                "costVaries",
+                "maxCost",
+                "result",
+                "runtimeError",
+            }
+        ),
         lambda case, expect, options: run_cel_case(case, expect),
-        ignored=frozenset({"compileErrorType", "maxCost"}),
     ),
 )
 
