@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Final
 
@@ -22,6 +23,7 @@ from apps.scheduler.cel.values import CelError, Value
 
 Problems = Iterator[tuple[int, str]]
 
+_CLAUSE: Final = re.compile(r"%(?:\.[0-9]+)?[sdfexXob%]")
 _LITERALS: Final[dict[str, Callable[[Value], Value]]] = {
     "duration": to_duration,
     "timestamp": to_timestamp,
@@ -37,6 +39,7 @@ def check_literals(tree: Expr, checked: Checked) -> Problems:
 def _visit(expr: Expr, checked: Checked, *, in_format: bool) -> Problems:
     if isinstance(expr, Call):
         yield from _check_argument(expr)
+        yield from _check_format(expr)
     if isinstance(expr, (ListExpr, MapExpr)) and not in_format:
         yield from _check_elements(expr, checked)
     is_literal = isinstance(expr, (ListExpr, MapExpr))
@@ -67,6 +70,22 @@ def _check_argument(expr: Call) -> Problems:
         return
     if isinstance(check(expr.args[0].value), CelError):
         yield expr.args[0].offset, f"invalid {expr.function} argument"
+
+
+def _check_format(expr: Call) -> Problems:
+    """A constant format has a clause for each of its arguments."""
+    template, args = expr.target, expr.args[0] if expr.args else None
+    if expr.function != "format" or not isinstance(args, ListExpr):
+        return
+    if not isinstance(template, Const) or not isinstance(template.value, str):
+        return
+    wanted = sum(clause != "%%" for clause in _CLAUSE.findall(template.value))
+    given = len(args.elements)
+    if wanted > given:
+        yield expr.offset, f"index {given} out of range"
+    elif wanted < given:
+        text = f"too many arguments supplied to string.format (expected {wanted}, got {given})"
+        yield expr.offset, text
 
 
 def _check_elements(expr: ListExpr | MapExpr, checked: Checked) -> Problems:

@@ -52,6 +52,11 @@ def _problem(expression: str) -> str:
         ),
         ("duration('x') > duration('1s')", "ERROR: <input>:1:10: invalid duration argument"),
         (f"[1, {_A}.index] == [1]", "ERROR: <input>:1:41: expected type 'int' but found 'any'"),
+        ("'%s%%'.format([]) == ''", "ERROR: <input>:1:14: index 0 out of range"),
+        (
+            "'%s'.format([1, 2]) == ''",
+            "ERROR: <input>:1:12: too many arguments supplied to string.format (expected 1, got 2)",
+        ),
         ("dyn(true)", "must evaluate to bool or the unknown type, not dyn"),
         ("true\n&& foo", "ERROR: <input>:2:4: undeclared reference to 'foo' (in container '')"),
         (
