@@ -57,6 +57,8 @@ def _problem(expression: str) -> str:
             "'%s'.format([1, 2]) == ''",
             "ERROR: <input>:1:12: too many arguments supplied to string.format (expected 1, got 2)",
         ),
+        ("(" * 40 + "true" + ")" * 40, "expression recursion limit exceeded: 32"),
+        ("1" + " + 1" * 40 + " > 0", "expression recursion limit exceeded: 32"),
         ("dyn(true)", "must evaluate to bool or the unknown type, not dyn"),
         ("true\n&& foo", "ERROR: <input>:2:4: undeclared reference to 'foo' (in container '')"),
         (
