@@ -10,6 +10,7 @@ from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import NodeBuilder, PodBuilder, make_node, make_pod
 from tests.scheduler import reference
+from tests.scheduler.conftest import NewScheduler
 from tests.scheduler.cycle import add, attempt, explained
 from tests.scheduler.plugins.random_nodes import EFFECTS, clusters, filtered, node_of, pods, scored
 
