@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from apps.controlplane.models import Operation
 from apps.controlplane.operations.service import operations, send
-from apps.controlplane.workers.heartbeat import STALE_SECONDS
+from apps.controlplane.workers.heartbeat import RECENT
 
 #: After this many attempts whose workers died it fails.
 MOST_ATTEMPTS = 3
@@ -18,12 +18,12 @@ KEPT_DAYS = 30
 #: ... and the time after which a waiting one is sent again.
 _LOST_AFTER = timedelta(seconds=10)
 
-_ABANDONED = """
+_ABANDONED = f"""
     SELECT o.id FROM controlplane_operation o
     LEFT JOIN controlplane_heartbeat h ON h.name = o.worker
-        AND h.at > clock_timestamp() - make_interval(secs => %s)
+        AND h.at {RECENT}
     WHERE o.state = 'running' AND h.name IS NULL
-        AND o.started_at < clock_timestamp() - make_interval(secs => %s)
+        AND (o.started_at {RECENT}) IS NOT TRUE
 """
 
 
@@ -32,7 +32,9 @@ def tend() -> None:
     for number in _find_abandoned():
         _take_from_dead_worker(number)
     waiting = operations().filter(state=Operation.State.WAITING)
-    for operation in waiting.filter(created_at__lt=timezone.now() - _LOST_AFTER):
+    now = timezone.now()
+    # created in the future: the clock was set back since
+    for operation in waiting.exclude(created_at__range=(now - _LOST_AFTER, now + _LOST_AFTER)):
         send(operation)
     old = timezone.now() - timedelta(days=KEPT_DAYS)
     Operation.objects.filter(finished_at__lt=old).delete()
@@ -40,7 +42,7 @@ def tend() -> None:
 
 def _find_abandoned() -> list[int]:
     with connection.cursor() as cursor:
-        cursor.execute(_ABANDONED, [STALE_SECONDS, STALE_SECONDS])
+        cursor.execute(_ABANDONED)
         return [row[0] for row in cursor.fetchall()]
 
 
