@@ -298,6 +298,33 @@ def test_a_worker_that_returns_late_does_not_continue(lab: Cluster) -> None:
         late.close()
 
 
+def test_a_worker_that_was_stopped_before_its_commit_writes_nothing(
+    lab: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another worker repeats the operation meanwhile: nothing may be created twice."""
+    text = "apiVersion: v1\nkind: Namespace\nmetadata: {generateName: n-}\n"
+    operation = start_operation("import", lab, payload={"yaml": text})
+    tell = Progress.step
+
+    def stop_after_last(work: Progress, done: int, total: int, message: str = "") -> None:
+        tell(work, done, total, message)
+        if done >= total > 0:
+            taking = Thread(target=_take_over, args=(operation,))
+            taking.start()
+            taking.join()
+
+    monkeypatch.setattr(Progress, "step", stop_after_last)
+    version = Cluster.objects.get(pk=lab.pk).resource_version
+    running.run(operation.pk)
+    assert Cluster.objects.get(pk=lab.pk).resource_version == version
+    assert (_reload(operation).state, _reload(operation).attempts) == ("running", 2)
+
+
+def _take_over(operation: Operation) -> None:
+    Operation.objects.filter(pk=operation.pk).update(attempts=2)
+    connection.close()
+
+
 def _cancel(operation: Operation) -> None:
     service.cancel(operation)
     connection.close()
