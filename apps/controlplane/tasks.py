@@ -108,7 +108,7 @@ def run_operation(number: int) -> None:
 
 @shared_task(ignore_result=True)
 def tend_operations() -> None:
-    """Every 5 seconds: operations whose message was lost, or whose worker died."""
+    """Every 5 seconds: operations whose message was lost, or whose lease expired."""
     tending.tend()
 
 
