@@ -66,7 +66,8 @@ class QueueHistory:
         pods whose decisions are. After a crash in between, the pod is popped again.
         """
         self._seen, self._held = len(self._moves), []
-        written, latest = [], set()
+        written: list[PodMove] = []
+        latest: set[str] = set()
         for move in reversed(self._moves):
             is_latest = move.pod_uid not in latest
             latest.add(move.pod_uid)
