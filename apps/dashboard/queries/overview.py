@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from django.db import connection
 
-from apps.cluster.models import Cluster, Event
+from apps.cluster.models import Cluster, Event, Taint
 from apps.controlplane import queries
 from apps.controlplane.clusters.summaries import PodStates, Throughput, pod_states, throughputs
 from apps.controlplane.models import Operation, QueueEntry, SchedulingDecision
@@ -25,6 +25,7 @@ from apps.dashboard.queries.usage import (
 )
 
 RECENT = 8
+PRESSURE_TAINTS = tuple(f"node.kubernetes.io/{what}-pressure" for what in ("memory", "disk", "pid"))
 
 
 #: The plugins that reject the most unschedulable pods.
@@ -47,6 +48,8 @@ class Overview:
     pods: PodStates
     #: (plugin, number of unschedulable pods that it rejects), most pods first.
     rejecting: Sequence[tuple[str, int]]
+    #: Names of the nodes with a taint for memory, disk or PID pressure.
+    under_pressure: Sequence[str]
     throughput: Throughput
     decisions: Sequence[SchedulingDecision]
     events: Sequence[Event]
@@ -58,7 +61,8 @@ class Overview:
     def needs_attention(self) -> bool:
         """Whether pods or nodes are in a state that someone should look at."""
         waiting = self.pods.queues[QueueEntry.Queue.UNSCHEDULABLE] + self.pods.of_others
-        return bool(waiting or self.pods.failed or self.all.not_ready or self.all.cordoned)
+        nodes = self.all.not_ready + self.all.cordoned + len(self.under_pressure)
+        return bool(waiting or self.pods.failed or nodes)
 
 
 def cluster_overview(cluster: Cluster, *, resource: str, label: str) -> Overview:
@@ -77,12 +81,18 @@ def cluster_overview(cluster: Cluster, *, resource: str, label: str) -> Overview
         label=label,
         pods=pod_states(cluster),
         rejecting=_read_rejecting_plugins(cluster),
+        under_pressure=_list_nodes_under_pressure(cluster),
         throughput=throughputs([cluster.pk])[cluster.pk],
         decisions=list(queries.list_decisions(cluster)[:RECENT]),
         events=list(Event.objects.filter(cluster=cluster).order_by("-pk")[:RECENT]),
         operations=recent_operations(cluster),
         agreement=agreement_of(cluster),
     )
+
+
+def _list_nodes_under_pressure(cluster: Cluster) -> list[str]:
+    found = Taint.objects.filter(node__cluster=cluster, key__in=PRESSURE_TAINTS)
+    return sorted(set(found.values_list("node__name", flat=True)))
 
 
 def heat_map(cluster: Cluster, *, resource: str, label: str) -> dict[str, object]:
