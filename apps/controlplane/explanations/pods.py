@@ -45,7 +45,7 @@ def explain_pod(cluster: Cluster, namespace: str, name: str) -> PodExplanation:
     entry = QueueEntry.objects.filter(cluster=cluster, pod_uid=pod.uid).first()
     last = queries.list_decisions(cluster, pod_uid=pod.uid).first()
     profiles = queries.list_scheduler_names(cluster)
-    held = find_permit_wait(cluster, pod)
+    held = find_permit_wait(cluster, pod, entry)
     sentence = why_pending(cluster, pod, entry, last, profiles, held)
     message = scheduler_message(last) if sentence else ""
     if not sentence or pod.scheduler_name not in profiles:
@@ -61,9 +61,15 @@ def explain_pod(cluster: Cluster, namespace: str, name: str) -> PodExplanation:
     )
 
 
-def find_permit_wait(cluster: Cluster, pod: Pod) -> PermitWait | None:
+def find_permit_wait(cluster: Cluster, pod: Pod, entry: QueueEntry | None) -> PermitWait | None:
     """How Permit plugins hold the pod; None if they do not."""
     if pod.node_name or pod.phase in ENDED:
+        return None
+    # a pod in flight still has the entry with which it was popped
+    if entry is not None and entry.queue in (
+        QueueEntry.Queue.UNSCHEDULABLE,
+        QueueEntry.Queue.GATED,
+    ):
         return None
     return PermitWait.objects.filter(cluster=cluster, pod_uid=pod.uid).first()
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from django.db import connection
 
-from apps.cluster.models import Cluster, Event, Taint
+from apps.cluster.models import Cluster, Event
 from apps.controlplane import queries
 from apps.controlplane.clusters.summaries import PodStates, Throughput, pod_states, throughputs
 from apps.controlplane.models import Operation, QueueEntry, SchedulingDecision
@@ -25,7 +25,6 @@ from apps.dashboard.queries.usage import (
 )
 
 RECENT = 8
-PRESSURE_TAINTS = tuple(f"node.kubernetes.io/{what}-pressure" for what in ("memory", "disk", "pid"))
 
 
 #: The plugins that reject the most unschedulable pods.
@@ -81,18 +80,13 @@ def cluster_overview(cluster: Cluster, *, resource: str, label: str) -> Overview
         label=label,
         pods=pod_states(cluster),
         rejecting=_read_rejecting_plugins(cluster),
-        under_pressure=_list_nodes_under_pressure(cluster),
+        under_pressure=[node.name for node in nodes if node.under_pressure],
         throughput=throughputs([cluster.pk])[cluster.pk],
         decisions=list(queries.list_decisions(cluster)[:RECENT]),
         events=list(Event.objects.filter(cluster=cluster).order_by("-pk")[:RECENT]),
         operations=recent_operations(cluster),
         agreement=agreement_of(cluster),
     )
-
-
-def _list_nodes_under_pressure(cluster: Cluster) -> list[str]:
-    found = Taint.objects.filter(node__cluster=cluster, key__in=PRESSURE_TAINTS)
-    return sorted(set(found.values_list("node__name", flat=True)))
 
 
 def heat_map(cluster: Cluster, *, resource: str, label: str) -> dict[str, object]:

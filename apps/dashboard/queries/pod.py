@@ -123,7 +123,7 @@ def _load_pod(cluster: Cluster, uid: UUID, pod: Pod | None, body: Mapping[str, A
     entry = queue_entries(cluster, [uid]).get(uid)
     last = attempts[0] if attempts else None
     profiles = queries.list_scheduler_names(cluster)
-    held = find_permit_wait(cluster, pod) if pod is not None else None
+    held = find_permit_wait(cluster, pod, entry) if pod is not None else None
     events = Event.objects.filter(cluster=cluster, involved_uid=str(uid)).order_by("-pk")
     metadata = body.get("metadata") or {}
     return OnePod(
