@@ -33,7 +33,7 @@ NO_DEFAULTS = {"CSINode", "VolumeAttachment"}
 #: The scheduler does not read them.
 NOT_SCHEDULED_BY = {"ResourceQuota", "Event", "Lease"}
 #: Their messages are not in the programs that scripts/extract_protobuf.py reads.
-WITHOUT_MESSAGE = {"APIService"}
+WITHOUT_MESSAGE = {"APIService", "Workload", "PodGroup"}
 #: What quotas also count by the plural alone, without `count/`.
 COUNTED_BY_PLURAL = {
     *("pods", "services", "replicationcontrollers", "resourcequotas", "secrets", "configmaps"),
@@ -65,7 +65,7 @@ def places_without(kind: Kind) -> Iterator[str]:
 def _in_the_cluster(kind: Kind) -> Iterator[str]:
     if ("cluster", kind.model.__name__.lower()) not in MIGRATED:
         yield "apps/cluster/migrations: no table (manage.py makemigrations cluster)"
-    if kind.name not in EXTRACTED:
+    if not kind.feature_gate and kind.name not in EXTRACTED:
         yield "scripts/extract_openapi.py: not in ROOTS"
     try:
         schema.definition_of(kind.group, kind.version, kind.name)
@@ -89,13 +89,16 @@ def _in_the_cluster(kind: Kind) -> Iterator[str]:
 
 
 def _at_the_edges(kind: Kind) -> Iterator[str]:
+    gated: tuple[resources.Resource, ...] = ()
     if kind.name not in COLUMNS:
         yield "apps/controlplane/tables/kinds.py: no columns"
     if envelopes.has_message(kind.api_version, kind.name) == (kind.name in WITHOUT_MESSAGE):
         yield "apps/api/kubernetes/protobuf: no message, or WITHOUT_MESSAGE here is wrong"
-    if resources.find(kind.group, kind.version, kind.plural) is None:
+    if kind.feature_gate:
+        gated = resources.GATED
+    elif resources.find(kind.group, kind.version, kind.plural) is None:
         yield "apps/api/kubernetes/resources.py: not served"
-    listed = discovery.resource_list(kind.group, kind.version) or {"resources": []}
+    listed = discovery.resource_list(kind.group, kind.version, gated) or {"resources": []}
     rows = {row["name"] for row in listed["resources"]}
     expected = {kind.plural, *([f"{kind.plural}/status"] if kind.has_status else [])}
     yield from (f"apps/api/kubernetes/discovery.py: no {name}" for name in sorted(expected - rows))

@@ -30,6 +30,7 @@ _ARGUMENTS = {
 }
 _POST_ONLY = {
     "undo-nodes",
+    "undo-operation",
     "activate-pod",
     "cancel-operation",
     "change-nodes",

@@ -42,7 +42,7 @@ PAGES = [
     ("/profiles/1", "NodeResourcesFit", 9),
     ("/compare-profiles", "No difference", 7),
     ("/profiles/1/activate", "This revision is already active", 9),
-    ("/objects", "PriorityClass", 5),
+    ("/objects", "PriorityClass", 6),
     ("/objects/priorityclasses.scheduling.k8s.io", "system-node-critical", 6),
     ("/objects/priorityclasses.scheduling.k8s.io/system-node-critical", "2000001000", 8),
     ("/new/deployments.apps", "kind: Deployment", 3),

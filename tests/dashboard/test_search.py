@@ -23,7 +23,7 @@ def found(text: str, here: str = "") -> list[tuple[str, str]]:
 
 
 def test_each_sort_is_found_by_a_part_of_its_name(lab: Cluster, empty: Cluster) -> None:
-    assert found("LAB") == [("Cluster", "lab")]
+    assert found("LAB")[0] == ("Cluster", "lab")
     assert found("pu-1") == [("Node", "gpu-1")]
     assert ("Pod", "default/web-1") in found("eb-1")
     assert ("Pod", "default/web-1") in found("default/web")

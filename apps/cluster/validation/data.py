@@ -22,6 +22,11 @@ from apps.cluster.validation.custom_definitions import (
     validate_definition,
     validate_definition_update,
 )
+from apps.cluster.validation.devices import (
+    claim_rule,
+    validate_device_class,
+    validate_resource_slice,
+)
 from apps.scheduler.quantity import parse
 
 Body = Mapping[str, Any]
@@ -267,38 +272,6 @@ def _endpoint_slice(body: Body) -> Causes:
             yield required(path, "must contain at least 1 address")
 
 
-def _claim(path: str) -> Rule:
-    def rule(body: Body) -> Causes:
-        spec: Any = body
-        for step in path.split("."):
-            spec = spec.get(step) or {}
-        seen: set[str] = set()
-        for index, request in enumerate((spec.get("devices") or {}).get("requests") or ()):
-            at, name = f"{path}.devices.requests[{index}]", request.get("name", "")
-            yield from all_invalid(f"{at}.name", name, names.dns_label(name))
-            if name in seen:
-                yield duplicate(f"{path}.devices.requests", name)
-            seen.add(name)
-            if not request.get("exactly") and not request.get("firstAvailable"):
-                yield required(at, "exactly one of `exactly` or `firstAvailable` is required")
-            elif request.get("exactly") and not request["exactly"].get("deviceClassName"):
-                yield required(f"{at}.exactly.deviceClassName")
-
-    return rule
-
-
-def _resource_slice(body: Body) -> Causes:
-    yield from _required("spec.driver", "spec.pool.name")(body)
-    fields = ("nodeName", "perDeviceNodeSelection", "nodeSelector", "allNodes")
-    given = [field for field in fields if body.get("spec", {}).get(field)]
-    listed = "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection`"
-    if not given:
-        yield required("spec", f"{listed} is required")
-    elif len(given) > 1:
-        detail = f"{listed} is required, but multiple fields are set"
-        yield invalid("spec", f"{{{', '.join(given)}}}", detail)
-
-
 def _immutable(*fields: str) -> UpdateRule:
     """Fields that cannot be changed."""
 
@@ -367,6 +340,7 @@ NEW: Final[Mapping[str, Rule]] = {
     "ConfigMap": _config_map,
     "CronJob": _cron_job,
     "CustomResourceDefinition": validate_definition,
+    "DeviceClass": validate_device_class,
     "EndpointSlice": _endpoint_slice,
     "FlowSchema": _required("spec.priorityLevelConfiguration.name"),
     "HorizontalPodAutoscaler": _autoscaler,
@@ -376,9 +350,9 @@ NEW: Final[Mapping[str, Rule]] = {
     "MutatingWebhookConfiguration": _webhooks,
     "PodGroup": _pod_group,
     "PriorityLevelConfiguration": _required("spec.type"),
-    "ResourceClaim": _claim("spec"),
-    "ResourceClaimTemplate": _claim("spec.spec"),
-    "ResourceSlice": _resource_slice,
+    "ResourceClaim": claim_rule("spec"),
+    "ResourceClaimTemplate": claim_rule("spec.spec"),
+    "ResourceSlice": validate_resource_slice,
     "Role": _role,
     "RoleBinding": _role_binding,
     "Secret": _secret,

@@ -251,7 +251,10 @@ class Recorder:
             *self._waits.steps(waits),
             *self._ledger.steps(final),
             *self._queue_rows.steps([*saved.values()], removed),
-            *self._history.steps(r.decision for r in batch if r.decision.pod_uid in bound),
+            *self._history.steps(
+                (record.decision for record in batch if record.decision.pod_uid in bound),
+                {record.decision.pod_uid for record in batch},
+            ),
         ]
         return _Plan(final, steps, [*saved], removed, waits)
 

@@ -48,29 +48,44 @@ class QueueHistory:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._moves: list[PodMove] = []
-        #: how many of them the last `steps` write
-        self._sent = 0
+        #: how many of them the last `steps` have seen, and which of these they held back
+        self._seen = 0
+        self._held: list[PodMove] = []
 
     def __bool__(self) -> bool:
-        return bool(self._moves)
+        """Whether there are moves that were not held back."""
+        return len(self._moves) > len(self._held)
 
     def note(self, move: PodMove) -> None:
         self._moves.append(move)
 
-    def steps(self, bound: Iterable[Decision]) -> list[Step]:
-        """The steps that write the collected moves, and those of bound pods out of the queue."""
-        self._sent = len(self._moves)
+    def steps(self, bound: Iterable[Decision], decided: Collection[str]) -> list[Step]:
+        """The steps that write the collected moves, and those of bound pods out of the queue.
+
+        The Pop of a pod is held back until its decision is written: `decided` are the uids of the
+        pods whose decisions are. After a crash in between, the pod is popped again.
+        """
+        self._seen, self._held = len(self._moves), []
+        written, latest = [], set()
+        for move in reversed(self._moves):
+            is_latest = move.pod_uid not in latest
+            latest.add(move.pod_uid)
+            is_open = is_latest and move.target is SubQueue.IN_FLIGHT
+            (self._held if is_open and move.pod_uid not in decided else written).append(move)
+        self._held.reverse()
         now = self._cluster.now().timestamp()
-        moves = [*self._moves, *_moves_out(bound, now)]
+        moves = [*reversed(written), *_moves_out(bound, now)]
         if not moves:
             return []
         return [insert("moves", models.QueueMove, _build_columns(self._cluster.pk, moves))]
 
     def mark_committed(self) -> None:
         """The rows of the last `steps` are committed; moves that were noted since then are not."""
-        log_moves(self._cluster, self._moves[: self._sent])
-        del self._moves[: self._sent]
-        self._sent = 0
+        held = {id(move) for move in self._held}
+        written = [move for move in self._moves[: self._seen] if id(move) not in held]
+        log_moves(self._cluster, written)
+        self._moves[: self._seen] = self._held
+        self._seen = len(self._held)
 
     def discard_moves_out(self, bound: Collection[str]) -> None:
         """Discard the moves of these pods (uids) out of the queue: `steps` has written them."""

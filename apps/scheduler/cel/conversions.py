@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import datetime
-import ipaddress
+import math
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from apps.scheduler.cel.addresses import parse_cidr, parse_ip
 from apps.scheduler.cel.operators import checked
 from apps.scheduler.cel.values import (
+    UINT_MAX,
     CelError,
     Cidr,
     Duration,
@@ -25,6 +28,9 @@ from apps.scheduler.cel.values import (
 )
 
 _DURATION: Final = re.compile(r"([0-9]*\.?[0-9]+|[0-9]+\.)(h|ms|us|µs|ns|m|s)")
+_RFC3339: Final = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})"
+)
 _UNITS: Final = {
     "h": 3_600 * 10**9,
     "m": 60 * 10**9,
@@ -61,16 +67,23 @@ def to_int(value: Value) -> Value:
         return result if isinstance(result, int) else _conversion_error(value, "int")
     if isinstance(value, datetime.datetime):
         return int(value.timestamp())
+    if isinstance(value, Duration):
+        return value.nanos
     return no_overload("int", value)
 
 
 def to_uint(value: Value) -> Value:
     if isinstance(value, bool):
         return no_overload("uint", value)
-    if isinstance(value, (int, float)):
+    if isinstance(value, float):
+        fits = 0 <= value < 2**64
+        return UInt(value) if fits else CelError("unsigned integer overflow")
+    if isinstance(value, int):
         return checked(int(value), UInt(0))
     if isinstance(value, str):
-        return UInt(value) if value.isdigit() else _conversion_error(value, "uint")
+        matched = re.fullmatch(r"[0-9]+", value)
+        result = checked(int(value), UInt(0)) if matched else None
+        return result if isinstance(result, int) else _conversion_error(value, "uint")
     return no_overload("uint", value)
 
 
@@ -100,18 +113,46 @@ def to_string(value: Value) -> Value:
     if isinstance(value, int):
         return str(int(value))
     if isinstance(value, float):
-        return repr(value).removesuffix(".0")
+        return format_double(value)
     if isinstance(value, bytes):
-        return value.decode(errors="replace")
+        return _decode(value)
     if isinstance(value, Duration):
-        return f"{value.nanos / 10**9:g}s"
+        return f"{Decimal(value.nanos) / 10**9:f}s"
     if isinstance(value, datetime.datetime):
-        return value.isoformat().replace("+00:00", "Z")
+        return _format_timestamp(value)
     if isinstance(value, Ip):
         return str(value.address)
     if isinstance(value, Cidr):
         return str(value.interface)
     return no_overload("string", value)
+
+
+def format_double(value: float) -> str:
+    """The shortest text of a number; with an exponent from 1e+06 and below 1e-04."""
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "+Inf" if value > 0 else "-Inf"
+    sign, digits, _ = Decimal(repr(value)).normalize().as_tuple()
+    exponent = Decimal(repr(value)).adjusted() if value else 0
+    if -4 <= exponent < 6:
+        return f"{Decimal(repr(value)):f}".removesuffix(".0")
+    text = "".join(map(str, digits))
+    fraction = f".{text[1:]}" if len(text) > 1 else ""
+    return f"{'-' * sign}{text[0]}{fraction}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
+
+
+def _decode(value: bytes) -> Value:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return CelError("invalid UTF-8 in bytes, cannot convert to string")
+
+
+def _format_timestamp(value: datetime.datetime) -> str:
+    seconds, point, fraction = value.replace(tzinfo=None).isoformat().partition(".")
+    zone = value.strftime("%:z").replace("+00:00", "Z")
+    return f"{seconds}{point}{fraction.rstrip('0')}{zone}"
 
 
 def to_bytes(value: Value) -> Value:
@@ -123,9 +164,13 @@ def to_bytes(value: Value) -> Value:
 def to_duration(value: Value) -> Value:
     if isinstance(value, Duration):
         return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return Duration(int(value))
     if not isinstance(value, str):
         return no_overload("duration", value)
-    text = value.lstrip("+-")
+    text = value[1:] if value[:1] in ("+", "-") else value
+    if text == "0":
+        return Duration(0)
     parts = _DURATION.findall(text)
     if not parts or "".join(map("".join, parts)) != text:
         return _conversion_error(value, "google.protobuf.Duration")
@@ -137,14 +182,22 @@ def to_timestamp(value: Value) -> Value:
     if isinstance(value, datetime.datetime):
         return value
     if isinstance(value, int) and not isinstance(value, bool):
-        return datetime.datetime.fromtimestamp(value, datetime.UTC)
+        return _from_seconds(value)
     if not isinstance(value, str):
         return no_overload("timestamp", value)
+    if not _RFC3339.fullmatch(value):
+        return _conversion_error(value, "google.protobuf.Timestamp")
     try:
-        parsed = datetime.datetime.fromisoformat(value)
+        return datetime.datetime.fromisoformat(value)
     except ValueError:
         return _conversion_error(value, "google.protobuf.Timestamp")
-    return parsed if parsed.tzinfo else _conversion_error(value, "google.protobuf.Timestamp")
+
+
+def _from_seconds(seconds: int) -> Value:
+    try:
+        return datetime.datetime.fromtimestamp(seconds, datetime.UTC)
+    except (ValueError, OverflowError, OSError):
+        return CelError("timestamp overflow")
 
 
 def to_type(value: Value) -> Value:
@@ -168,18 +221,21 @@ def parse_semver(text: str) -> Semver | CelError:
     core = text.split(".", 2)
     if len(core) != 3:
         return CelError("No Major.Minor.Patch elements found")
-    last, _, _build = core[2].partition("+")
+    last, plus, build = core[2].partition("+")
     patch, dash, pre = last.partition("-")
     numbers = []
     for name, part in (("major", core[0]), ("minor", core[1]), ("patch", patch)):
-        if not re.fullmatch(r"[0-9]+", part):
+        if not re.fullmatch(r"[0-9]*", part):
             return CelError(f'Invalid character(s) found in {name} number "{part}"')
         if len(part) > 1 and part[0] == "0":
             title = name.capitalize()
             return CelError(f'{title} number must not contain leading zeroes "{part}"')
+        if not part or int(part) > UINT_MAX:
+            reason = "value out of range" if part else "invalid syntax"
+            return CelError(f'strconv.ParseUint: parsing "{part}": {reason}')
         numbers.append(int(part))
     identifiers = tuple(pre.split(".")) if dash else ()
-    wrong = _wrong_identifier(identifiers)
+    wrong = _wrong_identifier(identifiers) or (_wrong_build(build) if plus else "")
     return CelError(wrong) if wrong else Semver(numbers[0], numbers[1], numbers[2], identifiers)
 
 
@@ -191,6 +247,15 @@ def _wrong_identifier(identifiers: tuple[str, ...]) -> str:
             return f'Numeric PreRelease version must not contain leading zeroes "{part}"'
         if not re.fullmatch(r"[0-9A-Za-z-]+", part):
             return f'Invalid character(s) found in prerelease "{part}"'
+    return ""
+
+
+def _wrong_build(build: str) -> str:
+    for part in build.split("."):
+        if not part:
+            return "Build meta data is empty"
+        if not re.fullmatch(r"[0-9A-Za-z-]+", part):
+            return f'Invalid character(s) found in build meta data "{part}"'
     return ""
 
 
@@ -227,23 +292,13 @@ def to_ip(value: Value) -> Value:
         return Ip(value.interface.ip)
     if not isinstance(value, str):
         return no_overload("ip", value)
-    try:
-        return Ip(ipaddress.ip_address(value))
-    except ValueError:
-        text = f'ParseAddr("{value}"): unable to parse IP'
-        return CelError(f'IP Address "{value}" parse error during conversion from string: {text}')
+    return parse_ip(value)
 
 
 def to_cidr(value: Value) -> Value:
     if not isinstance(value, str):
         return no_overload("cidr", value)
-    try:
-        if "/" not in value:
-            raise ValueError
-        return Cidr(ipaddress.ip_interface(value))
-    except ValueError:
-        text = f"netip.ParsePrefix(\"{value}\"): no '/'"
-        return CelError(f"network address parse error during conversion from string: {text}")
+    return parse_cidr(value)
 
 
 def succeeds(convert: Callable[..., Any]) -> Callable[..., Value]:

@@ -137,8 +137,9 @@ class Evaluation:
         if special is not None:
             return special(self, expr)
         operands = [expr.target, *expr.args] if expr.target is not None else expr.args
-        if expr.function == "@in" and _is_constant_list(operands[1]):
-            return self._is_member(operands)
+        container = operands[-1] if expr.function == "@in" else None
+        if isinstance(container, Const) and _is_constant_list(container):
+            return self._is_member(operands[0], container.value)
         args = []
         for position, operand in enumerate(operands):
             args.append(self.evaluate(operand))
@@ -149,11 +150,9 @@ class Evaluation:
         self._tracker.add(call_cost(expr.function, args, result))
         return result
 
-    def _is_member(self, operands: list[Expr]) -> Value:
-        element = self.evaluate(operands[0])
-        return (
-            element if isinstance(element, CelError) else call("@in", [element, operands[1].value])
-        )  # type: ignore[attr-defined]
+    def _is_member(self, operand: Expr, container: Value) -> Value:
+        element = self.evaluate(operand)
+        return element if isinstance(element, CelError) else call("@in", [element, container])
 
     def _and(self, expr: Call) -> Value:
         return self._connect(expr, decided=False)
@@ -363,15 +362,9 @@ def _qualifier(expr: Select | Call) -> tuple[Expr, Expr, bool]:
     return expr.args[0], expr.args[1], expr.function != "_[_]"
 
 
-def _is_constant_list(expr: Expr) -> bool:
-    return (
-        isinstance(expr, Const)
-        and isinstance(expr.value, list)
-        and all(
-            isinstance(each, (bool, int, float, str, TypeValue)) or each is None
-            for each in expr.value
-        )
-    )
+def _is_constant_list(expr: Const) -> bool:
+    scalars = (bool, int, float, str, TypeValue, type(None))
+    return isinstance(expr.value, list) and all(isinstance(each, scalars) for each in expr.value)
 
 
 def _is_bind(expr: Comprehension) -> bool:

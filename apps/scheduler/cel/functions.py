@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import ipaddress
-import json
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -36,7 +35,7 @@ def call(name: str, args: list[Value]) -> Value:
     function = FUNCTIONS[name]
     try:
         return function(*args)
-    except (TypeError, AttributeError, KeyError):
+    except (TypeError, AttributeError, KeyError, ValueError, OverflowError):
         return no_overload(name, *args)
 
 
@@ -59,6 +58,32 @@ def _is(value: Value, kind: type | tuple[type, ...]) -> bool:
     return isinstance(value, kind) and not (isinstance(value, bool) and kind is int)
 
 
+def _unwrap(values: list[OptionalValue]) -> Value:
+    return [each.value for each in values if each.present]
+
+
+def _range(size: int) -> Value:
+    if size < 0:
+        return CelError(f"lists.range: size must be non-negative, got {size}")
+    if size > _LONGEST_RANGE:
+        return CelError(f"lists.range: size {size} exceeds maximum allowed ({_LONGEST_RANGE})")
+    return list(range(size))
+
+
+_LONGEST_RANGE: Final = 10_000_000
+_ESCAPES: Final = str.maketrans(
+    {
+        "\a": "\\a",
+        "\b": "\\b",
+        "\f": "\\f",
+        "\n": "\\n",
+        "\r": "\\r",
+        "\t": "\\t",
+        "\v": "\\v",
+        "\\": "\\\\",
+        '"': '\\"',
+    }
+)
 FUNCTIONS: Final[dict[str, Function]] = {
     **OPERATORS,
     **conversions.CONVERSIONS,
@@ -78,11 +103,15 @@ FUNCTIONS: Final[dict[str, Function]] = {
     **{f"format.{name}": lambda found=found: found for name, found in FORMATS.items()},
     "optional.of": lambda value: OptionalValue(value, True),
     "optional.none": OptionalValue,
+    "optional.unwrap": _unwrap,
+    "unwrapOpt": _unwrap,
+    "first": lambda values: OptionalValue(values[0], True) if values else OptionalValue(),
+    "last": lambda values: OptionalValue(values[-1], True) if values else OptionalValue(),
     "optional.ofNonZeroValue": lambda value: (
         OptionalValue(value, True) if value else OptionalValue()
     ),
-    "strings.quote": lambda text: json.dumps(text, ensure_ascii=False),
-    "lists.range": lambda size: list(range(size)),
+    "strings.quote": lambda text: f'"{text.translate(_ESCAPES)}"',
+    "lists.range": _range,
 }
 
 
@@ -229,13 +258,24 @@ def _clause(found: re.Match[str], values: Any) -> str:
 def _index(name: str, *, last: bool) -> None:
     def found(container: Value, element: Value, start: Value = None) -> Value:
         if isinstance(container, str):
-            if last:
-                return container.rfind(element, 0, None if start is None else start + len(element))
-            return container.find(element, start or 0)
+            return _text_index(container, element, start, last=last)
         places = [i for i, each in enumerate(container) if equal(each, element) is True]
         return (places[-1] if last else places[0]) if places else -1
 
     FUNCTIONS[name] = found
+
+
+def _text_index(text: str, part: str, start: int | None, *, last: bool) -> Value:
+    """Without a start, the whole text is searched; nothing is found from behind its end."""
+    if not part and start is not None:
+        return start
+    if start is None:
+        return text.rfind(part) if last else text.find(part)
+    if start < 0:
+        return CelError(f"index out of range: {start}")
+    if start >= len(text):
+        return -1
+    return text.rfind(part, 0, start + len(part)) if last else text.find(part, start)
 
 
 _index("indexOf", last=False)
@@ -271,9 +311,13 @@ def _is_sorted(values: list[Value]) -> Value:
     return all(FUNCTIONS["_<=_"](a, b) is True for a, b in zip(values, values[1:], strict=False))
 
 
-@_typed("includes", list)
-def _includes(values: list[Value], element: Value) -> Value:
-    return any(equal(each, element) is True for each in values)
+def _includes(values: Value, element: Value) -> Value:
+    """Whether a list has an element. A single value is a list of itself."""
+    elements = values if isinstance(values, list) else [values]
+    return any(equal(each, element) is True for each in elements)
+
+
+FUNCTIONS["includes"] = _includes
 
 
 @_typed("slice", list, int, int)
@@ -291,6 +335,8 @@ def _slice(values: list[Value], start: int, end: int) -> Value:
 
 @_typed("flatten", list, int)
 def _flatten(values: list[Value], depth: int = 1) -> Value:
+    if depth < 0:
+        return CelError("level must be non-negative")
     flat: list[Value] = []
     for value in values:
         if isinstance(value, list) and depth > 0:
@@ -422,7 +468,8 @@ def _host(url: Url) -> Value:
 
 @_typed("getHostname", Url)
 def _hostname(url: Url) -> Value:
-    return url.parts.hostname or ""
+    host = url.host.rpartition("]")[0].removeprefix("[")
+    return host or url.host.partition(":")[0]
 
 
 @_typed("getPort", Url)
@@ -510,12 +557,25 @@ def _contains_cidr(cidr: Cidr, other: Cidr | str) -> Value:
 # times
 
 
+def _zone(name: str) -> datetime.tzinfo | CelError:
+    """A time zone by its name, or by its difference from UTC such as -05:00."""
+    matched = re.fullmatch(r"([+-]?)([0-9]{1,2}):([0-9]{1,2})", name)
+    if matched is not None:
+        difference = datetime.timedelta(hours=int(matched[2]), minutes=int(matched[3]))
+        return datetime.timezone(-difference if matched[1] == "-" else difference)
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        return CelError(f"unknown time zone {name}")
+
+
 def _time_part(name: str, part: Callable[[datetime.datetime], int]) -> None:
     @_typed(name, (datetime.datetime, Duration), str)
     def read(value: datetime.datetime | Duration, zone: str = "UTC") -> Value:
         if isinstance(value, Duration):
             return value.nanos // _DURATION_PARTS[name]
-        return part(value.astimezone(ZoneInfo(zone)))
+        found = _zone(zone)
+        return found if isinstance(found, CelError) else part(value.astimezone(found))
 
 
 _DURATION_PARTS: Final = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Any
 
@@ -24,6 +25,9 @@ from apps.scheduler.cel.values import UInt, Value
 
 _STATUS = "INVALID_ARGUMENT: "
 _STATUS_END = " [INVALID_ARGUMENT]"
+#: the library's own limit, which cannot be changed; that of Kubernetes is 250
+_DEEPEST = 32
+_TOO_DEEP = re.compile(r"recursion (limit|depth)")
 _HAS_ERROR = ("has() argument must be a field selection", "invalid argument to has() macro")
 
 
@@ -59,6 +63,8 @@ def _nothing(text: str) -> str:
 
 
 def _message(refusal: str) -> str:
+    if _TOO_DEEP.search(refusal):
+        return f"expression recursion limit exceeded: {_DEEPEST}"
     text = refusal.removeprefix(_STATUS).removesuffix(_STATUS_END)
     return text.replace(*_HAS_ERROR).rstrip("\n")
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from apps.scheduler.cel.checking import check_selector
+from apps.scheduler.cel.compiling import check_selector
 from apps.scheduler.cel.conversions import parse_semver
+from apps.scheduler.cel.estimation import estimate_cost
 from apps.scheduler.cel.evaluation import Evaluation, find_error, fold
 from apps.scheduler.cel.parsing import SyntaxProblem, parse_expression
 from apps.scheduler.cel.tracking import CostExceeded, CostTracker
@@ -49,8 +50,11 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Selector:
+    """``max_cost``: the most that an evaluation costs; 2**64 - 1 without a limit."""
+
     expression: str
     tree: Expr
+    max_cost: int
 
     def matches(self, device: Mapping[str, Any]) -> Outcome:
         """``device``: the variable, see :func:`device_variable`."""
@@ -69,14 +73,14 @@ def compile_selector(expression: str) -> Selector:
         tree = parse_expression(expression)
     except SyntaxProblem as wrong:
         raise CompileProblem(f"compilation failed: {wrong}") from None
-    problem = check_selector(tree, expression)
+    problem, checked = check_selector(tree, expression)
     if problem:
         raise CompileProblem(problem)
     folded = fold(tree)
     failed = find_error(folded)
     if failed is not None:
         raise CompileProblem(f"program instantiation failed: {failed.text}", internal=True)
-    return Selector(expression, folded)
+    return Selector(expression, folded, estimate_cost(tree, checked))
 
 
 def device_variable(

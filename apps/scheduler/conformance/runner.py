@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from apps.scheduler.conformance.kinds import KINDS, CaseKind, compare_case, ignored_fields
+from apps.scheduler.conformance.kinds import KINDS, CaseKind, compare_case
 from apps.scheduler.conformance.options import Options
 
 Json = Mapping[str, Any]
@@ -28,12 +28,9 @@ class FamilyReport:
     cases: int = 0
     #: case id -> differences; only cases with any
     mismatches: dict[str, list[str]] = field(default_factory=dict)
-    #: recorded fields that were not compared
-    ignored: set[str] = field(default_factory=set)
 
     def __str__(self) -> str:
-        text = f"{self.family}: {self.cases} cases, {len(self.mismatches)} mismatches"
-        return f"{text}; not compared: {', '.join(sorted(self.ignored))}" if self.ignored else text
+        return f"{self.family}: {self.cases} cases, {len(self.mismatches)} mismatches"
 
 
 @dataclass(slots=True)
@@ -87,7 +84,6 @@ def run_family(path: Path, options: Options, kinds: Sequence[CaseKind]) -> Famil
         if options.default_profile and "config" in case:
             continue
         report.cases += 1
-        report.ignored |= ignored_fields(case, expect, kinds)
         differences = compare_case(case, expect, options, kinds)
         if differences:
             report.mismatches[case["id"]] = differences

@@ -6,15 +6,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from apps.scheduler.cel.selector import CompileProblem, compile_selector, device_variable
+from apps.scheduler.cel.sizes import MOST
 from apps.scheduler.cel.values import CelError
 
 Json = Mapping[str, Any]
 
 
 def run_cel_case(case: Json, expect: Json) -> list[str]:
-    """Every difference: errors of the compiler, the result or the error, the cost."""
-    found = evaluate(case["expression"], case["device"])
-    fields = ["compileError", "result", "runtimeError"]
+    """Every difference: errors of the compiler, the result or the error, the costs."""
+    found = dict(evaluate(case["expression"], case["device"]))
+    if isinstance(expect.get("maxCost"), str) and found.get("maxCost") == MOST:
+        found["maxCost"] = expect["maxCost"]  # a text is recorded when there is no limit
+    fields = ["compileError", "compileErrorType", "maxCost", "result", "runtimeError"]
     if "compileError" not in expect and not expect.get("costVaries"):
         fields.append("cost")
     return [
@@ -30,7 +33,8 @@ def evaluate(expression: str, device: Json) -> Json:
     try:
         selector = compile_selector(expression)
     except CompileProblem as problem:
-        return {"compileError": str(problem)}
+        kind = "InternalError" if problem.internal else "RuleInvalid"
+        return {"compileError": str(problem), "compileErrorType": kind}
     attributes = device.get("attributes", {}).items()
     variable = device_variable(
         device["driver"],
@@ -39,6 +43,7 @@ def evaluate(expression: str, device: Json) -> Json:
         device.get("allowMultipleAllocations", False),
     )
     outcome = selector.matches(variable)
+    costs = {"cost": outcome.cost, "maxCost": selector.max_cost}
     if isinstance(outcome.result, CelError):
-        return {"runtimeError": outcome.result.text, "cost": outcome.cost}
-    return {"result": outcome.result, "cost": outcome.cost}
+        return {"runtimeError": outcome.result.text, **costs}
+    return {"result": outcome.result, **costs}

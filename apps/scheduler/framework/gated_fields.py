@@ -45,10 +45,13 @@ def _without_group(pod: Pod) -> Pod:
 
 
 def _without_comparisons(pod: Pod) -> Pod:
-    tolerations = pod.spec.tolerations
-    if not any(each.operator in _COMPARISONS for each in tolerations):
+    # A loop: this runs for each version of each pod.
+    for toleration in pod.spec.tolerations:
+        if toleration.operator in _COMPARISONS:
+            break
+    else:
         return pod
-    kept = tuple(each for each in tolerations if each.operator not in _COMPARISONS)
+    kept = tuple(each for each in pod.spec.tolerations if each.operator not in _COMPARISONS)
     return _with_spec(pod, tolerations=kept)
 
 

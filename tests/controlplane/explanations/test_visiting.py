@@ -29,7 +29,7 @@ def test_a_search_starts_where_the_last_one_stopped_and_passes_the_end() -> None
         feasible = {each.position for each in order.nodes if each.outcome is Visit.FEASIBLE}
         assert visited == feasible
     zones = [each.zone for each in second.nodes]
-    assert zones == [f"zone-{1 + position % 3}" for position in range(120)]
+    assert zones == [f"region-1/zone-{1 + position % 3}" for position in range(120)]
     start, stop, after = (second.nodes[place].node for place in (100, 79, 80))
     assert second.sentence == (
         f"The search started at {start}, position 101 of 120, and stopped after {stop}: of 100 "
@@ -38,5 +38,5 @@ def test_a_search_starts_where_the_last_one_stopped_and_passes_the_end() -> None
     picture = visiting_picture(second)
     shown = [(round(bar.start), round(bar.width)) for bar in picture.searched]
     assert shown == [(83, 17), (0, 67)]
-    assert [lane.zone for lane in picture.lanes] == ["zone-1", "zone-2", "zone-3"]
+    assert [lane.zone for lane in picture.lanes] == [f"region-1/zone-{zone}" for zone in (1, 2, 3)]
     assert picture.visited[0].node == start

@@ -18,7 +18,9 @@ def test_no_transaction_is_open_while_objects_are_processed() -> None:
     create_pods(cluster, pod("waiting"), pod("bound", nodeName="node-0"))
     seen: list[tuple[str, bool]] = []
 
-    def handle(kind: str, old: KubeObject | None, new: KubeObject | None) -> None:
+    def handle(
+        kind: str, old: KubeObject | None, new: KubeObject | None, at: float | None = None
+    ) -> None:
         seen.append((kind, connection.in_atomic_block))
 
     Informer(cluster.pk, handle).load()

@@ -131,5 +131,7 @@ def test_a_negative_weight_overflows_if_another_plugin_follows() -> None:
 
 
 def test_plugin_names_lists_each_plugin_in_effect_once() -> None:
-    in_tree = [plugin.name for plugin in TABLE.values() if plugin.origin is Origin.IN_TREE]
-    assert sorted(profile().plugin_names) == sorted(in_tree)
+    in_tree = [plugin for plugin in TABLE.values() if plugin.origin is Origin.IN_TREE]
+    # those of a feature gate that is off are left out
+    default = {plugin.name for plugin in in_tree if plugin.feature_gate != "GangScheduling"}
+    assert sorted(profile().plugin_names) == sorted(default)

@@ -30,7 +30,7 @@ from tests.scheduler.topology_clusters import NODES, PODS, Dice
 Figures = Sequence[Mapping[str, Any]]
 
 #: scores that are the same for every pod without claims
-CONSTANT = {"DynamicResources", "VolumeBinding"}
+CONSTANT = {"DynamicResources"}
 SEEDS = range(12)
 SHAPE = [
     {"utilization": 10, "score": 1},

@@ -1,4 +1,4 @@
-"""DynamicResources: pods with resource claims are kept out of the queue."""
+"""DynamicResources: pods whose resource claims are missing are kept out of the queue."""
 
 from __future__ import annotations
 
@@ -13,14 +13,12 @@ def test_a_pod_with_a_resource_claim_is_not_tried(scheduler: Scheduler) -> None:
     assert scheduler.schedule_one() is None
 
 
-def test_the_status_says_that_claims_are_not_served(
-    scheduler: Scheduler,
-) -> None:
+def test_the_status_says_what_is_missing(scheduler: Scheduler) -> None:
     framework = scheduler.profiles["default-scheduler"]
-    pod = make_pod("p").spec(resourceClaims=[{"name": "gpu"}])
+    pod = make_pod("p").spec(resourceClaims=[{"name": "gpu", "resourceClaimName": "gpu"}])
     status = framework.run_pre_enqueue_plugins(pod.info())
     assert status.plugin == "DynamicResources"
-    assert status.reasons == ("resource claims are not served by this cluster",)
+    assert status.reasons == ('resourceclaim.resource.k8s.io "gpu" not found',)
 
 
 def test_a_pod_without_claims_is_placed(scheduler: Scheduler) -> None:

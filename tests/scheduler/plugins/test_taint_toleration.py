@@ -10,6 +10,7 @@ from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import NodeBuilder, PodBuilder, make_node, make_pod
 from tests.scheduler import reference
+from tests.scheduler.conftest import NewScheduler
 from tests.scheduler.cycle import add, attempt, explained
 from tests.scheduler.plugins.random_nodes import EFFECTS, clusters, filtered, node_of, pods, scored
 
@@ -85,8 +86,10 @@ def test_the_scores_agree_with_the_reference(cache: Cache, pod: PodInfo) -> None
     [("Gt", 949, True), ("Gt", 950, False), ("Lt", 951, True), ("Lt", 950, False)],
 )
 def test_a_comparing_toleration_excludes_its_own_value(
-    scheduler: Scheduler, operator: str, level: int, tolerated: bool
+    new_scheduler: NewScheduler, operator: str, level: int, tolerated: bool
 ) -> None:
+    gates = {"TaintTolerationComparisonOperators": True}
+    scheduler = new_scheduler({"featureGates": gates})
     pod = make_pod().toleration("example.com/sla", str(level), "NoSchedule", operator)
     decision = attempt(scheduler, pod, make_node("n").taint("example.com/sla", "950"))
     assert (decision.node == "n") is tolerated

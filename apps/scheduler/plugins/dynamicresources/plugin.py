@@ -49,6 +49,7 @@ class DynamicResources:
 
     name = NAME
     sign_reads: Reads = "nodes"
+    normalizes_by_extremes = True
     args_type = DynamicResourcesArgs
     check_args = staticmethod(check_args)
     default_weight = 2

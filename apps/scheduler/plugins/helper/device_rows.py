@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from apps.scheduler.cel.selector import CompileProblem, compile_selector, device_variable
+from apps.scheduler.cel.selector import compile_selector, device_variable
 from apps.scheduler.cel.values import CelError
 from apps.scheduler.objects import Device
 
@@ -54,15 +54,6 @@ class DeviceRows:
 def shared_rows() -> DeviceRows:
     """The rows of this process: what a selector says depends on nothing else."""
     return DeviceRows()
-
-
-def selector_problem(expression: str) -> str:
-    """Why an expression is no selector; "" if it is one."""
-    try:
-        compile_selector(expression)
-    except CompileProblem as wrong:
-        return str(wrong)
-    return ""
 
 
 def _content(driver: str, device: Device) -> bytes:
