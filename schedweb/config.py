@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from itertools import pairwise
 from pathlib import Path
 
@@ -68,14 +68,22 @@ class Config:
     changelog_covers_ledger: bool = True
     #: Width of the buckets of charts over time -> how long they are retained, in seconds.
     series_retention: tuple[tuple[int, int], ...] = ((10, 21_600),)
-    #: Whether webhooks may be sent to loopback and link-local addresses.
-    webhooks_local: bool = False
+    #: Where extenders and webhooks may be; None: `OutgoingRules` has the default.
+    outgoing_networks: tuple[IPv4Network | IPv6Network, ...] | None = None
+    #: Folders whose files the TLS settings of extenders may name; None: see `is_personal`.
+    tls_folders: tuple[Path, ...] | None = None
     #: Out-of-tree scheduler plugins, each as "package.module:Class".
     plugins: tuple[str, ...] = ()
 
     @property
     def embedded_database(self) -> bool:
         return not self.database_url
+
+    @property
+    def is_personal(self) -> bool:
+        """Whether only its own machine can reach the site; one behind a proxy has a name."""
+        local = self.bind == "localhost" or _is_loopback(self.bind)
+        return local and not self.public_url and not self.allowed_hosts
 
     def running_database_url(self) -> str:
         """The URL of the current database; "" if the embedded one is not running."""
@@ -133,7 +141,8 @@ def load(environ: Mapping[str, str] = os.environ) -> Config:
         changelog_covers_ledger=environ.get("SCHEDWEB_CHANGELOG_COVERS_LEDGER", "") == ""
         or _switch(environ, "SCHEDWEB_CHANGELOG_COVERS_LEDGER"),
         series_retention=_series(environ.get("SCHEDWEB_SERIES_RETENTION") or _SERIES),
-        webhooks_local=_switch(environ, "SCHEDWEB_WEBHOOKS_LOCAL"),
+        outgoing_networks=_networks(environ, "SCHEDWEB_OUTGOING_NETWORKS", "") or None,
+        tls_folders=_folders(environ, "SCHEDWEB_TLS_FOLDERS"),
         plugins=_words(environ.get("SCHEDWEB_PLUGINS", "")),
     )
 
@@ -150,6 +159,22 @@ def _networks(
         return tuple(ip_network(word) for word in _words(environ.get(name) or default))
     except ValueError as error:
         raise InvalidEnvironment(f"{name} must be addresses or networks: {error}") from error
+
+
+def _folders(environ: Mapping[str, str], name: str) -> tuple[Path, ...] | None:
+    """Absolute folders, separated by commas or spaces; None if there are none."""
+    folders = tuple(Path(word) for word in _words(environ.get(name, "")))
+    for folder in folders:
+        if not folder.is_absolute():
+            raise InvalidEnvironment(f"{name} must be absolute folders, not {str(folder)!r}")
+    return folders or None
+
+
+def _is_loopback(bind: str) -> bool:
+    try:
+        return ip_address(bind).is_loopback
+    except ValueError:
+        return False
 
 
 def _integer(

@@ -19,6 +19,8 @@ log = logging.getLogger(__name__)
 
 #: Beat sends a heartbeat every 5 s, through a worker.
 BEAT_STALE_SECONDS = 15.0
+#: A heartbeat further in the future was sent before the clock was set back.
+_CLOCK_STEP_SECONDS = 1.0
 
 
 class CheckFailed(Exception):
@@ -44,9 +46,8 @@ def check_broker() -> None:
 def check_worker() -> None:
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT 1 FROM controlplane_heartbeat WHERE name LIKE 'loop\\_%%' "
-            "AND at > clock_timestamp() - make_interval(secs => %s) LIMIT 1",
-            [heartbeat.STALE_SECONDS],
+            "SELECT 1 FROM controlplane_heartbeat WHERE name LIKE 'loop\\_%' "
+            f"AND at {heartbeat.RECENT} LIMIT 1"
         )
         if cursor.fetchone() is None:
             raise CheckFailed("no worker has sent a heartbeat recently")
@@ -58,6 +59,8 @@ def check_beat() -> None:
         raise CheckFailed("beat has never sent a heartbeat")
     if age > BEAT_STALE_SECONDS:
         raise CheckFailed(f"the last heartbeat of beat was {age:.0f} s ago")
+    if age < -_CLOCK_STEP_SECONDS:
+        raise CheckFailed("beat has sent no heartbeat since the clock was set back")
 
 
 def check_loop() -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import socket
+from pathlib import Path
 from typing import Any
 
 from psycopg.conninfo import conninfo_to_dict
 
+from apps.scheduler.outgoing.rules import OutgoingRules
 from schedweb import config as environment
 from schedweb import pgmq
 from schedweb.datafolder import TLS_AUTHORITY, secret_key
@@ -256,8 +258,12 @@ RETENTION = {
 
 #: Resolutions of charts over time, finest first: (width, retention) in seconds.
 SERIES_RETENTION = CONFIG.series_retention
-#: Whether webhooks may be sent to this machine and its link: docs/webhooks.md.
-WEBHOOKS_LOCAL = CONFIG.webhooks_local
+#: What extenders and webhooks may reach and read: docs/operations.md.
+OUTGOING = OutgoingRules(
+    CONFIG.outgoing_networks,
+    loopback=CONFIG.is_personal,
+    folders=CONFIG.tls_folders or ((Path("/"),) if CONFIG.is_personal else ()),
+)
 
 #: Out-of-tree scheduler plugins: docs/plugins/writing-a-plugin.md.
 SCHEDWEB_PLUGINS = CONFIG.plugins

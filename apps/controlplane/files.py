@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,6 +14,11 @@ import msgspec
 
 #: Rows that are read and written at a time.
 BATCH = 1000
+
+#: A spreadsheet computes a cell that begins with one of these, also after a tab or line break.
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+
+_NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
 
 Row = Mapping[str, Any]
 Batches = Iterator[Sequence[Row]]
@@ -28,12 +34,15 @@ class Format:
 
 
 def write_csv(columns: Sequence[str], batches: Batches) -> Iterator[bytes]:
-    """The first line has the names of the columns; lists and objects are JSON, times ISO 8601."""
+    """The first line has the names of the columns; lists and objects are JSON, times ISO 8601.
+
+    Texts are quoted as by `format_cell`.
+    """
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(columns)
     for batch in batches:
-        writer.writerows([_format_value(row[name]) for name in columns] for row in batch)
+        writer.writerows([format_cell(row[name]) for name in columns] for row in batch)
         yield text.getvalue().encode()
         text.seek(0)
         text.truncate()
@@ -63,9 +72,20 @@ JSON_LINES = Format("jsonl", "application/jsonl", write_json_lines)
 FORMATS: Mapping[str, Format] = {each.name: each for each in (CSV, JSON, JSON_LINES)}
 
 
-def _format_value(value: Any) -> Any:
+def format_cell(value: Any) -> Any:
+    """The value of a cell of a CSV file.
+
+    A text that a spreadsheet would compute as a formula has an apostrophe in front, which the
+    spreadsheet shows as text. Numbers remain numbers, also negative ones.
+    """
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, list | dict):
         return msgspec.json.encode(value).decode()
+    if isinstance(value, str) and value.startswith(_FORMULA_STARTS) and not _is_number(value):
+        return f"'{value}"
     return value
+
+
+def _is_number(text: str) -> bool:
+    return _NUMBER.fullmatch(text) is not None

@@ -514,6 +514,8 @@ class Operation(models.Model):
     #: The worker that runs it, and the number of workers that have started it.
     worker = models.CharField(max_length=100, blank=True)
     attempts = models.PositiveSmallIntegerField(default=0)
+    #: When the worker last renewed its lease, by the database's clock.
+    renewed_at = models.DateTimeField(null=True)
     user = models.CharField(max_length=150)
     request_id = models.CharField(max_length=64, blank=True)
     created_at = models.DateTimeField(default=timezone.now)

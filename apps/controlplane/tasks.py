@@ -16,6 +16,7 @@ from apps.controlplane.partitions import daily
 from apps.controlplane.series import sampling, trimming
 from apps.controlplane.webhooks import collecting, sending
 from apps.controlplane.workers import heartbeat
+from apps.controlplane.workers.lease import HELD
 from apps.controlplane.workers.waking import wake
 
 log = logging.getLogger(__name__)
@@ -26,11 +27,14 @@ _EXPIRES_SECONDS = 5
 #: waiting costs more than loading the engine again.
 _PATIENCE_SECONDS = 2
 
+#: No cluster is due so far in the future, unless the clock was set back.
+_FAR_SECONDS = 60
+
 _DUE = f"""
     SELECT c.id, coalesce(c.due_at < clock_timestamp() - interval '{_PATIENCE_SECONDS} s'
         OR c.timer_at < {NOW_SQL} - interval '{_PATIENCE_SECONDS} s', false)
     FROM cluster_cluster c JOIN controlplane_looplease l ON l.cluster_id = c.id
-    WHERE NOT c.paused AND (l.expires_at IS NULL OR l.expires_at < clock_timestamp())
+    WHERE NOT c.paused AND (l.expires_at {HELD}) IS NOT TRUE
 """
 
 
@@ -44,7 +48,9 @@ def run_loop(cluster_id: int) -> None:
 def wake_due_clusters() -> None:
     """Every second: clusters whose wake-up was lost, or whose timer has expired."""
     _wake(
-        _DUE + f"AND (c.due_at <= clock_timestamp() OR c.timer_at <= {NOW_SQL})",
+        # an engine sets due_at a few seconds ahead; further ahead, the clock was set back since
+        _DUE + f"AND (c.due_at NOT BETWEEN clock_timestamp() AND clock_timestamp() "
+        f"+ interval '{_FAR_SECONDS} s' OR c.timer_at <= {NOW_SQL})",
     )
 
 
@@ -102,7 +108,7 @@ def run_operation(number: int) -> None:
 
 @shared_task(ignore_result=True)
 def tend_operations() -> None:
-    """Every 5 seconds: operations whose message was lost, or whose worker died."""
+    """Every 5 seconds: operations whose message was lost, or whose lease expired."""
     tending.tend()
 
 

@@ -14,7 +14,7 @@ def schedule_next(context: SchedulingContext) -> list[Attempt]:
     Several attempts are those with the members of one group, in their order.
     """
     while (queued := context.queue.pop()) is not None:
-        if queued.pod.group_name:
+        if queued.pod.spec.scheduling_group is not None:
             attempts = schedule_group(context, queued)
         else:
             attempt = schedule_one(context, queued)

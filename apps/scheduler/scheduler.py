@@ -31,6 +31,7 @@ from apps.scheduler.framework.status import Status
 from apps.scheduler.framework.waiting_pods import WaitingPods
 from apps.scheduler.metrics.series import MetricsRegistry
 from apps.scheduler.objects import KubeObject
+from apps.scheduler.outgoing.rules import PERSONAL, OutgoingRules
 from apps.scheduler.plugins.registry import BUILT_IN
 from apps.scheduler.queue.hinting import QueueingHintMap, build_queueing_hint_map
 from apps.scheduler.queue.nominator import Nominator
@@ -53,9 +54,10 @@ class Scheduler:
     that are not in the tree; without one, these too run in the caller's thread, which then waits.
     ``on_progress`` is called, from any thread, when ``resolve_waiting`` or ``take_intents`` has
     something new. ``extenders`` None = those of the configuration, to which objects are sent as
-    ``bodies`` has them. ``draws`` replaces the random numbers that ``seed`` gives: it returns a
-    number from 0 to below its argument. ``hurries_groups``: as upstream, a group that does not fit
-    is tried again without a pause while nothing else is ready; by default after its backoff.
+    ``bodies`` has them, if ``outgoing`` allows their addresses. ``draws`` replaces the random
+    numbers that ``seed`` gives: it returns a number from 0 to below its argument.
+    ``hurries_groups``: as upstream, a group that does not fit is tried again without a pause while
+    nothing else is ready; by default after its backoff.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class Scheduler:
         registry: Mapping[str, PluginFactory] = BUILT_IN,
         extenders: Sequence[Extender] | None = None,
         bodies: ObjectBodies = declared_fields,
+        outgoing: OutgoingRules = PERSONAL,
         executor: Executor | None = None,
         on_progress: Callable[[], None] = lambda: None,
         observer: Observer | None = None,
@@ -82,7 +85,9 @@ class Scheduler:
         self.cache = Cache(self._view)
         self.snapshot = Snapshot()
         self._http_extenders = (
-            http_extenders(config.extenders, self.snapshot, bodies) if extenders is None else []
+            http_extenders(config.extenders, self.snapshot, bodies, outgoing)
+            if extenders is None
+            else []
         )
         self.extenders: list[Extender] = [*(extenders or self._http_extenders)]
         self.waiting_pods = WaitingPods(on_progress)

@@ -31,6 +31,7 @@ from apps.cluster.context import acceptable_request_id, request_context
 from apps.cluster.errors import NotFound
 from schedweb.front.asgi import Application, Message, Receive, Scope, Send, header_map, respond
 from schedweb.front.creation import create_or_pass_on
+from schedweb.front.credentials import CredentialChecks, Credentials
 from schedweb.front.trust import drop_claims, is_secure, needs_user
 from schedweb.front.websockets import WebSocketRequest
 
@@ -76,6 +77,7 @@ class Front:
         self._other = other
         self._streams = streams
         self._running: set[asyncio.Task[None]] = set()
+        self._checks = CredentialChecks(_is_valid)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -124,23 +126,26 @@ class Front:
                     refusal = _status(403, "Forbidden", "this site serves https only")
                     await respond(answer, 403, *refusal)
                     return
-                user = await _admit(
-                    headers, answer, match.groupdict().get("path") and match["cluster"]
-                )
+                cluster = match["cluster"] if match.groupdict().get("path") else None
+                user = await _admit(headers, answer, cluster)
                 if user is not None:
                     handler: Handler = import_string(stream.handler)
-                    await self._run(handler(scope, receive, answer, match, user), answer)
+                    handling = handler(scope, receive, answer, match, user)
+                    await self._run(handling, answer, _credentials(headers, cluster, user))
             except Exception as error:
                 if not is_database_unavailable(error):
                     raise
                 log.warning("a stream ends because the database is unavailable: %s", error)
                 await answer.give_up()
 
-    async def _run(self, handling: Awaitable[None], answer: _Answer) -> None:
+    async def _run(
+        self, handling: Awaitable[None], answer: _Answer, credentials: Credentials
+    ) -> None:
         task = asyncio.ensure_future(handling)
         self._running.add(task)
         try:
-            await task
+            with self._checks.cover(credentials, task):
+                await task
         except asyncio.CancelledError:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -211,6 +216,18 @@ def _authenticate(headers: dict[str, str], cluster: str | None) -> User | None:
         return None
     finally:
         close_old_connections()
+
+
+def _credentials(headers: dict[str, str], cluster: str | None, user: User) -> Credentials:
+    authorization, cookie = headers.get("authorization", ""), headers.get("cookie", "")
+    return Credentials(authorization, cookie, cluster, user.get_username())
+
+
+def _is_valid(credentials: Credentials) -> bool:
+    """Whether the same user is still authenticated."""
+    headers = {"authorization": credentials.authorization, "cookie": credentials.cookie}
+    user = _authenticate(headers, credentials.cluster)
+    return user is not None and user.get_username() == credentials.user
 
 
 def _status(code: int, reason: str, message: str) -> tuple[bytes, str]:

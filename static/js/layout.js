@@ -8,7 +8,9 @@
 
   /* Filters: the button shows how many are in use. */
   const isUsed = (field) =>
-    field.matches("select") ? field.selectedIndex > 0 : field.matches("input:not([type=hidden], [type=datetime-local])") && field.value !== "";
+    field.matches("select") ?
+    field.selectedIndex > 0 :
+    field.matches("input:not([type=hidden], [type=datetime-local])") && field.value !== "";
 
   function countFilters(form) {
     const used = new Set([...form.elements].filter(isUsed).map(({ name }) => (name === "until" ? "since" : name)));
@@ -35,7 +37,9 @@
   document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
   const menu = document.createElement("details");
   menu.className = "menu column-menu";
-  menu.innerHTML = '<summary class="button">Columns</summary><div class="panel" role="group" aria-label="Columns to show"></div>';
+  menu.innerHTML =
+    '<summary class="button">Columns</summary>' +
+    '<div class="panel" role="group" aria-label="Columns to show"></div>';
 
   /* (position, label) of each column but the first with a heading, which names the row. */
   function readColumns() {
@@ -47,7 +51,8 @@
   function apply() {
     const found = readColumns();
     const rules = found.filter(([, label]) => hidden.has(label)).map(([position]) => `tr > :nth-child(${position})`);
-    sheet.replaceSync(rules.map((rule) => `table[data-columns="${name}"] ${rule} { display: none !important; }`).join("\n"));
+    const hide = (rule) => `table[data-columns="${name}"] ${rule} { display: none !important; }`;
+    sheet.replaceSync(rules.map(hide).join("\n"));
     return found;
   }
 

@@ -121,8 +121,12 @@ def watch_page(window: BrowserContext, site: str) -> Seen:
     return seen
 
 
+#: htmx reports requests that end because the page is left; the browser reports those that fail.
+_OF_LEAVING = ("htmx:afterRequest", "htmx:sendAbort", "htmx:sendError")
+
+
 def _record_console(seen: Seen, kind: str, text: str) -> None:
-    if kind in ("error", "warning"):
+    if kind in ("error", "warning") and not text.startswith(_OF_LEAVING):
         seen.problems.append(text)
 
 

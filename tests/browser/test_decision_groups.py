@@ -33,6 +33,7 @@ def lab(seen: Seen) -> Cluster:
 def test_a_question_becomes_a_saved_view(seen: Seen, lab: Cluster) -> None:
     page = seen.page
     seen.open("/clusters/lab/decisions")
+    page.get_by_role("button", name="More filters").click()
     # a field completes what is typed, from the database
     reason = page.get_by_role("combobox", name="Reason", exact=True)
     reason.press_sequentially("cpu")

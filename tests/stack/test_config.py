@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_network
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,8 @@ def test_an_empty_environment_is_enough() -> None:
     ("name", "value"),
     [
         ("SCHEDWEB_PORT", "http"),
+        ("SCHEDWEB_OUTGOING_NETWORKS", "intranet"),
+        ("SCHEDWEB_TLS_FOLDERS", "certificates"),
         ("SCHEDWEB_TLS_PORT", "65536"),
         ("SCHEDWEB_WORKERS", "0"),
         ("SCHEDWEB_WEB_PROCESSES", "5"),
@@ -65,3 +68,28 @@ def test_the_public_address_comes_before_the_local_one() -> None:
     assert load({"SCHEDWEB_TLS_PORT": "9443"}).https_url().startswith("https://localhost:")
     public = load({"SCHEDWEB_PUBLIC_URL": "https://web.example/"})
     assert public.https_url() == "https://web.example"
+
+
+@pytest.mark.parametrize(
+    ("environ", "personal"),
+    [
+        ({}, True),
+        ({"SCHEDWEB_BIND": "::1"}, True),
+        ({"SCHEDWEB_BIND": "localhost"}, True),
+        ({"SCHEDWEB_BIND": "0.0.0.0"}, False),
+        ({"SCHEDWEB_BIND": "lab.example"}, False),
+        ({"SCHEDWEB_PUBLIC_URL": "https://lab.example"}, False),
+        ({"SCHEDWEB_ALLOWED_HOSTS": "lab.example"}, False),
+    ],
+)
+def test_a_site_that_others_can_reach_is_shared(environ: dict[str, str], personal: bool) -> None:
+    assert load(environ).is_personal is personal
+
+
+def test_the_rules_for_other_services_are_networks_and_folders() -> None:
+    config = load(
+        {"SCHEDWEB_OUTGOING_NETWORKS": "10.0.0.0/8, ::1", "SCHEDWEB_TLS_FOLDERS": "/etc/a,/etc/b"}
+    )
+    assert config.outgoing_networks == (ip_network("10.0.0.0/8"), ip_network("::1/128"))
+    assert config.tls_folders == (Path("/etc/a"), Path("/etc/b"))
+    assert load({}).outgoing_networks is None and load({}).tls_folders is None

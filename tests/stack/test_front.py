@@ -8,6 +8,7 @@ import contextlib
 import http.client
 import json
 import re
+import select
 import socket
 import ssl
 import threading
@@ -29,6 +30,7 @@ from websockets.typing import Origin
 
 from apps.cluster.context import current_request_id
 from schedweb import tls
+from schedweb.front import credentials
 from schedweb.front.bodies import LARGEST_BODY, LARGEST_OBJECT
 from schedweb.front.listening import listen
 from schedweb.front.server import Site
@@ -299,6 +301,55 @@ def test_streams_end_properly_when_the_server_does(
     assert response.readline()
     site.stop()
     assert response.read() == b""
+
+
+def test_streams_end_when_their_token_session_or_user_is_no_longer_valid(
+    site: Running, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(credentials, "CHECK_SECONDS", 0.1)
+    bob = Token.objects.create(user=User.objects.create_user("bob")).key
+    browser = Client()
+    browser.force_login(User.objects.get(username="alice"))
+    cookie = f"{settings.SESSION_COOKIE_NAME}={browser.session.session_key}"
+    with contextlib.ExitStack() as stack:
+        streams = [
+            stack.enter_context(open_stream(site, headers))
+            for headers in (
+                {"Authorization": f"Bearer {key}"},
+                {"Cookie": cookie},
+                {"Authorization": f"Bearer {bob}"},
+            )
+        ]
+        by_token, by_session, of_bob = streams
+        browser.logout()
+        assert by_session.read() == b""
+        assert not has_data(by_token) and not has_data(of_bob)
+        Token.objects.filter(key=key).delete()
+        assert by_token.read() == b""
+        assert not has_data(of_bob)
+        User.objects.filter(username="bob").update(is_active=False)
+        assert of_bob.read() == b""
+    web = http.client.HTTPConnection("localhost", site.port, timeout=10)
+    web.request("GET", "/streams/a?watch=1", headers={"Authorization": f"Bearer {bob}"})
+    assert web.getresponse().status == http.HTTPStatus.UNAUTHORIZED
+    web.close()
+
+
+@contextlib.contextmanager
+def open_stream(site: Running, headers: dict[str, str]) -> Iterator[http.client.HTTPResponse]:
+    """A stream whose greeting has been read."""
+    web = http.client.HTTPConnection("localhost", site.port, timeout=10)
+    web.request("GET", "/streams/a?watch=1", headers=headers)
+    response = web.getresponse()
+    assert response.readline()
+    yield response
+    web.close()
+
+
+def has_data(response: http.client.HTTPResponse) -> bool:
+    """Whether something was sent, or the stream has ended, within some checks."""
+    assert response.fp is not None
+    return bool(select.select([response.fp.fileno()], [], [], 0.3)[0])
 
 
 async def failing(scope: Any, receive: Any, send: Any, match: re.Match[str], user: User) -> None:

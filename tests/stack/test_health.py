@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from functools import partial
 
@@ -16,7 +18,7 @@ from pytest_django import DjangoDbBlocker
 
 from apps.cluster.models import Cluster
 from apps.controlplane.clusters.lifecycle import create_cluster
-from apps.controlplane.workers import lease
+from apps.controlplane.workers import heartbeat, lease
 from schedweb import broker, health
 from schedweb.celery import app
 
@@ -68,6 +70,43 @@ def test_old_heartbeats_do_not_count() -> None:
     found = health.run_checks()
     assert found["worker"] == "no worker has sent a heartbeat recently"
     assert found["beat"] == "the last heartbeat of beat was 60 s ago"
+
+
+def test_heartbeats_from_before_the_clock_was_set_back_do_not_count() -> None:
+    seen("beat", -3600)
+    seen("loop_a", -3600)
+    found = health.run_checks()
+    assert found["worker"] == "no worker has sent a heartbeat recently"
+    assert found["beat"] == "beat has sent no heartbeat since the clock was set back"
+    heartbeat.touch("beat")
+    heartbeat.touch("loop_a")
+    assert not any(health.run_checks().values())
+
+
+BEAT = """
+from datetime import timedelta
+from schedweb.beat import app
+from celery.beat import Scheduler
+
+scheduler = Scheduler(app)
+sent = []
+scheduler.apply_entry = lambda entry, producer=None: sent.append(entry.name)
+before = scheduler.tick()
+machine = app.now
+app.now = lambda: machine() - timedelta(hours=1)
+assert scheduler.tick() <= before <= 1.0, "the next task is sent as if nothing had happened"
+app.now = lambda: machine() + timedelta(hours=1)
+scheduler.tick()
+assert not sent, "and none is sent early"
+print("steady")
+"""
+
+
+def test_beat_goes_on_when_the_clock_is_set() -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", BEAT], capture_output=True, text=True, cwd=settings.BASE_DIR
+    )
+    assert run.stdout == "steady\n", run.stderr
 
 
 def test_a_missing_broker_schema_is_noticed() -> None:

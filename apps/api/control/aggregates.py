@@ -23,6 +23,7 @@ from apps.api.control.recorded import recorded_cluster
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
+from apps.controlplane.files import format_cell
 from apps.controlplane.ledger import aggregating, finding, grouping
 from apps.controlplane.ledger.aggregating import Group
 from apps.controlplane.ledger.finding import DecisionFilters
@@ -88,7 +89,7 @@ class CsvRenderer(BaseRenderer):
         writer = csv.writer(text)
         writer.writerow([*dimensions, *aggregating.MEASURES])
         for group in data["groups"]:
-            keys = [group["keys"][name] for name in dimensions]
+            keys = [format_cell(group["keys"][name]) for name in dimensions]
             writer.writerow([*keys, *(group[name] for name in aggregating.MEASURES)])
         return text.getvalue().encode()
 

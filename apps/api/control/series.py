@@ -18,6 +18,7 @@ from apps.api.control.documentation.areas import Area
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.errors import BadRequest
 from apps.cluster.queries import cluster_named
+from apps.controlplane.files import format_cell
 from apps.controlplane.series.catalog import SCOPES
 from apps.controlplane.series.reading import Series, read_series, table_rows
 from apps.controlplane.series.spans import DEFAULT, parse_span
@@ -36,7 +37,8 @@ class _CsvRenderer(BaseRenderer):
         if not isinstance(data, list):
             return JSONRenderer().render(data)
         text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows(data)
+        rows = ([format_cell(cell) for cell in row] for row in data)
+        csv.writer(text, lineterminator="\n").writerows(rows)
         return text.getvalue().encode()
 
 

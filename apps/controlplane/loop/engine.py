@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from itertools import chain
 from typing import cast
 
+from django.conf import settings
 from django.db import DataError
 
 from apps.cluster.exchange import Exchange, exchange
@@ -93,6 +94,7 @@ class Engine:
             seed=cluster.seed,
             registry=plugins.registry(),
             bodies=StoredBodies(cluster.pk),
+            outgoing=settings.OUTGOING,
             executor=self._bindings,
             on_progress=self._note_progress,
             observer=self.history.note,

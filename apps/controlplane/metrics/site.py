@@ -9,6 +9,7 @@ from prometheus_client.metrics_core import GaugeMetricFamily
 
 from apps.cluster.models import Cluster
 from apps.controlplane.opinions import read_agreement
+from apps.controlplane.workers.lease import HELD
 
 
 def families(
@@ -49,7 +50,7 @@ def _loops() -> list[GaugeMetricFamily]:
     )
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT c.name, coalesce(l.expires_at > clock_timestamp(), false), "
+            f"SELECT c.name, coalesce(l.expires_at {HELD}, false), "
             "c.resource_version - l.consumed_version FROM controlplane_looplease l "
             "JOIN cluster_cluster c ON c.id = l.cluster_id ORDER BY c.name"
         )

@@ -6,7 +6,7 @@ ledger of the copy start empty.
 
 from __future__ import annotations
 
-from django.db import connection, transaction
+from django.db import connection
 
 from apps.cluster.models import Cluster
 from apps.cluster.writing.copying import copy_objects
@@ -22,7 +22,7 @@ _OWN = ("id", "name", "uid", "created_at", "paused", "due_at", "timer_at")
 
 def run(work: Progress) -> str:
     """`source` (a cluster's id), `name`, `paused`."""
-    with transaction.atomic():
+    with work.transaction():
         _use_one_snapshot()
         source = lifecycle.get_cluster_by_id(work.argument("source"))
         copy = _empty_copy(source, work.argument("name"), paused=work.argument("paused"))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db import transaction
-
 from apps.cluster.models import Cluster
 from apps.controlplane.clusters import generating, lifecycle, manifests
 from apps.controlplane.operations.progress import Progress
@@ -13,15 +11,16 @@ from apps.controlplane.operations.progress import Progress
 
 def run_import(work: Progress) -> str:
     """The payload's `yaml`, into the operation's cluster."""
-    imported = manifests.import_yaml(
-        work.cluster, work.payload()["yaml"], actor=work.actor, progress=work.step
-    )
+    with work.transaction():
+        imported = manifests.import_yaml(
+            work.cluster, work.payload()["yaml"], actor=work.actor, progress=work.step
+        )
     return imported.summary
 
 
 def run_create(work: Progress) -> str:
     """The payload's `yaml`, into a new cluster with the settings in `cluster`."""
-    with transaction.atomic():
+    with work.transaction():
         cluster = new_cluster(work)
         imported = manifests.import_yaml(
             cluster, work.payload()["yaml"], actor=work.actor, progress=work.step
@@ -32,7 +31,8 @@ def run_create(work: Progress) -> str:
 
 def run_generate(work: Progress) -> str:
     """A new cluster with the settings in `cluster`."""
-    cluster = new_cluster(work, progress=work.step)
+    with work.transaction():
+        cluster = new_cluster(work, progress=work.step)
     work.operation.cluster = cluster
     return f"cluster {cluster.name} created"
 

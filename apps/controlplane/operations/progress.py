@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 import msgspec
 import zstandard
-from django.db import connection
+from django.db import DatabaseError, InterfaceError, connection, transaction
 
 from apps.cluster.context import current_request_id
 from apps.cluster.log.announce import announcer
@@ -22,6 +24,13 @@ _INTERVAL_SECONDS = 0.25
 _TELL = """
     UPDATE controlplane_operation SET done = %s, total = %s, message = %s
     WHERE id = %s AND state = 'running' AND attempts = %s RETURNING cancel_requested
+"""
+
+
+#: A worker that takes over the operation has to wait for the end of the transaction.
+_HOLD = """
+    SELECT 1 FROM controlplane_operation WHERE id = %s AND state = 'running' AND attempts = %s
+    FOR SHARE
 """
 
 
@@ -76,6 +85,33 @@ class Progress:
         announce(self.operation)
         if row is None or row[0]:
             raise OperationCancelled
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """A transaction that is committed only if this run still holds the operation.
+
+        A worker that was stopped for some time has lost it; the block then raises
+        OperationCancelled.
+        """
+        with ExitStack() as until_committed, transaction.atomic():
+            yield
+            until_committed.enter_context(self._holding())
+
+    @contextmanager
+    def _holding(self) -> Iterator[None]:
+        """Lock the row of the operation beside the work, whose snapshot may be older."""
+        self._beside.set_autocommit(False)
+        try:
+            with self._beside.cursor() as cursor:
+                cursor.execute(_HOLD, [self.operation.pk, self.operation.attempts])
+                if cursor.fetchone() is None:
+                    raise OperationCancelled
+            yield
+        finally:
+            # the work is committed by now, whatever happens to this connection
+            with suppress(DatabaseError, InterfaceError):
+                self._beside.rollback()
+                self._beside.set_autocommit(True)
 
     def close(self) -> None:
         self._beside.close()

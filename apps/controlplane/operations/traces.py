@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from django.db import transaction
-
 from apps.cluster.models import Cluster
 from apps.controlplane.clusters import openb
 from apps.controlplane.clusters.openb import TraceFile
@@ -13,7 +11,7 @@ from apps.controlplane.operations.progress import Progress
 
 def run_create(work: Progress) -> str:
     """The payload's `nodes` and `pods` (each a file's name and text), into a new cluster."""
-    with transaction.atomic():
+    with work.transaction():
         cluster = new_cluster(work)
         message = _load(work, cluster)
     work.operation.cluster = cluster

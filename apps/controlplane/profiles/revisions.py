@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Max, QuerySet
 
@@ -126,7 +127,12 @@ def check(text: str, *, legacy: bool = False) -> Configuration:
         causes = find_faults(text, known, legacy=legacy) or refusal.causes
         raise ConfigError([_say_where(cause) for cause in causes]) from refusal
     try:
-        Scheduler(configuration, clock=RealClock(), registry=plugins.registry()).close()
+        Scheduler(
+            configuration,
+            clock=RealClock(),
+            registry=plugins.registry(),
+            outgoing=settings.OUTGOING,
+        ).close()
     except PluginError as problem:
         raise ConfigError([Cause("profiles", str(problem))]) from problem
     except ExtenderConfigError as problem:

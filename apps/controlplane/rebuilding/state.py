@@ -17,6 +17,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
+from django.conf import settings
+
 from apps.cluster.log.changelog import changes_after
 from apps.cluster.models import Change, Cluster
 from apps.controlplane.ledger.reading import read
@@ -195,6 +197,7 @@ def rebuild_state_at(
         tie_break=_get_tie_break(cluster),
         registry=plugins.registry(),
         bodies=StoredBodies(cluster.pk),
+        outgoing=settings.OUTGOING,
         draws=draws,
     )
     loaded_at = version if loaded_at is None else loaded_at

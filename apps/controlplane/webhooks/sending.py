@@ -5,29 +5,25 @@ from __future__ import annotations
 import hashlib
 import hmac
 import http.client
-import ipaddress
 import json
-import socket
 import ssl
 import time
 from datetime import timedelta
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from django.conf import settings
 from django.utils import timezone
 
 from apps.controlplane.models import WebhookDelivery
+from apps.scheduler.outgoing.deadline import DeadlineSocket, connect, seconds_until
+from apps.scheduler.outgoing.rules import DestinationRefused
 
-#: Seconds for connecting, and for each read.
+#: Seconds from connecting to the end of the answer.
 TIMEOUT_SECONDS = 5.0
 #: Bytes of the response that are kept.
 _MAX_ANSWER = 1000
 #: Waiting times between attempts; then the delivery fails.
 BACKOFF = tuple(timedelta(seconds=each) for each in (10, 30, 90, 300, 900, 3600))
-
-
-class RefusedAddress(Exception):
-    """The host of the webhook is one that the site does not send requests to."""
 
 
 def send(number: int) -> None:
@@ -41,7 +37,7 @@ def send(number: int) -> None:
     delivery.status_code = None
     try:
         delivery.status_code, delivery.answer = _post(delivery)
-    except (OSError, http.client.HTTPException, RefusedAddress, ValueError) as error:
+    except (OSError, http.client.HTTPException, DestinationRefused, ValueError) as error:
         delivery.answer = f"{type(error).__name__}: {error}"
     delivery.duration_ms = int(1000 * (time.monotonic() - started))
     _record(delivery)
@@ -53,41 +49,36 @@ def sign(secret: str, stamp: str, body: bytes) -> str:
     return f"sha256={digest}"
 
 
-def resolve(host: str, port: int) -> tuple[str, int]:
-    """An address of the host; RefusedAddress for this machine and its link unless allowed."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    addresses = [str(each[4][0]).partition("%")[0] for each in found]
-    for text in addresses:
-        address = ipaddress.ip_address(text)
-        address = getattr(address, "ipv4_mapped", None) or address
-        local = address.is_loopback or address.is_link_local or address.is_unspecified
-        if (local and not settings.WEBHOOKS_LOCAL) or address.is_multicast:
-            raise RefusedAddress(
-                f"{host} is {address}: webhooks are not sent to loopback or link-local addresses "
-                "(SCHEDWEB_WEBHOOKS_LOCAL=1 allows it)"
-            )
-    return addresses[0], port
-
-
 def _post(delivery: WebhookDelivery) -> tuple[int, str]:
     """The status code and the start of the response. Redirects are not followed."""
     url = urlsplit(delivery.webhook.url)
-    secure = url.scheme == "https"
-    host, port = url.hostname or "", url.port or (443 if secure else 80)
-    # connects to the address that was checked: a second look-up could have another result
-    raw = socket.create_connection(resolve(host, port), timeout=TIMEOUT_SECONDS)
-    connection = http.client.HTTPConnection(host, port, timeout=TIMEOUT_SECONDS)
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    connection = _connect(url, deadline)
     try:
-        context = ssl.create_default_context() if secure else None
-        connection.sock = context.wrap_socket(raw, server_hostname=host) if context else raw
         path = f"{url.path or '/'}{f'?{url.query}' if url.query else ''}"
         body = _body(delivery)
         connection.request("POST", path, body, _headers(delivery, body))
         response = connection.getresponse()
         return response.status, response.read(_MAX_ANSWER).decode(errors="replace")
     finally:
-        raw.close()
         connection.close()
+
+
+def _connect(url: SplitResult, deadline: float) -> http.client.HTTPConnection:
+    """A connection to an address that was checked: another look-up could have another result."""
+    secure = url.scheme == "https"
+    host, port = url.hostname or "", url.port or (443 if secure else 80)
+    sock = connect(host, port, rules=settings.OUTGOING, deadline=deadline)
+    try:
+        if secure:
+            sock.settimeout(seconds_until(deadline))
+            sock = ssl.create_default_context().wrap_socket(sock, server_hostname=host)
+    except BaseException:
+        sock.close()
+        raise
+    connection = http.client.HTTPConnection(host, port)
+    connection.sock = DeadlineSocket(sock, deadline)
+    return connection
 
 
 def _body(delivery: WebhookDelivery) -> bytes:

@@ -7,6 +7,8 @@ import threading
 
 from django.db import DatabaseError, InterfaceError, connection
 
+from apps.controlplane.workers.lease import HELD
+
 log = logging.getLogger(__name__)
 
 #: Interval of the heartbeats of a worker process ...
@@ -15,6 +17,12 @@ INTERVAL_SECONDS = 2.0
 STALE_SECONDS = 10.0
 #: After this time its heartbeat is deleted.
 DEAD_SECONDS = 60.0
+#: The condition on a time that is not older. One in the future was written before the clock was set
+#: back: it says nothing, because its process may have died since.
+RECENT = (
+    f"BETWEEN clock_timestamp() - interval '{STALE_SECONDS} s' "
+    "AND clock_timestamp() + interval '1 s'"
+)
 
 
 def touch(name: str) -> None:
@@ -28,7 +36,10 @@ def touch(name: str) -> None:
 
 
 def age(name: str) -> float | None:
-    """Seconds since the last heartbeat of `name`; None if there was none."""
+    """Seconds since the last heartbeat of `name`; None if there was none.
+
+    Less than 0 if the clock was set back after it.
+    """
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT extract(epoch FROM clock_timestamp() - at)::float8 "
@@ -45,8 +56,8 @@ def queue_of_holder(cluster_id: int) -> str | None:
         cursor.execute(
             "SELECT l.holder FROM controlplane_looplease l "
             "JOIN controlplane_heartbeat h ON h.name = l.holder "
-            "WHERE l.cluster_id = %s AND h.at > clock_timestamp() - make_interval(secs => %s)",
-            [cluster_id, STALE_SECONDS],
+            f"WHERE l.cluster_id = %s AND h.at {RECENT}",
+            [cluster_id],
         )
         row = cursor.fetchone()
     return None if row is None else row[0]
@@ -56,12 +67,11 @@ def idle_worker() -> str | None:
     """A live worker process that holds no cluster; None if all are busy."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT name FROM controlplane_heartbeat h WHERE name LIKE 'loop\\_%%' "
-            "AND at > clock_timestamp() - make_interval(secs => %s) "
+            "SELECT name FROM controlplane_heartbeat h WHERE name LIKE 'loop\\_%' "
+            f"AND at {RECENT} "
             "AND NOT EXISTS (SELECT FROM controlplane_looplease l "
-            "WHERE l.holder = h.name AND l.expires_at > clock_timestamp()) "
-            "ORDER BY random() LIMIT 1",
-            [STALE_SECONDS],
+            f"WHERE l.holder = h.name AND l.expires_at {HELD}) "
+            "ORDER BY random() LIMIT 1"
         )
         row = cursor.fetchone()
     return None if row is None else row[0]

@@ -32,6 +32,11 @@ KEEP_SECONDS = TTL_SECONDS / 3
 #: ... which end after this time, so that a hanging loop loses the lease.
 LONGEST_SECONDS = 60.0
 
+#: The condition on `expires_at` of a lease that is held. No holder sets it as far in the future as
+#: the upper limit: it did so before the clock was set back, and may have died since. A holder that
+#: lives then loses the lease to the first process that wants it, as after any other pause.
+HELD = f"BETWEEN clock_timestamp() AND clock_timestamp() + interval '{2 * TTL_SECONDS} s'"
+
 #: The unique name of this process; also the name of its task queue.
 PROCESS = f"loop_{uuid.uuid4().hex[:16]}"
 
@@ -180,7 +185,7 @@ def acquire(cluster_id: int, holder: str = PROCESS) -> ClusterLease | None:
             # a process that has locked the row renews it, or has stalled: do not wait
             "WHERE cluster_id = (SELECT cluster_id FROM controlplane_looplease "
             "WHERE cluster_id = %s FOR NO KEY UPDATE SKIP LOCKED) "
-            "AND (holder = %s OR expires_at IS NULL OR expires_at < clock_timestamp()) "
+            f"AND (holder = %s OR (expires_at {HELD}) IS NOT TRUE) "
             "RETURNING epoch, failures",
             [holder, holder, TTL_SECONDS, cluster_id, holder],
         )

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from django.db import connection
 
+from apps.controlplane.workers.lease import HELD
+
 #: A due cluster waits for a worker; after this time it counts as not ready.
 OVERDUE_SECONDS = 60.0
 
-_OVERDUE = """
+_OVERDUE = f"""
     SELECT c.name, extract(epoch FROM clock_timestamp() - c.due_at)::float8 AS seconds
     FROM cluster_cluster c JOIN controlplane_looplease l ON l.cluster_id = c.id
     WHERE NOT c.paused AND c.due_at < clock_timestamp() - make_interval(secs => %s)
-    AND (l.expires_at IS NULL OR l.expires_at < clock_timestamp())
+    AND (l.expires_at {HELD}) IS NOT TRUE
     AND (%s::bigint IS NULL OR c.id = %s) ORDER BY seconds DESC
 """
 

@@ -47,22 +47,22 @@ class PodGroups:
 
     def add_pending(self, pod: Pod) -> None:
         """A pod without a node is new, or changed."""
-        if pod.group_name:
+        if pod.spec.scheduling_group is not None:
             self._open(pod).pending[pod.metadata.uid] = pod
 
     def remove_pending(self, pod: Pod) -> None:
-        if pod.group_name:
+        if pod.spec.scheduling_group is not None:
             self._open(pod).pending.pop(pod.metadata.uid, None)
             self._drop_if_empty(pod)
 
     def place(self, pod: Pod) -> None:
         """The pod was assumed, or is bound."""
-        if pod.group_name:
+        if pod.spec.scheduling_group is not None:
             self._open(pod).placed.add(pod.metadata.uid)
 
     def displace(self, pod: Pod) -> None:
         """The assumption was undone, or the bound pod was deleted."""
-        if pod.group_name:
+        if pod.spec.scheduling_group is not None:
             self._open(pod).placed.discard(pod.metadata.uid)
             self._drop_if_empty(pod)
 

@@ -17,6 +17,7 @@ from apps.scheduler.framework.nodes import NodeColumns
 from apps.scheduler.framework.status import Status
 from apps.scheduler.framework.types import NodeInfo, PodInfo
 from apps.scheduler.objects import Container, Node
+from apps.scheduler.outgoing.rules import OutgoingRules
 
 T = TypeVar("T")
 
@@ -33,12 +34,18 @@ class HttpExtender:
     """See framework.extender for the contract of its methods.
 
     ``nodes`` is the table in which node names are looked up; ``bodies`` supplies the objects for an
-    extender that is not nodeCacheCapable. Raises ValueError for an invalid address or invalid TLS
-    settings.
+    extender that is not nodeCacheCapable; ``rules`` say which addresses it may have. Raises
+    ValueError for an invalid address or invalid TLS settings.
     """
 
     def __init__(
-        self, config: ExtenderConfig, nodes: NodeColumns, bodies: ObjectBodies, *, name: str = ""
+        self,
+        config: ExtenderConfig,
+        nodes: NodeColumns,
+        bodies: ObjectBodies,
+        *,
+        rules: OutgoingRules,
+        name: str = "",
     ) -> None:
         self.name = name or config.url_prefix
         self.is_ignorable = config.ignorable
@@ -56,6 +63,7 @@ class HttpExtender:
             timeout=config.http_timeout,
             enable_https=config.enable_https,
             tls=config.tls_config,
+            rules=rules,
         )
         self._paths = {
             ExtenderVerb.FILTER: config.filter_verb,
@@ -219,7 +227,10 @@ class HttpExtender:
 
 
 def http_extenders(
-    configs: Iterable[ExtenderConfig], nodes: NodeColumns, bodies: ObjectBodies
+    configs: Iterable[ExtenderConfig],
+    nodes: NodeColumns,
+    bodies: ObjectBodies,
+    rules: OutgoingRules,
 ) -> list[HttpExtender]:
     """One for each entry, in order; entries of the same address are numbered.
 
@@ -234,7 +245,7 @@ def http_extenders(
             name = f"{config.url_prefix} ({number})"
         names.add(name)
         try:
-            found.append(HttpExtender(config, nodes, bodies, name=name))
+            found.append(HttpExtender(config, nodes, bodies, rules=rules, name=name))
         except ValueError as problem:
             raise ExtenderConfigError(f"extenders[{index}]", str(problem)) from problem
     return found

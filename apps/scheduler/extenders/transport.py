@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import io
 import select
 import socket
 import ssl
@@ -11,11 +10,12 @@ import tempfile
 import time
 from collections import deque
 from contextlib import suppress
-from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from apps.scheduler.config.types import ExtenderTLSConfig
 from apps.scheduler.framework.extender import ExtenderError
+from apps.scheduler.outgoing.deadline import DeadlineSocket, connect, seconds_until
+from apps.scheduler.outgoing.rules import DestinationRefused, FileRefused, OutgoingRules
 
 #: an answer may list thousands of complete nodes, but must not exhaust the memory
 LARGEST_ANSWER = 256 * 1024 * 1024
@@ -24,8 +24,9 @@ LARGEST_ANSWER = 256 * 1024 * 1024
 class Transport:
     """The connections to one extender; thread-safe.
 
-    ``timeout``: seconds from connecting to the last byte of the answer. Raises ValueError when the
-    address or the TLS files are invalid.
+    ``timeout``: seconds from connecting to the last byte of the answer. ``rules``: the addresses
+    that the site allows, and the files. Raises ValueError when the address or the TLS files are
+    invalid.
     """
 
     def __init__(
@@ -35,14 +36,18 @@ class Transport:
         timeout: float,
         enable_https: bool = False,
         tls: ExtenderTLSConfig | None = None,
+        rules: OutgoingRules,
     ) -> None:
+        self._rules = rules
         self._prefix = url_prefix.rstrip("/")
         self._address = _address(self._prefix)
         self._timeout = timeout
         self._server_name = tls.server_name if tls is not None else ""
         self._context: ssl.SSLContext | None = None
         if self._address.scheme == "https":
-            self._context = tls_context(tls or ExtenderTLSConfig(), enable_https=enable_https)
+            self._context = tls_context(
+                tls or ExtenderTLSConfig(), enable_https=enable_https, rules=rules
+            )
         self._idle: deque[_Connection] = deque()
 
     def url(self, path: str) -> str:
@@ -85,15 +90,21 @@ class Transport:
         host, port = self._address.hostname or "", self._address.port
         if port is None:
             port = 443 if self._context is not None else 80
-        return _Connection(host, port, self._context, self._server_name or host)
+        return _Connection(host, port, self._context, self._server_name or host, self._rules)
 
 
 class _Connection:
     """One connection, opened at its first exchange."""
 
     def __init__(
-        self, host: str, port: int, context: ssl.SSLContext | None, server_name: str
+        self,
+        host: str,
+        port: int,
+        context: ssl.SSLContext | None,
+        server_name: str,
+        rules: OutgoingRules,
     ) -> None:
+        self._rules = rules
         self._host, self._port = host, port
         self._context, self._server_name = context, server_name
         self._http = http.client.HTTPConnection(host, port)
@@ -111,7 +122,7 @@ class _Connection:
         """(status, body) of the answer; TimeoutError after the deadline."""
         if not self.is_open:
             self._connect(deadline)
-        assert isinstance(self._http.sock, _DeadlineSocket)
+        assert isinstance(self._http.sock, DeadlineSocket)
         self._http.sock.deadline = deadline
         headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
         self._http.request("POST", target, body, headers)
@@ -127,9 +138,24 @@ class _Connection:
         self._http.close()
 
     def _connect(self, deadline: float) -> None:
+        sock = self._dial(deadline)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self._context is not None:
+            sock.settimeout(seconds_until(deadline))
+            try:
+                sock = self._context.wrap_socket(sock, server_hostname=self._server_name)
+            except BaseException:
+                sock.close()
+                raise
+        self._http.sock = DeadlineSocket(sock, deadline)
+
+    def _dial(self, deadline: float) -> socket.socket:
+        """Connect; failures have kube-scheduler's messages."""
         address = (self._host, self._port)
         try:
-            sock = socket.create_connection(address, _seconds_until(deadline))
+            return connect(*address, rules=self._rules, deadline=deadline)
+        except DestinationRefused as refusal:
+            raise _DialError(f"dial tcp: {refusal}") from refusal
         except socket.gaierror as failure:
             raise _DialError(f"dial tcp: lookup {self._host}: no such host") from failure
         except TimeoutError:
@@ -137,80 +163,20 @@ class _Connection:
         except OSError as failure:
             why = (failure.strerror or str(failure)).lower()
             raise _DialError(f"dial tcp {_format_address(address)}: connect: {why}") from failure
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if self._context is not None:
-            sock.settimeout(_seconds_until(deadline))
-            try:
-                sock = self._context.wrap_socket(sock, server_hostname=self._server_name)
-            except BaseException:
-                sock.close()
-                raise
-        self._http.sock = _DeadlineSocket(sock, deadline)
 
 
 class _DialError(Exception):
     """The connection failed; the message is that of kube-scheduler."""
 
 
-class _DeadlineSocket:
-    """A socket for http.client whose reads and writes all end at ``deadline``."""
-
-    def __init__(self, sock: socket.socket, deadline: float) -> None:
-        self._sock = sock
-        self.deadline = deadline
-        #: http.client closes a connection before its last answer is read
-        self._readers = 0
-        self._closed = False
-
-    def fileno(self) -> int:
-        return self._sock.fileno()
-
-    def sendall(self, data: Any) -> None:
-        self._sock.settimeout(_seconds_until(self.deadline))
-        self._sock.sendall(data)
-
-    def recv_into(self, buffer: Any) -> int:
-        self._sock.settimeout(_seconds_until(self.deadline))
-        return self._sock.recv_into(buffer)
-
-    def makefile(self, mode: str) -> io.BufferedReader:
-        self._readers += 1
-        return io.BufferedReader(_Reader(self))
-
-    def reader_closed(self) -> None:
-        self._readers -= 1
-        self._close_if_unused()
-
-    def close(self) -> None:
-        self._closed = True
-        self._close_if_unused()
-
-    def _close_if_unused(self) -> None:
-        if self._closed and not self._readers:
-            self._sock.close()
-
-
-class _Reader(io.RawIOBase):
-    def __init__(self, sock: _DeadlineSocket) -> None:
-        self._sock = sock
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        return self._sock.recv_into(buffer)
-
-    def close(self) -> None:
-        if not self.closed:
-            super().close()
-            self._sock.reader_closed()
-
-
-def tls_context(tls: ExtenderTLSConfig, *, enable_https: bool) -> ssl.SSLContext:
+def tls_context(
+    tls: ExtenderTLSConfig, *, enable_https: bool, rules: OutgoingRules
+) -> ssl.SSLContext:
     """The client's TLS settings; ``enableHTTPS`` without a CA verifies nothing, as upstream.
 
     Raises ValueError for settings that are contradictory or cannot be read.
     """
+    _check_files(tls, rules)
     has_ca = bool(tls.ca_file or tls.ca_data)
     if tls.insecure and has_ca:
         raise ValueError(
@@ -227,6 +193,17 @@ def tls_context(tls: ExtenderTLSConfig, *, enable_https: bool) -> ssl.SSLContext
     except (OSError, UnicodeDecodeError) as failure:
         raise ValueError(f"tlsConfig: {failure}") from failure
     return context
+
+
+def _check_files(tls: ExtenderTLSConfig, rules: OutgoingRules) -> None:
+    """Refuse files that the site does not allow, before anything tells whether they exist."""
+    named = {"caFile": tls.ca_file, "certFile": tls.cert_file, "keyFile": tls.key_file}
+    for field, name in named.items():
+        try:
+            if name:
+                rules.check_file(name)
+        except FileRefused as refusal:
+            raise ValueError(f"tlsConfig.{field}: {refusal}") from refusal
 
 
 def _load_certificate(context: ssl.SSLContext, tls: ExtenderTLSConfig) -> None:
@@ -251,13 +228,6 @@ def _address(prefix: str) -> SplitResult:
         raise ValueError(f"urlPrefix {prefix!r} is not an http or https address")
     _ = address.port  # raises ValueError for an invalid port
     return address
-
-
-def _seconds_until(deadline: float) -> float:
-    left = deadline - time.monotonic()
-    if left <= 0:
-        raise TimeoutError
-    return left
 
 
 def _describe_failure(failure: Exception) -> str:

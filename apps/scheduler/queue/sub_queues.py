@@ -120,7 +120,7 @@ class SubQueues:
 
         Members are tried in the order of their times, and a clock may stand still meanwhile.
         """
-        if pod.group_name:
+        if pod.spec.scheduling_group is not None:
             moment = self._last_member = max(moment, self._last_member + _MICROSECOND)
         return moment
 

@@ -14,6 +14,7 @@ from django.core.management.base import BaseCommand, CommandError
 from apps.controlplane.partitions import daily
 from apps.controlplane.workers import heartbeat
 from schedweb import broker
+from schedweb.versions import NewerDatabase, refuse_newer_database
 
 ADMIN = "admin"
 
@@ -25,6 +26,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         _check_plugins()
+        _check_version()
         call_command("migrate", interactive=False, verbosity=0)
         # After a long downtime; while the site runs, beat does this.
         daily.prepare_all()
@@ -45,6 +47,14 @@ class Command(BaseCommand):
         User.objects.create_superuser(ADMIN, password=password)
         shown = "the password given in SCHEDWEB_ADMIN_PASSWORD" if given else f"password {password}"
         self.stdout.write(f"Created the first user: {ADMIN}, {shown}")
+
+
+def _check_version() -> None:
+    """Stop before older code writes into tables that it does not know."""
+    try:
+        refuse_newer_database()
+    except NewerDatabase as problem:
+        raise CommandError(str(problem)) from problem
 
 
 def _check_plugins() -> None:

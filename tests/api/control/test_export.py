@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from typing import Any
 
@@ -65,3 +67,20 @@ def test_errors_are_json(api: Api, lab: Cluster, path: str, status: int) -> None
 
 def test_an_unauthenticated_export_is_401(anonymous: Api, lab: Cluster) -> None:
     assert anonymous.get("/decisions/export").status_code == 401
+
+
+FORMULAS = ["=HYPERLINK(1)", "+1+cmd", "-2+3", "@SUM(1)", "\t=1", "\uff1d1"]
+
+
+def test_no_cell_of_a_csv_file_is_a_formula(api: Api, lab: Cluster) -> None:
+    involved = {"kind": "Pod", "name": "a", "namespace": "default"}
+    events = [
+        {"metadata": {"name": f"e{number}"}, "involvedObject": involved, "message": text}
+        for number, text in enumerate([*FORMULAS, "-5"])
+    ]
+    writes = [Create(kinds.EVENT, event, "default") for event in events]
+    store.write(lab, writes, actor=Actor("tests"))
+    file = b"".join(api.get("/clusters/lab/events/export?format=csv").streaming_content).decode()
+    messages = {row["message"] for row in csv.DictReader(io.StringIO(file, newline=""))}
+    assert messages >= {"-5", *(f"'{text}" for text in FORMULAS)}
+    assert not messages & set(FORMULAS)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
 from threading import Thread
 from typing import Any
 
 import pytest
 import zstandard
 from django.db import connection
+from django.utils import timezone
 
 from apps.cluster import kinds
 from apps.cluster.errors import ApiError, NotFound
@@ -17,11 +22,11 @@ from apps.cluster.writing import store
 from apps.controlplane.clusters.lifecycle import create_cluster, delete_cluster
 from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import Operation
-from apps.controlplane.operations import previewing, running, service, tending
+from apps.controlplane.operations import keeping, previewing, running, service, tending
 from apps.controlplane.operations.progress import OperationCancelled, Progress
 from apps.controlplane.profiles import revisions
 from apps.controlplane.rebuilding.previewing import Effect
-from apps.controlplane.workers import heartbeat, lease
+from apps.controlplane.workers import lease
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -160,23 +165,122 @@ def test_an_export_can_be_fetched_and_imported(lab: Cluster) -> None:
 
 def test_an_operation_of_a_dead_worker_is_given_to_another(lab: Cluster) -> None:
     operation = start_operation("export", lab)
-    for attempt in range(1, tending.MOST_ATTEMPTS + 1):
+    wait_until(_is_database_settled)
+    for attempt in range(1, running.MOST_ATTEMPTS + 1):
         _lose_to_a_dead_worker(operation, attempt)
         tending.tend()
         operation.refresh_from_db()
-        if attempt < tending.MOST_ATTEMPTS:
+        if attempt < running.MOST_ATTEMPTS:
             assert operation.state == "waiting"
     assert operation.state == "failed"
-    assert "its worker died while it was running" in operation.cause
+    assert "its worker stopped while it was running" in operation.cause
 
 
-def test_an_operation_of_a_live_worker_is_not_taken(lab: Cluster) -> None:
-    operation = start_operation("export", lab)
-    _lose_to_a_dead_worker(operation, 1)
-    heartbeat.touch("loop_dead")
-    tending.tend()
-    operation.refresh_from_db()
-    assert operation.state == "running"
+def test_a_running_operation_renews_its_lease_and_is_not_taken(
+    lab: Cluster, endless_drain: Operation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeping, "RENEW_SECONDS", 0.05)
+    with running_in_a_thread(endless_drain) as worker:
+        _lose_to_a_dead_worker(endless_drain, 1)
+        wait_until(lambda: _is_renewed(endless_drain))
+        wait_until(_is_database_settled)
+        tending.tend()
+        assert _reload(endless_drain).state == "running"
+        service.cancel(endless_drain)
+        worker.join(30)
+    assert _reload(endless_drain).state == "cancelled"
+
+
+def test_an_operation_that_loses_the_database_waits_and_starts_again(
+    lab: Cluster, endless_drain: Operation
+) -> None:
+    """The worker lives on, so that nobody would ever take the operation from it."""
+    with running_in_a_thread(endless_drain) as worker:
+        wait_until(lambda: _reload(endless_drain).message == "1 pods are ending")
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_terminate_backend(%s)", [worker.backend])
+        worker.join(30)
+    waiting = _reload(endless_drain)
+    assert (waiting.state, waiting.attempts) == ("waiting", 1)
+    assert waiting.message == "the database was unavailable; it starts again"
+    Pod.objects.filter(cluster=lab).delete()
+    again = run_operation(endless_drain)
+    assert (again.state, again.attempts) == ("succeeded", 2)
+
+
+def test_an_operation_that_loses_the_database_every_time_fails(
+    lab: Cluster, endless_drain: Operation
+) -> None:
+    Operation.objects.filter(pk=endless_drain.pk).update(attempts=running.MOST_ATTEMPTS - 1)
+    with running_in_a_thread(endless_drain) as worker:
+        wait_until(lambda: _reload(endless_drain).message == "1 pods are ending")
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_terminate_backend(%s)", [worker.backend])
+        worker.join(30)
+    failed = _reload(endless_drain)
+    assert failed.state == "failed" and "terminating connection" in failed.cause
+
+
+@pytest.fixture
+def endless_drain(lab: Cluster) -> Operation:
+    """The drain of a node with a pod that does not end, because no kubelet runs."""
+    Cluster.objects.filter(pk=lab.pk).update(kubelet=False)
+    body = pod("web", nodeName="node-1")
+    body["metadata"]["finalizers"] = ["example.com/stays"]
+    store.create(lab, kinds.POD, body, actor=ACTOR, namespace="default")
+    arguments = {"node": "node-1", "force": True, "timeout": 300}
+    return start_operation("drain", lab, arguments=arguments)
+
+
+class Worker(Thread):
+    """Runs an operation; `backend` is the process of its connection to the database."""
+
+    def __init__(self, operation: Operation) -> None:
+        super().__init__()
+        self.backend = 0
+        self._operation = operation
+
+    def run(self) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_backend_pid()")
+            self.backend = cursor.fetchone()[0]
+        try:
+            running.run(self._operation.pk)
+        finally:
+            connection.close()
+
+
+@contextmanager
+def running_in_a_thread(operation: Operation) -> Iterator[Worker]:
+    worker = Worker(operation)
+    worker.start()
+    wait_until(lambda: _reload(operation).state == "running")
+    yield worker
+    worker.join(30)
+    assert not worker.is_alive()
+
+
+def wait_until(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def _is_renewed(operation: Operation) -> bool:
+    at = _reload(operation).renewed_at
+    return at is not None and at > timezone.now() - timedelta(seconds=5)
+
+
+def _is_database_settled() -> bool:
+    """Leases are not judged in the first seconds of the database."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_postmaster_start_time() < clock_timestamp() - interval '11 s'")
+        return bool(cursor.fetchone()[0])
+
+
+def _reload(operation: Operation) -> Operation:
+    return service.get_operation(operation.pk)
 
 
 def test_a_worker_that_returns_late_does_not_continue(lab: Cluster) -> None:
@@ -192,6 +296,33 @@ def test_a_worker_that_returns_late_does_not_continue(lab: Cluster) -> None:
         late.close()
 
 
+def test_a_worker_that_was_stopped_before_its_commit_writes_nothing(
+    lab: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another worker repeats the operation meanwhile: nothing may be created twice."""
+    text = "apiVersion: v1\nkind: Namespace\nmetadata: {generateName: n-}\n"
+    operation = start_operation("import", lab, payload={"yaml": text})
+    tell = Progress.step
+
+    def stop_after_last(work: Progress, done: int, total: int, message: str = "") -> None:
+        tell(work, done, total, message)
+        if done >= total > 0:
+            taking = Thread(target=_take_over, args=(operation,))
+            taking.start()
+            taking.join()
+
+    monkeypatch.setattr(Progress, "step", stop_after_last)
+    version = Cluster.objects.get(pk=lab.pk).resource_version
+    running.run(operation.pk)
+    assert Cluster.objects.get(pk=lab.pk).resource_version == version
+    assert (_reload(operation).state, _reload(operation).attempts) == ("running", 2)
+
+
+def _take_over(operation: Operation) -> None:
+    Operation.objects.filter(pk=operation.pk).update(attempts=2)
+    connection.close()
+
+
 def _cancel(operation: Operation) -> None:
     service.cancel(operation)
     connection.close()
@@ -202,7 +333,7 @@ def _lose_to_a_dead_worker(operation: Operation, attempt: int) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE controlplane_operation SET state = 'running', worker = 'loop_dead', "
-            "attempts = %s, started_at = clock_timestamp() - interval '1 minute' WHERE id = %s",
+            "attempts = %s, renewed_at = clock_timestamp() - interval '1 minute' WHERE id = %s",
             [attempt, operation.pk],
         )
 

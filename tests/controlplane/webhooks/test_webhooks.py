@@ -5,8 +5,11 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import socket
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -22,6 +25,7 @@ from apps.controlplane.clusters import lifecycle
 from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import Operation, Webhook, WebhookDelivery
 from apps.controlplane.webhooks import collecting, sending, service
+from apps.scheduler.outgoing.rules import OutgoingRules
 from tests.dashboard.conftest import add_pods, pod
 
 pytestmark = pytest.mark.django_db
@@ -64,8 +68,7 @@ def receiver() -> Iterator[Receiver]:
 
 
 @pytest.fixture
-def lab(db: None, settings: Any) -> Cluster:
-    settings.WEBHOOKS_LOCAL = True
+def lab(db: None) -> Cluster:
     return lifecycle.create_cluster("hooked", user="alice", nodes=2, tie_break="first-name")
 
 
@@ -139,13 +142,38 @@ def test_a_failed_delivery_is_retried_in_order_and_given_up(
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "169.254.169.254", "0.0.0.0"])
-def test_addresses_of_the_machine_and_its_link_are_refused(
+def test_a_shared_site_sends_nothing_to_its_machine_and_its_link(
     lab: Cluster, settings: Any, host: str
 ) -> None:
-    settings.WEBHOOKS_LOCAL = False
+    settings.OUTGOING = OutgoingRules(loopback=False)
     hook = service.add_webhook(lab, f"http://{host}:9/x", ["pod.scheduled"], user="alice")
     sending.send(service.send_test(hook).pk)
-    assert "RefusedAddress" in WebhookDelivery.objects.get().answer
+    assert "DestinationRefused" in WebhookDelivery.objects.get().answer
+
+
+def test_an_answer_that_never_ends_is_a_failure_after_the_timeout(
+    lab: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One byte at a time: each read succeeds, so that only a limit for the whole helps."""
+    monkeypatch.setattr(sending, "TIMEOUT_SECONDS", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=_drip, args=(server,), daemon=True).start()
+        address = f"http://127.0.0.1:{server.getsockname()[1]}/"
+        hook = service.add_webhook(lab, address, ["pod.scheduled"], user="alice")
+        sending.send(service.send_test(hook).pk)
+    delivery = WebhookDelivery.objects.get()
+    assert delivery.answer.startswith("TimeoutError")
+    assert delivery.duration_ms is not None and delivery.duration_ms < 5000
+
+
+def _drip(server: socket.socket) -> None:
+    """Send a header that does not end, until the client closes the connection."""
+    client, _ = server.accept()
+    with client, suppress(OSError):
+        client.sendall(b"HTTP/1.1 200 OK\r\nX-Long: ")
+        for _ in range(200):
+            client.sendall(b"x")
+            time.sleep(0.05)
 
 
 def test_an_address_that_does_not_exist_is_an_error_in_the_log(lab: Cluster) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 
 import pytest
 from django.db import connection, transaction
+from django.utils import timezone
 
 from apps.cluster.models import Cluster, Pod
 from apps.controlplane.clusters.lifecycle import create_cluster
@@ -142,3 +144,15 @@ def test_a_holder_of_an_earlier_epoch_neither_renews_nor_releases_the_lease(
     assert lease.acquire(cluster.pk, "c") is None
     later.renew()
     assert LoopLease.objects.get(cluster=cluster).consumed_version < 10**6
+
+
+def test_a_lease_from_before_the_clock_was_set_back_can_be_taken(cluster: Cluster) -> None:
+    dead = lease.acquire(cluster.pk, "dead")
+    assert dead is not None
+    assert lease.acquire(cluster.pk, "other") is None
+    an_hour_later = timezone.now() + timedelta(hours=1)
+    LoopLease.objects.filter(cluster=cluster).update(expires_at=an_hour_later)
+    taken = lease.acquire(cluster.pk, "other")
+    assert taken is not None and taken.epoch == dead.epoch + 1
+    with pytest.raises(LeaseLost):
+        dead.renew()

@@ -18,7 +18,7 @@ def test_the_status_says_what_is_missing(scheduler: Scheduler) -> None:
     pod = make_pod("p").spec(resourceClaims=[{"name": "gpu", "resourceClaimName": "gpu"}])
     status = framework.run_pre_enqueue_plugins(pod.info())
     assert status.plugin == "DynamicResources"
-    assert status.reasons == ('resourceclaim.resource.k8s.io "gpu" not found',)
+    assert status.reasons == ('could not find ResourceClaim "default/gpu"',)
 
 
 def test_a_pod_without_claims_is_placed(scheduler: Scheduler) -> None:

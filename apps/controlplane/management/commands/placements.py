@@ -8,6 +8,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from apps.controlplane import queries
+from apps.controlplane.files import format_cell
 from apps.controlplane.management.command import ControlPlaneCommand
 
 COLUMNS = ("pod", "node", "total_score", "feasible_nodes", "tied_nodes", "message")
@@ -30,6 +31,6 @@ class Command(ControlPlaneCommand):
                     "" if placement.total_score is None else placement.total_score,
                     placement.feasible_nodes,
                     placement.tied_nodes or "",
-                    placement.message,
+                    format_cell(placement.message),
                 ]
             )

@@ -175,7 +175,7 @@ class DynamicResources:
 
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
         found = state.find(NAME, ClaimState)
-        if found is not None:
+        if found is not None and not found.is_empty:
             self._reservation(found, pod, state).reserve(node_name)
         return None
 

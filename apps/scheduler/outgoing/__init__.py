@@ -1,0 +1,1 @@
+"""Requests to addresses that users choose: what they may reach and read, and for how long."""
