@@ -56,6 +56,8 @@ def test_the_documentation_sends_requests_with_a_session_and_with_a_token(
 
 
 def open_operation(page: Page, operation: str, area: str) -> Any:
+    # the schema may take seconds to generate
+    expect(page.locator(f'[data-tag="{area}"]')).to_be_visible(timeout=30_000)
     block = page.locator(f"#operations-{area}-{operation}")
     if not block.is_visible():
         page.locator(f'[data-tag="{area}"]').click()

@@ -146,6 +146,10 @@ def test_a_node_is_set_not_ready_and_ready(alice: Client, lab: Cluster, status: 
     alice.post(address, {"type": "DiskPressure", "status": "True"})
     page = shown(alice, "/clusters/lab/nodes/node-0")
     assert "KubeletHasDiskPressure" in page and ">Clear<" in page
+    pressure = next(
+        c for c in node("node-0").body["status"]["conditions"] if c["type"] == "DiskPressure"
+    )
+    assert "lastProbeTime" not in pressure
     assert alice.post(address, {"type": "Mood", "status": "True"}).status_code == 422
 
 

@@ -67,13 +67,18 @@ def set_condition(
     now: datetime,
     *,
     generation: int | None = None,
+    probed: bool = True,
 ) -> list[Body]:
-    """`conditions` with one of them set; its transition time changes only with its status."""
+    """`conditions` with one of them set; its transition time changes only with its status.
+
+    `probed`: they have a lastProbeTime, as only those of pods and jobs have.
+    """
     before = next((c for c in conditions if c.get("type") == condition["type"]), None)
     moment = timestamp(now)
     if before is not None and before.get("status") == condition["status"]:
         moment = before.get("lastTransitionTime") or moment
-    written = {**condition, "lastProbeTime": None, "lastTransitionTime": moment}
+    probe = {"lastProbeTime": None} if probed else {}
+    written = {**condition, **probe, "lastTransitionTime": moment}
     if generation:
         written["observedGeneration"] = generation
     if before is None:

@@ -19,6 +19,7 @@ from apps.cluster.models import Cluster
 from apps.cluster.writes import Actor, Delete, Update, Write
 from apps.cluster.writing import store
 from apps.cluster.writing.binding import set_condition
+from apps.cluster.writing.metadata import timestamp
 
 Body = dict[str, Any]
 Change = Callable[[Mapping[str, Any]], Body]
@@ -151,8 +152,15 @@ def change_condition(condition: str, status: str, now: datetime) -> Change:
 
     def change(node: Mapping[str, Any]) -> Body:
         node_status = dict(node.get("status") or {})
-        new = {"type": condition, "status": status, "reason": reason, "message": message}
-        node_status["conditions"] = set_condition(node_status.get("conditions") or [], new, now)
+        new = {
+            "type": condition,
+            "status": status,
+            "reason": reason,
+            "message": message,
+            "lastHeartbeatTime": timestamp(now),
+        }
+        present = node_status.get("conditions") or []
+        node_status["conditions"] = set_condition(present, new, now, probed=False)
         return {**node, "status": node_status}
 
     return change

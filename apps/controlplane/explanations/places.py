@@ -8,7 +8,8 @@ from django.db import connection
 
 from apps.cluster.models import Cluster, Pod
 from apps.controlplane import queries
-from apps.controlplane.models import QueueEntry
+from apps.controlplane.models import PermitWait, QueueEntry
+from apps.scheduler.plugins.scheduling_gates import SchedulingGates
 
 #: Maximum number of groups in the result.
 _GROUPS = 8
@@ -21,6 +22,8 @@ _WAITING = """
         LEFT JOIN controlplane_queueentry q ON q.cluster_id = p.cluster_id AND q.pod_uid = p.uid
         WHERE p.cluster_id = %(cluster)s AND p.node_name = ''
             AND p.phase NOT IN ('Succeeded', 'Failed') AND p.scheduler_name = ANY(%(profiles)s)
+            AND NOT EXISTS (SELECT FROM controlplane_permitwait h
+                WHERE h.cluster_id = p.cluster_id AND h.pod_uid = p.uid)
     ), own AS (SELECT * FROM waiting WHERE uid = %(uid)s)
     SELECT w.priority, w.namespace, count(*), max(own.priority) AS own_priority
     FROM waiting w, own WHERE w.uid <> own.uid AND (
@@ -46,7 +49,7 @@ class QueuePosition:
     """The position of a pod in the queue."""
 
     queue: str
-    #: from 1; None for a pod that waits for an event, or that is gated
+    #: from 1; None for a pod that waits for an event, is gated, or is held at Permit
     position: int | None
     #: pods that are scheduled before this one if nothing else happens
     ahead: int
@@ -56,8 +59,12 @@ class QueuePosition:
     sentence: str
 
 
-def find_queue_position(cluster: Cluster, pod: Pod, entry: QueueEntry | None) -> QueuePosition:
+def find_queue_position(
+    cluster: Cluster, pod: Pod, entry: QueueEntry | None, held: PermitWait | None
+) -> QueuePosition:
     """The position of a pod; without an `entry` it is in activeQ before its first attempt."""
+    if held is not None:
+        return QueuePosition("permit", None, 0, 0, (), _describe_wait(cluster, held))
     with connection.cursor() as cursor:
         cursor.execute(
             _WAITING,
@@ -79,12 +86,22 @@ def find_queue_position(cluster: Cluster, pod: Pod, entry: QueueEntry | None) ->
         ahead,
         higher,
         tuple(groups[:_GROUPS]),
-        _describe_place(queue, ahead, higher),
+        _describe_place(queue, ahead, higher, entry.gated_by if entry is not None else ""),
     )
 
 
-def _describe_place(queue: str, ahead: int, higher: int) -> str:
+def _describe_wait(cluster: Cluster, held: PermitWait) -> str:
+    seconds = max(0, round((held.deadline - cluster.now()).total_seconds()))
+    return (
+        f"It left the queue with node {held.node}. If the plugins that hold it do not allow it "
+        f"within {seconds:,} s, it is rejected and returns to the queue."
+    )
+
+
+def _describe_place(queue: str, ahead: int, higher: int, gated_by: str) -> str:
     if queue == QueueEntry.Queue.GATED:
+        if gated_by != SchedulingGates.name:
+            return f"It is gated: it enters the queue when {gated_by} allows it."
         return "It is gated: it enters the queue when its scheduling gates are removed."
     if queue == QueueEntry.Queue.UNSCHEDULABLE:
         return "It is unschedulable and waits for an event that may help."

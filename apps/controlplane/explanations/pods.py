@@ -11,7 +11,7 @@ from apps.controlplane import queries
 from apps.controlplane.explanations.places import QueuePosition, find_queue_position
 from apps.controlplane.explanations.reasons import find_dominant_reason
 from apps.controlplane.explanations.states import states
-from apps.controlplane.models import QueueEntry, SchedulingDecision
+from apps.controlplane.models import PermitWait, QueueEntry, SchedulingDecision
 from apps.scheduler.explaining.unblocking import Unblocking, unblock
 from apps.scheduler.explaining.waking import WakeEvent, wake_events
 from apps.scheduler.framework.status import StatusError
@@ -45,7 +45,8 @@ def explain_pod(cluster: Cluster, namespace: str, name: str) -> PodExplanation:
     entry = QueueEntry.objects.filter(cluster=cluster, pod_uid=pod.uid).first()
     last = queries.list_decisions(cluster, pod_uid=pod.uid).first()
     profiles = queries.list_scheduler_names(cluster)
-    sentence = why_pending(cluster, pod, entry, last, profiles)
+    held = find_permit_wait(cluster, pod, entry)
+    sentence = why_pending(cluster, pod, entry, last, profiles, held)
     message = scheduler_message(last) if sentence else ""
     if not sentence or pod.scheduler_name not in profiles:
         return PodExplanation(sentence, message, last)
@@ -53,11 +54,24 @@ def explain_pod(cluster: Cluster, namespace: str, name: str) -> PodExplanation:
         sentence,
         message,
         last,
-        find_queue_position(cluster, pod, entry),
-        find_wake_events(cluster, pod, entry),
-        _describe_retry(cluster, entry),
-        find_unblocking_changes(cluster, pod),
+        find_queue_position(cluster, pod, entry, held),
+        () if held is not None else find_wake_events(cluster, pod, entry),
+        "" if held is not None else _describe_retry(cluster, entry),
+        None if held is not None else find_unblocking_changes(cluster, pod),
     )
+
+
+def find_permit_wait(cluster: Cluster, pod: Pod, entry: QueueEntry | None) -> PermitWait | None:
+    """How Permit plugins hold the pod; None if they do not."""
+    if pod.node_name or pod.phase in ENDED:
+        return None
+    # a pod in flight still has the entry with which it was popped
+    if entry is not None and entry.queue in (
+        QueueEntry.Queue.UNSCHEDULABLE,
+        QueueEntry.Queue.GATED,
+    ):
+        return None
+    return PermitWait.objects.filter(cluster=cluster, pod_uid=pod.uid).first()
 
 
 def scheduler_message(last: SchedulingDecision | None) -> str:
@@ -73,6 +87,7 @@ def why_pending(
     entry: QueueEntry | None,
     last: SchedulingDecision | None,
     profiles: Collection[str],
+    held: PermitWait | None,
 ) -> str:
     """One or two sentences; empty for a pod that is not pending.
 
@@ -82,12 +97,14 @@ def why_pending(
         return ""
     if pod.scheduler_name not in profiles:
         return f"It waits for scheduler {pod.scheduler_name}, which no profile here has."
+    if held is not None:
+        return f"It has node {held.node}, and is held at Permit by {', '.join(held.plugins)}."
     gates = [gate["name"] for gate in pod.body["spec"].get("schedulingGates") or ()]
     if gates:
         return f"It waits for its scheduling gates to be removed: {', '.join(gates)}."
     group = (pod.body["spec"].get("schedulingGroup") or {}).get("podGroupName")
     if group and entry is not None and entry.gated_by == GangScheduling.name:
-        return f"It waits for other pods of its group {group}, or for the PodGroup to be created."
+        return f"It waits for other pods of its group {group}, or for PodGroup {group} itself."
     if entry is not None and entry.gated_by:
         return f"It is kept out of the queue by {entry.gated_by}."
     if last is None:

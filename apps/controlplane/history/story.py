@@ -299,7 +299,7 @@ def _describe_nomination(before: Body, after: Body) -> tuple[str, str, str] | No
     old = _get(before, "status", "nominatedNodeName", "")
     new = _get(after, "status", "nominatedNodeName", "")
     if new and new != old:
-        return "nominated", "waiting for its victims to terminate", new
+        return "nominated", "the node where it is expected to run", new
     if old and not new and not _get(after, "spec", "nodeName", ""):
         return "nomination cleared", f"was {old}", ""
     return None

@@ -47,6 +47,8 @@ class Overview:
     pods: PodStates
     #: (plugin, number of unschedulable pods that it rejects), most pods first.
     rejecting: Sequence[tuple[str, int]]
+    #: Names of the nodes with a taint for memory, disk or PID pressure.
+    under_pressure: Sequence[str]
     throughput: Throughput
     decisions: Sequence[SchedulingDecision]
     events: Sequence[Event]
@@ -58,7 +60,8 @@ class Overview:
     def needs_attention(self) -> bool:
         """Whether pods or nodes are in a state that someone should look at."""
         waiting = self.pods.queues[QueueEntry.Queue.UNSCHEDULABLE] + self.pods.of_others
-        return bool(waiting or self.pods.failed or self.all.not_ready or self.all.cordoned)
+        nodes = self.all.not_ready + self.all.cordoned + len(self.under_pressure)
+        return bool(waiting or self.pods.failed or nodes)
 
 
 def cluster_overview(cluster: Cluster, *, resource: str, label: str) -> Overview:
@@ -77,6 +80,7 @@ def cluster_overview(cluster: Cluster, *, resource: str, label: str) -> Overview
         label=label,
         pods=pod_states(cluster),
         rejecting=_read_rejecting_plugins(cluster),
+        under_pressure=[node.name for node in nodes if node.under_pressure],
         throughput=throughputs([cluster.pk])[cluster.pk],
         decisions=list(queries.list_decisions(cluster)[:RECENT]),
         events=list(Event.objects.filter(cluster=cluster).order_by("-pk")[:RECENT]),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -11,9 +11,13 @@ from uuid import UUID
 from apps.cluster.errors import NotFound
 from apps.cluster.models import Change, Cluster, Event, Pod
 from apps.controlplane import queries
-from apps.controlplane.explanations.pods import scheduler_message, why_pending
+from apps.controlplane.explanations.pods import (
+    find_permit_wait,
+    scheduler_message,
+    why_pending,
+)
 from apps.controlplane.history.story import StoryEntry, condense, find_last_body, read_story
-from apps.controlplane.models import QueueEntry, SchedulingDecision
+from apps.controlplane.models import PermitWait, QueueEntry, SchedulingDecision
 from apps.dashboard.queries.changes import ChangeRow, object_changes
 from apps.dashboard.queries.pods import pod_state, queue_entries
 from apps.scheduler.framework.resources import CPU
@@ -45,8 +49,10 @@ class OnePod:
     why_pending: str = ""
     #: the message of the last attempt, as kube-scheduler reports it
     message: str = ""
-    #: `pod_state`, or "deleted"
+    #: `pod_state`, "permit" or "deleted"
     state: str = "deleted"
+    #: how Permit plugins hold it
+    held: PermitWait | None = None
 
     @property
     def conditions(self) -> Sequence[Mapping[str, Any]]:
@@ -117,6 +123,7 @@ def _load_pod(cluster: Cluster, uid: UUID, pod: Pod | None, body: Mapping[str, A
     entry = queue_entries(cluster, [uid]).get(uid)
     last = attempts[0] if attempts else None
     profiles = queries.list_scheduler_names(cluster)
+    held = find_permit_wait(cluster, pod, entry) if pod is not None else None
     events = Event.objects.filter(cluster=cluster, involved_uid=str(uid)).order_by("-pk")
     metadata = body.get("metadata") or {}
     return OnePod(
@@ -131,7 +138,16 @@ def _load_pod(cluster: Cluster, uid: UUID, pod: Pod | None, body: Mapping[str, A
         events=list(events[:MAX_EVENTS]),
         changes=object_changes(cluster, uid, limit=MAX_CHANGES),
         timeline=condense(read_story(cluster, uid)),
-        why_pending=why_pending(cluster, pod, entry, last, profiles) if pod is not None else "",
-        message=scheduler_message(last),
-        state=pod_state(pod, entry, profiles) if pod is not None else "deleted",
+        why_pending=why_pending(cluster, pod, entry, last, profiles, held) if pod else "",
+        message=scheduler_message(last) if held is None else "",
+        state=_state(pod, entry, profiles, held),
+        held=held,
     )
+
+
+def _state(
+    pod: Pod | None, entry: QueueEntry | None, profiles: Collection[str], held: PermitWait | None
+) -> str:
+    if pod is None:
+        return "deleted"
+    return "permit" if held is not None else pod_state(pod, entry, profiles)

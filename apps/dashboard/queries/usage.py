@@ -30,7 +30,9 @@ _USAGE = """
         coalesce((n.allocatable ->> 'memory')::bigint, 0),
         coalesce(p.pods, 0), coalesce((n.allocatable ->> 'pods')::bigint, 0),
         least(coalesce(p.other, 0), 9223372036854775807)::bigint,
-        coalesce((n.allocatable ->> %s::text)::bigint, 0)
+        coalesce((n.allocatable ->> %s::text)::bigint, 0),
+        EXISTS (SELECT FROM cluster_taint t WHERE t.node_id = n.id
+            AND t.key LIKE 'node.kubernetes.io/%%-pressure')
     FROM cluster_node n LEFT JOIN (
         SELECT node_name, count(*) AS pods,
             sum((requests ->> 'cpu')::bigint) AS cpu,
@@ -60,6 +62,8 @@ class NodeUse(NamedTuple):
     #: Of the additionally requested resource; 0 of 0 if there is none.
     other_requested: int
     other_allocatable: int
+    #: It has a taint for memory, disk or PID pressure.
+    under_pressure: bool
 
     @property
     def cpu(self) -> Use:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from django import template
@@ -32,6 +33,14 @@ def plugin_link(name: str, words: str = "") -> SafeString:
 def plugin_links(names: Iterable[str]) -> SafeString:
     """Links to the pages of plugins, separated by commas."""
     return format_html_join(", ", "{}", ((plugin_link(name),) for name in names))
+
+
+@register.filter
+def link_plugins(text: str) -> SafeString:
+    """The text; the name after each "plugin" is a link to the plugin's page."""
+    parts = re.split(r"(?<=plugin )([A-Za-z]+)", text)
+    shown = (plugin_link(part) if n % 2 else part for n, part in enumerate(parts))
+    return format_html_join("", "{}", ((part,) for part in shown))
 
 
 @register.simple_tag(takes_context=True)

@@ -28,6 +28,7 @@ _RESOURCES: Final[Mapping[str, str]] = {
     Resource.RESOURCE_CLAIM: "resource claim",
     Resource.RESOURCE_SLICE: "resource slice",
     Resource.DEVICE_CLASS: "device class",
+    Resource.POD_GROUP: "pod group",
 }
 _ACTIONS: Final[Mapping[ActionType, str]] = {
     ActionType.ADD: "is added",

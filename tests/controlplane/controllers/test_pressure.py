@@ -57,7 +57,9 @@ def test_a_hard_threshold_evicts_pods_that_exceed_their_requests_first(lab: Lab)
     assert lab.condition("Node", "n1", "MemoryPressure")["status"] == "False"
 
     annotate(lab, "n1", usage_memory="20%")
-    assert lab.condition("Node", "n1", "MemoryPressure")["reason"] == "KubeletHasInsufficientMemory"
+    pressure = lab.condition("Node", "n1", "MemoryPressure")
+    assert pressure["reason"] == "KubeletHasInsufficientMemory"
+    assert pressure["lastHeartbeatTime"] and "lastProbeTime" not in pressure
     assert "node.kubernetes.io/memory-pressure:NoSchedule" in lab.taints("n1")
     assert evicted(lab) == ["greedier"]
     status = lab.get("Pod", "greedier")["status"]

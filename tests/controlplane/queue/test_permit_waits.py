@@ -72,6 +72,8 @@ def test_a_group_waits_with_a_deadline_until_it_is_complete(
     for name in ("a", "b"):
         member(cluster, name)
     settle(engines, cluster)
+    page = shown(alice, "/clusters/lab/pods/default/a")
+    assert "held at Permit by WaitForGroup" in page and "first attempt" not in page
     found = queue(alice)
     assert found["sizes"] == {
         "active": 0,

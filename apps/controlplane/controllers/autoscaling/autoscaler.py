@@ -248,10 +248,7 @@ def _report(
     before = autoscaler.get("status") or {}
     listed = before.get("conditions") or []
     for condition in conditions:
-        listed = set_condition(listed, dict(condition), now)
-    for condition in listed:
-        # only conditions of pods and jobs have it
-        condition.pop("lastProbeTime", None)
+        listed = set_condition(listed, dict(condition), now, probed=False)
     status: Body = {
         "currentReplicas": current,
         "desiredReplicas": desired,

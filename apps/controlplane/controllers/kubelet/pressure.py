@@ -14,6 +14,7 @@ from typing import Any, Final
 from apps.cluster import kinds
 from apps.cluster.writes import Update
 from apps.cluster.writing.binding import set_condition
+from apps.cluster.writing.metadata import timestamp
 from apps.controlplane.controllers.cache import ControllerCache, Ref
 from apps.controlplane.controllers.controller import Controller, Requeue, Step
 from apps.controlplane.controllers.kubelet import status
@@ -160,8 +161,14 @@ def _set_conditions(changed: Mapping[str, tuple[str, str, str]], now: datetime, 
     current = dict(node.get("status") or {})
     conditions = list(current.get("conditions") or [])
     for name, (value, reason, message) in changed.items():
-        told = {"type": name, "status": value, "reason": reason, "message": message}
-        conditions = set_condition(conditions, told, now)
+        reported = {
+            "type": name,
+            "status": value,
+            "reason": reason,
+            "message": message,
+            "lastHeartbeatTime": timestamp(now),
+        }
+        conditions = set_condition(conditions, reported, now, probed=False)
     return {**node, "status": {**current, "conditions": conditions}}
 
 

@@ -63,7 +63,7 @@ class WaitForGroup:
             ClusterEventWithHint(
                 ClusterEvent(Resource.POD, changes),
                 hint_pod_changed,
-                "a pod of its group was created or labeled, or its own labels changed",
+                "of the same group",
             )
         ]
 
