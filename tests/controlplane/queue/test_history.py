@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.db import DatabaseError, connection, transaction
 
 from apps.cluster import kinds
 from apps.cluster.models import Cluster, Pod
+from apps.cluster.prepared import execute_together
 from apps.cluster.writing import store
 from apps.controlplane.clusters.generating import generate_node
 from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import QueueMove, SchedulingDecision
+from apps.controlplane.queue.history import QueueHistory
+from apps.scheduler.queue.records import PodMove, SubQueue
 from tests.controlplane.driving import ACTOR, create_pods, pod
+
+OUTSIDE, ACTIVE, IN_FLIGHT = SubQueue.OUTSIDE, SubQueue.ACTIVE, SubQueue.IN_FLIGHT
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -82,3 +88,19 @@ def test_history_remains_when_the_pod_is_deleted_and_cannot_be_changed(cluster: 
     ):
         with pytest.raises(DatabaseError, match="refused"), transaction.atomic():
             connection.cursor().execute(change)
+
+
+def test_a_pop_is_written_with_the_decision_of_its_pod(cluster: Cluster) -> None:
+    """After a crash between two parts of a batch, the pods of the second are popped again."""
+    history = QueueHistory(cluster)
+    uids = {name: str(uuid4()) for name in ("one", "two")}
+    for name, uid in uids.items():
+        history.note(PodMove(f"default/{name}", uid, OUTSIDE, ACTIVE, "Add", 1.0))
+        history.note(PodMove(f"default/{name}", uid, ACTIVE, IN_FLIGHT, "Pop", 2.0))
+    for name, others in (("one", 1), ("two", 2)):
+        with transaction.atomic():
+            execute_together(history.steps((), {uids[name]}))
+        history.mark_committed()
+        assert [move[2] for move in moves(name)] == ["Add", "Pop"]
+        assert len(moves("two")) == others
+        assert not history
