@@ -53,7 +53,7 @@ def reasons(lab: Lab) -> dict[str, str]:
 @pytest.fixture
 def scaled(lab: Lab) -> Lab:
     lab.node("n1")
-    deployment(lab, "100%")
+    deployment(lab, "95%")
     lab.settle()
     lab.create("HorizontalPodAutoscaler", autoscaler())
     lab.settle()
@@ -61,12 +61,12 @@ def scaled(lab: Lab) -> Lab:
 
 
 def test_a_workload_grows_with_its_usage_and_shrinks_later(scaled: Lab) -> None:
-    # twice the target; the new pods use nothing before they are measured
+    # nearly twice the target: each pod uses up to 5 % more or less than its annotation says
     assert replicas(scaled) == 4
     status = scaled.get("HorizontalPodAutoscaler", "web")["status"]
     assert (status["currentReplicas"], status["desiredReplicas"]) == (2, 4)
     (metric,) = status["currentMetrics"]
-    assert 95 <= metric["resource"]["current"]["averageUtilization"] <= 105
+    assert 90 <= metric["resource"]["current"]["averageUtilization"] <= 100
     # kubectl describe asks for protobuf
     assert envelopes.encode(scaled.get("HorizontalPodAutoscaler", "web"))
     assert reasons(scaled) == {
