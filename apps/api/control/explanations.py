@@ -18,7 +18,7 @@ from apps.api.control.explanation_serializers import (
     ScoreInputsOfDecisionSerializer,
     VisitingOrderSerializer,
 )
-from apps.api.control.recorded import create_renderer, describe_files
+from apps.api.control.recorded import create_renderer, describe_files, file_response
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.errors import BadRequest, NotFound
 from apps.cluster.queries import cluster_named
@@ -139,12 +139,8 @@ class ScoreInputsExportView(ControlView):
         row = queries.decision_numbered(_parse_number(number), cluster_named(cluster))
         nodes, plugin = request.query_params.getlist("node"), request.query_params.get("plugin", "")
         explained = explain_scores(row, read(row).decision, nodes, plugin)
-        chosen = files.FORMATS[request.accepted_renderer.format]
-        chunks = chosen.write(INPUT_COLUMNS, iter([list(list_inputs(explained))]))
-        response = StreamingHttpResponse(chunks, content_type=chosen.media_type)
-        name = f"inputs-{row.pk}.{chosen.name}"
-        response["Content-Disposition"] = f'attachment; filename="{name}"'
-        return response
+        rows = iter([list(list_inputs(explained))])
+        return file_response(request, f"inputs-{row.pk}", INPUT_COLUMNS, rows)
 
     def handle_exception(self, exc: Exception) -> Response:
         response = super().handle_exception(exc)

@@ -78,6 +78,17 @@ def describe_files(formats: Mapping[str, files.Format]) -> dict[tuple[int, str],
 FILES = describe_files(files.FORMATS)
 
 
+def file_response(
+    request: Request, name: str, columns: Sequence[str], batches: Rows
+) -> StreamingHttpResponse:
+    """The rows as a file called `name`, in the negotiated format, whose name is its ending."""
+    chosen = files.FORMATS[request.accepted_renderer.format]
+    chunks = chosen.write(columns, batches)
+    response = StreamingHttpResponse(chunks, content_type=chosen.media_type)
+    response["Content-Disposition"] = f'attachment; filename="{name}.{chosen.name}"'
+    return response
+
+
 class FileView(ControlView):
     """Streams a list of a cluster as a file of the format that `?format=` selects."""
 
@@ -91,13 +102,8 @@ class FileView(ControlView):
     def stream(self, request: Request, kwargs: Mapping[str, Any]) -> StreamingHttpResponse:
         """The file with every row that the parameters select."""
         reject_unknown(request, {*self.parameters, "format"})
-        chosen = files.FORMATS[request.accepted_renderer.format]
         rows = type(self).batches(recorded_cluster(kwargs), request.query_params)
-        chunks = chosen.write(self.columns, rows)
-        response = StreamingHttpResponse(chunks, content_type=chosen.media_type)
-        name = f"{self.file_name}.{chosen.name}"
-        response["Content-Disposition"] = f'attachment; filename="{name}"'
-        return response
+        return file_response(request, self.file_name, self.columns, rows)
 
     def handle_exception(self, exc: Exception) -> Response:
         response = super().handle_exception(exc)
