@@ -1,0 +1,19 @@
+"""What a token may do at most, whatever the roles of its user are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class TokenScope:
+    """The limits of one access token; its user's roles apply within them.
+
+    An authenticated user has one as its attribute ``token_scope``, or None: sessions, and tokens
+    without limits.
+    """
+
+    #: Names of the clusters that the token reaches; None for all.
+    clusters: frozenset[str] | None = None
+    #: Whether the token only reads.
+    read_only: bool = False
