@@ -9,10 +9,11 @@ The statement takes its locks in the order of the store: the row, then the count
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
+from itertools import count
 from typing import Any, Final
 
 import msgspec
@@ -145,15 +146,14 @@ _COMMON: Final = (
 @cache
 def _statement(kind: Kind, types: tuple[str, ...]) -> str:
     """The statement for changes of these types; the row is deleted if the last is a deletion."""
-    count = len(types)
+    changes = len(types)
     given = {name: f"${n}::{type_name}" for n, (name, type_name) in enumerate(_COMMON, 1)}
-    first = len(_COMMON) + 1
     texts = [
-        f"({n}, '{change_type}', ${first + 2 * n - 2}::text || (base + {n}) || ${first + 2 * n - 1})"
-        for n, change_type in enumerate(types, 1)
+        f"({n}, '{change_type}', ${place}::text || (base + {n}) || ${place + 1})"
+        for n, (change_type, place) in enumerate(zip(types, _places(), strict=False), 1)
     ]
     is_deleted = types[-1] == Change.Type.DELETED
-    stored = _deletion(kind, given) if is_deleted else _update(kind, given, count)
+    stored = _deletion(kind, given) if is_deleted else _update(kind, given, changes)
     admission = ", admission_version = c.resource_version + 1" if kind.key in LOOKED_UP else ""
     return f"""
         WITH locked AS MATERIALIZED (
@@ -161,11 +161,11 @@ def _statement(kind: Kind, types: tuple[str, ...]) -> str:
             WHERE t.id = {given["id"]} AND t.resource_version = {given["version"]}
             FOR NO KEY UPDATE
         ), counter AS MATERIALIZED (
-            UPDATE cluster_cluster c SET resource_version = c.resource_version + {count},
+            UPDATE cluster_cluster c SET resource_version = c.resource_version + {changes},
                 due_at = CASE WHEN NOT {given["wake"]} OR c.due_at <= statement_timestamp()
                     THEN c.due_at ELSE statement_timestamp() END{admission}
             WHERE c.id = {given["cluster"]} AND c.quotas = 0 AND EXISTS (SELECT FROM locked)
-            RETURNING c.resource_version - {count} AS base,
+            RETURNING c.resource_version - {changes} AS base,
                 {given["wake"]} AND c.due_at = statement_timestamp() AND NOT c.paused AS wakes
         ), entry AS MATERIALIZED (
             SELECT base, base + ord AS version, ord, type, text::jsonb AS object
@@ -184,8 +184,13 @@ def _statement(kind: Kind, types: tuple[str, ...]) -> str:
     """
 
 
-def _update(kind: Kind, given: dict[str, str], count: int) -> str:
-    first = len(_COMMON) + 2 * count + 1
+def _places() -> Iterator[int]:
+    """The numbers of the first parameter of each change."""
+    return count(len(_COMMON) + 1, 2)
+
+
+def _update(kind: Kind, given: dict[str, str], changes: int) -> str:
+    first = len(_COMMON) + 2 * changes + 1
     names = sorted({*kind.model.projected, "labels"})
     columns = [f'"{name}" = ${n}::{_type(kind, name)}' for n, name in enumerate(names, first)]
     if kind is kinds.EVENT:
@@ -194,7 +199,7 @@ def _update(kind: Kind, given: dict[str, str], count: int) -> str:
     return f"""stored AS (
             UPDATE {kind.model._meta.db_table} t
             SET resource_version = version, body = object, {", ".join(columns)}
-            FROM entry WHERE t.id = {given["id"]} AND ord = {count}
+            FROM entry WHERE t.id = {given["id"]} AND ord = {changes}
         )"""
 
 
