@@ -37,7 +37,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
         options = self.settings_dict["OPTIONS"].get("pool")
         if self.alias == NO_DB_ALIAS or not options:
             return None
-        pools = self._connection_pools
+        pools: dict[str, ConnectionPool[psycopg.Connection[Any]]]
+        pools = self._connection_pools  # type: ignore[attr-defined]
         if self.alias not in pools:
             # of several threads, the first one sets it; the pools of the others were never opened
             pools.setdefault(
@@ -45,7 +46,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 ConnectionPool(
                     kwargs={**self.get_connection_params(), "autocommit": True},
                     open=False,
-                    configure=self._configure_connection,
+                    configure=self._configure_connection,  # type: ignore[attr-defined]
                     check=check_idle,
                     **options,
                 ),

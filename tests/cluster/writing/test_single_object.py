@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
 
@@ -163,6 +164,42 @@ def test_a_write_in_between_is_not_lost(cluster: Cluster) -> None:
         (before + 1, int(seen[0])),
         (before + 2, before + 1),
     ]
+
+
+def test_writers_that_wait_for_each_other_lose_nothing(cluster: Cluster) -> None:
+    """Each counts in an object of its own and in one that all of them write."""
+
+    def count(key: str) -> Callable[[Body], Body]:
+        def change(body: Body) -> Body:
+            labels = dict(body["metadata"].get("labels") or {})
+            labels[key] = str(int(labels.get(key, "0")) + 1)
+            return {**body, "metadata": {**body["metadata"], "labels": labels}}
+
+        return change
+
+    def work(own: str) -> None:
+        try:
+            for _ in range(15):
+                store.patch(cluster, POD, "default", own, count("own"), actor=ACTOR)
+                store.patch(cluster, POD, "default", "held", count("shared"), actor=ACTOR)
+        finally:
+            connection.close()
+
+    before = Cluster.objects.get(pk=cluster.pk).resource_version
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(work, ["a", "b"]))
+    labels = {
+        name: queries.get(cluster, POD, "default", name)["metadata"]["labels"]
+        for name in ("a", "b", "held")
+    }
+    assert labels == {"a": {"own": "15"}, "b": {"own": "15"}, "held": {"shared": "30"}}
+    log = Change.objects.filter(cluster=cluster, version__gt=before).order_by("version")
+    assert [change.version for change in log] == list(range(before + 1, before + 61))
+    for name in ("a", "b", "held"):
+        last, *earlier = log.filter(name=name).order_by("-version")
+        for change in earlier:
+            assert last.previous_version == change.version
+            last = change
 
 
 def test_an_object_that_was_deleted_in_between_is_not_found(cluster: Cluster) -> None:
