@@ -49,6 +49,7 @@ class DynamicResources:
     """Allocates devices to the claims of a pod."""
 
     name = NAME
+    is_idle_when_skipped = True
     sign_reads: Reads = "nodes"
     normalizes_by_extremes = True
     args_type = DynamicResourcesArgs
