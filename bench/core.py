@@ -32,6 +32,7 @@ from apps.scheduler.scheduler import Scheduler
 from bench import devices, machine, results, tables, workloads
 from bench.results import BenchmarkError, Figures
 from bench.workloads import BenchmarkWorkload
+from schedweb import memory
 
 CONFIGURATION = """
 apiVersion: kubescheduler.config.k8s.io/v1
@@ -192,6 +193,7 @@ def main() -> None:
     if unknown := sorted(set(options.names) - known):
         parser.error(f"no such workload: {', '.join(unknown)}; known: {', '.join(sorted(known))}")
     entries = []
+    memory.collect_less_often()  # as a worker does
     with machine.observed_load() as load:
         for entry in run_all(options.names, options.nodes, options.pods, options.runs):
             print(f"{entry['workload']} ...", file=sys.stderr, flush=True)
