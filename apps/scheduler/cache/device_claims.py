@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from apps.scheduler.cache.assume_cache import AssumeCache
-from apps.scheduler.cache.change_log import LogReader
+from apps.scheduler.cache.change_log import ChangeLog, LogReader
 from apps.scheduler.cache.devices_in_use import Allocated, DevicesInUse, PoolId
 from apps.scheduler.cache.lister import Lister
 from apps.scheduler.objects import AllocationResult, ResourceClaim
@@ -29,6 +29,8 @@ class DeviceClaims:
         #: (namespace, name) of claims that are created with a decision
         self._created: dict[_Key, ResourceClaim] = {}
         self._in_use = DevicesInUse()
+        #: the pools whose devices ``allocated`` counts differently
+        self.pools_log: ChangeLog[PoolId] = self._in_use.log
         self._listed = LogReader(lister.log)
         #: claims and uids in flight whose allocation may count differently since it was counted
         self._touched: set[_Key] = set()
@@ -101,11 +103,6 @@ class DeviceClaims:
         self._touched.clear()
         self._touched_in_flight.clear()
         return self._in_use.allocated()
-
-    def take_changed_pools(self) -> set[PoolId]:
-        """The pools whose devices ``allocated`` counts differently since the last call."""
-        changed, self._in_use.changed_pools = self._in_use.changed_pools, set()
-        return changed
 
     def _allocation_of(self, key: _Key) -> AllocationResult | None:
         """What counts for the claim itself: nothing while its allocation is in flight."""

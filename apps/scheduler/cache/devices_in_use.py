@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from apps.scheduler import quantity
+from apps.scheduler.cache.change_log import ChangeLog
 from apps.scheduler.objects import AllocationResult
 from apps.scheduler.objects.devices import DeviceRequestAllocationResult
 
@@ -33,10 +34,7 @@ class Allocated:
 
 
 class DevicesInUse:
-    """Adds up allocations as they come and go.
-
-    ``changed_pools``: the pools with a device that was allocated or released; the reader clears it.
-    """
+    """Adds up allocations as they come and go."""
 
     def __init__(self) -> None:
         self._counted: dict[Hashable, AllocationResult] = {}
@@ -45,7 +43,8 @@ class DevicesInUse:
         self._capacity: dict[DeviceId, dict[str, int]] = {}
         #: shared devices -> by how many allocations capacity is consumed
         self._consumers: dict[DeviceId, int] = {}
-        self.changed_pools: set[PoolId] = set()
+        #: the pool of each device that was allocated or released
+        self.log: ChangeLog[PoolId] = ChangeLog()
 
     def allocated(self) -> Allocated:
         """The devices in use now; the same tables each time."""
@@ -74,7 +73,7 @@ class DevicesInUse:
             if result.admin_access:
                 continue
             device = (result.driver, result.pool, result.device)
-            self.changed_pools.add(device[:2])
+            self.log.append(device[:2])
             if result.share_id is None:
                 _add(self._devices, device, sign)
                 continue

@@ -129,12 +129,29 @@ def cluster(new_scheduler: NewScheduler, plugin: type, seed: int) -> Scheduler:
     return scheduler
 
 
-def step(scheduler: Scheduler, wanted: dict[str, Any], *, deletes: str) -> tuple[Any, ...]:
+def own_devices(node: str, count: int) -> dict[str, Any]:
+    """The spec of a slice with equal devices of a node."""
+    pool = {"name": node, "resourceSliceCount": 1}
+    devices = [{"name": f"d{number}"} for number in range(count)]
+    return {"driver": DRIVER, "nodeName": node, "pool": pool, "devices": devices}
+
+
+def simple_claim(number: int) -> dict[str, Any]:
+    """A claim for any one device."""
+    meta = {"name": f"c{number}", "namespace": "default", "uid": f"c{number}"}
+    requests = [{"name": "r", "exactly": {"deviceClassName": "any"}}]
+    return {"metadata": meta, "spec": {"devices": {"requests": requests}}}
+
+
+def step(
+    scheduler: Scheduler, wanted: dict[str, Any], deletes: str, profile: str = "default-scheduler"
+) -> tuple[Any, ...]:
     """Try a pod with the claim, and delete another claim; what was decided and written."""
     name = wanted["metadata"]["name"]
     handle(scheduler, "ResourceClaim", wanted)
     reference = [{"name": "c", "resourceClaimName": name}]
-    decision = attempt(scheduler, make_pod(f"p-{name}").spec(resourceClaims=reference))
+    pod = make_pod(f"p-{name}").spec(resourceClaims=reference).scheduler(profile)
+    decision = attempt(scheduler, pod)
     if decision.node:
         scheduler.bound(decision)
         write(scheduler, decision)
@@ -183,6 +200,18 @@ def test_shared_searches_find_what_a_search_of_each_node_finds(
         assert step(ours, wanted, deletes=deletes) == step(reference, wanted, deletes=deletes)
 
 
+def test_every_profile_learns_which_devices_are_in_use(new_scheduler: NewScheduler) -> None:
+    profiles = [{"schedulerName": name} for name in ("one", "other")]
+    scheduler = new_scheduler(config={"profiles": profiles})
+    handle(scheduler, "DeviceClass", {"metadata": {"name": "any"}})
+    for node in ("n0", "n1"):
+        add(scheduler, make_node(node).capacity(cpu="64", pods="110"))
+        handle(scheduler, "ResourceSlice", body(node, own_devices(node, 2)))
+    names = ["one", "other", "one", "other", "one"]
+    decided = [step(scheduler, simple_claim(n), "", name) for n, name in enumerate(names)]
+    assert [bool(decision[0]) for decision in decided] == [True] * 4 + [False]
+
+
 def test_a_search_serves_all_nodes_in_the_same_state(
     new_scheduler: NewScheduler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -196,17 +225,11 @@ def test_a_search_serves_all_nodes_in_the_same_state(
     monkeypatch.setattr(filtering, "Search", Counted)
     scheduler = new_scheduler(config={"percentageOfNodesToScore": 100})
     handle(scheduler, "DeviceClass", {"metadata": {"name": "any"}})
-    devices = [{"name": f"d{number}"} for number in range(4)]
     for number in range(50):
         node = f"n{number}"
         add(scheduler, make_node(node).capacity(cpu="64", pods="110"))
-        pool = {"name": node, "resourceSliceCount": 1}
-        spec = {"driver": DRIVER, "nodeName": node, "pool": pool, "devices": devices}
-        handle(scheduler, "ResourceSlice", body(node, spec))
-    requests = [{"name": "r", "exactly": {"deviceClassName": "any"}}]
+        handle(scheduler, "ResourceSlice", body(node, own_devices(node, 4)))
     for number in range(200):
-        meta = {"name": f"c{number}", "namespace": "default", "uid": f"c{number}"}
-        wanted = {"metadata": meta, "spec": {"devices": {"requests": requests}}}
-        assert step(scheduler, wanted, deletes="")[0]
+        assert step(scheduler, simple_claim(number), deletes="")[0]
     # no device in use, one, two, three, and all four
     assert len(searches) == 5

@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
+from apps.scheduler.cache.change_log import ChangeLog, LogReader
 from apps.scheduler.cache.devices_in_use import Allocated, DeviceId, PoolId
 from apps.scheduler.cache.interning import Interner
 from apps.scheduler.cache.snapshot import Snapshot
@@ -39,7 +40,9 @@ class _OwnPools:
 class NodeStates:
     """The numbers by row of the snapshot, brought up to date for pools whose use has changed."""
 
-    def __init__(self) -> None:
+    def __init__(self, pools_log: ChangeLog[PoolId]) -> None:
+        """``pools_log``: see ``DeviceClaims``."""
+        self._changes = LogReader(pools_log)
         self._slices: Slices | None = None
         self._node_version = -1
         self._contents: Interner[bytes] = Interner()
@@ -51,14 +54,14 @@ class NodeStates:
         self._owners: dict[PoolId, str] = {}
         self._numbers: Int64Array = np.empty(0, dtype=np.int64)
 
-    def update(
-        self, snapshot: Snapshot, slices: Slices, allocated: Allocated, changed: Iterable[PoolId]
-    ) -> None:
-        """Compute what changed: ``changed`` are pools whose devices are used differently."""
+    def update(self, snapshot: Snapshot, slices: Slices, allocated: Allocated) -> None:
+        """Compute what changed since the last call."""
+        changed = self._changes.news()
         if len(self._states) > _MOST_STATES:
             self._contents, self._states = Interner(), Interner()
             self._slices, self.epoch = None, self.epoch + 1
-        if self._slices is not slices or self._node_version != snapshot.node_version:
+        is_valid = self._slices is slices and self._node_version == snapshot.node_version
+        if changed is None or not is_valid:
             self._start(snapshot, slices, allocated)
             self._slices, self._node_version = slices, snapshot.node_version
             return

@@ -62,7 +62,7 @@ class DynamicResources:
         self._claims = handle.listers.device_claims
         self._classes = ClassResolver(handle.listers)
         self._slices: tuple[int, Slices] = (-1, Slices(()))
-        self._states = NodeStates()
+        self._states = NodeStates(self._claims.pools_log)
         self._searches = KnownSearches()
         self._hints = hints.Hints(self._claims)
         #: chooses the name of a claim that is created
@@ -109,8 +109,7 @@ class DynamicResources:
 
     def _share_searches(self, found: ClaimState) -> None:
         """One search serves all nodes with equal devices, of which the same ones are in use."""
-        changed = self._claims.take_changed_pools()
-        self._states.update(self._handle.snapshot, found.slices, found.allocated, changed)
+        self._states.update(self._handle.snapshot, found.slices, found.allocated)
         results = self._searches.of(found.claims, self._classes.version, self._states.epoch)
         found.shared = SharedAllocations(found.claims, self._states, results)
 
