@@ -141,8 +141,8 @@ class DynamicResources:
         node_filter = NodeFilter(found, pod, self._classes, self._is_unusable)
         answers: dict[int, Status | None] = {}
         if found.shared is not None:
-            numbers = self._states.at(nodes.snapshot_rows[rows])
-            refused, rows = node_filter.filter_alike(numbers, nodes, rows, found.shared.results)
+            states = self._states.at(nodes.snapshot_rows[rows])
+            refused, rows = node_filter.filter_alike(states, nodes, rows, found.shared.results)
             answers = dict.fromkeys(refused.tolist(), unresolvable(REASON_NOT_ALLOCATABLE))
         answers |= {int(row): node_filter.filter(nodes.info(int(row))) for row in rows}
         distinct = sorted(
