@@ -133,7 +133,7 @@ def _admit(
         plugins=plugins,
         decoded=True,
     )
-    _refuse(kind, admitted, validate(kind.name, admitted, None))
+    _refuse(kind, admitted, validate(kind.name, admitted, gates=state.api_gates))
     plugins.validate(kind.name, admitted, state)
     head, tail = _encode(admitted)
     return Creation(kind, actor, admitted, head, tail, _columns(kind, admitted), now)
