@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from apps.cluster.models import Cluster, DataObject
+from apps.controlplane.loop.engines import Engines
 from tests.api.conftest import Kube
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -245,3 +248,63 @@ def test_a_limit_range_sets_defaults_and_refuses_what_is_outside(kube: Kube) -> 
         'pods "r" is forbidden: [maximum memory usage per Container is 1Gi, but limit is 2Gi, '
         "cpu max limit to request ratio per Container is 3, but provided ratio is 5.000000]"
     )
+
+
+def owned(name: str, owner: dict[str, Any], *, blocks: bool = False) -> dict[str, Any]:
+    """The metadata of a dependant of an object as the API returned it."""
+    reference = {
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "name": owner["metadata"]["name"],
+        "uid": owner["metadata"]["uid"],
+        "blockOwnerDeletion": blocks,
+    }
+    return {"name": name, "ownerReferences": [reference]}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_dependants_of_and_among_custom_resources_are_collected(
+    kube: Kube, cluster: Cluster
+) -> None:
+    """An owner, a ConfigMap, a Secret and a custom resource of it, which owns another Secret."""
+    kube.post(CRDS, JOBS)
+    engines, core = Engines(), "/api/v1/namespaces/default"
+    engines.run(cluster.pk)
+
+    def create_family(name: str) -> None:
+        owner = kube.post(OBJECTS, {**job(queue="a"), "metadata": {"name": name}}).json()
+        kube.post(f"{core}/configmaps", {"metadata": owned(f"{name}-map", owner)})
+        kube.post(f"{core}/secrets", {"metadata": owned(f"{name}-secret", owner, blocks=True)})
+        child = {**job(queue="a"), "metadata": owned(f"{name}-child", owner, blocks=True)}
+        child = kube.post(OBJECTS, child).json()
+        kube.post(f"{core}/secrets", {"metadata": owned(f"{name}-grandchild", child)})
+
+    def names() -> set[str]:
+        paths = (OBJECTS, f"{core}/configmaps", f"{core}/secrets")
+        found = [
+            item["metadata"]["name"] for path in paths for item in kube.get(path).json()["items"]
+        ]
+        return {name for name in found if "-" in name} - {"kube-root-ca.crt"}
+
+    for policy in ("Background", "Foreground", "Orphan"):
+        create_family(policy.lower())
+    engines.run(cluster.pk)
+    assert len(names()) == 12
+    kube.delete(f"{OBJECTS}/background")
+    engines.run(cluster.pk)
+    assert len(names()) == 8
+    kube.delete(f"{OBJECTS}/foreground", {"propagationPolicy": "Foreground"})
+    waiting = kube.get(f"{OBJECTS}/foreground").json()["metadata"]
+    assert waiting["finalizers"] == ["foregroundDeletion"]
+    engines.run(cluster.pk)
+    assert len(names()) == 4 and kube.get(f"{OBJECTS}/foreground").status_code == 404
+    # another worker, which has to read what it has not seen
+    kube.delete(f"{OBJECTS}/orphan", {"propagationPolicy": "Orphan"})
+    engines = Engines()
+    engines.run(cluster.pk)
+    assert kube.get(f"{OBJECTS}/orphan").status_code == 404 and len(names()) == 4
+    child = kube.get(f"{OBJECTS}/orphan-child").json()
+    assert "ownerReferences" not in child["metadata"]
+    kube.delete(f"{OBJECTS}/orphan-child")
+    engines.run(cluster.pk)
+    assert names() == {"orphan-map", "orphan-secret"}
