@@ -123,7 +123,7 @@ def _admit(
         stamped,
         controllers=state.controllers,
         paused=state.paused,
-        by_client=bool(actor.manager),
+        by_client=actor.is_api_client,
     )
     admitted = admit(
         kind.name,

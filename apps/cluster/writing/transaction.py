@@ -121,7 +121,7 @@ class WriteTransaction:
                 stamped,
                 controllers=self.cluster.controllers,
                 paused=self.cluster.paused,
-                by_client=bool(self.actor.manager),
+                by_client=self.actor.is_api_client,
             )
             if kind.schema_name:
                 body = admit_custom(kind, stamped, None)
