@@ -114,7 +114,7 @@ def list_dependants(
         "AND kind <> ALL(%s) AND body->'metadata' ?| '{ownerReferences,finalizers}' ORDER BY id",
         [cluster_id, [*without]],
     )
-    return cursor.fetchall()
+    return [(kind, body, created_at) for kind, body, created_at in cursor.fetchall()]
 
 
 def _texts(rows: list[tuple[Any, ...]]) -> Iterator[tuple[str, datetime]]:
