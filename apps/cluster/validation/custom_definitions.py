@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from apps.cluster.custom.rules import find_faults
 from apps.cluster.validation import names
 from apps.cluster.validation.causes import Causes, all_invalid, invalid, not_supported, required
+from apps.cluster.validation.custom_rules import find_faults
 
 Body = Mapping[str, Any]
 

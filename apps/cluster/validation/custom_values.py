@@ -153,6 +153,8 @@ def _object_value(schema: Schema, value: Mapping[str, Any]) -> Value:
     if schema.get("x-kubernetes-embedded-resource"):
         schema = with_type_fields(schema)
     properties = schema.get("properties") or {}
+    if not properties and schema.get("x-kubernetes-preserve-unknown-fields"):
+        return dict(value)
     return {
         escape(field): value_of(properties[field], item)
         for field, item in value.items()

@@ -15,9 +15,9 @@ from typing import Any, Final
 
 import msgspec
 
-from apps.cluster.custom.rule_values import environment_of, value_of, with_type_fields
 from apps.cluster.errors import Cause
 from apps.cluster.validation.causes import Causes, duplicate, forbidden, invalid, required
+from apps.cluster.validation.custom_values import environment_of, value_of, with_type_fields
 from apps.scheduler.cel.programs import Program, compile_program
 from apps.scheduler.cel.selector import CompileProblem
 from apps.scheduler.cel.tracking import CostExceeded, CostTracker
@@ -130,12 +130,20 @@ class _Evaluation:
         if value is None or value == old:
             return
         if schema.get(RULES):
-            rules = _compiled(msgspec.json.encode(schema, order="sorted").decode())
-            seen = value_of(schema, value)
-            before = _ABSENT if old is _ABSENT or old is None else value_of(schema, old)
-            for rule in rules:
-                yield from self._apply(rule, schema, seen, before, path)
+            yield from self._apply_all(schema, value, old, path)
         yield from self._inside(schema, value, old, path)
+
+    def _apply_all(self, schema: Schema, value: Any, old: Any, path: str) -> Causes:
+        try:
+            rules = _compiled(msgspec.json.encode(schema, order="sorted").decode())
+        except CompileProblem as wrong:
+            # a definition that was stored before its rules were compiled
+            yield invalid(path, schema.get("type", ""), f"rule compile error: {wrong}")
+            return
+        seen = value_of(schema, value)
+        before = _ABSENT if old is _ABSENT or old is None else value_of(schema, old)
+        for rule in rules:
+            yield from self._apply(rule, schema, seen, before, path)
 
     def _inside(self, schema: Schema, value: Any, old: Any, path: str) -> Causes:
         if isinstance(value, Mapping):
