@@ -157,7 +157,7 @@ class WriteTransaction:
                 stamped,
                 controllers=self.cluster.controllers,
                 paused=self.cluster.paused,
-                by_client=bool(self.actor.manager),
+                by_client=self.actor.is_api_client,
             )
             if kind.schema_name:
                 body = admit_custom(kind, stamped, None)
@@ -169,7 +169,7 @@ class WriteTransaction:
                     taint_new_nodes=tainted,
                     plugins=self.plugins,
                 )
-            _validate(kind, body, None)
+            self._validate(kind, body, None)
             if not kind.schema_name:
                 self.plugins.validate(kind.name, body, self.lookups)
         except ApiError as refusal:
@@ -259,6 +259,15 @@ class WriteTransaction:
             raise NotFound(write.kind.plural, key[2], write.kind.group)
         return row, row.body
 
+    def _validate(self, kind: Kind, body: Body, old: Body | None, subresource: str = "") -> None:
+        if kind.schema_name:
+            causes = validate_custom_object(kind, body, old)
+        else:
+            gates = self.cluster.api_gates
+            causes = validate(kind.name, body, old, subresource=subresource, gates=gates)
+        if causes:
+            raise Invalid(kind.name, body["metadata"].get("name", ""), causes, kind.group)
+
     def _update(self, write: Update, row: Row, old: Body) -> Body:
         kind, key = write.kind, key_of(write)
         if write.uid and write.uid != old["metadata"]["uid"]:
@@ -273,7 +282,7 @@ class WriteTransaction:
                 new = admit(
                     kind.name, new, self.lookups, old=old, subresource=part, plugins=self.plugins
                 )
-            _validate(kind, new, old, part)
+            self._validate(kind, new, old, part)
             if not part and not kind.schema_name:
                 self.plugins.validate(kind.name, new, self.lookups, old)
         if not write.subresource or write.subresource in SPEC_PARTS:
@@ -361,12 +370,3 @@ class WriteTransaction:
 
 def _is_about(kind: Kind, write: Write | ApiError) -> bool:
     return not isinstance(write, ApiError) and write.kind is kind
-
-
-def _validate(kind: Kind, body: Body, old: Body | None, subresource: str = "") -> None:
-    if kind.schema_name:
-        causes = validate_custom_object(kind, body, old)
-    else:
-        causes = validate(kind.name, body, old, subresource=subresource)
-    if causes:
-        raise Invalid(kind.name, body["metadata"].get("name", ""), causes, kind.group)
