@@ -1,0 +1,165 @@
+"""Databases of earlier versions open in this one; a failed upgrade leaves them as they were.
+
+`states` has a dump of each: a cluster `kept` with 9 pods and their history, and the history of a
+deleted cluster. To add one for a release, see docs/development.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+import zstandard
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from django.db import connection
+from django.db.migrations import RunPython
+from django.db.migrations.loader import MigrationLoader
+from django.test import Client
+from psycopg import sql
+
+from apps.cluster import kinds, queries
+from apps.cluster.models import Cluster
+from apps.controlplane.ledger.reading import read
+from apps.controlplane.loop.engines import Engines
+from apps.controlplane.models import SchedulingDecision
+from apps.controlplane.rebuilding import recompute
+from schedweb.backup import databases, tables
+from schedweb.backup.archive import BackupError
+from schedweb.backup.site import restore_site
+from schedweb.management.commands import prepare
+from tests.controlplane.driving import create_pods, node_of, pod, run_until
+
+STATES = sorted((Path(__file__).parent / "states").glob("*.sql.zst"))
+_ALL = sql.SQL("SELECT to_jsonb(t)::text FROM {} t ORDER BY 1")
+NAME = "of_an_earlier_version"
+
+
+@pytest.fixture
+def state(
+    request: pytest.FixtureRequest,
+    postgres: Postgres,
+    django_db_setup: None,
+    django_db_blocker: Any,
+) -> Iterator[str]:
+    """Django's connection is one to a database with a dump; yields its name."""
+    with django_db_blocker.unblock():
+        connection.ensure_connection()
+        with databases.connect("postgres") as server:
+            server.execute(f"DROP DATABASE IF EXISTS {NAME} WITH (FORCE)".encode())
+            server.execute(f"CREATE DATABASE {NAME}".encode())
+        dump = zstandard.decompress(request.param.read_bytes()).decode()
+        with databases.connect(NAME) as new:
+            for role in sorted(set(re.findall(r"TO (schedweb_\w+);", dump))):
+                with new.cursor() as cursor:
+                    cursor.execute("SELECT FROM pg_roles WHERE rolname = %s", [role])
+                    if not cursor.rowcount:
+                        new.execute(sql.SQL("CREATE ROLE {}").format(sql.Identifier(role)))
+            new.execute("DROP SCHEMA public CASCADE")
+            new.execute(dump.encode())
+        with databases.using(NAME):
+            yield NAME
+        with databases.connect("postgres") as server:
+            server.execute(f"DROP DATABASE IF EXISTS {NAME} WITH (FORCE)".encode())
+
+
+def every_state(function: Any) -> Any:
+    return pytest.mark.parametrize("state", STATES, indirect=True, ids=lambda path: path.stem)(
+        function
+    )
+
+
+def test_there_are_states_of_the_first_and_of_a_recent_version() -> None:
+    assert len(STATES) >= 2
+
+
+@every_state
+def test_an_earlier_database_opens_and_goes_on_and_is_restored_from_its_backup(
+    state: str, tmp_path: Path, client: Client
+) -> None:
+    call_command("prepare", stdout=StringIO())
+    kept = Cluster.objects.get(name="kept")
+    check_contents(kept)
+    client.force_login(User.objects.get(username="admin"))
+    newest = SchedulingDecision.objects.filter(cluster=kept).latest("id")
+    for page in ("", "/pods", "/decisions", f"/decisions/{newest.pk}", "/queue"):
+        assert client.get(f"/clusters/kept{page}").status_code == 200, page
+
+    saved = tmp_path / "site.backup"
+    call_command("backup", str(saved), stdout=StringIO())
+    before = read_everything()
+    create_pods(kept, pod("later"))
+    (tmp_path / "data").mkdir()
+    with databases.connect(state), pytest.raises(BackupError, match="the site is running"):
+        restore_site(saved, tmp_path / "data")
+    restore_site(saved, tmp_path / "data")
+    assert read_everything() == before
+
+    engines = Engines()
+    create_pods(kept, pod("next"))
+    run_until(engines, kept, lambda: node_of(kept, "next"))
+    engines.close()
+
+
+def check_contents(kept: Cluster) -> None:
+    """The objects, the change log and the ledger are those that the earlier version recorded."""
+    pods = {f"web-{number}" for number in range(1, 8)} | {"too-large"}
+    found, _ = queries.list_objects(kept, kinds.POD)
+    assert {body["metadata"]["name"] for body in found} == pods
+    rows = list(SchedulingDecision.objects.filter(cluster=kept).order_by("id"))
+    decisions = [read(row).decision for row in rows]
+    assert {decision.pod_key for decision in decisions} == {
+        f"default/{name}" for name in pods | {"web-8"}
+    }
+    assert {each.result for each in decisions} == {"scheduled", "unschedulable"}
+    assert any("Insufficient cpu" in decision.message for decision in decisions)
+    for row, decision in zip(rows, decisions, strict=True):
+        again = recompute(row)
+        assert (again.node, again.message) == (decision.node, decision.message)
+
+
+def read_everything() -> dict[str, list[tuple[Any, ...]]]:
+    """All rows of all tables."""
+    connection.ensure_connection()
+    with connection.connection.cursor() as cursor:
+        return {
+            name: cursor.execute(
+                sql.SQL("SELECT to_jsonb(t)::text FROM {} t ORDER BY 1").format(
+                    sql.Identifier(name)
+                )
+            ).fetchall()
+            for name in tables.list_tables(cursor)
+        }
+
+
+@pytest.mark.parametrize("state", STATES[:1], indirect=True, ids=["first"])
+def test_a_migration_that_fails_leaves_the_database_to_the_earlier_version(
+    state: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All migrations of an upgrade are one transaction."""
+    before = read_everything()
+    load = MigrationLoader.build_graph
+
+    def build_with_a_mistake(loader: MigrationLoader) -> None:
+        load(loader)
+        newest = loader.disk_migrations[loader.graph.leaf_nodes("cluster")[0]]
+        newest.operations = [*newest.operations, RunPython(fail)]
+
+    monkeypatch.setattr(MigrationLoader, "build_graph", build_with_a_mistake)
+    with pytest.raises(CommandError, match="Nothing was changed"):
+        call_command("prepare", stdout=StringIO())
+    connection.close()
+    assert read_everything() == before
+    monkeypatch.undo()
+    prepare.upgrade()
+    check_contents(Cluster.objects.get(name="kept"))
+
+
+def fail(apps: Any, schema_editor: Any) -> None:
+    raise psycopg.errors.DiskFull("could not extend file")
