@@ -56,6 +56,8 @@ class Config:
     #: What requests may hold at a time; others are answered 429.
     max_requests_inflight: int = 400
     max_body_megabytes: int = 128
+    #: With less free space for the embedded database, changes are refused; 0: never.
+    min_free_megabytes: int = 256
     #: "text" for people, "json" for programs.
     log_format: str = "text"
     #: 0 to 10, as kube-scheduler's -v: the log verbosity of decisions.
@@ -128,6 +130,9 @@ def load(environ: Mapping[str, str] = os.environ) -> Config:
         # at least one body of the largest size
         max_body_megabytes=_integer(
             environ, "SCHEDWEB_MAX_BODY_MEGABYTES", 128, lowest=64, highest=100_000
+        ),
+        min_free_megabytes=_integer(
+            environ, "SCHEDWEB_MIN_FREE_MEGABYTES", 256, lowest=0, highest=1_000_000
         ),
         log_format=_one_of(environ, "SCHEDWEB_LOG_FORMAT", ("text", "json")),
         verbosity=_integer(environ, "SCHEDWEB_VERBOSITY", 1, lowest=0, highest=10),

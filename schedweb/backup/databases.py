@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -80,19 +81,28 @@ def replace_with(name: str) -> None:
         _drop(server, old)
 
 
+#: A connection that was just closed ends a moment later.
+_PATIENCE_SECONDS = 2.0
 _RUNNING = "the site is running: stop it before you restore it (a single cluster needs no stop)"
 
 
 def refuse_running_site() -> None:
-    """Raise BackupError if another process is connected to the site's database."""
+    """Raise BackupError if another process stays connected to the site's database."""
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while _count_others():
+        if time.monotonic() > deadline:
+            raise BackupError(f"{_RUNNING}. Nothing was changed.")
+        time.sleep(0.1)
+
+
+def _count_others() -> int:
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
             "AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
         )
         row = cursor.fetchone()
-    if row is not None and row[0]:
-        raise BackupError(f"{_RUNNING}. Nothing was changed.")
+    return row[0] if row is not None else 0
 
 
 def _drop(server: Connection, name: str) -> None:

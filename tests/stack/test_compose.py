@@ -56,8 +56,8 @@ def test_workers_can_be_scaled(compose: Any) -> None:
     assert not {"container_name", "ports"} & set(compose["services"]["worker"])
 
 
-#: Set by the file itself: a process of its own is what `make up` forks.
-NOT_OF_COMPOSE = {"SCHEDWEB_WEB_PROCESSES"}
+#: Of the processes and the database that `make up` starts.
+NOT_OF_COMPOSE = {"SCHEDWEB_WEB_PROCESSES", "SCHEDWEB_MIN_FREE_MEGABYTES"}
 
 
 def test_every_setting_of_the_documents_reaches_the_containers(compose: Any) -> None:
