@@ -44,17 +44,22 @@ class _Disk:
         return self._message
 
 
-def _look() -> str:
-    limit: int = settings.MIN_FREE_MEGABYTES
-    if not settings.CONFIG.embedded_database or not limit:
-        return ""
+def free_megabytes() -> int | None:
+    """The free space in MiB for the embedded database; None if the database is elsewhere."""
+    # `make up` connects by a socket, and has the data in its folder
+    if not str(settings.DATABASES["default"]["HOST"]).startswith("/"):
+        return None
     try:
         found = os.statvfs(settings.DATA_DIR / "postgres")
     except OSError:
-        # not started by `make up`: the database is elsewhere
-        return ""
-    free = found.f_bavail * found.f_frsize // 2**20
-    if free >= limit:
+        return None
+    return found.f_bavail * found.f_frsize // 2**20
+
+
+def _look() -> str:
+    limit: int = settings.MIN_FREE_MEGABYTES
+    free = free_megabytes()
+    if free is None or free >= limit:
         return ""
     return f"the disk of the database is full ({free} MiB are free, {limit} MiB are needed)"
 

@@ -1,12 +1,11 @@
 """Databases of earlier versions open in this one; a failed upgrade leaves them as they were.
 
-`states` has a dump of each: a cluster `kept` with 9 pods and their history, and the history of a
+`dumps` has a dump of each: a cluster `kept` with 9 pods and their history, and the history of a
 deleted cluster. To add one for a release, see docs/development.md.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
@@ -14,7 +13,6 @@ from typing import Any
 
 import psycopg
 import pytest
-import zstandard
 from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.core.management.base import CommandError
@@ -33,9 +31,9 @@ from apps.controlplane.rebuilding import recompute
 from schedweb.backup import databases, tables
 from schedweb.backup.archive import BackupError
 from schedweb.backup.site import restore_site
+from tests.backup.states import STATES, load
 from tests.controlplane.driving import create_pods, node_of, pod, run_until
 
-STATES = sorted((Path(__file__).parent / "states").glob("*.sql.zst"))
 _ALL = sql.SQL("SELECT to_jsonb(t)::text FROM {} t ORDER BY 1")
 NAME = "of_an_earlier_version"
 
@@ -52,15 +50,8 @@ def state(
         with databases.connect("postgres") as server:
             server.execute(f"DROP DATABASE IF EXISTS {NAME} WITH (FORCE)".encode())
             server.execute(f"CREATE DATABASE {NAME}".encode())
-        dump = zstandard.decompress(request.param.read_bytes()).decode()
         with databases.connect(NAME) as new:
-            for role in sorted(set(re.findall(r"TO (schedweb_\w+);", dump))):
-                with new.cursor() as cursor:
-                    cursor.execute("SELECT FROM pg_roles WHERE rolname = %s", [role])
-                    if not cursor.rowcount:
-                        new.execute(sql.SQL("CREATE ROLE {}").format(sql.Identifier(role)))
-            new.execute("DROP SCHEMA public CASCADE")
-            new.execute(dump.encode())
+            load(new, request.param)
         with databases.using(NAME):
             yield NAME
         with databases.connect("postgres") as server:

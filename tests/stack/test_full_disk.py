@@ -1,4 +1,4 @@
-"""A full disk: changes are refused with a reason, reads and the rest go on, and it ends by itself."""
+"""A full disk: changes are refused with a reason, reads go on, and it ends by itself."""
 
 from __future__ import annotations
 
