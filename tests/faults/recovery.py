@@ -6,11 +6,13 @@ import http.client
 import json
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tests.faults.load import Client
 from tests.stack.running_site import RunningSite
 
+Times = dict[str, list[float | None]]
 Body = dict[str, dict[str, str]]
 
 CLUSTER = "probe"
@@ -59,6 +61,17 @@ class Probe(threading.Thread):
         bound = [done for began, done in self.successes if began >= fault.at and done > fault.until]
         return max(0.0, min(bound) - fault.until) if bound else None
 
+    def is_alone(self, fault: Struck, others: Sequence[Struck]) -> bool:
+        """Whether no other fault lasted or struck until the site had recovered from this one."""
+        seconds = self.recovery(fault)
+        end = fault.until + (seconds or 0.0)
+        return not any(
+            other is not fault
+            and other.at <= end
+            and other.until + (self.recovery(other) or 0.0) >= fault.at
+            for other in others
+        )
+
     def _schedule(self, name: str) -> bool:
         path = f"/k8s/{CLUSTER}/api/v1/namespaces/default/pods"
         container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1m"}}}
@@ -87,10 +100,11 @@ class Probe(threading.Thread):
             web.close()
 
 
-def summarize(times: dict[str, list[float | None]]) -> list[str]:
-    """A line for each kind of fault, then one for all: count, p50, p99, the longest."""
+def summarize(times: Times, alone: list[float | None]) -> list[str]:
+    """A line for each kind of fault, then for all, and those that did not overlap with others."""
     lines = [_describe(name, found) for name, found in sorted(times.items())]
-    return [*lines, _describe("all", [each for found in times.values() for each in found])]
+    lines.append(_describe("all", [each for found in times.values() for each in found]))
+    return [*lines, _describe("all without another fault", alone)]
 
 
 def _describe(name: str, found: list[float | None]) -> str:

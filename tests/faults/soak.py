@@ -30,7 +30,7 @@ from tests.faults.clock import Clock
 from tests.faults.disk import SmallDisk
 from tests.faults.events import Events
 from tests.faults.load import Client
-from tests.faults.recovery import CLUSTER, Probe, summarize
+from tests.faults.recovery import CLUSTER, Probe, Times, summarize
 from tests.faults.run import check_cluster, read_token, run
 from tests.faults.upgrades import kill_upgrades
 from tests.stack.running_site import RunningSite
@@ -40,8 +40,6 @@ CLUSTERS = 3
 FAULTS_IN_A_RUN = 12
 #: Size of the disk that is filled, in MiB.
 DISK = 3000
-
-Times = dict[str, list[float | None]]
 
 
 def main() -> int:
@@ -127,6 +125,7 @@ def cause_faults(options: argparse.Namespace, broker: Broker | None, kind: str) 
     until = time.monotonic() + 60 * options.minutes / (2 if options.broker == "both" else 1)
     errors = faults = number = 0
     times: Times = defaultdict(list)
+    alone: list[float | None] = []
     with _site(options, broker) as (site, disk, clock):
         token = read_token(site)
         events = Events(site, token, clock)
@@ -156,6 +155,8 @@ def cause_faults(options: argparse.Namespace, broker: Broker | None, kind: str) 
             faults += chaos.done
             for struck in chaos.struck:
                 times[struck.name].append(probe.recovery(struck))
+                if probe.is_alone(struck, chaos.struck):
+                    alone.append(probe.recovery(struck))
             if found:
                 say(f"repeat it with: {_command(options, seed, kind)}")
             errors += len(found)
@@ -164,7 +165,7 @@ def cause_faults(options: argparse.Namespace, broker: Broker | None, kind: str) 
             errors += 1
             say(f"    ERROR: {text}")
     say(f"{kind}: {faults} faults in {number} runs, {errors} errors")
-    for line in summarize(times):
+    for line in summarize(times, alone):
         say(line)
     return errors
 

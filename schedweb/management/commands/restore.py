@@ -16,7 +16,7 @@ from apps.cluster.errors import AlreadyExists
 from schedweb.backup.archive import BackupError
 from schedweb.backup.cluster import restore_cluster
 from schedweb.backup.site import restore_site
-from schedweb.datafolder import DataFolder, DataFolderBusy
+from schedweb.datafolder import DataFolder, DataFolderBusy, DataFolderUnusable
 from schedweb.embedded.postgres import Postgres
 
 
@@ -46,7 +46,13 @@ class Command(BaseCommand):
             with _database():
                 manifest = restore_site(path, settings.DATA_DIR)
             self.stdout.write(f"the site of {manifest.created_at} is restored; start it now")
-        except (AlreadyExists, BackupError, DataFolderBusy, DatabaseError) as error:
+        except (
+            AlreadyExists,
+            BackupError,
+            DataFolderBusy,
+            DataFolderUnusable,
+            DatabaseError,
+        ) as error:
             raise CommandError(f"not restored: {error}") from error
 
 
