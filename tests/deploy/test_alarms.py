@@ -41,7 +41,7 @@ def names(db: None) -> set[str]:
     }
     found |= {family.name for family in text_string_to_metric_families(text)}
     return found | {
-        f"scheduler_{metric.name}{end}"
+        f"{metric.name}{end}"
         for metric in vars(definitions).values()
         if isinstance(metric, definitions.Metric)
         for end in ("", "_bucket", "_sum", "_count")
