@@ -117,6 +117,9 @@ def database(url: str) -> dict[str, Any]:
     }
 
 
+#: With less space for the embedded database changes are refused (`apps.cluster.storage`).
+MIN_FREE_MEGABYTES = CONFIG.min_free_megabytes
+
 DATABASE_URL = CONFIG.running_database_url() or NO_DATABASE
 DATABASES = {"default": database(DATABASE_URL)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

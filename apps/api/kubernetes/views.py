@@ -15,6 +15,7 @@ from django.http.response import HttpResponseBase
 from rest_framework.authentication import BaseAuthentication, SessionAuthentication
 from rest_framework.exceptions import APIException, AuthenticationFailed, NotAuthenticated
 from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.permissions import SAFE_METHODS
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 
@@ -48,7 +49,7 @@ from apps.cluster.access.deciding import Access, require
 from apps.cluster.access.identity import Identity, identity_of
 from apps.cluster.access.impersonation import impersonate
 from apps.cluster.auth import KEYWORDS, BearerAuthentication
-from apps.cluster.availability import DatabaseUnavailable, is_database_unavailable
+from apps.cluster.availability import is_database_unavailable, refusal_for
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import ApiError, BadRequest, NotFound, Unauthorized
 from apps.cluster.writes import Actor
@@ -204,7 +205,8 @@ class KubernetesView(ReleasingView):
             exc = Unauthorized("Unauthorized")
         elif isinstance(exc, APIException):
             exc = _as_api_error(exc)
-        response = error_response(exc, self.request.META.get("HTTP_ACCEPT", ""))
+        writes = self.request.method not in SAFE_METHODS
+        response = error_response(exc, self.request.META.get("HTTP_ACCEPT", ""), writes=writes)
         if response is None:
             raise exc
         return response
@@ -246,13 +248,13 @@ def answer(
     return present(call, find_handler(target, method)(call))
 
 
-def error_response(error: Exception, accept: str) -> HttpResponse | None:
+def error_response(error: Exception, accept: str, *, writes: bool = False) -> HttpResponse | None:
     """The response for an error that a request may cause; None for any other."""
     if isinstance(error, ApiError):
         return refusal_response(error, accept)
     if is_database_unavailable(error):
         log.error("the database is unavailable or overloaded", exc_info=error)
-        return refusal_response(DatabaseUnavailable(), accept)
+        return refusal_response(refusal_for(error, writes=writes), accept)
     if isinstance(error, RequestDataTooBig):
         return refusal_response(bodies.too_large(), accept)
     return None
