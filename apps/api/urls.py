@@ -54,7 +54,8 @@ from apps.api.control.queue import (
 from apps.api.control.saved_views import SavedViewViewSet
 from apps.api.control.schema import DocumentationView, SchemaView
 from apps.api.control.series import SeriesView
-from apps.api.control.views import ClusterViewSet, TokenView
+from apps.api.control.tokens import TokenListView, TokenView
+from apps.api.control.views import ClusterViewSet
 from apps.api.control.webhooks import WebhookViewSet
 from apps.api.kubernetes.views import KubernetesView
 
@@ -193,7 +194,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     ),
     path("api/v1/decisions/export", DecisionExportView.as_view(), name="api-export-decisions"),
     path("api/v1/compare-clusters", ComparisonView.as_view(), name="api-compare-clusters"),
-    path("api/v1/token", TokenView.as_view(), name="api-token"),
+    path("api/v1/tokens", TokenListView.as_view(), name="api-tokens"),
+    path("api/v1/tokens/<int:token_id>", TokenView.as_view(), name="api-token"),
     path("api/v1/", include(router.urls)),
     re_path(r"^api/v1/[\s\S]*\Z", UnknownAddressView.as_view()),
     path("api/schema", SchemaView.as_view(**_members), name="api-schema"),

@@ -29,6 +29,7 @@ from apps.dashboard.views import (
     saved_views,
     search,
     settings,
+    tokens,
     webhooks,
 )
 
@@ -36,7 +37,7 @@ _cluster: list[URLPattern | URLResolver] = [
     path("", overview.cluster, name="cluster"),
     path("/heat.json", overview.heat, name="heat"),
     path("/charts", charts.charts, name="charts"),
-    path("/kubeconfig", accounts.kubeconfig, name="kubeconfig"),
+    path("/kubeconfig", tokens.kubeconfig, name="kubeconfig"),
     path("/clock", overview.clock, name="clock"),
     path("/switch", overview.switch, name="switch"),
     path("/pause", clusters.pause, name="pause"),
@@ -136,7 +137,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", clusters.cluster_list, name="clusters"),
     path("account", accounts.account, name="account"),
     path("account/theme", accounts.set_theme, name="set-theme"),
-    path("account/token", accounts.change_token, name="change-token"),
+    path("account/new-token", tokens.new_token, name="new-token"),
+    path("account/tokens/<int:number>/delete", tokens.delete_token, name="delete-token"),
     path("account/password", accounts.ChangePassword.as_view(), name="password"),
     path("help", accounts.show_help, name="help"),
     path("login", accounts.Login.as_view(), name="login"),

@@ -25,10 +25,10 @@ from django.utils.module_loading import import_string
 
 from apps.api.kubernetes.views import find_cluster
 from apps.cluster.access import service_tokens
-from apps.cluster.auth import InvalidCredentials, authenticate
 from apps.cluster.availability import DatabaseUnavailable, is_database_unavailable
 from apps.cluster.context import acceptable_request_id, request_context
 from apps.cluster.errors import NotFound
+from apps.people.authentication import InvalidCredentials, authenticate
 from schedweb.front.asgi import Application, Message, Receive, Scope, Send, header_map, respond
 from schedweb.front.creation import create_or_pass_on
 from schedweb.front.credentials import CredentialChecks, Credentials

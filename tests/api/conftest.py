@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
-from rest_framework.authtoken.models import Token
 
 from apps.cluster.models import Cluster
 from apps.controlplane.clusters.lifecycle import create_cluster
+from apps.people.tokens import create_token
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def user(db: None) -> User:
 
 @pytest.fixture
 def key(user: User) -> str:
-    return Token.objects.create(user=user).key
+    return create_token(user, "test").key
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The login page; the account: theme, time zone, token, kubeconfigs, password; the help."""
+"""The login page; the account: theme, time zone, tokens, kubeconfigs, password; the help."""
 
 from __future__ import annotations
 
@@ -15,10 +15,6 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 from django_htmx.http import HttpResponseClientRedirect
 
-from apps.cluster.auth import delete_token, find_token, replace_token
-from apps.cluster.errors import BadRequest
-from apps.cluster.models import Cluster
-from apps.controlplane.clusters.kubeconfig import ROOTS, build_kubeconfig
 from apps.dashboard import zones
 from apps.dashboard.forms.account import PreferencesForm
 from apps.dashboard.notices import get_next_address
@@ -28,8 +24,8 @@ from apps.dashboard.preferences import (
     preferences,
     set_preference,
 )
-from apps.dashboard.queries.clusters import cluster_names
-from apps.dashboard.rendering import Request, cluster_page, render_page
+from apps.dashboard.queries.accounts import account_parts
+from apps.dashboard.rendering import Request, render_page
 
 
 @method_decorator(login_not_required, name="dispatch")
@@ -48,7 +44,7 @@ class Login(LoginView):
 
 @require_http_methods(["GET", "POST"])
 def account(request: Request) -> HttpResponse:
-    """The preferences of the browser, the token and the kubeconfigs of the user."""
+    """The preferences of the browser, the tokens and the kubeconfigs of the user."""
     form = PreferencesForm(request.POST or None, initial=preferences(request))
     if request.method == "POST" and form.is_valid():
         messages.success(request, "Preferences saved.")
@@ -56,7 +52,7 @@ def account(request: Request) -> HttpResponse:
         set_preference(request, response, THEME_COOKIE, form.cleaned_data["theme"])
         set_preference(request, response, zones.COOKIE, form.cleaned_data["zone"])
         return response
-    context = {"form": form, "token": find_token(request.user), "names": cluster_names()}
+    context = {"form": form, **account_parts(request.user)}
     return render_page(request, "account", context, status=422 if form.errors else 200)
 
 
@@ -67,33 +63,6 @@ def set_theme(request: Request) -> HttpResponse:
     if (theme := request.POST.get("theme", "")) in THEMES:
         set_preference(request, response, THEME_COOKIE, theme)
     return response
-
-
-@require_POST
-def change_token(request: Request) -> HttpResponse:
-    """Create, replace or delete the user's token."""
-    if request.POST.get("action") == "delete":
-        delete_token(request.user)
-        messages.success(request, "Token deleted. Programs that use it are refused.")
-    else:
-        replace_token(request.user)
-        messages.success(request, "New token created. An earlier one is no longer valid.")
-    return redirect("account")
-
-
-@require_GET
-@cluster_page
-def kubeconfig(request: Request, cluster: Cluster) -> HttpResponse:
-    """The kubeconfig of the user for this cluster, as a file; `root` as for the command."""
-    root = request.GET.get("root")
-    if root is not None and root not in ROOTS:
-        raise BadRequest(f"root: {root!r} is not one of {', '.join(ROOTS)}")
-    text = build_kubeconfig(cluster, request.user, root)
-    headers = {
-        "Content-Disposition": f'attachment; filename="{cluster.name}.kubeconfig"',
-        "Cache-Control": "no-store",
-    }
-    return HttpResponse(text, content_type="application/yaml", headers=headers)
 
 
 class ChangePassword(PasswordChangeView):

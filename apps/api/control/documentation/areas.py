@@ -48,7 +48,7 @@ class Area(Enum):
     )
     SAVED_VIEWS = ("Saved views", "Named filters, grouping and sorting of decisions.")
     WEBHOOKS = ("Webhooks", "Addresses that receive the events of a cluster.")
-    ACCOUNT = ("Account", "The token of the user who sends the request.")
+    ACCOUNT = ("Account", "The access tokens of the user who sends the request.")
 
     def __init__(self, title: str, description: str) -> None:
         self.title = title
