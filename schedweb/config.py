@@ -66,6 +66,8 @@ class Config:
     changelog_max_days: int = 90
     #: Whether to keep the changes from which a retained decision can be rebuilt.
     changelog_covers_ledger: bool = True
+    #: How long entries of the audit log are kept, in days; 0 = no limit.
+    audit_max_days: int = 365
     #: Width of the buckets of charts over time -> how long they are retained, in seconds.
     series_retention: tuple[tuple[int, int], ...] = ((10, 21_600),)
     #: Where extenders and webhooks may be; None: `OutgoingRules` has the default.
@@ -140,6 +142,7 @@ def load(environ: Mapping[str, str] = os.environ) -> Config:
         ),
         changelog_covers_ledger=environ.get("SCHEDWEB_CHANGELOG_COVERS_LEDGER", "") == ""
         or _switch(environ, "SCHEDWEB_CHANGELOG_COVERS_LEDGER"),
+        audit_max_days=_integer(environ, "SCHEDWEB_AUDIT_MAX_DAYS", 365, lowest=0, highest=36500),
         series_retention=_series(environ.get("SCHEDWEB_SERIES_RETENTION") or _SERIES),
         outgoing_networks=_networks(environ, "SCHEDWEB_OUTGOING_NETWORKS", "") or None,
         tls_folders=_folders(environ, "SCHEDWEB_TLS_FOLDERS"),

@@ -55,6 +55,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "apps.people.audit.middleware.audit_requests",
     # All views require a login, except those that declare otherwise: health, the login page.
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
@@ -260,6 +261,9 @@ RETENTION = {
     "changelog_max_days": CONFIG.changelog_max_days,
     "changelog_covers_ledger": CONFIG.changelog_covers_ledger,
 }
+
+#: Days for which entries of the audit log are kept; 0: no limit.
+AUDIT_MAX_DAYS = CONFIG.audit_max_days
 
 #: Resolutions of charts over time, finest first: (width, retention) in seconds.
 SERIES_RETENTION = CONFIG.series_retention

@@ -10,6 +10,7 @@ from apps.api.control.aggregates import (
     ClusterDecisionAggregateView,
     DecisionAggregateView,
 )
+from apps.api.control.audit import AuditExportView, AuditListView
 from apps.api.control.base import UnknownAddressView
 from apps.api.control.changes import ChangeExportView, ChangeListView
 from apps.api.control.comparison import ComparisonView
@@ -194,6 +195,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     ),
     path("api/v1/decisions/export", DecisionExportView.as_view(), name="api-export-decisions"),
     path("api/v1/compare-clusters", ComparisonView.as_view(), name="api-compare-clusters"),
+    path("api/v1/audit", AuditListView.as_view(), name="api-audit"),
+    path("api/v1/audit/export", AuditExportView.as_view(), name="api-export-audit"),
     path("api/v1/tokens", TokenListView.as_view(), name="api-tokens"),
     path("api/v1/tokens/<int:token_id>", TokenView.as_view(), name="api-token"),
     path("api/v1/", include(router.urls)),

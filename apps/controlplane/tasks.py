@@ -7,12 +7,13 @@ import logging
 from celery import current_app, shared_task
 from django.db import connection
 
+from apps.cluster.partitions import daily
+from apps.controlplane import auditing
 from apps.controlplane.history import retention
 from apps.controlplane.loop.clock import NOW_SQL
 from apps.controlplane.loop.engines import engines
 from apps.controlplane.loop.starting import run_slice
 from apps.controlplane.operations import running, tending
-from apps.controlplane.partitions import daily
 from apps.controlplane.series import sampling, trimming
 from apps.controlplane.webhooks import collecting, sending
 from apps.controlplane.workers import heartbeat
@@ -86,6 +87,7 @@ def retain() -> None:
     """Every ten minutes: delete history beyond the retention limits."""
     retention.run()
     collecting.forget_old()
+    auditing.delete_expired()
 
 
 @shared_task(ignore_result=True)

@@ -7,6 +7,7 @@ from django.urls import URLPattern, URLResolver, include, path
 
 from apps.dashboard.views import (
     accounts,
+    audit,
     changes,
     charts,
     clusters,
@@ -140,6 +141,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("account/new-token", tokens.new_token, name="new-token"),
     path("account/tokens/<int:number>/delete", tokens.delete_token, name="delete-token"),
     path("account/password", accounts.ChangePassword.as_view(), name="password"),
+    path("audit", audit.audit, name="audit"),
     path("help", accounts.show_help, name="help"),
     path("login", accounts.Login.as_view(), name="login"),
     path("logout", LogoutView.as_view(), name="logout"),

@@ -1,9 +1,10 @@
-"""The tables of users: their tokens."""
+"""The tables of users: their tokens, and what they did."""
 
 from __future__ import annotations
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.utils import timezone
 from knox.models import AbstractAuthToken
 from knox.settings import CONSTANTS
 
@@ -30,3 +31,69 @@ class AccessToken(AbstractAuthToken):  # type: ignore[misc]
 
     def __str__(self) -> str:
         return f"token {self.name} of user {self.user_id}"
+
+
+class AuditEntry(models.Model):
+    """Something that a user did, or tried to do.
+
+    Partitioned by day, and never updated: `apps.cluster.partitions.daily`. Names are texts, because
+    entries outlive what they name.
+    """
+
+    class Action(models.TextChoices):
+        SIGNED_IN = "signed-in", "signed in"
+        SIGN_IN_FAILED = "sign-in-failed", "sign-in failed"
+        SIGN_IN_BLOCKED = "sign-in-blocked", "sign-in blocked"
+        SIGNED_OUT = "signed-out", "signed out"
+        SESSION_ENDED = "session-ended", "session ended"
+        PASSWORD_CHANGED = "password-changed", "password changed"
+        REFUSED = "refused", "request refused"
+        EXPORTED = "exported", "exported"
+        TOKEN_CREATED = "token-created", "token created"
+        TOKEN_DELETED = "token-deleted", "token deleted"
+        USER_CREATED = "user-created", "user created"
+        USER_INVITED = "user-invited", "user invited"
+        USER_RESET = "user-reset", "reset link created"
+        USER_ACTIVATED = "user-activated", "user activated"
+        USER_DEACTIVATED = "user-deactivated", "user deactivated"
+        SITE_ADMIN_ADDED = "site-admin-added", "site admin added"
+        SITE_ADMIN_REMOVED = "site-admin-removed", "site admin removed"
+        ROLE_CHANGED = "role-changed", "role changed"
+        GROUP_CHANGED = "group-changed", "group changed"
+        CLUSTER_CREATED = "cluster-created", "cluster created"
+        CLUSTER_DELETED = "cluster-deleted", "cluster deleted"
+        CLUSTER_PAUSED = "cluster-paused", "cluster paused"
+        CLUSTER_RESUMED = "cluster-resumed", "cluster resumed"
+        SETTINGS_CHANGED = "settings-changed", "settings changed"
+        CONFIGURATION_ACTIVATED = "configuration-activated", "configuration activated"
+
+    id = models.BigAutoField(primary_key=True)
+    time = models.DateTimeField(default=timezone.now)
+    #: One of Action, or one that a newer version knows.
+    action = models.CharField(max_length=40)
+    #: Empty: the site itself.
+    user = models.CharField(max_length=150, blank=True)
+    #: The name of the token; empty for a session, a command, or before the sign-in.
+    token = models.CharField(max_length=100, blank=True)
+    address = models.CharField(max_length=45, blank=True)
+    request_id = models.CharField(max_length=64, blank=True)
+    cluster = models.CharField(max_length=63, blank=True)
+    #: What it was done to: a user, a token, a setting, an address.
+    target = models.CharField(max_length=500, blank=True)
+    details = models.JSONField(default=dict, blank=True)
+
+    class Meta:
+        verbose_name_plural = "audit entries"
+        indexes = (
+            models.Index(fields=["user", "id"], name="audit_by_user"),
+            models.Index(fields=["cluster", "id"], name="audit_by_cluster"),
+            models.Index(fields=["action", "id"], name="audit_by_action"),
+        )
+
+    @property
+    def label(self) -> str:
+        """The action in words."""
+        return dict(self.Action.choices).get(self.action, self.action)
+
+    def __str__(self) -> str:
+        return f"{self.user or 'the site'}: {self.action} {self.target}"

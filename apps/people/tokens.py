@@ -13,7 +13,8 @@ from django.utils import timezone
 
 from apps.cluster.errors import AlreadyExists, Cause, Invalid, NotFound
 from apps.cluster.models import Cluster
-from apps.people.models import AccessToken
+from apps.people.audit.recording import record
+from apps.people.models import AccessToken, AuditEntry
 
 #: What every token starts with, so that scanners of secrets recognize it.
 PREFIX: Final = "schedweb_"
@@ -56,6 +57,7 @@ def create_token(
                 clusters=None if clusters is None else sorted(set(clusters)),
                 read_only=read_only,
             )
+            _record(AuditEntry.Action.TOKEN_CREATED, user, token)
     except IntegrityError as error:
         raise AlreadyExists("tokens", name) from error
     return NewToken(token, key)
@@ -84,19 +86,34 @@ def find_token(user: User, token_id: int) -> AccessToken:
 def delete_token(user: User, token_id: int) -> AccessToken:
     """Delete a token; requests with it are rejected from now on. Raises NotFound."""
     token = find_token(user, token_id)
-    token.delete()
+    with transaction.atomic():
+        token.delete()
+        _record(AuditEntry.Action.TOKEN_DELETED, user, token)
     return token
 
 
 def delete_all_tokens(user: User) -> int:
     """Delete every token of a user; returns their number."""
-    deleted, _ = AccessToken.objects.filter(user=user).delete()
-    return int(deleted)
+    found = list_tokens(user)
+    with transaction.atomic():
+        for token in found:
+            token.delete()
+            _record(AuditEntry.Action.TOKEN_DELETED, user, token)
+    return len(found)
 
 
 def in_days(days: int | None) -> datetime | None:
     """The time in so many days; None for None."""
     return None if days is None else timezone.now() + timedelta(days=days)
+
+
+def _record(action: AuditEntry.Action, user: User, token: AccessToken) -> None:
+    limits = {
+        "clusters": token.clusters,
+        "read_only": token.read_only,
+        "expires_at": token.expiry.isoformat() if token.expiry else None,
+    }
+    record(action, target=f"{token.name} of {user.get_username()}", details=limits)
 
 
 def _check(name: str, clusters: Collection[str] | None, expires_at: datetime | None) -> None:

@@ -14,6 +14,8 @@ from apps.controlplane.models import ConfigurationRevision
 from apps.controlplane.profiles import plugins
 from apps.controlplane.profiles.names import check_name, invalid_name
 from apps.controlplane.workers.waking import make_due
+from apps.people.audit.recording import record
+from apps.people.models import AuditEntry
 from apps.scheduler.clock import RealClock
 from apps.scheduler.config import Cause, ConfigError, Configuration, find_faults, load, warnings
 from apps.scheduler.config.loading import CONVERT_FIRST
@@ -84,7 +86,21 @@ def add_revision(
         )
         if active:
             make_due(cluster.pk)
+            if last:
+                _record_activation(cluster, added, user)
     return added
+
+
+def _record_activation(
+    cluster: Cluster, revision: ConfigurationRevision, user: str | None = None
+) -> None:
+    record(
+        AuditEntry.Action.CONFIGURATION_ACTIVATED,
+        user=user,
+        cluster=cluster.name,
+        target=f"revision {revision.revision}",
+        details={"name": revision.name},
+    )
 
 
 def rename(
@@ -165,6 +181,7 @@ def activate(cluster: Cluster, number: int) -> ConfigurationRevision:
         revision.active = True
         revision.save(update_fields=["active"])
         make_due(cluster.pk)
+        _record_activation(cluster, revision)
     return revision
 
 

@@ -11,7 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
-from apps.controlplane.partitions import daily
+from apps.cluster.partitions import daily
 from apps.controlplane.workers import heartbeat
 from schedweb import broker
 from schedweb.versions import NewerDatabase, refuse_newer_database

@@ -48,6 +48,7 @@ class Area(Enum):
     )
     SAVED_VIEWS = ("Saved views", "Named filters, grouping and sorting of decisions.")
     WEBHOOKS = ("Webhooks", "Addresses that receive the events of a cluster.")
+    AUDIT = ("Audit", "Who did what, when, from where and with which token. For site admins.")
     ACCOUNT = ("Account", "The access tokens of the user who sends the request.")
 
     def __init__(self, title: str, description: str) -> None:
