@@ -66,6 +66,9 @@ class Config:
     changelog_max_days: int = 90
     #: Whether to keep the changes from which a retained decision can be rebuilt.
     changelog_covers_ledger: bool = True
+    #: Mail server that sends links, smtp://user:password@host:port or smtps://…; "" = none.
+    smtp_url: str = ""
+    mail_from: str = "schedweb@localhost"
     #: How long entries of the audit log are kept, in days; 0 = no limit.
     audit_max_days: int = 365
     #: Width of the buckets of charts over time -> how long they are retained, in seconds.
@@ -142,6 +145,8 @@ def load(environ: Mapping[str, str] = os.environ) -> Config:
         ),
         changelog_covers_ledger=environ.get("SCHEDWEB_CHANGELOG_COVERS_LEDGER", "") == ""
         or _switch(environ, "SCHEDWEB_CHANGELOG_COVERS_LEDGER"),
+        smtp_url=_smtp_url(environ),
+        mail_from=environ.get("SCHEDWEB_MAIL_FROM") or "schedweb@localhost",
         audit_max_days=_integer(environ, "SCHEDWEB_AUDIT_MAX_DAYS", 365, lowest=0, highest=36500),
         series_retention=_series(environ.get("SCHEDWEB_SERIES_RETENTION") or _SERIES),
         outgoing_networks=_networks(environ, "SCHEDWEB_OUTGOING_NETWORKS", "") or None,
@@ -210,6 +215,13 @@ def _database_url(environ: Mapping[str, str]) -> str:
     url = environ.get("SCHEDWEB_DATABASE_URL", "")
     if url and not url.startswith(("postgresql://", "postgres://")):
         raise InvalidEnvironment("SCHEDWEB_DATABASE_URL must start with postgresql://")
+    return url
+
+
+def _smtp_url(environ: Mapping[str, str]) -> str:
+    url = environ.get("SCHEDWEB_SMTP_URL", "")
+    if url and not url.startswith(("smtp://", "smtps://")):
+        raise InvalidEnvironment("SCHEDWEB_SMTP_URL must start with smtp:// or smtps://")
     return url
 
 

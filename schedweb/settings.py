@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from psycopg.conninfo import conninfo_to_dict
 
@@ -125,6 +126,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # --- Authentication -----------------------------------------------------------------------------
 
+SESSION_ENGINE = "apps.people.sessions"
 LOGIN_URL = "/login"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = LOGIN_URL
@@ -132,6 +134,17 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in ("MinimumLengthValidator", "CommonPasswordValidator", "NumericPasswordValidator")
 ]
+
+#: A server for mail with links; without one, links are only shown. Plain SMTP switches to TLS.
+_SMTP = urlsplit(CONFIG.smtp_url)
+EMAIL_HOST = _SMTP.hostname or ""
+EMAIL_PORT = _SMTP.port or (465 if _SMTP.scheme == "smtps" else 587)
+EMAIL_HOST_USER = unquote(_SMTP.username or "")
+EMAIL_HOST_PASSWORD = unquote(_SMTP.password or "")
+EMAIL_USE_SSL = _SMTP.scheme == "smtps"
+EMAIL_USE_TLS = _SMTP.scheme == "smtp" and bool(EMAIL_HOST_USER)
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = CONFIG.mail_from
 
 # A site serves http (for a browser on this machine) and https; with a public name only https.
 SECURE_SSL_REDIRECT = CONFIG.https_only

@@ -19,6 +19,7 @@ from apps.controlplane.webhooks import collecting, sending
 from apps.controlplane.workers import heartbeat
 from apps.controlplane.workers.lease import HELD
 from apps.controlplane.workers.waking import wake
+from apps.people import sessions
 
 log = logging.getLogger(__name__)
 
@@ -88,6 +89,7 @@ def retain() -> None:
     retention.run()
     collecting.forget_old()
     auditing.delete_expired()
+    sessions.delete_expired()
 
 
 @shared_task(ignore_result=True)

@@ -31,6 +31,7 @@ from apps.dashboard.views import (
     search,
     settings,
     tokens,
+    users,
     webhooks,
 )
 
@@ -141,6 +142,14 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("account/new-token", tokens.new_token, name="new-token"),
     path("account/tokens/<int:number>/delete", tokens.delete_token, name="delete-token"),
     path("account/password", accounts.ChangePassword.as_view(), name="password"),
+    path("account/sessions/end", accounts.end_sessions, name="end-sessions"),
+    path("account/sessions/<str:session>/end", accounts.end_session, name="end-session"),
+    path(
+        "set-password/<str:uidb64>/<str:token>", accounts.SetPassword.as_view(), name="set-password"
+    ),
+    path("users", users.users, name="users"),
+    path("users/<str:name>", users.user, name="user"),
+    path("users/<str:name>/change", users.change_user, name="change-user"),
     path("audit", audit.audit, name="audit"),
     path("help", accounts.show_help, name="help"),
     path("login", accounts.Login.as_view(), name="login"),

@@ -1,8 +1,13 @@
-"""The tables of users: their tokens, and what they did."""
+"""The tables of users: their tokens, their sessions, and what they did."""
 
 from __future__ import annotations
 
+import hashlib
+
+from django.contrib.auth.models import User
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.sessions.backends.base import SessionBase
+from django.contrib.sessions.base_session import AbstractBaseSession
 from django.db import models
 from django.utils import timezone
 from knox.models import AbstractAuthToken
@@ -97,3 +102,27 @@ class AuditEntry(models.Model):
 
     def __str__(self) -> str:
         return f"{self.user or 'the site'}: {self.action} {self.target}"
+
+
+class UserSession(AbstractBaseSession):
+    """A session of a browser. `apps.people.sessions` reads and writes it."""
+
+    #: Null before the sign-in.
+    user = models.ForeignKey(User, null=True, on_delete=models.CASCADE)
+    #: Where the user signed in.
+    address = models.CharField(max_length=45, blank=True)
+    agent = models.CharField(max_length=200, blank=True)
+    signed_in_at = models.DateTimeField(default=timezone.now)
+    #: To the minute.
+    last_used_at = models.DateTimeField(default=timezone.now)
+
+    @property
+    def public_id(self) -> str:
+        """What names it in addresses: its key would be enough to use it."""
+        return hashlib.sha256(self.session_key.encode()).hexdigest()[:16]
+
+    @classmethod
+    def get_session_store_class(cls) -> type[SessionBase]:
+        from apps.people.sessions import SessionStore
+
+        return SessionStore

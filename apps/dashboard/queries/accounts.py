@@ -8,9 +8,15 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from apps.dashboard.queries.clusters import cluster_names
+from apps.people.sessions import list_sessions
 from apps.people.tokens import list_tokens
 
 
 def account_parts(user: User) -> dict[str, Any]:
-    """The user's tokens, and the names of the clusters with a kubeconfig."""
-    return {"tokens": list_tokens(user), "now": timezone.now(), "names": cluster_names()}
+    """The user's tokens and sessions, and the names of the clusters with a kubeconfig."""
+    return {
+        "tokens": list_tokens(user),
+        "sessions": list_sessions(user),
+        "now": timezone.now(),
+        "names": cluster_names(),
+    }

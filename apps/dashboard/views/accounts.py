@@ -6,7 +6,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
-from django.contrib.auth.views import LoginView, PasswordChangeView
+from django.contrib.auth.views import LoginView, PasswordChangeView, PasswordResetConfirmView
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
@@ -15,6 +15,7 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 from django_htmx.http import HttpResponseClientRedirect
 
+from apps.cluster.errors import ApiError
 from apps.dashboard import zones
 from apps.dashboard.forms.account import PreferencesForm
 from apps.dashboard.notices import get_next_address
@@ -25,7 +26,10 @@ from apps.dashboard.preferences import (
     set_preference,
 )
 from apps.dashboard.queries.accounts import account_parts
-from apps.dashboard.rendering import Request, render_page
+from apps.dashboard.rendering import Request, render_page, render_refusal
+from apps.people import sessions
+from apps.people.audit.recording import record
+from apps.people.models import AuditEntry
 
 
 @method_decorator(login_not_required, name="dispatch")
@@ -72,6 +76,7 @@ class ChangePassword(PasswordChangeView):
     success_url = reverse_lazy("account")
 
     def form_valid(self, form: Any) -> HttpResponse:
+        record(AuditEntry.Action.PASSWORD_CHANGED, target=self.request.user.get_username())
         messages.success(self.request, "Password changed.")
         return super().form_valid(form)
 
@@ -79,6 +84,52 @@ class ChangePassword(PasswordChangeView):
         response = super().form_invalid(form)
         response.status_code = 422
         return response
+
+
+@method_decorator(login_not_required, name="dispatch")
+class SetPassword(PasswordResetConfirmView):
+    """The page of a link for a new password, of an invitation or a reset."""
+
+    template_name = "dashboard/set_password.html"
+    success_url = reverse_lazy("login")
+
+    def get_user(self, uidb64: str) -> Any:
+        user = super().get_user(uidb64)
+        return user if user is not None and user.is_active else None
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        name = form.user.get_username()
+        record(AuditEntry.Action.PASSWORD_CHANGED, user=name, target=name, details={"by": "link"})
+        messages.success(self.request, "Password set. You can log in with it now.")
+        return super().form_valid(form)
+
+    def form_invalid(self, form: Any) -> HttpResponse:
+        response = super().form_invalid(form)
+        response.status_code = 422
+        return response
+
+    def render_to_response(self, context: dict[str, Any], **options: Any) -> HttpResponse:
+        options.setdefault("status", 200 if self.validlink else 410)
+        return super().render_to_response(context, **options)
+
+
+@require_POST
+def end_session(request: Request, session: str) -> HttpResponse:
+    """Sign out one session of the user."""
+    try:
+        sessions.end_session(request.user, session)
+    except ApiError as refusal:
+        return render_refusal(request, refusal)
+    messages.success(request, "Session signed out.")
+    return redirect("account")
+
+
+@require_POST
+def end_sessions(request: Request) -> HttpResponse:
+    """Sign the user out everywhere else."""
+    ended = sessions.end_sessions(request.user, but=request.session.session_key)
+    messages.success(request, f"Other sessions signed out: {ended}.")
+    return redirect("account")
 
 
 @require_GET

@@ -12,10 +12,13 @@ from django.http import HttpRequest
 
 from apps.people.audit.recording import record
 from apps.people.models import AuditEntry
+from apps.people.sessions import describe_sign_in
 
 
 @receiver(user_logged_in)
 def record_sign_in(user: User, request: HttpRequest | None = None, **_: Any) -> None:
+    if request is not None:
+        describe_sign_in(request)
     name = user.get_username()
     record(AuditEntry.Action.SIGNED_IN, user=name, details={"by": _way(user)})
 
