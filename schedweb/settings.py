@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -31,6 +32,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "rest_framework",
+    "axes",
     "knox",
     "drf_spectacular",
     "drf_spectacular_sidecar",
@@ -63,6 +65,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "apps.dashboard.zones.use_viewer_zone",
+    "axes.middleware.AxesMiddleware",
 ]
 
 ROOT_URLCONF = "schedweb.urls"
@@ -125,6 +128,24 @@ DATABASES = {"default": database(DATABASE_URL)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # --- Authentication -----------------------------------------------------------------------------
+
+AUTHENTICATION_BACKENDS = [
+    # refuses attempts beyond the limits below
+    "axes.backends.AxesStandaloneBackend",
+    "django.contrib.auth.backends.ModelBackend",
+]
+#: Failed sign-ins of one account, or from one address, within the time; others then have to wait.
+AXES_FAILURE_LIMIT = 10
+AXES_COOLOFF_TIME = timedelta(minutes=5)
+AXES_LOCKOUT_PARAMETERS = ["username", "ip_address"]
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+AXES_LOCKOUT_CALLABLE = "apps.dashboard.views.accounts.show_lockout"
+#: The front has replaced the address of a trusted proxy by that of its client.
+AXES_CLIENT_IP_CALLABLE = "apps.people.throttling.client_address"
+# the audit log has what these would record
+AXES_DISABLE_ACCESS_LOG = True
+AXES_VERBOSE = False
+AXES_ENABLE_ADMIN = False
 
 SESSION_ENGINE = "apps.people.sessions"
 LOGIN_URL = "/login"
@@ -321,5 +342,7 @@ LOGGING = {
         "celery.worker.strategy": {"level": "WARNING"},
         "celery.app.trace": {"level": "WARNING"},
         "uvicorn": {"level": "WARNING"},
+        # the audit log has its messages
+        "axes": {"level": "ERROR"},
     },
 }

@@ -19,7 +19,7 @@ from apps.controlplane.webhooks import collecting, sending
 from apps.controlplane.workers import heartbeat
 from apps.controlplane.workers.lease import HELD
 from apps.controlplane.workers.waking import wake
-from apps.people import sessions
+from apps.people import sessions, throttling
 
 log = logging.getLogger(__name__)
 
@@ -90,6 +90,7 @@ def retain() -> None:
     collecting.forget_old()
     auditing.delete_expired()
     sessions.delete_expired()
+    throttling.delete_expired()
 
 
 @shared_task(ignore_result=True)

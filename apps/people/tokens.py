@@ -83,6 +83,14 @@ def find_token(user: User, token_id: int) -> AccessToken:
     return token
 
 
+def find_token_named(user: User, name: str) -> AccessToken:
+    """The token of a user with this name. Raises NotFound."""
+    token: AccessToken | None = AccessToken.objects.filter(user=user, name=name).first()
+    if token is None:
+        raise NotFound("tokens", name)
+    return token
+
+
 def delete_token(user: User, token_id: int) -> AccessToken:
     """Delete a token; requests with it are rejected from now on. Raises NotFound."""
     token = find_token(user, token_id)
@@ -90,16 +98,6 @@ def delete_token(user: User, token_id: int) -> AccessToken:
         token.delete()
         _record(AuditEntry.Action.TOKEN_DELETED, user, token)
     return token
-
-
-def delete_all_tokens(user: User) -> int:
-    """Delete every token of a user; returns their number."""
-    found = list_tokens(user)
-    with transaction.atomic():
-        for token in found:
-            token.delete()
-            _record(AuditEntry.Action.TOKEN_DELETED, user, token)
-    return len(found)
 
 
 def in_days(days: int | None) -> datetime | None:

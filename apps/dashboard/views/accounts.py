@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.views import LoginView, PasswordChangeView, PasswordResetConfirmView
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import redirect
+from django.shortcuts import redirect, render
 from django.urls import reverse_lazy
 from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
@@ -44,6 +45,14 @@ class Login(LoginView):
             # a region reloaded after the session expired: redirect the whole page
             return HttpResponseClientRedirect(self.request.path)
         return super().dispatch(request, *args, **kwargs)
+
+
+def show_lockout(request: HttpRequest, *_: Any) -> HttpResponse:
+    """The login page after too many failed attempts."""
+    minutes = int(settings.AXES_COOLOFF_TIME.total_seconds() // 60)
+    response = render(request, Login.template_name, {"blocked_minutes": minutes}, status=429)
+    response.headers["Retry-After"] = str(minutes * 60)
+    return response
 
 
 @require_http_methods(["GET", "POST"])
