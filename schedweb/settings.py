@@ -133,7 +133,10 @@ AUTHENTICATION_BACKENDS = [
     # refuses attempts beyond the limits below
     "axes.backends.AxesStandaloneBackend",
     "django.contrib.auth.backends.ModelBackend",
+    "apps.people.openid.OpenIdBackend",
 ]
+#: The OpenID Connect provider; None without one.
+OPENID = CONFIG.openid
 #: Failed sign-ins of one account, or from one address, within the time; others then have to wait.
 AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = timedelta(minutes=5)

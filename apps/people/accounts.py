@@ -61,6 +61,13 @@ def create_user(name: str, password: str, *, email: str = "", site_admin: bool =
     return _save_new(user, Action.USER_CREATED)
 
 
+def add_user(name: str, *, email: str = "") -> User:
+    """Create a user without a password, who signs in elsewhere. Raises as `invite_user` does."""
+    user = _new_user(name, email, False)
+    user.set_unusable_password()
+    return _save_new(user, Action.USER_CREATED)
+
+
 def invite_user(name: str, *, email: str = "", site_admin: bool = False) -> PasswordLink:
     """Create a user who sets a password by the link. Raises Invalid, or AlreadyExists."""
     user = _new_user(name, email, site_admin)

@@ -126,3 +126,20 @@ class UserSession(AbstractBaseSession):
         from apps.people.sessions import SessionStore
 
         return SessionStore
+
+
+class OpenIdIdentity(models.Model):
+    """A user as the OpenID Connect provider identifies them."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE)
+    issuer = models.CharField(max_length=500)
+    subject = models.CharField(max_length=255)
+
+    class Meta:
+        verbose_name_plural = "OpenID identities"
+        constraints = (
+            models.UniqueConstraint(fields=["issuer", "subject"], name="unique_openid_identity"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.subject} at {self.issuer}"

@@ -40,6 +40,9 @@ class Login(LoginView):
     template_name = "dashboard/login.html"
     redirect_authenticated_user = True
 
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        return super().get_context_data(openid=settings.OPENID, **kwargs)
+
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if request.headers.get("HX-Request"):
             # a region reloaded after the session expired: redirect the whole page
@@ -50,7 +53,12 @@ class Login(LoginView):
 def show_lockout(request: HttpRequest, *_: Any) -> HttpResponse:
     """The login page after too many failed attempts."""
     minutes = int(settings.AXES_COOLOFF_TIME.total_seconds() // 60)
-    response = render(request, Login.template_name, {"blocked_minutes": minutes}, status=429)
+    response = render(
+        request,
+        Login.template_name,
+        {"blocked_minutes": minutes, "openid": settings.OPENID},
+        status=429,
+    )
     response.headers["Retry-After"] = str(minutes * 60)
     return response
 
@@ -65,7 +73,7 @@ def account(request: Request) -> HttpResponse:
         set_preference(request, response, THEME_COOKIE, form.cleaned_data["theme"])
         set_preference(request, response, zones.COOKIE, form.cleaned_data["zone"])
         return response
-    context = {"form": form, **account_parts(request.user)}
+    context = {"form": form, "openid": settings.OPENID, **account_parts(request.user)}
     return render_page(request, "account", context, status=422 if form.errors else 200)
 
 
