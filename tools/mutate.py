@@ -11,19 +11,25 @@ did not notice, as diffs, to var/mutations/ROOM.diff.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import io
 import json
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from schedweb.embedded.postgres import Postgres  # noqa: E402
 
 
 class Room(NamedTuple):
@@ -31,6 +37,8 @@ class Room(NamedTuple):
 
     code: tuple[str, ...]
     tests: tuple[str, ...]
+    #: whether the tests use the database: they share one, so faults are tried one after the other
+    stores: bool = True
 
 
 ROOMS = {
@@ -41,6 +49,7 @@ ROOMS = {
     "cache": Room(
         ("apps/scheduler/cache/*.py",),
         ("tests/scheduler/cache", "tests/scheduler/test_schedule_one.py"),
+        stores=False,
     ),
     "eviction": Room(
         ("apps/controlplane/controllers/taint_eviction.py",),
@@ -51,11 +60,12 @@ ROOMS = {
         ("tests/controlplane/workers", "tests/controlplane/loop/test_loop.py"),
     ),
     "preemption": Room(
-        ("apps/scheduler/preemption/*.py",), ("tests/scheduler/preemption",)
+        ("apps/scheduler/preemption/*.py",), ("tests/scheduler/preemption",), stores=False
     ),
     "queue": Room(
         ("apps/scheduler/queue/*.py",),
         ("tests/scheduler/queue", "tests/conformance/test_queue_recorded.py"),
+        stores=False,
     ),
     "recorder": Room(
         ("apps/controlplane/loop/recorder.py", "apps/controlplane/queue/*.py"),
@@ -74,7 +84,7 @@ source_paths = ["apps/"]
 only_mutate = {code}
 also_copy = {copied}
 pytest_add_cli_args_test_selection = {tests}
-pytest_add_cli_args = ["-p", "no:randomly"]
+pytest_add_cli_args = ["--reuse-db"]
 """
 
 
@@ -83,13 +93,14 @@ def main() -> int:
     parser.add_argument("room", choices=sorted(ROOMS))
     parser.add_argument("--sample", type=int, help="so many faults, drawn at random; default: all")
     parser.add_argument("--seed", type=int, default=0, help="of the draw")
-    parser.add_argument("--processes", type=int, default=os.cpu_count())
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="schedweb-mutations-") as folder:
+    room = ROOMS[arguments.room]
+    processes = 1 if room.stores else os.cpu_count() or 1
+    with tempfile.TemporaryDirectory(prefix="schedweb-mutations-") as folder, database(room):
         copy = Path(folder)
-        lay_out(copy, ROOMS[arguments.room])
+        lay_out(copy, room)
         names = draw(copy, arguments.sample, arguments.seed)
-        run(copy, "run", "--max-children", str(arguments.processes), *names, check=False)
+        run(copy, "run", "--max-children", str(processes), *names, check=False)
         outcomes = read_outcomes(copy, names)
         missed = [name for name, outcome in outcomes.items() if outcome in (0, 33)]
         target = ROOT / "var" / "mutations" / f"{arguments.room}.diff"
@@ -98,6 +109,24 @@ def main() -> int:
     noticed = len(outcomes) - len(missed)
     print(f"{arguments.room}: {noticed} of {len(outcomes)} faults noticed; the others: {target}")
     return 0
+
+
+@contextlib.contextmanager
+def database(room: Room) -> Iterator[None]:
+    """Start the PostgreSQL server that all runs of the tests share, if they need one."""
+    if not room.stores:
+        yield
+        return
+    data = Path(tempfile.mkdtemp(prefix="schedweb-pg-"))
+    data.chmod(0o755)
+    server = Postgres(data, log=data / "postgres.log", throwaway=True)
+    server.start()
+    os.environ["TESTS_POSTGRES"] = server.url
+    try:
+        yield
+    finally:
+        server.stop()
+        shutil.rmtree(data)
 
 
 def lay_out(copy: Path, room: Room) -> None:
