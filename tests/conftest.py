@@ -19,7 +19,6 @@ from xdist.scheduler.loadscope import LoadScopeScheduling
 from apps.cluster.log.announce import announcer
 from schedweb.embedded.postgres import Postgres
 
-
 #: The URL of a running server; without it, each test run starts its own.
 SERVER = os.environ.get("TESTS_POSTGRES", "")
 

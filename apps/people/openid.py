@@ -104,9 +104,8 @@ def _read_claims(request: HttpRequest) -> Mapping[str, Any]:
         raise _unavailable(error) from error
     except (AuthlibBaseError, JoseError, ValueError, KeyError) as error:
         log.warning("a sign-in with OpenID Connect failed: %s", error)
-        raise Unauthorized(
-            "the sign-in did not succeed at the provider, or took too long"
-        ) from error
+        why = "the sign-in did not succeed at the provider, or took too long"
+        raise Unauthorized(why) from error
     claims: Mapping[str, Any] = token.get("userinfo") or {}
     if not claims.get("sub"):
         raise Unauthorized("the provider did not say who signed in")

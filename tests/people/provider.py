@@ -9,12 +9,19 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 from joserfc import jwt
 from joserfc.jwk import RSAKey
+
+
+@cache
+def create_key(number: int = 1) -> RSAKey:
+    """One of several keys; it takes a while to create one."""
+    return RSAKey.generate_key(2048, {"kid": "one"})
 
 
 class Provider:
@@ -25,7 +32,7 @@ class Provider:
     def __init__(self, issuer: str) -> None:
         self.issuer = issuer
         self.claims: dict[str, Any] = {"sub": "42", "preferred_username": "alice"}
-        self.key = self.published = RSAKey.generate_key(2048, {"kid": "one"})
+        self.key = self.published = create_key()
         self._codes: dict[str, dict[str, str]] = {}
 
     def metadata(self) -> dict[str, Any]:

@@ -10,12 +10,11 @@ import requests
 from django.contrib.auth.models import User
 from django.http import HttpResponse
 from django.test import Client
-from joserfc.jwk import RSAKey
 
 from apps.people import accounts
 from apps.people.models import AuditEntry, OpenIdIdentity
 from schedweb.config import InvalidEnvironment, OpenIdSettings, load
-from tests.people.provider import Provider, running_provider
+from tests.people.provider import Provider, create_key, running_provider
 
 pytestmark = pytest.mark.django_db
 
@@ -96,7 +95,7 @@ def test_a_response_that_does_not_fit_is_refused(provider: Provider, wrong: str)
     browser = Client()
     match wrong:
         case "signature":
-            provider.key = RSAKey.generate_key(2048, {"kid": "one"})
+            provider.key = create_key(2)
         case "exp":
             provider.claims["exp"] = 1
         case "nonce" | "aud" | "iss":
