@@ -15,7 +15,7 @@ from apps.people.tokens import create_token
 
 @pytest.fixture
 def user(db: None) -> User:
-    return User.objects.create_user("alice", password="wonderland")
+    return User.objects.create_superuser("alice", password="wonderland")
 
 
 @pytest.fixture

@@ -24,7 +24,11 @@ from tests.dashboard.conftest import ACTOR, add_pods, create_lab, pod
 BOUNDS = {
     "webhook": 6,
     "webhooks": 4,
-    "account": 5,
+    "account": 6,
+    "audit": 6,
+    "new-token": 4,
+    "user": 6,
+    "users": 4,
     "help": 2,
     "kubeconfig": 5,
     "password": 2,

@@ -25,6 +25,7 @@ _NOT_FOUND = {403: ErrorSerializer, 404: ErrorSerializer}
 
 class UserSerializer(serializers.ModelSerializer[User]):
     name = serializers.CharField(source="username")
+    email = serializers.CharField(help_text="Empty: none.")
     site_admin = serializers.BooleanField(
         source="is_superuser", help_text="Whether the user administers the site."
     )

@@ -104,6 +104,7 @@ class ChangePassword(PasswordChangeView):
 
 
 @method_decorator(login_not_required, name="dispatch")
+@method_decorator(require_http_methods(["GET", "POST"]), name="dispatch")
 class SetPassword(PasswordResetConfirmView):
     """The page of a link for a new password, of an invitation or a reset."""
 

@@ -69,9 +69,7 @@ def furnish(user: User) -> dict[str, Any]:
 
 
 def _add_people(user: User) -> dict[str, Any]:
-    """A site admin with a session, and another user with a token."""
-    user.is_superuser = True
-    user.save()
+    """A session of the user, and another user with a token."""
     Client().force_login(user)
     carol = accounts.create_user("carol", "a password of hers", email="carol@example.com")
     return {
