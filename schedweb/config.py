@@ -242,13 +242,13 @@ def _openid(environ: Mapping[str, str]) -> OpenIdSettings | None:
         return None
     if not issuer.startswith(("https://", "http://localhost", "http://127.0.0.1")):
         raise InvalidEnvironment("SCHEDWEB_OIDC_ISSUER must start with https://")
-    required = ("SCHEDWEB_OIDC_CLIENT_ID", "SCHEDWEB_OIDC_CLIENT_SECRET")
-    for name in required:
+    for name in ("SCHEDWEB_OIDC_CLIENT_ID", "SCHEDWEB_OIDC_CLIENT_SECRET"):
         if not environ.get(name):
             raise InvalidEnvironment(f"{name} must be set if SCHEDWEB_OIDC_ISSUER is")
     return OpenIdSettings(
         issuer,
-        *(environ[name] for name in required),
+        environ["SCHEDWEB_OIDC_CLIENT_ID"],
+        environ["SCHEDWEB_OIDC_CLIENT_SECRET"],
         label=environ.get("SCHEDWEB_OIDC_LABEL") or "OpenID Connect",
         name_claim=environ.get("SCHEDWEB_OIDC_NAME_CLAIM") or "preferred_username",
         creates_users=environ.get("SCHEDWEB_OIDC_CREATE_USERS", "") == ""

@@ -3,9 +3,9 @@
     python tools/mutate.py queue
     python tools/mutate.py recorder --sample 60 --seed 1
 
-Needs mutmut (`pip install mutmut`), which writes the faults and runs the tests that reach each. Works
-on a copy of the committed code. Prints how many faults the tests noticed, and writes those that they
-did not notice, as diffs, to var/mutations/ROOM.diff.
+Needs mutmut (`pip install mutmut`), which writes the faults and runs the tests that reach each.
+Works on a copy of the committed code. Prints how many faults the tests noticed, and writes those
+that they did not notice, as diffs, to var/mutations/ROOM.diff.
 """
 
 from __future__ import annotations
@@ -103,12 +103,26 @@ def main() -> int:
         run(copy, "run", "--max-children", str(processes), *names, check=False)
         outcomes = read_outcomes(copy, names)
         missed = [name for name, outcome in outcomes.items() if outcome in (0, 33)]
-        target = ROOT / "var" / "mutations" / f"{arguments.room}.diff"
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text("\n".join(run(copy, "show", name) for name in missed))
-    noticed = len(outcomes) - len(missed)
-    print(f"{arguments.room}: {noticed} of {len(outcomes)} faults noticed; the others: {target}")
+        diffs = [run(copy, "show", name) for name in missed]
+    counted = [diff for diff in diffs if not is_without_effect(diff)]
+    target = ROOT / "var" / "mutations" / f"{arguments.room}.diff"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text("\n".join(counted))
+    total = len(outcomes) - len(diffs) + len(counted)
+    print(
+        f"{arguments.room}: {total - len(counted)} of {total} faults noticed, without "
+        f"{len(diffs) - len(counted)} in log lines and in the case of SQL; the others: {target}"
+    )
     return 0
+
+
+def is_without_effect(diff: str) -> bool:
+    """Whether a fault only changes a line of the log, or upper and lower case in SQL."""
+    before, after = ("".join(re.findall(rf"(?m)^\{sign}(?!\{sign})(.*)$", diff)) for sign in "-+")
+    if re.search(r"\blog\.(debug|info|warning|error|exception)\(", before):
+        return True
+    is_sql = re.search(r"\b(SELECT|UPDATE|DELETE|INSERT|WHERE|SET|FROM|RETURNING)\b", before)
+    return bool(is_sql) and before.lower() == after.lower()
 
 
 @contextlib.contextmanager

@@ -35,6 +35,7 @@ _DISCOVERY: Final = "/.well-known/openid-configuration"
 class Provider(Protocol):
     """The provider of the site: `OPENID` in the settings."""
 
+    def __hash__(self) -> int: ...
     @property
     def issuer(self) -> str: ...
     @property
@@ -59,7 +60,13 @@ class ProviderUnavailable(ApiError):
 class OpenIdBackend(ModelBackend):
     """The backend of sessions that began at the provider; it checks no passwords."""
 
-    def authenticate(self, request: Any, **credentials: Any) -> None:
+    def authenticate(
+        self,
+        request: HttpRequest | None,
+        username: str | None = None,
+        password: str | None = None,
+        **kwargs: Any,
+    ) -> User | None:
         return None
 
 
@@ -91,7 +98,7 @@ def finish(request: HttpRequest) -> User:
     if not user.is_active:
         raise Forbidden(f"the user {user.get_username()!r} is inactive")
     backend = f"{__name__}.{OpenIdBackend.__name__}"
-    user.backend = backend  # type: ignore[attr-defined]
+    user.backend = backend
     login(request, user, backend=backend)
     return user
 

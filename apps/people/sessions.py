@@ -43,7 +43,7 @@ class SessionStore(DatabaseStore):
         return session
 
     def _get_session_from_db(self) -> UserSession | None:
-        session: UserSession | None = super()._get_session_from_db()
+        session: UserSession | None = super()._get_session_from_db()  # type: ignore[misc]
         if session is not None and timezone.now() - session.last_used_at > _USE:
             _record_use(session)
         return session

@@ -24,7 +24,7 @@ def users(request: Request) -> HttpResponse:
     form = InvitationForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:
-            return _show_link(request, accounts.invite_user(**_wanted(form)))
+            return _show_link(request, accounts.invite_user(**form.cleaned_data))
         except (AlreadyExists, Invalid) as refusal:
             show_refusal(form, refusal)
     context = {"form": form, "users": accounts.list_users()}
@@ -70,10 +70,6 @@ def change_user(request: Request, name: str) -> HttpResponse:
         case _:
             raise BadRequest(f"unknown action {action!r}")
     return redirect("user", name=name)
-
-
-def _wanted(form: InvitationForm) -> dict[str, object]:
-    return dict(form.cleaned_data)
 
 
 def _show_link(request: Request, link: accounts.PasswordLink) -> HttpResponse:

@@ -72,5 +72,5 @@ def _write(
 
 def _text(field: str, value: str) -> str:
     """The value as the column can hold it."""
-    length = AuditEntry._meta.get_field(field).max_length
+    length: int = getattr(AuditEntry._meta.get_field(field), "max_length")  # noqa: B009
     return value.replace("\x00", "\ufffd")[:length]
