@@ -62,7 +62,9 @@ class NewTokenSerializer(serializers.Serializer[Any]):
         default=None,
         help_text="Names of the clusters that it reaches; null: all.",
     )
-    read_only = serializers.BooleanField(default=False, help_text="Whether it only reads.")
+    read_only = serializers.BooleanField(  # type: ignore[assignment]
+        default=False, help_text="Whether it only reads."
+    )
     expires_at = serializers.DateTimeField(
         allow_null=True, default=None, help_text="Null: it does not expire."
     )
