@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 import zstandard
+from django.contrib.auth.models import User
 from django.urls import URLPattern, URLResolver, reverse
 
 from apps.cluster import kinds
@@ -25,8 +26,8 @@ from apps.controlplane.profiles import revisions
 from apps.controlplane.webhooks import service
 from apps.dashboard.urls import urlpatterns
 
-#: login and logout, which are not pages of a logged-in user
-LOGIN_ROUTES = frozenset({"login", "logout"})
+#: what is not for a logged-in user
+LOGIN_ROUTES = frozenset({"login", "logout", "openid", "openid-callback", "set-password"})
 #: objects with generic pages; `furnish` creates the second
 _GENERAL = {"resource": "priorityclasses.scheduling.k8s.io", "name": "system-node-critical"}
 _NAMESPACED = {
@@ -156,6 +157,11 @@ def _values(cluster: Cluster) -> dict[str, Any]:
         "webhook.number": service.webhooks_of(cluster).latest("pk").pk,
         "forget.number": PastCluster.objects.latest("id").pk,
         "name": pod.node_name,
+        # every test and every run of the benchmark has a user
+        "user.name": User.objects.earliest("pk").username,
+        "session": "0123456789abcdef",
+        "uidb64": "MQ",
+        "token": "used",
         "pod.namespace": pod.namespace,
         "pod.name": pod.name,
         "uid": pod.uid,

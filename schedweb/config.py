@@ -33,6 +33,21 @@ class InvalidEnvironment(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class OpenIdSettings:
+    """The OpenID Connect provider of the site."""
+
+    issuer: str
+    client_id: str
+    client_secret: str
+    #: What the login page calls it.
+    label: str = "OpenID Connect"
+    #: The claim with the name of a new user.
+    name_claim: str = "preferred_username"
+    #: Whether a user whom the site does not know is created.
+    creates_users: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """The variables ``SCHEDWEB_*``; the README describes them."""
 
@@ -72,6 +87,13 @@ class Config:
     changelog_max_days: int = 90
     #: Whether to keep the changes from which a retained decision can be rebuilt.
     changelog_covers_ledger: bool = True
+    #: The OpenID Connect provider of the site; None = users have passwords only.
+    openid: OpenIdSettings | None = None
+    #: Mail server that sends links, smtp://user:password@host:port or smtps://…; "" = none.
+    smtp_url: str = ""
+    mail_from: str = "schedweb@localhost"
+    #: How long entries of the audit log are kept, in days; 0 = no limit.
+    audit_max_days: int = 365
     #: Width of the buckets of charts over time -> how long they are retained, in seconds.
     series_retention: tuple[tuple[int, int], ...] = ((10, 21_600),)
     #: Where extenders and webhooks may be; None: `OutgoingRules` has the default.
@@ -153,6 +175,10 @@ def load(environ: Mapping[str, str] = os.environ) -> Config:
         ),
         changelog_covers_ledger=environ.get("SCHEDWEB_CHANGELOG_COVERS_LEDGER", "") == ""
         or _switch(environ, "SCHEDWEB_CHANGELOG_COVERS_LEDGER"),
+        openid=_openid(environ),
+        smtp_url=_smtp_url(environ),
+        mail_from=environ.get("SCHEDWEB_MAIL_FROM") or "schedweb@localhost",
+        audit_max_days=_integer(environ, "SCHEDWEB_AUDIT_MAX_DAYS", 365, lowest=0, highest=36500),
         series_retention=_series(environ.get("SCHEDWEB_SERIES_RETENTION") or _SERIES),
         outgoing_networks=_networks(environ, "SCHEDWEB_OUTGOING_NETWORKS", "") or None,
         tls_folders=_folders(environ, "SCHEDWEB_TLS_FOLDERS"),
@@ -241,6 +267,33 @@ def _database_url(environ: Mapping[str, str]) -> str:
         return url
     place = parts.netloc.replace("@", f":{quote(password, safe='')}@", 1)
     return parts._replace(netloc=place).geturl()
+
+
+def _openid(environ: Mapping[str, str]) -> OpenIdSettings | None:
+    issuer = environ.get("SCHEDWEB_OIDC_ISSUER", "")
+    if not issuer:
+        return None
+    if not issuer.startswith(("https://", "http://localhost", "http://127.0.0.1")):
+        raise InvalidEnvironment("SCHEDWEB_OIDC_ISSUER must start with https://")
+    for name in ("SCHEDWEB_OIDC_CLIENT_ID", "SCHEDWEB_OIDC_CLIENT_SECRET"):
+        if not environ.get(name):
+            raise InvalidEnvironment(f"{name} must be set if SCHEDWEB_OIDC_ISSUER is")
+    return OpenIdSettings(
+        issuer,
+        environ["SCHEDWEB_OIDC_CLIENT_ID"],
+        environ["SCHEDWEB_OIDC_CLIENT_SECRET"],
+        label=environ.get("SCHEDWEB_OIDC_LABEL") or "OpenID Connect",
+        name_claim=environ.get("SCHEDWEB_OIDC_NAME_CLAIM") or "preferred_username",
+        creates_users=environ.get("SCHEDWEB_OIDC_CREATE_USERS", "") == ""
+        or _switch(environ, "SCHEDWEB_OIDC_CREATE_USERS"),
+    )
+
+
+def _smtp_url(environ: Mapping[str, str]) -> str:
+    url = environ.get("SCHEDWEB_SMTP_URL", "")
+    if url and not url.startswith(("smtp://", "smtps://")):
+        raise InvalidEnvironment("SCHEDWEB_SMTP_URL must start with smtp:// or smtps://")
+    return url
 
 
 def _words(text: str) -> tuple[str, ...]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import socket
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from psycopg.conninfo import conninfo_to_dict
 
@@ -30,13 +32,15 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "rest_framework",
-    "rest_framework.authtoken",
+    "axes",
+    "knox",
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "django_htmx",
     # templates of form widgets
     "django.forms",
     "apps.cluster",
+    "apps.people",
     "apps.controlplane",
     "apps.api",
     "apps.dashboard",
@@ -54,12 +58,14 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "apps.people.audit.middleware.audit_requests",
     # All views require a login, except those that declare otherwise: health, the login page.
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "apps.dashboard.zones.use_viewer_zone",
+    "axes.middleware.AxesMiddleware",
 ]
 
 ROOT_URLCONF = "schedweb.urls"
@@ -126,6 +132,28 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # --- Authentication -----------------------------------------------------------------------------
 
+AUTHENTICATION_BACKENDS = [
+    # refuses attempts beyond the limits below
+    "axes.backends.AxesStandaloneBackend",
+    "django.contrib.auth.backends.ModelBackend",
+    "apps.people.openid.OpenIdBackend",
+]
+#: The OpenID Connect provider; None without one.
+OPENID = CONFIG.openid
+#: Failed sign-ins of one account, or from one address, within the time; others then have to wait.
+AXES_FAILURE_LIMIT = 10
+AXES_COOLOFF_TIME = timedelta(minutes=5)
+AXES_LOCKOUT_PARAMETERS = ["username", "ip_address"]
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+AXES_LOCKOUT_CALLABLE = "apps.dashboard.views.accounts.show_lockout"
+#: The front has replaced the address of a trusted proxy by that of its client.
+AXES_CLIENT_IP_CALLABLE = "apps.people.throttling.client_address"
+# the audit log has what these would record
+AXES_DISABLE_ACCESS_LOG = True
+AXES_VERBOSE = False
+AXES_ENABLE_ADMIN = False
+
+SESSION_ENGINE = "apps.people.sessions"
 LOGIN_URL = "/login"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = LOGIN_URL
@@ -133,6 +161,17 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in ("MinimumLengthValidator", "CommonPasswordValidator", "NumericPasswordValidator")
 ]
+
+#: A server for mail with links; without one, links are only shown. Plain SMTP switches to TLS.
+_SMTP = urlsplit(CONFIG.smtp_url)
+EMAIL_HOST = _SMTP.hostname or ""
+EMAIL_PORT = _SMTP.port or (465 if _SMTP.scheme == "smtps" else 587)
+EMAIL_HOST_USER = unquote(_SMTP.username or "")
+EMAIL_HOST_PASSWORD = unquote(_SMTP.password or "")
+EMAIL_USE_SSL = _SMTP.scheme == "smtps"
+EMAIL_USE_TLS = _SMTP.scheme == "smtp" and bool(EMAIL_HOST_USER)
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = CONFIG.mail_from
 
 # A site serves http (for a browser on this machine) and https; with a public name only https.
 SECURE_SSL_REDIRECT = CONFIG.https_only
@@ -148,9 +187,13 @@ CSRF_TRUSTED_ORIGINS = [f"https://{host}" for host in CONFIG.allowed_hosts if "*
 PUBLIC_HTTPS_URL = CONFIG.https_url()
 TLS_AUTHORITY_FILE = DATA_DIR / TLS_AUTHORITY
 
+#: Knox makes and hashes tokens; the table and what is found by them are those of `apps.people`.
+KNOX_TOKEN_MODEL = "people.AccessToken"
+MIGRATION_MODULES = {"knox": None}
+
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "apps.cluster.auth.BearerAuthentication",
+        "apps.people.authentication.BearerAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
@@ -259,6 +302,9 @@ RETENTION = {
     "changelog_covers_ledger": CONFIG.changelog_covers_ledger,
 }
 
+#: Days for which entries of the audit log are kept; 0: no limit.
+AUDIT_MAX_DAYS = CONFIG.audit_max_days
+
 #: Resolutions of charts over time, finest first: (width, retention) in seconds.
 SERIES_RETENTION = CONFIG.series_retention
 #: What extenders and webhooks may reach and read: docs/operations.md.
@@ -302,5 +348,7 @@ LOGGING = {
         "celery.worker.strategy": {"level": "WARNING"},
         "celery.app.trace": {"level": "WARNING"},
         "uvicorn": {"level": "WARNING"},
+        # the audit log has its messages
+        "axes": {"level": "ERROR"},
     },
 }

@@ -74,7 +74,10 @@ def test_no_line_of_a_template_script_or_style_sheet_is_longer_than_120_characte
         *("manage.py", "pyproject.toml", "docker-compose.yml", "Makefile", "README.md"),
         *("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", ".ci/run"),
         *("schedweb", "apps", "templates", "static", "tests", "docs", "bench"),
-        *(f"apps/{room}" for room in ("scheduler", "cluster", "controlplane", "api", "dashboard")),
+        *(
+            f"apps/{room}"
+            for room in ("scheduler", "cluster", "people", "controlplane", "api", "dashboard")
+        ),
     ],
 )
 def test_everything_has_its_place(path: str) -> None:

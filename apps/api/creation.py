@@ -19,6 +19,7 @@ from typing import Any, Final, TypeVar
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import psycopg
+from django.contrib.auth.models import User
 from django.db import close_old_connections
 from django.http import HttpResponse, QueryDict
 
@@ -27,7 +28,6 @@ from apps.api.kubernetes.presenting import warning_header
 from apps.api.kubernetes.views import refusal_response
 from apps.cluster.access import impersonation
 from apps.cluster.access.service_tokens import is_service_token
-from apps.cluster.auth import InvalidCredentials, user_of_authorization
 from apps.cluster.availability import is_database_unavailable, refusal_for
 from apps.cluster.connections import Connections, Rows, Statement, connect
 from apps.cluster.context import current_request_id
@@ -38,6 +38,7 @@ from apps.cluster.writing import creation, group_commit
 from apps.cluster.writing.admitted_specs import AdmittedSpecs
 from apps.cluster.writing.loop_announcer import LoopAnnouncer
 from apps.cluster.writing.memory import AdmissionState, read_admission_state
+from apps.people.authentication import InvalidCredentials, user_of_authorization
 
 Scope = MutableMapping[str, Any]
 T = TypeVar("T")
@@ -169,8 +170,8 @@ async def create(route: Route, raw: bytes) -> Created | HttpResponse:
         return refusal_response(refusal_for(error, writes=True))
 
 
-async def authenticate(credentials: str) -> str:
-    """The name of the user of an Authorization header; Unauthorized for an invalid token.
+async def authenticate(credentials: str) -> User:
+    """The user of an Authorization header; Unauthorized for an invalid token.
 
     Raises NotSupported for another scheme than that of tokens.
     """
@@ -190,8 +191,8 @@ class Creator:
         self._loop = asyncio.get_running_loop()
         self._announcer = LoopAnnouncer(self._connections)
         announcer.forward_to(self._announce)
-        #: Authorization header -> (the user's name, expiry on the monotonic clock)
-        self._users: dict[str, tuple[asyncio.Future[str], float]] = {}
+        #: Authorization header -> (the user, expiry on the monotonic clock)
+        self._users: dict[str, tuple[asyncio.Future[User], float]] = {}
         #: cluster's name -> the state, or the reading of it that is under way
         self._states: dict[str, asyncio.Future[AdmissionState]] = {}
         self._specs = AdmittedSpecs()
@@ -200,8 +201,9 @@ class Creator:
         self._groups: WeakValueDictionary[int, group_commit.GroupCommit] = WeakValueDictionary()
 
     async def create(self, route: Route, raw: bytes) -> Created:
+        user = await self.user(route.credentials)
         actor = Actor(
-            await self.user(route.credentials),
+            user.get_username(),
             current_request_id(),
             params.manager_of(route.query, route.user_agent),
         )
@@ -271,8 +273,8 @@ class Creator:
             self._groups[state.cluster_id] = group
         return group
 
-    async def user(self, credentials: str) -> str:
-        """The name of the user; Unauthorized for an invalid token.
+    async def user(self, credentials: str) -> User:
+        """The user; Unauthorized for an invalid token.
 
         Concurrent requests with the same token share one query.
         """
@@ -356,7 +358,7 @@ def _read(route: Route, raw: bytes, validation: str) -> tuple[dict[str, Any], li
     )
 
 
-def _authenticate(credentials: str) -> str:
+def _authenticate(credentials: str) -> User:
     try:
         user = user_of_authorization(credentials)
     except InvalidCredentials as error:
@@ -364,7 +366,7 @@ def _authenticate(credentials: str) -> str:
     if user is None:
         # another scheme: who asks is Django's to say
         raise NotSupported
-    return user.get_username()
+    return user
 
 
 async def _in_thread(function: Callable[[], T]) -> T:

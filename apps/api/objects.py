@@ -14,6 +14,7 @@ from functools import cache, lru_cache
 from typing import Any, Final
 
 import psycopg
+from django.contrib.auth.models import User
 from django.core.exceptions import SuspiciousOperation
 from django.db import close_old_connections
 from django.http import HttpResponse, QueryDict
@@ -21,7 +22,7 @@ from django.http import HttpResponse, QueryDict
 from apps.api import creation
 from apps.api.kubernetes import bodies, media, paths
 from apps.api.kubernetes.views import answer, error_response, refusal_response
-from apps.cluster.access.identity import AUTHENTICATED, MASTERS, Identity
+from apps.cluster.access.identity import identity_of
 from apps.cluster.availability import DatabaseUnavailable
 from apps.cluster.connections import Statement
 from apps.cluster.context import request_context
@@ -88,8 +89,8 @@ def _place(path: str) -> tuple[str, paths.Target] | None:
     return found["cluster"], target
 
 
-async def authenticate(request: ObjectRequest) -> str | HttpResponse:
-    """The name of the user, or the response that refuses the request.
+async def authenticate(request: ObjectRequest) -> User | HttpResponse:
+    """The user, or the response that refuses the request.
 
     Raises `creation.NotSupported` for credentials that Django has to check.
     """
@@ -150,7 +151,7 @@ def _object_query(kind: Kind) -> Statement:
     return Statement(statement.encode(), (False, False, False))
 
 
-def respond(request: ObjectRequest, raw: bytes, user: str, request_id: str) -> HttpResponse:
+def respond(request: ObjectRequest, raw: bytes, user: User, request_id: str) -> HttpResponse:
     """The response; call it in a thread."""
 
     def read() -> bytes:
@@ -168,7 +169,7 @@ def respond(request: ObjectRequest, raw: bytes, user: str, request_id: str) -> H
                 read=read,
                 content_type=request.content_type,
                 accept=request.accept,
-                identity=Identity(user, (MASTERS, AUTHENTICATED)),
+                identity=identity_of(user),
                 user_agent=request.user_agent,
             )
         # only lists are sent in pieces

@@ -10,6 +10,7 @@ from apps.api.control.aggregates import (
     ClusterDecisionAggregateView,
     DecisionAggregateView,
 )
+from apps.api.control.audit import AuditExportView, AuditListView
 from apps.api.control.base import UnknownAddressView
 from apps.api.control.changes import ChangeExportView, ChangeListView
 from apps.api.control.comparison import ComparisonView
@@ -54,7 +55,18 @@ from apps.api.control.queue import (
 from apps.api.control.saved_views import SavedViewViewSet
 from apps.api.control.schema import DocumentationView, SchemaView
 from apps.api.control.series import SeriesView
-from apps.api.control.views import ClusterViewSet, TokenView
+from apps.api.control.tokens import TokenListView, TokenView
+from apps.api.control.users import (
+    SessionListView,
+    SessionView,
+    UserListView,
+    UserResetView,
+    UserSignOutView,
+    UserTokenListView,
+    UserTokenView,
+    UserView,
+)
+from apps.api.control.views import ClusterViewSet
 from apps.api.control.webhooks import WebhookViewSet
 from apps.api.kubernetes.views import KubernetesView
 
@@ -193,7 +205,22 @@ urlpatterns: list[URLPattern | URLResolver] = [
     ),
     path("api/v1/decisions/export", DecisionExportView.as_view(), name="api-export-decisions"),
     path("api/v1/compare-clusters", ComparisonView.as_view(), name="api-compare-clusters"),
-    path("api/v1/token", TokenView.as_view(), name="api-token"),
+    path("api/v1/audit", AuditListView.as_view(), name="api-audit"),
+    path("api/v1/audit/export", AuditExportView.as_view(), name="api-export-audit"),
+    path("api/v1/users", UserListView.as_view(), name="api-users"),
+    path("api/v1/users/<str:name>", UserView.as_view(), name="api-user"),
+    path("api/v1/users/<str:name>/reset", UserResetView.as_view(), name="api-reset-user"),
+    path("api/v1/users/<str:name>/sign-out", UserSignOutView.as_view(), name="api-sign-out-user"),
+    path("api/v1/users/<str:name>/tokens", UserTokenListView.as_view(), name="api-user-tokens"),
+    path(
+        "api/v1/users/<str:name>/tokens/<int:token_id>",
+        UserTokenView.as_view(),
+        name="api-user-token",
+    ),
+    path("api/v1/sessions", SessionListView.as_view(), name="api-sessions"),
+    path("api/v1/sessions/<str:session_id>", SessionView.as_view(), name="api-session"),
+    path("api/v1/tokens", TokenListView.as_view(), name="api-tokens"),
+    path("api/v1/tokens/<int:token_id>", TokenView.as_view(), name="api-token"),
     path("api/v1/", include(router.urls)),
     re_path(r"^api/v1/[\s\S]*\Z", UnknownAddressView.as_view()),
     path("api/schema", SchemaView.as_view(**_members), name="api-schema"),

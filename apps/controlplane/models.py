@@ -188,7 +188,7 @@ ROUTINE_MOVES = ("Done", "Pop", "UnschedulablePodAdd")
 class QueueMove(models.Model):
     """A move of a pod from one part of the queue to another; retained after the pod is deleted.
 
-    Partitioned by day, and never updated: `apps.controlplane.partitions.daily`.
+    Partitioned by day, and never updated: `apps.cluster.partitions.daily`.
     """
 
     class Place(models.TextChoices):

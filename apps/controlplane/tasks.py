@@ -8,17 +8,19 @@ from celery import current_app, shared_task
 from django.db import connection
 
 from apps.cluster import storage
+from apps.cluster.partitions import daily
+from apps.controlplane import auditing
 from apps.controlplane.history import retention
 from apps.controlplane.loop.clock import NOW_SQL
 from apps.controlplane.loop.engines import engines
 from apps.controlplane.loop.starting import run_slice
 from apps.controlplane.operations import running, tending
-from apps.controlplane.partitions import daily
 from apps.controlplane.series import sampling, trimming
 from apps.controlplane.webhooks import collecting, sending
 from apps.controlplane.workers import heartbeat
 from apps.controlplane.workers.lease import HELD
 from apps.controlplane.workers.waking import wake
+from apps.people import sessions, throttling
 
 log = logging.getLogger(__name__)
 
@@ -92,6 +94,9 @@ def retain() -> None:
     """Every ten minutes: delete history beyond the retention limits."""
     retention.run()
     collecting.forget_old()
+    auditing.delete_expired()
+    sessions.delete_expired()
+    throttling.delete_expired()
 
 
 @shared_task(ignore_result=True)

@@ -16,7 +16,7 @@ _LABELS = {"csv": "CSV", "json": "JSON", "jsonl": "JSON Lines"}
 
 
 def list_files(
-    cluster: Cluster,
+    cluster: Cluster | None,
     route: str,
     names: Sequence[str],
     query: Mapping[str, Any],
@@ -27,7 +27,7 @@ def list_files(
 ) -> list[tuple[str, str]]:
     """(label, address) of the export `route` with the filters `names` of a page, by format.
 
-    `fixed` are further parameters.
+    Without a cluster, the export is of the site. `fixed` are further parameters.
 
     The period is part of the address as times in UTC, so that a file has what the page shows,
     whenever it is downloaded.
@@ -44,7 +44,9 @@ def list_files(
     ]
 
 
-def _name_cluster(cluster: Cluster) -> dict[str, Any]:
+def _name_cluster(cluster: Cluster | None) -> dict[str, Any]:
+    if cluster is None:
+        return {}
     if cluster.deleted_at is not None:
         return {"cluster_id": cluster.pk}
     return {"cluster": cluster.name}

@@ -22,6 +22,7 @@ from apps.cluster.writes import SITE_MANAGER, Actor
 from apps.controlplane.history import past_clusters
 from apps.dashboard.links import past_address
 from apps.dashboard.recipes.recipe import Recipe
+from apps.people.permissions import require_site_admin
 
 Arguments = ParamSpec("Arguments")
 
@@ -67,6 +68,20 @@ def cluster_page(view: ClusterView[Arguments]) -> Callable[..., HttpResponse]:
 def recorded_page(view: ClusterView[Arguments]) -> Callable[..., HttpResponse]:
     """Like `cluster_page`, for pages that deleted clusters have as well: their history."""
     return _cluster_page(view, recorded=True)
+
+
+def site_admin_page(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Let only site admins pass to the view; an ApiError becomes a page."""
+
+    @wraps(view)
+    def show(request: Request, *args: Any, **kwargs: Any) -> HttpResponse:
+        try:
+            require_site_admin(request.user)
+            return view(request, *args, **kwargs)
+        except ApiError as refusal:
+            return render_refusal(request, refusal)
+
+    return show
 
 
 def _cluster_page(view: ClusterView[Arguments], *, recorded: bool) -> Callable[..., HttpResponse]:

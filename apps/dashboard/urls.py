@@ -7,6 +7,7 @@ from django.urls import URLPattern, URLResolver, include, path
 
 from apps.dashboard.views import (
     accounts,
+    audit,
     changes,
     charts,
     clusters,
@@ -18,6 +19,7 @@ from apps.dashboard.views import (
     node_actions,
     nodes,
     objects,
+    openid,
     operations,
     opinions,
     overview,
@@ -29,6 +31,8 @@ from apps.dashboard.views import (
     saved_views,
     search,
     settings,
+    tokens,
+    users,
     webhooks,
 )
 
@@ -36,7 +40,7 @@ _cluster: list[URLPattern | URLResolver] = [
     path("", overview.cluster, name="cluster"),
     path("/heat.json", overview.heat, name="heat"),
     path("/charts", charts.charts, name="charts"),
-    path("/kubeconfig", accounts.kubeconfig, name="kubeconfig"),
+    path("/kubeconfig", tokens.kubeconfig, name="kubeconfig"),
     path("/clock", overview.clock, name="clock"),
     path("/switch", overview.switch, name="switch"),
     path("/pause", clusters.pause, name="pause"),
@@ -136,10 +140,22 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", clusters.cluster_list, name="clusters"),
     path("account", accounts.account, name="account"),
     path("account/theme", accounts.set_theme, name="set-theme"),
-    path("account/token", accounts.change_token, name="change-token"),
+    path("account/new-token", tokens.new_token, name="new-token"),
+    path("account/tokens/<int:number>/delete", tokens.delete_token, name="delete-token"),
     path("account/password", accounts.ChangePassword.as_view(), name="password"),
+    path("account/sessions/end", accounts.end_sessions, name="end-sessions"),
+    path("account/sessions/<str:session>/end", accounts.end_session, name="end-session"),
+    path(
+        "set-password/<str:uidb64>/<str:token>", accounts.SetPassword.as_view(), name="set-password"
+    ),
+    path("users", users.users, name="users"),
+    path("users/<str:name>", users.user, name="user"),
+    path("users/<str:name>/change", users.change_user, name="change-user"),
+    path("audit", audit.audit, name="audit"),
     path("help", accounts.show_help, name="help"),
     path("login", accounts.Login.as_view(), name="login"),
+    path("login/openid", openid.start, name="openid"),
+    path("login/openid/callback", openid.callback, name="openid-callback"),
     path("logout", LogoutView.as_view(), name="logout"),
     path("deleted-clusters", past.deleted_list, name="deleted-clusters"),
     path("deleted-clusters/<int:number>/delete", past.forget_cluster, name="forget-cluster"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import lru_cache
 
 from django.conf import settings
@@ -11,6 +12,7 @@ from django.http.request import split_domain_port, validate_host
 from apps.api import creation
 from apps.cluster.context import acceptable_request_id, request_context
 from schedweb.front.asgi import Application, Message, Receive, Scope, Send
+from schedweb.front.auditing import record_refusal_of
 from schedweb.front.bodies import BodyTooLarge, ClientDisconnected, read_body
 
 _JSON = (b"content-type", b"application/json")
@@ -39,6 +41,9 @@ async def create_or_pass_on(scope: Scope, receive: Receive, send: Send, other: A
         except creation.NotSupported:
             await other(scope, replay(raw), send)
             return
+    if isinstance(answer, HttpResponse) and answer.status_code == 403:
+        user = await creation.authenticate(route.credentials)
+        await asyncio.to_thread(record_refusal_of, scope, user, request_id)
     await send_response(send, answer, request_id)
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 
+from django.http import HttpResponse
+
 from apps.api import creation, objects
 from apps.cluster.context import acceptable_request_id
 from schedweb.front.asgi import Receive, Scope, Send
+from schedweb.front.auditing import record_refusal_of
 from schedweb.front.bodies import BodyTooLarge, ClientDisconnected, largest_body, read_body
 from schedweb.front.creation import is_served, replay, send_response
 from schedweb.front.threads import WsgiInThreads, refuse_body
@@ -50,7 +53,7 @@ class ObjectsInThreads:
             await self._django.answer(scope, replay(raw), send)
             return
         request_id = acceptable_request_id(headers.get(b"x-request-id", b"").decode("latin-1"))
-        if not isinstance(user, str):
+        if isinstance(user, HttpResponse):
             response = user
         elif objects.is_plain_get(request):
             response = await objects.read(request)
@@ -58,4 +61,6 @@ class ObjectsInThreads:
             response = await self._django.run(
                 partial(objects.respond, request, raw, user, request_id)
             )
+        if response.status_code == 403 and not isinstance(user, HttpResponse):
+            await self._django.run(partial(record_refusal_of, scope, user, request_id))
         await send_response(send, response, request_id)

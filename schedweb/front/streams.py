@@ -23,11 +23,12 @@ from django.utils.module_loading import import_string
 
 from apps.api.kubernetes.finding import find_cluster
 from apps.cluster.access import service_tokens
-from apps.cluster.auth import InvalidCredentials, authenticate
 from apps.cluster.availability import DatabaseUnavailable, is_database_unavailable
 from apps.cluster.context import acceptable_request_id, request_context
 from apps.cluster.errors import NotFound
+from apps.people.authentication import InvalidCredentials, authenticate
 from schedweb.front.asgi import Application, Message, Receive, Scope, Send, header_map, respond
+from schedweb.front.auditing import record_refusal_of
 from schedweb.front.creation import create_or_pass_on
 from schedweb.front.credentials import CredentialChecks, Credentials
 from schedweb.front.space import refuse_change
@@ -134,6 +135,8 @@ class Front:
                     handler: Handler = import_string(stream.handler)
                     handling = handler(scope, receive, answer, match, user)
                     await self._run(handling, answer, _credentials(headers, cluster, user))
+                    if answer.status == 403:
+                        await asyncio.to_thread(record_refusal_of, scope, user, request_id)
             except Exception as error:
                 if not is_database_unavailable(error):
                     raise
@@ -165,6 +168,8 @@ class _Answer:
         self._request_id = request_id
         self._begun = False
         self._open = False
+        #: The status of the response; 0 before it.
+        self.status = 0
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -173,6 +178,7 @@ class _Answer:
                 (b"x-request-id", self._request_id.encode()),
             ]
             self._begun = self._open = True
+            self.status = message["status"]
         elif not message.get("more_body", False):
             self._open = False
         await self._send(message)

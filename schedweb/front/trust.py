@@ -1,8 +1,8 @@
-"""What a request says about itself and may be believed: its scheme, and its user."""
+"""What a request says about itself and may be believed: its scheme, its client, and its user."""
 
 from __future__ import annotations
 
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from django.conf import settings
 
@@ -13,12 +13,22 @@ from schedweb.front.bodies import reserved_bytes
 STRANGERS_BYTES = 256 * 1024
 
 _FORWARDED = b"x-forwarded-proto"
+_CLIENTS = b"x-forwarded-for"
+
+Address = IPv4Address | IPv6Address
 
 
 def drop_claims(scope: Scope) -> None:
-    """Remove X-Forwarded-Proto, unless a trusted proxy has sent the request."""
+    """Remove X-Forwarded-Proto, unless a trusted proxy has sent the request.
+
+    The client of a request of a trusted proxy is the one that X-Forwarded-For names.
+    """
+    if _is_trusted(scope):
+        if client := _forwarded_client(scope):
+            scope["client"] = (client, 0)
+        return
     headers = scope["headers"]
-    if any(name == _FORWARDED for name, _ in headers) and not _is_trusted(scope):
+    if any(name == _FORWARDED for name, _ in headers):
         scope["headers"] = [pair for pair in headers if pair[0] != _FORWARDED]
 
 
@@ -33,13 +43,34 @@ def needs_user(scope: Scope) -> bool:
     return scope["method"] not in ("GET", "HEAD") and reserved_bytes(scope) > STRANGERS_BYTES
 
 
+def _forwarded_client(scope: Scope) -> str:
+    """The last address in X-Forwarded-For that is not a trusted proxy; "" without the header.
+
+    Those before it were sent by the client, and may be invented.
+    """
+    values = [value.decode("latin-1") for name, value in scope["headers"] if name == _CLIENTS]
+    addresses = [_address(word) for word in ",".join(values).split(",")]
+    for address in reversed(addresses):
+        if address is None:
+            return ""
+        if not _is_proxy(address):
+            return str(address)
+    return ""
+
+
 def _is_trusted(scope: Scope) -> bool:
     client = scope.get("client")
-    try:
-        address = ip_address(client[0]) if client else None
-    except ValueError:
-        return False
-    if address is None:
-        return False
-    address = getattr(address, "ipv4_mapped", None) or address
+    address = _address(client[0]) if client else None
+    return address is not None and _is_proxy(address)
+
+
+def _is_proxy(address: Address) -> bool:
     return any(address in network for network in settings.CONFIG.trusted_proxies)
+
+
+def _address(text: str) -> Address | None:
+    try:
+        address = ip_address(text.strip())
+    except ValueError:
+        return None
+    return getattr(address, "ipv4_mapped", None) or address

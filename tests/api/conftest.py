@@ -7,20 +7,20 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
-from rest_framework.authtoken.models import Token
 
 from apps.cluster.models import Cluster
 from apps.controlplane.clusters.lifecycle import create_cluster
+from apps.people.tokens import create_token
 
 
 @pytest.fixture
 def user(db: None) -> User:
-    return User.objects.create_user("alice", password="wonderland")
+    return User.objects.create_superuser("alice", password="wonderland")
 
 
 @pytest.fixture
 def key(user: User) -> str:
-    return Token.objects.create(user=user).key
+    return create_token(user, "test").key
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ import pytest
 from django.contrib.auth.models import User
 from playwright.sync_api import Browser, Page, expect
 
-from apps.cluster.auth import token_of
 from apps.cluster.models import Cluster
 from apps.controlplane.clusters.lifecycle import create_cluster
+from apps.people.tokens import create_token
 from tests.browser.conftest import Seen, watch_page
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -39,7 +39,7 @@ def test_the_documentation_sends_requests_with_a_session_and_with_a_token(
     assert Cluster.objects.get(name="lab").paused
     picture(page, "api-docs-1280-light.png")
 
-    bob = token_of(User.objects.create_user("bob", password="the builder"))
+    bob = create_token(User.objects.create_user("bob", password="the builder"), "test").key
     page.get_by_role("button", name="Authorize").first.click()
     dialog = page.locator(".modal-ux")
     dialog.get_by_label("auth-bearer-value").fill(bob)

@@ -13,9 +13,9 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from apps.cluster.auth import token_of
 from apps.cluster.models import Node
 from apps.controlplane.models import Operation
+from apps.people.tokens import create_token
 from tests.dashboard.conftest import create_lab
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -53,7 +53,7 @@ class Shown:
 def test_copied_commands_do_what_the_page_does(site: str) -> None:
     lab = create_lab()
     user = User.objects.create_user("alice", password="of wonderland")
-    token = token_of(user)
+    token = create_token(user, "test").key
     client = Client(headers={"Host": site.removeprefix("http://")})
     client.force_login(user)
 

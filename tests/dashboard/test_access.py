@@ -27,14 +27,22 @@ _ARGUMENTS = {
     "plugin": "NodeAffinity",
     "document": "walk",
     "view": 1,
+    "session": "0123456789abcdef",
+    "uidb64": "MQ",
+    "token": "used",
 }
+#: Pages before the login.
+_OPEN = {"login", "logout", "set-password", "openid", "openid-callback"}
 _POST_ONLY = {
     "undo-nodes",
     "undo-operation",
     "activate-pod",
     "cancel-operation",
     "change-nodes",
-    "change-token",
+    "change-user",
+    "delete-token",
+    "end-session",
+    "end-sessions",
     "delete-view",
     "change-webhook",
     "set-theme",
@@ -53,6 +61,10 @@ _POST_ONLY = {
 }
 _FORMS = {
     "account",
+    "kubeconfig",
+    "new-token",
+    "set-password",
+    "users",
     "new-view",
     "edit-view",
     "password",
@@ -94,9 +106,7 @@ def _arguments(pattern: URLPattern, *more: str) -> dict[str, object]:
 PAGES = list_pages(urlpatterns)
 
 
-@pytest.mark.parametrize(
-    ("name", "address"), [each for each in PAGES if each[0] not in ("login", "logout")]
-)
+@pytest.mark.parametrize(("name", "address"), [each for each in PAGES if each[0] not in _OPEN])
 def test_an_unauthenticated_request_is_redirected_to_the_login(
     client: Client, name: str, address: str
 ) -> None:

@@ -1,7 +1,8 @@
-"""The account: theme, time zone, token, kubeconfig, password; the help."""
+"""The account: theme, time zone, tokens, kubeconfig, password; the help."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,11 @@ import pytest
 import yaml
 from django.contrib.auth.models import User
 from django.test import Client
-from rest_framework.authtoken.models import Token
 
+from apps.cluster.access.scopes import TokenScope, token_scope_of
 from apps.cluster.models import Cluster
+from apps.people.authentication import authenticate
+from apps.people.models import AccessToken
 
 pytestmark = pytest.mark.django_db
 
@@ -40,32 +43,43 @@ def test_the_time_zone_is_an_iana_name(alice: Client) -> None:
     assert alice.cookies["schedweb-zone"].value == ""
 
 
-def test_the_token_is_created_replaced_and_deleted(alice: Client) -> None:
-    assert "You have no token yet" in alice.get("/account").content.decode()
-    alice.post("/account/token", {"action": "create"})
-    first = Token.objects.get(user__username="alice").key
-    assert first in alice.get("/account").content.decode()
-    alice.post("/account/token", {"action": "create"})
-    second = Token.objects.get(user__username="alice").key
-    assert first != second
-    headers = {"Authorization": f"Bearer {second}"}
-    assert Client(headers=headers).get("/api/v1/clusters").status_code == 200
-    alice.post("/account/token", {"action": "delete"})
-    assert Client(headers=headers).get("/api/v1/clusters").status_code == 401
+def test_a_token_is_created_shown_once_and_deleted(alice: Client, lab: Cluster) -> None:
+    assert "You have no tokens" in alice.get("/account").content.decode()
+    wanted = {"name": "CI", "clusters": ["lab"], "expires": "7"}
+    answer = alice.post("/account/new-token", wanted)
+    assert answer.headers["Cache-Control"] == "no-store"
+    shown = re.search(r"schedweb_[0-9a-f]{64}", answer.content.decode())
+    assert shown is not None
+    page = alice.get("/account").content.decode()
+    assert "CI" in page and shown[0] not in page and shown[0][:15] in page
+    again = alice.post("/account/new-token", wanted)
+    assert again.status_code == 422 and "already exists" in again.content.decode()
+    headers = {"Authorization": f"Bearer {shown[0]}"}
+    assert Client(headers=headers).get("/api/v1/tokens").status_code == 200
+    token = AccessToken.objects.get()
+    assert token.expiry is not None and token.clusters == ["lab"]
+    alice.post(f"/account/tokens/{token.pk}/delete")
+    assert Client(headers=headers).get("/api/v1/tokens").status_code == 401
+    assert alice.post(f"/account/tokens/{token.pk}/delete").status_code == 404
 
 
-def test_the_kubeconfig_is_a_file_of_the_user(
+def test_each_kubeconfig_contains_a_new_token(
     alice: Client, lab: Cluster, settings: Any, tmp_path: Path
 ) -> None:
     settings.TLS_AUTHORITY_FILE = tmp_path / "authority.pem"
-    assert alice.get("/clusters/lab/kubeconfig").status_code == 503
+    assert alice.post("/clusters/lab/kubeconfig", {"expires": ""}).status_code == 503
+    assert not AccessToken.objects.exists()
     settings.TLS_AUTHORITY_FILE.write_text("an authority")
-    answer = alice.get("/clusters/lab/kubeconfig")
+    assert "This cluster only" in alice.get("/clusters/lab/kubeconfig").content.decode()
+    answer = alice.post("/clusters/lab/kubeconfig", {"expires": "30", "only_cluster": "on"})
     assert answer.headers["Content-Disposition"] == 'attachment; filename="lab.kubeconfig"'
     config = yaml.safe_load(answer.content)
-    token = config["users"][0]["user"]["token"]
-    assert token == Token.objects.get(user__username="alice").key
+    user = authenticate({"authorization": f"Bearer {config['users'][0]['user']['token']}"})
+    assert token_scope_of(user) == TokenScope(frozenset({"lab"}))
     assert config["clusters"][0]["cluster"]["server"].endswith("/k8s/lab")
+    alice.post("/clusters/lab/kubeconfig", {"expires": "", "root": "sni"})
+    names = [token.name for token in AccessToken.objects.order_by("pk")]
+    assert names == ["kubeconfig of lab", "kubeconfig of lab 2"]
     assert "Kubeconfig of lab" in alice.get("/clusters/lab").content.decode()
 
 

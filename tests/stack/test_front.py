@@ -23,12 +23,13 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import OperationalError
 from django.test import Client
-from rest_framework.authtoken.models import Token
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Origin
 
 from apps.cluster.context import current_request_id
+from apps.people.models import AccessToken
+from apps.people.tokens import create_token
 from schedweb import tls
 from schedweb.front import credentials
 from schedweb.front.bodies import LARGEST_BODY, LARGEST_OBJECT
@@ -109,7 +110,7 @@ def web(site: Running) -> Iterator[http.client.HTTPConnection]:
 
 @pytest.fixture
 def key(transactional_db: None) -> str:
-    return Token.objects.create(user=User.objects.create_user("alice")).key
+    return create_token(User.objects.create_user("alice"), "test").key
 
 
 def test_a_request_reaches_the_application_whole(web: http.client.HTTPConnection) -> None:
@@ -307,7 +308,7 @@ def test_streams_end_when_their_token_session_or_user_is_no_longer_valid(
     site: Running, key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(credentials, "CHECK_SECONDS", 0.1)
-    bob = Token.objects.create(user=User.objects.create_user("bob")).key
+    bob = create_token(User.objects.create_user("bob"), "test").key
     browser = Client()
     browser.force_login(User.objects.get(username="alice"))
     cookie = f"{settings.SESSION_COOKIE_NAME}={browser.session.session_key}"
@@ -324,7 +325,7 @@ def test_streams_end_when_their_token_session_or_user_is_no_longer_valid(
         browser.logout()
         assert by_session.read() == b""
         assert not has_data(by_token) and not has_data(of_bob)
-        Token.objects.filter(key=key).delete()
+        AccessToken.objects.filter(user__username="alice").delete()
         assert by_token.read() == b""
         assert not has_data(of_bob)
         User.objects.filter(username="bob").update(is_active=False)

@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
-from rest_framework.authtoken.models import Token
 
 from apps.controlplane.clusters.lifecycle import create_cluster
+from apps.people.tokens import create_token
 from tests.api.conftest import Kube
 from tests.api.large_lists import copy_pod
 from tests.api.objects import PODS, pod
@@ -102,7 +102,7 @@ def _free_port() -> int:
 def web(transactional_db: None, postgres: str) -> Iterator[WebProcess]:
     user = User.objects.create_user("alice")
     cluster = create_cluster("c1", user=user.username)
-    key = Token.objects.create(user=user).key
+    key = create_token(user, "test").key
     body = pod("p")
     body["metadata"]["annotations"] = {"pad": "x" * 2000}
     assert Kube(key, "c1").post(PODS, body).status_code == 201

@@ -190,11 +190,6 @@ class ImportedSerializer(serializers.Serializer[Any]):
     )
 
 
-class TokenSerializer(serializers.Serializer[Any]):
-    user = serializers.CharField()
-    token = serializers.CharField()
-
-
 class ErrorCauseSerializer(serializers.Serializer[Any]):
     field = serializers.CharField()
     message = serializers.CharField()

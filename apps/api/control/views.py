@@ -1,4 +1,4 @@
-"""Clusters, and the user's token."""
+"""Clusters."""
 
 from __future__ import annotations
 
@@ -23,9 +23,7 @@ from apps.api.control.documentation.areas import Area
 from apps.api.control.serializers import (
     ErrorSerializer,
     ImportedSerializer,
-    TokenSerializer,
 )
-from apps.cluster.auth import delete_token, replace_token, token_of
 from apps.cluster.context import current_request_id
 from apps.cluster.models import Cluster
 from apps.cluster.queries import cluster_named, clusters
@@ -176,43 +174,3 @@ class ClusterViewSet(
         """
         text = manifests.export_yaml(self.get_object())
         return HttpResponse(text, content_type="application/yaml")
-
-
-#: Headers of responses with a token.
-NEVER_STORED = {"Cache-Control": "no-store"}
-
-
-class TokenView(ControlView):
-    """The bearer token of the user."""
-
-    area = Area.ACCOUNT
-
-    @extend_schema(responses=TokenSerializer)
-    def get(self, request: Request) -> Response:
-        """Read your token.
-
-        It is created with the first request. Programs send it as `Authorization: Bearer TOKEN`.
-        """
-        user: Any = request.user
-        body = {"user": request.user.get_username(), "token": token_of(user)}
-        return Response(body, headers=NEVER_STORED)
-
-    @extend_schema(request=None, responses={201: TokenSerializer})
-    def post(self, request: Request) -> Response:
-        """Replace your token.
-
-        The old one is invalid at once, in kubeconfigs as well.
-        """
-        user: Any = request.user
-        body = {"user": request.user.get_username(), "token": replace_token(user)}
-        return Response(body, status=status.HTTP_201_CREATED, headers=NEVER_STORED)
-
-    @extend_schema(request=None, responses={204: None})
-    def delete(self, request: Request) -> Response:
-        """Delete your token.
-
-        It is invalid at once. A browser's session stays valid.
-        """
-        user: Any = request.user
-        delete_token(user)
-        return Response(status=status.HTTP_204_NO_CONTENT)

@@ -10,9 +10,9 @@ from apps.api.kubernetes.calls import Answer, Call
 from apps.cluster.access import deciding, service_tokens
 from apps.cluster.access.deciding import Access
 from apps.cluster.access.identity import Identity, identity_of, service_account_groups
-from apps.cluster.auth import InvalidCredentials, user_of_authorization
 from apps.cluster.errors import BadRequest, Cause, Invalid
 from apps.cluster.validation.causes import invalid, required
+from apps.people.authentication import InvalidCredentials, user_of_authorization
 
 Body = dict[str, Any]
 

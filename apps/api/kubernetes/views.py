@@ -48,11 +48,11 @@ from apps.cluster.access import service_tokens
 from apps.cluster.access.deciding import Access, require
 from apps.cluster.access.identity import Identity, identity_of
 from apps.cluster.access.impersonation import impersonate
-from apps.cluster.auth import KEYWORDS, BearerAuthentication
 from apps.cluster.availability import is_database_unavailable, refusal_for
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import ApiError, BadRequest, NotFound, Unauthorized
 from apps.cluster.writes import Actor
+from apps.people.authentication import KEYWORDS, BearerAuthentication
 
 log = logging.getLogger(__name__)
 

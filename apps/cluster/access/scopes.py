@@ -17,3 +17,9 @@ class TokenScope:
     clusters: frozenset[str] | None = None
     #: Whether the token only reads.
     read_only: bool = False
+
+
+def token_scope_of(user: object) -> TokenScope | None:
+    """The limits of the token with which this user was authenticated; None without limits."""
+    scope = getattr(user, "token_scope", None)
+    return scope if isinstance(scope, TokenScope) else None

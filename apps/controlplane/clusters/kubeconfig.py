@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import base64
+from dataclasses import dataclass
+from datetime import datetime
 from urllib.parse import urlsplit
 
 import yaml
 from django.conf import settings
 from django.contrib.auth.models import User
 
-from apps.cluster.auth import token_of
 from apps.cluster.errors import ApiError
 from apps.cluster.models import Cluster
+from apps.people.tokens import create_token, free_name
 
 
 class NoAuthority(ApiError):
@@ -24,22 +26,52 @@ class NoAuthority(ApiError):
 ROOTS = ("sni", "host")
 
 
-def build_kubeconfig(cluster: Cluster, user: User, root: str | None = None) -> str:
-    """YAML with the https URL, the certificate authority and the user's token.
+@dataclass(frozen=True, slots=True)
+class TokenWishes:
+    """What the token in a kubeconfig should be."""
 
-    `root`, one of `ROOTS`: a URL without a path, for tools that drop it.
+    #: "": named after the cluster.
+    name: str = ""
+    expires_at: datetime | None = None
+    read_only: bool = False
+    #: Whether it reaches no other cluster.
+    only_cluster: bool = False
+
+
+def create_kubeconfig(
+    cluster: Cluster, user: User, root: str | None = None, wishes: TokenWishes | None = None
+) -> str:
+    """YAML with the https URL, the certificate authority and a new token of the user.
+
+    `root`, one of `ROOTS`: a URL without a path, for tools that drop it. Raises NoAuthority, and
+    what `create_token` raises; no token is created then.
     """
-    name = f"schedweb-{cluster.name}"
     server = {
         **_address(cluster.name, root),
         "certificate-authority-data": _read_authority(),
     }
-    context = {"cluster": name, "user": user.get_username(), "namespace": "default"}
+    key = _create_token(cluster, user, wishes or TokenWishes())
+    return _compose(f"schedweb-{cluster.name}", server, user.get_username(), key)
+
+
+def _create_token(cluster: Cluster, user: User, wishes: TokenWishes) -> str:
+    name = wishes.name or free_name(user, f"kubeconfig of {cluster.name}")
+    return create_token(
+        user,
+        name,
+        clusters=[cluster.name] if wishes.only_cluster else None,
+        read_only=wishes.read_only,
+        expires_at=wishes.expires_at,
+    ).key
+
+
+def _compose(name: str, server: dict[str, str], username: str, key: str) -> str:
+    context = {"cluster": name, "user": username, "namespace": "default"}
     config = {
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{"name": name, "cluster": server}],
-        "users": [{"name": user.get_username(), "user": {"token": token_of(user)}}],
+        "users": [{"name": username, "user": {"token": key}}],
         "contexts": [{"name": name, "context": context}],
         "current-context": name,
     }

@@ -31,6 +31,10 @@ from apps.controlplane.history import past_clusters
 from apps.controlplane.models import LoopLease
 from apps.controlplane.profiles import revisions
 from apps.controlplane.workers.waking import make_due
+from apps.people.audit.recording import record
+from apps.people.models import AuditEntry
+
+Action = AuditEntry.Action
 
 #: Nodes of one write.
 _BATCH = 1000
@@ -81,6 +85,7 @@ def create_cluster(
             progress(min(start + _BATCH, nodes), nodes)
         if control_plane:
             create_control_plane(cluster, actor=actor)
+        record(Action.CLUSTER_CREATED, user=user, cluster=name)
     cluster.refresh_from_db(fields=["resource_version"])
     return cluster
 
@@ -133,6 +138,12 @@ def delete_cluster(cluster: Cluster, *, with_history: bool = False, user: str = 
         else:
             past_clusters.record_deletion(cluster, user=user)
         cursor.execute("DELETE FROM cluster_cluster WHERE id = %s", [cluster.pk])
+        record(
+            Action.CLUSTER_DELETED,
+            user=user or None,
+            cluster=cluster.name,
+            details={"with_history": with_history},
+        )
 
 
 def _lock_everything(cursor: CursorWrapper, cluster: Cluster) -> None:
@@ -159,12 +170,14 @@ def _lock_objects(cursor: CursorWrapper, cluster: Cluster, kind: Kind) -> None:
 def pause(cluster: Cluster) -> None:
     """Stop scheduling and controllers; attempts in flight are finished or undone."""
     Cluster.objects.filter(pk=cluster.pk).update(paused=True)
+    record(Action.CLUSTER_PAUSED, cluster=cluster.name)
     announcer.announce(cluster.pk, cluster.resource_version, due=False)
 
 
 def resume(cluster: Cluster) -> None:
     """Resume scheduling, with all changes made in the meantime."""
     Cluster.objects.filter(pk=cluster.pk).update(paused=False)
+    record(Action.CLUSTER_RESUMED, cluster=cluster.name)
     make_due(cluster.pk)
 
 

@@ -7,12 +7,15 @@ from copy import copy
 from typing import Any
 
 from django.core.exceptions import ValidationError
+from django.db import transaction
 
 from apps.cluster.admission.plugins.registry import check_plugins
 from apps.cluster.errors import BadRequest, Cause, Invalid
 from apps.cluster.models import Cluster
 from apps.cluster.settings import CHANGEABLE
 from apps.controlplane.workers.waking import make_due
+from apps.people.audit.recording import record
+from apps.people.models import AuditEntry
 
 
 def change_settings(cluster: Cluster, changes: Mapping[str, Any]) -> None:
@@ -30,7 +33,14 @@ def change_settings(cluster: Cluster, changes: Mapping[str, Any]) -> None:
         setattr(updated, name, value)
     if causes := find_faults(updated):
         raise Invalid("Cluster", cluster.name, causes)
-    Cluster.objects.filter(pk=cluster.pk).update(**changes)
+    with transaction.atomic():
+        Cluster.objects.filter(pk=cluster.pk).update(**changes)
+        record(
+            AuditEntry.Action.SETTINGS_CHANGED,
+            cluster=cluster.name,
+            target=", ".join(sorted(changes)),
+            details={name: [getattr(cluster, name), value] for name, value in changes.items()},
+        )
     for name, value in changes.items():
         setattr(cluster, name, value)
     make_due(cluster.pk)

@@ -8,8 +8,8 @@ from django.db.models import QuerySet
 
 from apps.cluster.errors import ApiError, NotFound
 from apps.cluster.models import Change, Cluster
+from apps.cluster.partitions import daily
 from apps.controlplane.models import ConfigurationRevision, NodeTable, PastCluster
-from apps.controlplane.partitions import daily
 
 #: Tables whose rows remain when a cluster is deleted: recorded history and what it refers to.
 HISTORY = (

@@ -18,11 +18,11 @@ from django.db import OperationalError, connection, transaction
 
 from apps.cluster.log.forgetting import forget_changes
 from apps.cluster.models import Cluster
+from apps.cluster.partitions import daily
 from apps.controlplane import opinions
 from apps.controlplane.history import past_clusters
 from apps.controlplane.ledger.reading import read
 from apps.controlplane.models import PastCluster, SchedulingDecision
-from apps.controlplane.partitions import daily
 
 log = logging.getLogger(__name__)
 

@@ -11,9 +11,11 @@ from apps.cluster.errors import ApiError
 from apps.cluster.log.announce import announcer
 from apps.cluster.models import Cluster
 from apps.cluster.queries import clusters
+from apps.people.audit.caller import Caller, calling
 
-#: The user that the change log records for changes by a command.
+#: The user that the change log and the audit log record for what a command does.
 USER = "command line"
+COMMAND_LINE = Caller(name=USER)
 
 
 class ControlPlaneCommand(BaseCommand):
@@ -28,7 +30,8 @@ class ControlPlaneCommand(BaseCommand):
                 f" ({str(error).strip()})"
             ) from error
         try:
-            self.run(**options)
+            with calling(COMMAND_LINE):
+                self.run(**options)
         except ApiError as error:
             raise CommandError(error.message) from error
         finally:

@@ -1,6 +1,6 @@
 from django.db import migrations
 
-from apps.controlplane.partitions.division import divide_by_days
+from apps.cluster.partitions.division import divide_by_days
 
 
 class Migration(migrations.Migration):

@@ -3,7 +3,7 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
-from apps.controlplane.partitions.division import divide_by_days
+from apps.cluster.partitions.division import divide_by_days
 
 
 class Migration(migrations.Migration):

@@ -15,6 +15,8 @@ from apps.controlplane.models import ConfigurationRevision
 from apps.controlplane.profiles import plugins
 from apps.controlplane.profiles.names import check_name, invalid_name
 from apps.controlplane.workers.waking import make_due
+from apps.people.audit.recording import record
+from apps.people.models import AuditEntry
 from apps.scheduler.clock import RealClock
 from apps.scheduler.config import Cause, ConfigError, Configuration, find_faults, load, warnings
 from apps.scheduler.config.loading import CONVERT_FIRST
@@ -85,7 +87,21 @@ def add_revision(
         )
         if active:
             _put_in_effect(cluster, added)
+            if last:
+                _record_activation(cluster, added, user)
     return added
+
+
+def _record_activation(
+    cluster: Cluster, revision: ConfigurationRevision, user: str | None = None
+) -> None:
+    record(
+        AuditEntry.Action.CONFIGURATION_ACTIVATED,
+        user=user,
+        cluster=cluster.name,
+        target=f"revision {revision.revision}",
+        details={"name": revision.name},
+    )
 
 
 def rename(
@@ -166,6 +182,7 @@ def activate(cluster: Cluster, number: int) -> ConfigurationRevision:
         revision.active = True
         revision.save(update_fields=["active"])
         _put_in_effect(cluster, revision)
+        _record_activation(cluster, revision)
     return revision
 
 

@@ -1,24 +1,22 @@
-"""The login page; the account: theme, time zone, token, kubeconfigs, password; the help."""
+"""The login page; the account: theme, time zone, tokens, kubeconfigs, password; the help."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
-from django.contrib.auth.views import LoginView, PasswordChangeView
+from django.contrib.auth.views import LoginView, PasswordChangeView, PasswordResetConfirmView
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import redirect
+from django.shortcuts import redirect, render
 from django.urls import reverse_lazy
 from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 from django_htmx.http import HttpResponseClientRedirect
 
-from apps.cluster.auth import delete_token, find_token, replace_token
-from apps.cluster.errors import BadRequest
-from apps.cluster.models import Cluster
-from apps.controlplane.clusters.kubeconfig import ROOTS, build_kubeconfig
+from apps.cluster.errors import ApiError
 from apps.dashboard import zones
 from apps.dashboard.forms.account import PreferencesForm
 from apps.dashboard.notices import get_next_address
@@ -28,8 +26,11 @@ from apps.dashboard.preferences import (
     preferences,
     set_preference,
 )
-from apps.dashboard.queries.clusters import cluster_names
-from apps.dashboard.rendering import Request, cluster_page, render_page
+from apps.dashboard.queries.accounts import account_parts
+from apps.dashboard.rendering import Request, render_page, render_refusal
+from apps.people import sessions
+from apps.people.audit.recording import record
+from apps.people.models import AuditEntry
 
 
 @method_decorator(login_not_required, name="dispatch")
@@ -39,6 +40,9 @@ class Login(LoginView):
     template_name = "dashboard/login.html"
     redirect_authenticated_user = True
 
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        return super().get_context_data(openid=settings.OPENID, **kwargs)
+
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if request.headers.get("HX-Request"):
             # a region reloaded after the session expired: redirect the whole page
@@ -46,9 +50,22 @@ class Login(LoginView):
         return super().dispatch(request, *args, **kwargs)
 
 
+def show_lockout(request: HttpRequest, *_: Any) -> HttpResponse:
+    """The login page after too many failed attempts."""
+    minutes = int(settings.AXES_COOLOFF_TIME.total_seconds() // 60)
+    response = render(
+        request,
+        Login.template_name,
+        {"blocked_minutes": minutes, "openid": settings.OPENID},
+        status=429,
+    )
+    response.headers["Retry-After"] = str(minutes * 60)
+    return response
+
+
 @require_http_methods(["GET", "POST"])
 def account(request: Request) -> HttpResponse:
-    """The preferences of the browser, the token and the kubeconfigs of the user."""
+    """The preferences of the browser, the tokens and the kubeconfigs of the user."""
     form = PreferencesForm(request.POST or None, initial=preferences(request))
     if request.method == "POST" and form.is_valid():
         messages.success(request, "Preferences saved.")
@@ -56,7 +73,7 @@ def account(request: Request) -> HttpResponse:
         set_preference(request, response, THEME_COOKIE, form.cleaned_data["theme"])
         set_preference(request, response, zones.COOKIE, form.cleaned_data["zone"])
         return response
-    context = {"form": form, "token": find_token(request.user), "names": cluster_names()}
+    context = {"form": form, "openid": settings.OPENID, **account_parts(request.user)}
     return render_page(request, "account", context, status=422 if form.errors else 200)
 
 
@@ -69,33 +86,6 @@ def set_theme(request: Request) -> HttpResponse:
     return response
 
 
-@require_POST
-def change_token(request: Request) -> HttpResponse:
-    """Create, replace or delete the user's token."""
-    if request.POST.get("action") == "delete":
-        delete_token(request.user)
-        messages.success(request, "Token deleted. Programs that use it are refused.")
-    else:
-        replace_token(request.user)
-        messages.success(request, "New token created. An earlier one is no longer valid.")
-    return redirect("account")
-
-
-@require_GET
-@cluster_page
-def kubeconfig(request: Request, cluster: Cluster) -> HttpResponse:
-    """The kubeconfig of the user for this cluster, as a file; `root` as for the command."""
-    root = request.GET.get("root")
-    if root is not None and root not in ROOTS:
-        raise BadRequest(f"root: {root!r} is not one of {', '.join(ROOTS)}")
-    text = build_kubeconfig(cluster, request.user, root)
-    headers = {
-        "Content-Disposition": f'attachment; filename="{cluster.name}.kubeconfig"',
-        "Cache-Control": "no-store",
-    }
-    return HttpResponse(text, content_type="application/yaml", headers=headers)
-
-
 class ChangePassword(PasswordChangeView):
     """The old password, and the new one twice."""
 
@@ -103,6 +93,7 @@ class ChangePassword(PasswordChangeView):
     success_url = reverse_lazy("account")
 
     def form_valid(self, form: Any) -> HttpResponse:
+        record(AuditEntry.Action.PASSWORD_CHANGED, target=self.request.user.get_username())
         messages.success(self.request, "Password changed.")
         return super().form_valid(form)
 
@@ -110,6 +101,53 @@ class ChangePassword(PasswordChangeView):
         response = super().form_invalid(form)
         response.status_code = 422
         return response
+
+
+@method_decorator(login_not_required, name="dispatch")
+@method_decorator(require_http_methods(["GET", "POST"]), name="dispatch")
+class SetPassword(PasswordResetConfirmView):
+    """The page of a link for a new password, of an invitation or a reset."""
+
+    template_name = "dashboard/set_password.html"
+    success_url = reverse_lazy("login")
+
+    def get_user(self, uidb64: str) -> Any:
+        user = super().get_user(uidb64)
+        return user if user is not None and user.is_active else None
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        name = form.user.get_username()
+        record(AuditEntry.Action.PASSWORD_CHANGED, user=name, target=name, details={"by": "link"})
+        messages.success(self.request, "Password set. You can log in with it now.")
+        return super().form_valid(form)
+
+    def form_invalid(self, form: Any) -> HttpResponse:
+        response = super().form_invalid(form)
+        response.status_code = 422
+        return response
+
+    def render_to_response(self, context: dict[str, Any], **options: Any) -> HttpResponse:
+        options.setdefault("status", 200 if self.validlink else 410)
+        return super().render_to_response(context, **options)
+
+
+@require_POST
+def end_session(request: Request, session: str) -> HttpResponse:
+    """Sign out one session of the user."""
+    try:
+        sessions.end_session(request.user, session)
+    except ApiError as refusal:
+        return render_refusal(request, refusal)
+    messages.success(request, "Session signed out.")
+    return redirect("account")
+
+
+@require_POST
+def end_sessions(request: Request) -> HttpResponse:
+    """Sign the user out everywhere else."""
+    ended = sessions.end_sessions(request.user, but=request.session.session_key)
+    messages.success(request, f"Other sessions signed out: {ended}.")
+    return redirect("account")
 
 
 @require_GET

@@ -12,7 +12,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
-from apps.controlplane.partitions import daily
+from apps.cluster.partitions import daily
 from apps.controlplane.workers import heartbeat
 from schedweb import broker
 from schedweb.versions import NewerDatabase, refuse_newer_database

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.test import Client
 
 from apps.cluster import kinds
 from apps.cluster.models import Cluster
@@ -18,6 +19,8 @@ from apps.controlplane.operations import previewing, running, service
 from apps.controlplane.profiles import drafts, revisions
 from apps.controlplane.series import sampling
 from apps.controlplane.webhooks import service as service_of_webhooks
+from apps.people import accounts, sessions
+from apps.people.tokens import create_token
 from tests.controlplane.driving import pod
 
 ACTOR = Actor("alice", "d550dd9be1634a03ba89449d5c75b217")
@@ -35,6 +38,7 @@ profiles:
 
 def furnish(user: User) -> dict[str, Any]:
     """Create the clusters and their furniture; the values of the examples' placeholders."""
+    people = _add_people(user)
     bare = create_cluster("bare", user=user.username)
     old = create_cluster("old", user=user.username, nodes=1)
     _schedule(old, pod("web-0"))
@@ -59,8 +63,20 @@ def furnish(user: User) -> dict[str, Any]:
         | _find_decisions(lab)
         | _save_views(lab)
         | _start_operations(lab, bare)
+        | people
     )
     return values
+
+
+def _add_people(user: User) -> dict[str, Any]:
+    """A session of the user, and another user with a token."""
+    Client().force_login(user)
+    carol = accounts.create_user("carol", "a password of hers", email="carol@example.com")
+    return {
+        "session": sessions.list_sessions(user)[0].public_id,
+        "token": create_token(user, "laptop").token.pk,
+        "carols_token": create_token(carol, "ci", read_only=True).token.pk,
+    }
 
 
 def _create_group(cluster: Cluster) -> None:

@@ -1,59 +1,72 @@
-"""The token of a user; the description of the API."""
+"""The tokens of a user; the description of the API."""
 
 from __future__ import annotations
-
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import yaml
 from django.contrib.auth.models import User
-from django.db import connection, transaction
-from rest_framework.authtoken.models import Token
 
+from apps.cluster.models import Cluster
+from apps.people.tokens import create_token
 from tests.api.control.conftest import Api
-from tests.stack.running_site import wait_until
 
 pytestmark = pytest.mark.django_db
 
 
-def test_the_token_is_returned_and_can_be_replaced(api: Api, key: str) -> None:
-    assert api.get("/token").json() == {"user": "alice", "token": key}
-    fresh = api.post("/token").json()["token"]
-    assert fresh != key
-    assert api.get("/token").status_code == 401
-    assert Api(fresh).get("/token").json()["token"] == fresh
+def test_tokens_are_created_listed_and_deleted(api: Api, cluster: Cluster) -> None:
+    wanted = {"name": "ci", "clusters": ["c1"], "read_only": True, "expires_at": "2099-01-01T00:00"}
+    created = api.post("/tokens", wanted)
+    assert created.status_code == 201 and created.headers["Cache-Control"] == "no-store"
+    key = created.json()["token"]
+    listed = api.get("/tokens").json()
+    assert [each["name"] for each in listed] == ["ci", "test"]
+    assert listed[0]["clusters"] == ["c1"] and key not in str(listed)
+    assert key.startswith(listed[0]["start"])
+    assert listed[1]["last_used_at"] is not None
+    assert api.post("/tokens", wanted).status_code == 409
+    assert api.delete(f"/tokens/{listed[0]['id']}").status_code == 204
+    assert Api(key).get("/tokens").status_code == 401
+    assert api.get(f"/tokens/{listed[0]['id']}").status_code == 404
 
 
-def test_an_unauthenticated_request_gets_no_token(anonymous: Api) -> None:
-    answer = anonymous.get("/token")
+@pytest.mark.parametrize(
+    ("wanted", "field"),
+    [
+        ({"name": "x", "clusters": ["nowhere"]}, "clusters"),
+        ({"name": "x", "clusters": []}, "clusters"),
+        ({"name": "x", "expires_at": "2020-01-01T00:00Z"}, "expires_at"),
+        ({"name": "x", "expires_at": "tomorrow"}, "expires_at"),
+        ({"name": " "}, "name"),
+        ({"name": "a\u0007"}, "name"),
+        ({}, "name"),
+    ],
+)
+def test_a_wrong_token_is_refused_by_field(api: Api, wanted: dict[str, object], field: str) -> None:
+    answer = api.post("/tokens", wanted)
+    assert answer.status_code in (400, 422)
+    assert [cause["field"] for cause in answer.json()["causes"]] == [field]
+
+
+def test_a_limited_token_gets_no_token_without_limits(api: Api) -> None:
+    limited = Api(api.post("/tokens", {"name": "ci", "read_only": True}).json()["token"])
+    assert limited.get("/tokens").status_code == 200
+    answer = limited.post("/tokens", {"name": "more"})
+    assert answer.status_code == 403 and "limited" in answer.json()["message"]
+    assert limited.delete("/tokens/1").status_code == 403
+
+
+def test_tokens_of_others_do_not_exist(api: Api) -> None:
+    bob = create_token(User.objects.create_user("bob"), "bobs")
+    assert api.get(f"/tokens/{bob.token.pk}").status_code == 404
+    assert api.delete(f"/tokens/{bob.token.pk}").status_code == 404
+
+
+def test_an_unauthenticated_request_sees_no_token(anonymous: Api) -> None:
+    answer = anonymous.get("/tokens")
     assert answer.status_code == 401
     assert answer.headers["WWW-Authenticate"] == "Bearer"
     assert answer.json()["reason"] == "Unauthorized"
-    assert anonymous.post("/token").status_code == 401
-
-
-@pytest.mark.django_db(transaction=True)
-def test_of_two_concurrent_replacements_the_later_one_is_valid(key: str) -> None:
-    def change() -> int:
-        try:
-            return Api(key).post("/token").status_code
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(2) as others:
-        with transaction.atomic():
-            Token.objects.select_for_update().get(key=key)
-            User.objects.select_for_update().get(username="alice")
-            answers = [others.submit(change) for _ in range(2)]
-            wait_until(lambda: waiting() == 2)
-        assert [answer.result(timeout=30) for answer in answers] == [201, 201]
-    assert Token.objects.count() == 1
-
-
-def waiting() -> int:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted")
-        return int(cursor.fetchone()[0])
+    assert anonymous.post("/tokens").status_code == 401
 
 
 def test_an_unknown_address_is_404_as_json(api: Api, anonymous: Api) -> None:

@@ -15,6 +15,7 @@ from apps.cluster.log.changelog import changes_after
 from apps.cluster.log.forgetting import forget_changes
 from apps.cluster.log.history import stream_texts_at
 from apps.cluster.models import Change, Cluster
+from apps.cluster.partitions import daily
 from apps.cluster.writing import store
 from apps.controlplane.clusters.lifecycle import create_cluster, delete_cluster
 from apps.controlplane.clusters.settings import change_settings
@@ -28,7 +29,6 @@ from apps.controlplane.models import (
     SchedulingDecision,
     VersionMark,
 )
-from apps.controlplane.partitions import daily
 from tests.controlplane.driving import ACTOR, create_pods, node_of, pod
 
 pytestmark = pytest.mark.django_db(transaction=True)

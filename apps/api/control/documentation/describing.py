@@ -49,7 +49,7 @@ class ControlSchema(AutoSchema):
 class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # has no types
     """`Authorization: Bearer KEY`, in the description."""
 
-    target_class = "apps.cluster.auth.BearerAuthentication"
+    target_class = "apps.people.authentication.BearerAuthentication"
     name = "bearer"
 
     def get_security_definition(self, auto_schema: Any) -> dict[str, str]:

@@ -22,6 +22,8 @@ IN_PATHS: Final = {
 
 #: Examples of query parameters, for operations whose first recorded call has none.
 IN_QUERIES: Final[dict[str, Any]] = {
+    "action": "user-created",
+    "address": "127.0.0.1",
     "against": "node-2",
     "at": "1m",
     "all": True,
@@ -62,6 +64,7 @@ IN_QUERIES: Final[dict[str, Any]] = {
     "state": "succeeded",
     "step": 10,
     "text": "Insufficient cpu",
+    "token": "ci",
     "type": "Warning",
     "until": "2026-11-22T18:00:00Z",
     "user": "alice",

@@ -1,14 +1,15 @@
-"""manage.py kubeconfig NAME --user USER: print a kubeconfig for a mock cluster."""
+"""manage.py kubeconfig NAME --user USER: print a kubeconfig with a new token of the user."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from django.contrib.auth.models import User
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandParser
 
-from apps.controlplane.clusters.kubeconfig import ROOTS, NoAuthority, build_kubeconfig
+from apps.controlplane.clusters.kubeconfig import ROOTS, TokenWishes, create_kubeconfig
 from apps.controlplane.management.command import ControlPlaneCommand
+from apps.people.accounts import user_named
+from apps.people.tokens import in_days
 
 
 class Command(ControlPlaneCommand):
@@ -16,7 +17,13 @@ class Command(ControlPlaneCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name")
-        parser.add_argument("--user", required=True, help="the user whose token it contains")
+        parser.add_argument("--user", required=True, help="the user who gets a token in it")
+        parser.add_argument("--name-of-token", help="by default it is named after the cluster")
+        parser.add_argument("--days", type=int, help="the token expires after so many days")
+        parser.add_argument("--read-only", action="store_true", help="the token only reads")
+        parser.add_argument(
+            "--only-cluster", action="store_true", help="the token reaches no other cluster"
+        )
         parser.add_argument(
             "--root",
             choices=ROOTS,
@@ -29,10 +36,12 @@ class Command(ControlPlaneCommand):
 
     def run(self, **options: Any) -> None:
         cluster = self.get_cluster(options["name"])
-        user = User.objects.filter(username=options["user"]).first()
-        if user is None:
-            raise CommandError(f"no user {options['user']!r}")
-        try:
-            self.stdout.write(build_kubeconfig(cluster, user, options["root"]), ending="")
-        except NoAuthority as error:
-            raise CommandError(error.message) from error
+        wishes = TokenWishes(
+            options["name_of_token"] or "",
+            in_days(options["days"]),
+            options["read_only"],
+            options["only_cluster"],
+        )
+        user = user_named(options["user"])
+        text = create_kubeconfig(cluster, user, options["root"], wishes)
+        self.stdout.write(text, ending="")

@@ -10,12 +10,12 @@ import pytest
 from django.db import ProgrammingError, connection, transaction
 
 from apps.cluster.models import Cluster
+from apps.cluster.partitions import daily
+from apps.cluster.partitions.division import divide_by_days
 from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.ledger.reading import read
 from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import SchedulingDecision
-from apps.controlplane.partitions import daily
-from apps.controlplane.partitions.division import divide_by_days
 from tests.controlplane.driving import create_pods, pod
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -19,9 +19,10 @@ from datetime import date, datetime, timedelta
 from django.db import connection, transaction
 from django.db.backends.utils import CursorWrapper
 
-#: All such tables. To add one, create it with `division.divide_by_days` and list it here; its model
-#: has `id` and `cluster`.
+#: Such tables about clusters, whose models have `id` and `cluster`, and about the site. To add one,
+#: create it with `division.divide_by_days` and list it here.
 TABLES = ("controlplane_schedulingdecision", "controlplane_queuemove")
+AUDIT = "people_auditentry"
 
 RETENTION_ROLE = "schedweb_retention"
 #: An id is the day as YYMMDD times this, plus a count; exact in JavaScript until 2090.
@@ -78,7 +79,7 @@ def reset_role(cursor: CursorWrapper) -> None:
 
 def prepare_all() -> list[str]:
     """`prepare_days` for every table."""
-    return [name for table in TABLES for name in prepare_days(table)]
+    return [name for table in (*TABLES, AUDIT) for name in prepare_days(table)]
 
 
 def prepare_days(table: str) -> list[str]:

@@ -16,8 +16,8 @@ from typing import Any
 from django.db import Error, connection
 from django.db.backends.utils import CursorWrapper
 
-from apps.controlplane.partitions import daily
-from apps.controlplane.partitions.daily import (
+from apps.cluster.partitions import daily
+from apps.cluster.partitions.daily import (
     FIRST,
     REST,
     RETENTION_ROLE,

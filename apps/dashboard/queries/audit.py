@@ -1,0 +1,54 @@
+"""The page of the audit log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from apps.cluster.errors import BadRequest
+from apps.controlplane.auditing import PARAMETERS, find_entries
+from apps.controlplane.periods import Period
+from apps.dashboard.downloads import list_files
+from apps.dashboard.paging import LogPage, log_page
+from apps.dashboard.queries.clusters import cluster_names
+from apps.dashboard.tables import PERIOD, Field
+from apps.people.accounts import user_names
+from apps.people.models import AuditEntry
+
+
+@dataclass(frozen=True, slots=True)
+class AuditList:
+    """A page of entries, and the filters of the list."""
+
+    page: LogPage[AuditEntry]
+    filters: Sequence[Field]
+    #: (label, address) of each file format in which these entries can be downloaded.
+    files: Sequence[tuple[str, str]] = ()
+    #: The parameter that is invalid, and why.
+    problem: str = ""
+    period: Period = Period()
+
+
+def audit_list(query: Mapping[str, Any]) -> AuditList:
+    """Entries, newest first, filtered as the address says; a problem if it is wrong."""
+    filters = _filters()
+    try:
+        found = find_entries(query)
+    except BadRequest as error:
+        return AuditList(log_page(AuditEntry.objects.none(), query), filters, problem=error.message)
+    files = list_files(None, "api-export-audit", PARAMETERS, query, found.period)
+    return AuditList(log_page(found.rows, query), filters, files, period=found.period)
+
+
+def _filters() -> list[Field]:
+    return [
+        Field("user", "User", suggestions=user_names()),
+        Field("action", "Action", choices=AuditEntry.Action.choices),
+        Field("cluster", "Cluster", suggestions=cluster_names()),
+        Field("q", "Target", hint="contains"),
+        Field("token", "Token"),
+        Field("address", "Address"),
+        Field("request", "Request"),
+        PERIOD,
+    ]

@@ -1,0 +1,16 @@
+"""The audit log, for site admins."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+from django.views.decorators.http import require_GET
+
+from apps.dashboard.queries.audit import audit_list
+from apps.dashboard.rendering import Request, render_page, site_admin_page
+
+
+@require_GET
+@site_admin_page
+def audit(request: Request) -> HttpResponse:
+    found = audit_list(request.GET)
+    return render_page(request, "audit", {"audit": found}, status=422 if found.problem else 200)

@@ -1,0 +1,32 @@
+"""Records refused requests that Django's middleware does not see."""
+
+from __future__ import annotations
+
+import re
+
+from django.contrib.auth.models import User
+from django.db import close_old_connections
+
+from apps.cluster.context import request_context
+from apps.people.audit.caller import caller_of
+from apps.people.audit.refusals import record_refusal
+from schedweb.front.asgi import Scope
+
+_CLUSTER = re.compile(r"/(?:k8s|clusters)/([^/]+)/")
+
+
+def record_refusal_of(scope: Scope, user: User, request_id: str) -> None:
+    """Record that this user's request was answered 403; call it in a thread."""
+    client = scope.get("client") or ("", 0)
+    found = _CLUSTER.match(scope["path"])
+    close_old_connections()
+    try:
+        with request_context(request_id):
+            record_refusal(
+                caller_of(user, client[0]),
+                scope["method"],
+                scope["path"],
+                found[1] if found else "",
+            )
+    finally:
+        close_old_connections()

@@ -1,0 +1,137 @@
+"""Login with OpenID Connect, at a provider on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import requests
+from django.contrib.auth.models import User
+from django.http import HttpResponse
+from django.test import Client
+
+from apps.people import accounts
+from apps.people.models import AuditEntry, OpenIdIdentity
+from schedweb.config import InvalidEnvironment, OpenIdSettings, load
+from tests.people.provider import Provider, create_key, running_provider
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def provider(settings: Any) -> Iterator[Provider]:
+    with running_provider() as running:
+        settings.OPENID = OpenIdSettings(running.issuer, *running.client, label="Example")
+        yield running
+
+
+def come_back(browser: Client, next_address: str = "/operations") -> str:
+    """The path with which the provider sends the browser back."""
+    left = browser.get(f"/login/openid?next={next_address}")
+    assert left.status_code == 302
+    agreed = requests.get(left.headers["Location"], allow_redirects=False, timeout=10)
+    return agreed.headers["Location"].removeprefix("http://testserver")
+
+
+def log_in(browser: Client, next_address: str = "/operations") -> HttpResponse:
+    return browser.get(come_back(browser, next_address))  # type: ignore[return-value]
+
+
+def text_of(response: HttpResponse) -> str:
+    return " ".join(response.content.decode().split())
+
+
+def test_a_new_user_is_created_and_recognized_by_the_subject(provider: Provider) -> None:
+    browser = Client()
+    assert "Log in with Example" in text_of(browser.get("/login"))  # type: ignore[arg-type]
+    assert log_in(browser).headers["Location"] == "/operations"
+    alice = User.objects.get()
+    assert alice.username == "alice" and not alice.is_superuser
+    assert not alice.has_usable_password()
+    assert browser.get("/account").status_code == 200
+    # another name at the provider is still the same user
+    provider.claims["preferred_username"] = "alicia"
+    assert log_in(Client(), "//elsewhere.test/").headers["Location"] == "/"
+    assert User.objects.count() == 1
+    signed_in = AuditEntry.objects.filter(action="signed-in", user="alice")
+    assert [entry.details for entry in signed_in] == [{"by": "OpenID Connect"}] * 2
+
+
+def test_a_name_takes_over_no_user_with_a_password(provider: Provider) -> None:
+    root = User.objects.create_superuser("alice", password="of the site")
+    refused = log_in(Client())
+    assert refused.status_code == 409 and "link the identity" in text_of(refused)
+    browser = Client()
+    browser.force_login(root)
+    assert log_in(browser, "/account").headers["Location"] == "/account"
+    assert OpenIdIdentity.objects.get().user == root
+    assert log_in(Client()).status_code == 302
+
+
+def test_an_invited_user_may_sign_in_at_the_provider_instead(provider: Provider) -> None:
+    accounts.invite_user("alice", site_admin=True)
+    assert log_in(Client()).status_code == 302
+    assert User.objects.get().openididentity_set.count() == 1
+
+
+def test_an_inactive_or_uninvited_user_is_refused(provider: Provider, settings: Any) -> None:
+    log_in(Client())
+    User.objects.update(is_active=False)
+    refused = log_in(Client())
+    assert refused.status_code == 403 and "is inactive" in text_of(refused)
+    settings.OPENID = OpenIdSettings(provider.issuer, *provider.client, creates_users=False)
+    provider.claims = {"sub": "43", "preferred_username": "bob"}
+    refused = log_in(Client())
+    assert refused.status_code == 403 and "ask a site admin" in text_of(refused)
+    provider.claims = {"sub": "44", "preferred_username": "system:masters"}
+    settings.OPENID = OpenIdSettings(provider.issuer, *provider.client)
+    assert log_in(Client()).status_code == 422
+    assert User.objects.count() == 1
+
+
+@pytest.mark.parametrize("wrong", ["nonce", "aud", "iss", "exp", "signature", "state", "denied"])
+def test_a_response_that_does_not_fit_is_refused(provider: Provider, wrong: str) -> None:
+    browser = Client()
+    match wrong:
+        case "signature":
+            provider.key = create_key(2)
+        case "exp":
+            provider.claims["exp"] = 1
+        case "nonce" | "aud" | "iss":
+            provider.claims[wrong] = "other"
+    path = come_back(browser)
+    if wrong == "state":
+        browser = Client()
+    elif wrong == "denied":
+        path = "/login/openid/callback?error=access_denied"
+    refused = browser.get(path)
+    assert refused.status_code == 401
+    assert "The sign-in did not succeed" in text_of(refused)  # type: ignore[arg-type]
+    assert not User.objects.exists()
+    assert browser.get("/account").status_code == 302
+
+
+def test_without_a_provider_or_its_answer_the_page_says_so(settings: Any) -> None:
+    assert Client().get("/login/openid").status_code == 403
+    settings.OPENID = OpenIdSettings("http://127.0.0.1:1", "schedweb", "secret")
+    refused = Client().get("/login/openid")
+    assert refused.status_code == 503 and "does not respond" in refused.content.decode()
+
+
+def test_the_provider_is_configured_by_the_environment() -> None:
+    environ = {
+        "SCHEDWEB_OIDC_ISSUER": "https://id.example.test",
+        "SCHEDWEB_OIDC_CLIENT_ID": "schedweb",
+        "SCHEDWEB_OIDC_CLIENT_SECRET": "secret",
+        "SCHEDWEB_OIDC_CREATE_USERS": "0",
+    }
+    found = load(environ).openid
+    assert found == OpenIdSettings(
+        "https://id.example.test", "schedweb", "secret", creates_users=False
+    )
+    assert load({}).openid is None
+    with pytest.raises(InvalidEnvironment, match="SCHEDWEB_OIDC_CLIENT_SECRET"):
+        load(environ | {"SCHEDWEB_OIDC_CLIENT_SECRET": ""})
+    with pytest.raises(InvalidEnvironment, match="https"):
+        load(environ | {"SCHEDWEB_OIDC_ISSUER": "http://id.example.test"})
