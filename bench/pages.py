@@ -197,7 +197,7 @@ def measure(paths: dict[str, str], port: int, times: int) -> None:
     from django.test.utils import CaptureQueriesContext
 
     client = Client()
-    client.force_login(User.objects.create_user("bench"))
+    client.force_login(User.objects.create_superuser("bench"))
     cookie = "; ".join(f"{name}={morsel.value}" for name, morsel in client.cookies.items())
     asked = http.client.HTTPConnection("localhost", port, timeout=120)
     rows = []

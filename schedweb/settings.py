@@ -59,6 +59,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "apps.dashboard.gate.RouteGate",
     "apps.dashboard.zones.use_viewer_zone",
 ]
 
@@ -79,6 +80,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "apps.dashboard.preferences.preferences",
+                "apps.dashboard.gate.rights",
             ],
         },
     },
@@ -150,7 +152,7 @@ REST_FRAMEWORK = {
         "apps.cluster.auth.BearerAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
-    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_PERMISSION_CLASSES": ["apps.api.gate.RoutePermission"],
     "DEFAULT_SCHEMA_CLASS": "apps.api.control.documentation.describing.ControlSchema",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
 }

@@ -19,19 +19,24 @@ from typing import Any, Final, TypeVar
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import psycopg
+from django.contrib.auth.models import User
 from django.db import close_old_connections
 from django.http import HttpResponse, QueryDict
 
 from apps.api.kubernetes import bodies, media, params, paths, verbs
 from apps.api.kubernetes.presenting import warning_header
-from apps.api.kubernetes.views import refusal_response
+from apps.api.kubernetes.views import access_of, refusal_response
 from apps.cluster.access import impersonation
+from apps.cluster.access.deciding import Access, require
+from apps.cluster.access.grants import is_remembered, role_of
+from apps.cluster.access.identity import identity_with
+from apps.cluster.access.refusals import refuse
 from apps.cluster.access.service_tokens import is_service_token
 from apps.cluster.auth import InvalidCredentials, user_of_authorization
 from apps.cluster.availability import DatabaseUnavailable, is_database_unavailable
 from apps.cluster.connections import Connections, Rows, Statement, connect
 from apps.cluster.context import current_request_id
-from apps.cluster.errors import ApiError, Unauthorized
+from apps.cluster.errors import ApiError, NotFound, Unauthorized
 from apps.cluster.log.announce import announcer
 from apps.cluster.writes import Actor
 from apps.cluster.writing import creation, group_commit
@@ -169,12 +174,26 @@ async def create(route: Route, raw: bytes) -> Created | HttpResponse:
         return refusal_response(DatabaseUnavailable())
 
 
-async def authenticate(credentials: str) -> str:
-    """The name of the user of an Authorization header; Unauthorized for an invalid token.
+async def authenticate(credentials: str) -> User:
+    """The user of an Authorization header; Unauthorized for an invalid token.
 
     Raises NotSupported for another scheme than that of tokens.
     """
     return await _creator().user(credentials)
+
+
+async def require_access(user: User, cluster: str, access: Access) -> None:
+    """Raise Forbidden unless the user may do it in the cluster with this name.
+
+    NotFound, as if there were no such cluster, for a user who does not see it.
+    """
+    if is_remembered(user, cluster):
+        role = role_of(user, cluster)
+    else:
+        role = await _in_thread(lambda: role_of(user, cluster))
+    if role is None:
+        refuse(user.username, NotFound("clusters", cluster))
+    require(identity_with(user, role), access)
 
 
 async def query(statement: Statement, values: list[bytes | None]) -> Rows:
@@ -190,8 +209,8 @@ class Creator:
         self._loop = asyncio.get_running_loop()
         self._announcer = LoopAnnouncer(self._connections)
         announcer.forward_to(self._announce)
-        #: Authorization header -> (the user's name, expiry on the monotonic clock)
-        self._users: dict[str, tuple[asyncio.Future[str], float]] = {}
+        #: Authorization header -> (the user, expiry on the monotonic clock)
+        self._users: dict[str, tuple[asyncio.Future[User], float]] = {}
         #: cluster's name -> the state, or the reading of it that is under way
         self._states: dict[str, asyncio.Future[AdmissionState]] = {}
         self._specs = AdmittedSpecs()
@@ -200,8 +219,10 @@ class Creator:
         self._groups: WeakValueDictionary[int, group_commit.GroupCommit] = WeakValueDictionary()
 
     async def create(self, route: Route, raw: bytes) -> Created:
+        user = await self.user(route.credentials)
+        await require_access(user, route.cluster, access_of(route.target, "POST", route.query))
         actor = Actor(
-            await self.user(route.credentials),
+            user.username,
             current_request_id(),
             params.manager_of(route.query, route.user_agent),
         )
@@ -271,8 +292,8 @@ class Creator:
             self._groups[state.cluster_id] = group
         return group
 
-    async def user(self, credentials: str) -> str:
-        """The name of the user; Unauthorized for an invalid token.
+    async def user(self, credentials: str) -> User:
+        """The user; Unauthorized for an invalid token.
 
         Concurrent requests with the same token share one query.
         """
@@ -356,7 +377,7 @@ def _read(route: Route, raw: bytes, validation: str) -> tuple[dict[str, Any], li
     )
 
 
-def _authenticate(credentials: str) -> str:
+def _authenticate(credentials: str) -> User:
     try:
         user = user_of_authorization(credentials)
     except InvalidCredentials as error:
@@ -364,7 +385,7 @@ def _authenticate(credentials: str) -> str:
     if user is None:
         # another scheme: who asks is Django's to say
         raise NotSupported
-    return user.get_username()
+    return user
 
 
 async def _in_thread(function: Callable[[], T]) -> T:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, include, path, re_path
-from rest_framework.permissions import IsAuthenticated
+from apps.api.gate import RoutePermission
 from rest_framework.routers import DefaultRouter
 
 from apps.api.control.aggregates import (
@@ -105,7 +105,7 @@ _recorded: list[URLPattern | URLResolver] = [
     ),
 ]
 
-_members = {"permission_classes": [IsAuthenticated]}
+_members = {"permission_classes": [RoutePermission]}
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/clusters/<str:cluster>/queue", QueueListView.as_view(), name="api-queue"),
@@ -195,7 +195,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/compare-clusters", ComparisonView.as_view(), name="api-compare-clusters"),
     path("api/v1/token", TokenView.as_view(), name="api-token"),
     path("api/v1/", include(router.urls)),
-    re_path(r"^api/v1/[\s\S]*\Z", UnknownAddressView.as_view()),
+    re_path(r"^api/v1/[\s\S]*\Z", UnknownAddressView.as_view(), name="api-unknown"),
     path("api/schema", SchemaView.as_view(**_members), name="api-schema"),
     path(
         "api/docs",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
+from django.http import HttpResponse
+
 from apps.api import creation, objects
 from apps.cluster.context import acceptable_request_id
 from schedweb.front.asgi import Receive, Scope, Send
@@ -50,10 +52,10 @@ class ObjectsInThreads:
             await self._django.answer(scope, replay(raw), send)
             return
         request_id = acceptable_request_id(headers.get(b"x-request-id", b"").decode("latin-1"))
-        if not isinstance(user, str):
+        if isinstance(user, HttpResponse):
             response = user
         elif objects.is_plain_get(request):
-            response = await objects.read(request)
+            response = await objects.read(request, user)
         else:
             response = await self._django.run(
                 partial(objects.respond, request, raw, user, request_id)

@@ -15,7 +15,7 @@ from apps.controlplane.clusters.lifecycle import create_cluster
 
 @pytest.fixture
 def user(db: None) -> User:
-    return User.objects.create_user("alice", password="wonderland")
+    return User.objects.create_superuser("alice", password="wonderland")
 
 
 @pytest.fixture

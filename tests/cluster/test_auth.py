@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def alice() -> User:
-    return User.objects.create_user("alice", password="correct horse")
+    return User.objects.create_superuser("alice", password="correct horse")
 
 
 @pytest.mark.parametrize("keyword", ["Bearer", "Token", "bearer"])

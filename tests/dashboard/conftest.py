@@ -42,7 +42,7 @@ def shown(client: Client, address: str) -> str:
 
 @pytest.fixture
 def alice(client: Client) -> Client:
-    client.force_login(User.objects.create_user("alice", password="of wonderland"))
+    client.force_login(User.objects.create_superuser("alice", password="of wonderland"))
     return client
 
 

@@ -109,7 +109,7 @@ def web(site: Running) -> Iterator[http.client.HTTPConnection]:
 
 @pytest.fixture
 def key(transactional_db: None) -> str:
-    return Token.objects.create(user=User.objects.create_user("alice")).key
+    return Token.objects.create(user=User.objects.create_superuser("alice")).key
 
 
 def test_a_request_reaches_the_application_whole(web: http.client.HTTPConnection) -> None:

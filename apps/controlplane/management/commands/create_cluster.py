@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from apps.cluster.access.roles import Visibility
 from apps.cluster.settings import SETTINGS
 from apps.controlplane.clusters import lifecycle
 from apps.controlplane.management.command import USER, ControlPlaneCommand
@@ -34,12 +35,17 @@ class Command(ControlPlaneCommand):
             default=ALL_NODES,
             help="of the first configuration; 0 is adaptive, as kube-scheduler's default",
         )
+        parser.add_argument("--owner", default=USER, help="the user who administers the cluster")
+        parser.add_argument(
+            "--visibility", choices=Visibility.values, default=Visibility.MEMBERS.value
+        )
         add_options(parser, SETTINGS)
 
     def run(self, **options: Any) -> None:
         cluster = lifecycle.create_cluster(
             options["name"],
-            user=USER,
+            user=options["owner"],
+            visibility=Visibility(options["visibility"]),
             paused=options["paused"],
             nodes=options["nodes"],
             zones=options["zones"],

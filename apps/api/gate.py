@@ -1,0 +1,25 @@
+"""The permission of all views of the framework: the table of routes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework.permissions import BasePermission
+from rest_framework.request import Request
+
+from apps.cluster.access import gate
+
+
+class RoutePermission(BasePermission):
+    """Lets a request pass that its user may send.
+
+    Raises NotFound or Forbidden of `apps.cluster.errors` for another one.
+    """
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        if not request.user.is_authenticated:
+            return False
+        match = request._request.resolver_match
+        assert match is not None
+        gate.check(request.user, match.url_name, str(request.method), match.kwargs)
+        return True
