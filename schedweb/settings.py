@@ -153,6 +153,7 @@ REST_FRAMEWORK = {
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["apps.api.gate.RoutePermission"],
+    "EXCEPTION_HANDLER": "apps.api.control.errors.handle",
     "DEFAULT_SCHEMA_CLASS": "apps.api.control.documentation.describing.ControlSchema",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, include, path, re_path
-from apps.api.gate import RoutePermission
 from rest_framework.routers import DefaultRouter
 
 from apps.api.control.aggregates import (
@@ -29,6 +28,7 @@ from apps.api.control.explanations import (
 )
 from apps.api.control.exporting import ClusterDecisionExportView, DecisionExportView
 from apps.api.control.history import PastClusterViewSet
+from apps.api.control.members import MemberViewSet
 from apps.api.control.operations import (
     BulkView,
     CopyView,
@@ -56,6 +56,7 @@ from apps.api.control.schema import DocumentationView, SchemaView
 from apps.api.control.series import SeriesView
 from apps.api.control.views import ClusterViewSet, TokenView
 from apps.api.control.webhooks import WebhookViewSet
+from apps.api.gate import RoutePermission
 from apps.api.kubernetes.views import KubernetesView
 
 router = DefaultRouter(trailing_slash=False)
@@ -193,6 +194,16 @@ urlpatterns: list[URLPattern | URLResolver] = [
     ),
     path("api/v1/decisions/export", DecisionExportView.as_view(), name="api-export-decisions"),
     path("api/v1/compare-clusters", ComparisonView.as_view(), name="api-compare-clusters"),
+    path(
+        "api/v1/clusters/<str:cluster>/members",
+        MemberViewSet.as_view({"get": "list", "post": "create", "patch": "access"}),
+        name="api-member-list",
+    ),
+    path(
+        "api/v1/clusters/<str:cluster>/members/<int:pk>",
+        MemberViewSet.as_view({"patch": "partial_update", "delete": "destroy"}),
+        name="api-member-detail",
+    ),
     path("api/v1/token", TokenView.as_view(), name="api-token"),
     path("api/v1/", include(router.urls)),
     re_path(r"^api/v1/[\s\S]*\Z", UnknownAddressView.as_view(), name="api-unknown"),

@@ -24,11 +24,12 @@ from django.http.request import split_domain_port, validate_host
 from django.utils.module_loading import import_string
 
 from apps.api.kubernetes.views import find_cluster
-from apps.cluster.access import service_tokens
+from apps.cluster.access import gate, service_tokens
+from apps.cluster.access.grants import role_of
 from apps.cluster.auth import InvalidCredentials, authenticate
 from apps.cluster.availability import DatabaseUnavailable, is_database_unavailable
 from apps.cluster.context import acceptable_request_id, request_context
-from apps.cluster.errors import NotFound
+from apps.cluster.errors import ApiError, NotFound
 from schedweb.front.asgi import Application, Message, Receive, Scope, Send, header_map, respond
 from schedweb.front.creation import create_or_pass_on
 from schedweb.front.credentials import CredentialChecks, Credentials
@@ -128,10 +129,12 @@ class Front:
                     return
                 cluster = match["cluster"] if match.groupdict().get("path") else None
                 user = await _admit(headers, answer, cluster)
-                if user is not None:
+                if user is not None and await _may_stream(user, stream, match, answer):
                     handler: Handler = import_string(stream.handler)
                     handling = handler(scope, receive, answer, match, user)
-                    await self._run(handling, answer, _credentials(headers, cluster, user))
+                    subject = match.groupdict().get("cluster")
+                    credentials = _credentials(headers, cluster, user, subject)
+                    await self._run(handling, answer, credentials)
             except Exception as error:
                 if not is_database_unavailable(error):
                     raise
@@ -218,16 +221,48 @@ def _authenticate(headers: dict[str, str], cluster: str | None) -> User | None:
         close_old_connections()
 
 
-def _credentials(headers: dict[str, str], cluster: str | None, user: User) -> Credentials:
+async def _may_stream(user: User, stream: StreamRoute, match: re.Match[str], send: Send) -> bool:
+    """Whether the user may open the stream; if not, it has been refused."""
+
+    def check() -> None:
+        close_old_connections()
+        try:
+            gate.check(user, f"stream:{stream.handler}", "GET", match.groupdict())
+        finally:
+            close_old_connections()
+
+    try:
+        await sync_to_async(check, thread_sensitive=False)()
+    except ApiError as refusal:
+        body, kind = _status(refusal.code, refusal.reason, refusal.message)
+        await respond(send, refusal.code, body, kind)
+        return False
+    return True
+
+
+def _credentials(
+    headers: dict[str, str], cluster: str | None, user: User, subject: str | None
+) -> Credentials:
     authorization, cookie = headers.get("authorization", ""), headers.get("cookie", "")
-    return Credentials(authorization, cookie, cluster, user.get_username())
+    return Credentials(authorization, cookie, cluster, user.get_username(), subject)
 
 
 def _is_valid(credentials: Credentials) -> bool:
-    """Whether the same user is still authenticated."""
+    """Whether the same user is still authenticated, and still sees the cluster."""
     headers = {"authorization": credentials.authorization, "cookie": credentials.cookie}
     user = _authenticate(headers, credentials.cluster)
-    return user is not None and user.get_username() == credentials.user
+    if user is None or user.get_username() != credentials.user:
+        return False
+    # service accounts are not stored: they exist in their cluster only
+    return credentials.subject is None or user.pk is None or _sees(user, credentials.subject)
+
+
+def _sees(user: User, cluster: str) -> bool:
+    close_old_connections()
+    try:
+        return role_of(user, cluster) is not None
+    finally:
+        close_old_connections()
 
 
 def _status(code: int, reason: str, message: str) -> tuple[bytes, str]:

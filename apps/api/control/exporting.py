@@ -14,6 +14,7 @@ from apps.api.control.decisions import FILTERS, DecisionViewSet, find_cluster
 from apps.api.control.documentation.areas import Area
 from apps.api.control.recorded import create_renderer, describe_files, recorded_cluster
 from apps.api.control.serializers import ErrorSerializer
+from apps.cluster.access.reach import reach_of
 from apps.cluster.models import Cluster
 from apps.controlplane.ledger import export, finding
 
@@ -47,7 +48,8 @@ class DecisionExportView(ControlView):
         cluster = self.find_cluster(request, **names)
         filters = finding.parse(request.query_params, now=cluster.now() if cluster else None)
         number = cluster.pk if cluster else None
-        found = export.batches(filters, cluster_id=number, limit=limit)
+        reach = reach_of(request.user)
+        found = export.batches(filters, cluster_id=number, limit=limit, reach=reach)
         chunks = chosen.write(export.FIELDS, found)
         response = StreamingHttpResponse(chunks, content_type=chosen.media_type)
         response["Content-Disposition"] = f'attachment; filename="decisions.{chosen.name}"'

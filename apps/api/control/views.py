@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db.models import QuerySet
 from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
@@ -25,6 +26,7 @@ from apps.api.control.serializers import (
     ImportedSerializer,
     TokenSerializer,
 )
+from apps.cluster.access.reach import reach_of
 from apps.cluster.auth import delete_token, replace_token, token_of
 from apps.cluster.context import current_request_id
 from apps.cluster.models import Cluster
@@ -55,10 +57,13 @@ class ClusterViewSet(
 
     area = Area.CLUSTERS
     path_help = {"name": "Name of the cluster."}
-    queryset = clusters()
+    queryset = Cluster.objects.none()
     serializer_class = ClusterSerializer
     lookup_field = "name"
     lookup_value_regex = "[^/]+"
+
+    def get_queryset(self) -> QuerySet[Cluster]:
+        return reach_of(self.request.user).restrict(clusters(), "pk")
 
     def get_object(self) -> Cluster:
         return cluster_named(self.kwargs["name"])

@@ -87,7 +87,9 @@ def decide(identity: Identity, access: Access) -> Verdict:
         return Verdict(True, _reason(identity, role))
     if role is None:
         return Verdict(False)
-    why = f"this requires the role {needed.label} in the cluster, and {identity.name} is {role.label}"
+    why = (
+        f"this requires the role {needed.label} in the cluster, and {identity.name} is {role.label}"
+    )
     return Verdict(False, why)
 
 

@@ -119,18 +119,14 @@ def _check_scope(user: AnyUser, route: str, method: str, need: Need) -> None:
         refuse(user.get_username(), Forbidden("the token is limited to some clusters"))
 
 
-def _check_role(
-    user: AnyUser, route: str, role: Role, names: Mapping[str, Any]
-) -> Role | None:
+def _check_role(user: AnyUser, route: str, role: Role, names: Mapping[str, Any]) -> Role | None:
     if route in SUBJECTS:
         return _check_subject(user, route, role, names)
     cluster, name = _cluster_of(route, names)
     return require_role(user, cluster, name, role)
 
 
-def _check_subject(
-    user: AnyUser, route: str, role: Role, names: Mapping[str, Any]
-) -> Role | None:
+def _check_subject(user: AnyUser, route: str, role: Role, names: Mapping[str, Any]) -> Role | None:
     subject = SUBJECTS[route]
     number = str(names.get("number", names.get("pk", "")))
     missing: ApiError = NotFound(f"{subject}s", number)

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from django.contrib.auth.models import AbstractBaseUser
 
-from apps.cluster.access.refusals import refuse
 from apps.cluster.access.grants import role_of
+from apps.cluster.access.refusals import refuse
 from apps.cluster.access.roles import Role
 from apps.cluster.access.scopes import TokenScope
 from apps.cluster.errors import NotFound

@@ -18,6 +18,8 @@ log = logging.getLogger(__name__)
 
 def create_access(cluster: Cluster, *, owner: str, visibility: Visibility) -> ClusterAccess:
     """Who may see a new cluster; `owner` may be the name of something that is not a user."""
+    # a cluster that was deleted may have had the name
+    forget()
     return ClusterAccess.objects.create(
         cluster=cluster,
         name=cluster.name,
@@ -52,11 +54,9 @@ def add_member(
         raise BadRequest("user: give the name of either a user or a group")
     member = Membership(cluster=cluster, role=_check_role(role), added_by=actor)
     if user:
-        member.user = User.objects.filter(username=user, is_active=True).first()
+        member.user = get_user(user)
     else:
-        member.group = Group.objects.filter(name=group).first()
-    if member.user is None and member.group is None:
-        raise NotFound("users" if user else "groups", user or group)
+        member.group = get_group(group)
     try:
         with transaction.atomic():
             member.save()
@@ -64,6 +64,22 @@ def add_member(
         raise AlreadyExists("members", user or group) from error
     _record(cluster, actor, f"{user or group} is now {role.label}")
     return member
+
+
+def get_user(name: str) -> User:
+    """The active user with this name. Raises NotFound."""
+    found = User.objects.filter(username=name, is_active=True).first()
+    if found is None:
+        raise NotFound("users", name)
+    return found
+
+
+def get_group(name: str) -> Group:
+    """The group of users with this name. Raises NotFound."""
+    found = Group.objects.filter(name=name).first()
+    if found is None:
+        raise NotFound("groups", name)
+    return found
 
 
 def get_member(cluster: Cluster, number: int) -> Membership:
@@ -95,9 +111,7 @@ def remove_member(cluster: Cluster, number: int, *, actor: str) -> str:
 def set_visibility(cluster: Cluster, visibility: str, *, actor: str) -> ClusterAccess:
     """Change who sees a cluster. Raises BadRequest for an unknown value, NotFound."""
     if visibility not in Visibility.values:
-        raise BadRequest(
-            f"visibility: {visibility!r} is not one of {', '.join(Visibility.values)}"
-        )
+        raise BadRequest(f"visibility: {visibility!r} is not one of {', '.join(Visibility.values)}")
     access = get_access(cluster)
     access.visibility = Visibility(visibility)
     access.save(update_fields=["visibility"])
@@ -108,9 +122,7 @@ def set_visibility(cluster: Cluster, visibility: str, *, actor: str) -> ClusterA
 def set_owner(cluster: Cluster, owner: str, *, actor: str) -> ClusterAccess:
     """Give a cluster to another user. Raises NotFound for an unknown one."""
     access = get_access(cluster)
-    access.owner = User.objects.filter(username=owner, is_active=True).first()
-    if access.owner is None:
-        raise NotFound("users", owner)
+    access.owner = get_user(owner)
     access.save(update_fields=["owner"])
     _record(cluster, actor, f"the owner is now {owner}")
     return access

@@ -125,8 +125,7 @@ ROUTES: Final[Mapping[str, Mapping[str, Need]]] = {
     "switch": {"POST": _ADMIN},
     "delete-cluster": {"GET": _ADMIN, "POST": _ADMIN},
     "cluster-settings": {"GET": _ADMIN, "POST": _ADMIN},
-    "members": {"GET": _VIEWER},
-    "add-member": {"POST": _ADMIN},
+    "members": {"GET": _VIEWER, "POST": _ADMIN},
     "change-member": {"POST": _ADMIN},
     "set-visibility": {"POST": _ADMIN},
     # addresses of webhooks often contain secrets

@@ -103,9 +103,7 @@ def get_cluster_by_id(number: int) -> Cluster:
     return found
 
 
-def save_new(
-    cluster: Cluster, *, owner: str, visibility: Visibility = Visibility.MEMBERS
-) -> None:
+def save_new(cluster: Cluster, *, owner: str, visibility: Visibility = Visibility.MEMBERS) -> None:
     """Save a new cluster with the user who owns it; AlreadyExists if its name is in use."""
     try:
         with transaction.atomic():

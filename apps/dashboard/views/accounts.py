@@ -56,7 +56,11 @@ def account(request: Request) -> HttpResponse:
         set_preference(request, response, THEME_COOKIE, form.cleaned_data["theme"])
         set_preference(request, response, zones.COOKIE, form.cleaned_data["zone"])
         return response
-    context = {"form": form, "token": find_token(request.user), "names": cluster_names()}
+    context = {
+        "form": form,
+        "token": find_token(request.user),
+        "names": cluster_names(request.user),
+    }
     return render_page(request, "account", context, status=422 if form.errors else 200)
 
 
