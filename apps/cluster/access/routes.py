@@ -34,7 +34,7 @@ ROUTES: Final[Mapping[str, Mapping[str, Need]]] = {
     "metrics": {"GET": _SITE},
     # --- accounts
     "login": {"GET": _NOTHING, "POST": _NOTHING},
-    "logout": {"POST": _NOTHING},
+    "logout": {"POST": _USER},
     "account": {"GET": _USER},
     "set-theme": {"POST": _USER},
     "change-token": {"POST": _USER},
