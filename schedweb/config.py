@@ -58,8 +58,8 @@ class Config:
     max_body_megabytes: int = 128
     #: Who may create clusters: "users" or "admins" of the site.
     cluster_creation: str = "users"
-    #: Limits of each user; 0: no limit.
-    user_requests_per_second: int = 0
+    #: Limits of each user; 0: no limit. None: `request_rate` has the default.
+    user_requests_per_second: int | None = None
     user_streams: int = 0
     user_operations: int = 0
     #: Streams of all users at a time.
@@ -96,6 +96,13 @@ class Config:
         """Whether only its own machine can reach the site; one behind a proxy has a name."""
         local = self.bind == "localhost" or _is_loopback(self.bind)
         return local and not self.public_url and not self.allowed_hosts
+
+    @property
+    def request_rate(self) -> int:
+        """Requests per second of a user; 0: no limit, as on a site for one machine."""
+        if self.user_requests_per_second is not None:
+            return self.user_requests_per_second
+        return 0 if self.is_personal else 1000
 
     def running_database_url(self) -> str:
         """The URL of the current database; "" if the embedded one is not running."""
@@ -142,7 +149,9 @@ def load(environ: Mapping[str, str] = os.environ) -> Config:
             environ, "SCHEDWEB_MAX_BODY_MEGABYTES", 128, lowest=64, highest=100_000
         ),
         cluster_creation=_one_of(environ, "SCHEDWEB_CLUSTER_CREATION", ("users", "admins")),
-        user_requests_per_second=_limit(environ, "SCHEDWEB_USER_REQUESTS_PER_SECOND", 1000),
+        user_requests_per_second=_limit(environ, "SCHEDWEB_USER_REQUESTS_PER_SECOND", 0)
+        if environ.get("SCHEDWEB_USER_REQUESTS_PER_SECOND")
+        else None,
         user_streams=_limit(environ, "SCHEDWEB_USER_STREAMS", 1000),
         user_operations=_limit(environ, "SCHEDWEB_USER_OPERATIONS", 20),
         max_streams=_limit(environ, "SCHEDWEB_MAX_STREAMS", 5000),

@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse
 
 from apps.cluster.access import gate
 from apps.cluster.access.grants import is_site_admin
+from apps.cluster.access.rates import count_request
 from apps.cluster.access.roles import Role
 from apps.cluster.errors import ApiError
 from apps.dashboard.rendering import render_refusal
@@ -52,6 +53,8 @@ class RouteGate:
         if hasattr(view, "cls"):
             return None
         try:
+            if request.user.is_authenticated:
+                count_request(request.user.get_username())
             request.cluster_role = gate.check(request.user, match.url_name, request.method, names)
         except ApiError as refusal:
             return render_refusal(request, refusal)

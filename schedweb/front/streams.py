@@ -33,6 +33,7 @@ from apps.cluster.errors import ApiError, NotFound
 from schedweb.front.asgi import Application, Message, Receive, Scope, Send, header_map, respond
 from schedweb.front.creation import create_or_pass_on
 from schedweb.front.credentials import CredentialChecks, Credentials
+from schedweb.front.stream_counts import TOO_MANY_STREAMS, StreamCounts
 from schedweb.front.trust import drop_claims, is_secure, needs_user
 from schedweb.front.websockets import WebSocketRequest
 
@@ -79,6 +80,7 @@ class Front:
         self._streams = streams
         self._running: set[asyncio.Task[None]] = set()
         self._checks = CredentialChecks(_is_valid)
+        self._counts = StreamCounts(settings.CONFIG.max_streams, settings.CONFIG.user_streams)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -129,6 +131,10 @@ class Front:
                     return
                 cluster = match["cluster"] if match.groupdict().get("path") else None
                 user = await _admit(headers, answer, cluster)
+                if user is not None and not self._counts.has_room_for(user.username):
+                    refusal = _status(429, "TooManyRequests", TOO_MANY_STREAMS)
+                    await respond(answer, 429, *refusal, headers={"retry-after": "10"})
+                    return
                 if user is not None and await _may_stream(user, stream, match, answer):
                     handler: Handler = import_string(stream.handler)
                     handling = handler(scope, receive, answer, match, user)
@@ -142,6 +148,12 @@ class Front:
                 await answer.give_up()
 
     async def _run(
+        self, handling: Awaitable[None], answer: _Answer, credentials: Credentials
+    ) -> None:
+        with self._counts.count(credentials.user):
+            await self._run_counted(handling, answer, credentials)
+
+    async def _run_counted(
         self, handling: Awaitable[None], answer: _Answer, credentials: Credentials
     ) -> None:
         task = asyncio.ensure_future(handling)
