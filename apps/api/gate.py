@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rest_framework.exceptions import MethodNotAllowed
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
@@ -23,5 +24,7 @@ class RoutePermission(BasePermission):
         count_request(request.user.get_username())
         match = request._request.resolver_match
         assert match is not None
+        if not gate.serves(match.url_name, str(request.method)):
+            raise MethodNotAllowed(str(request.method))
         gate.check(request.user, match.url_name, str(request.method), match.kwargs)
         return True

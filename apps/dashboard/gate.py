@@ -6,12 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.contrib.auth.models import AnonymousUser
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 
 from apps.cluster.access import gate
 from apps.cluster.access.grants import is_site_admin
 from apps.cluster.access.rates import count_request
-from apps.cluster.access.roles import Role
+from apps.cluster.access.roles import MEANINGS, Role
+from apps.cluster.access.routes import ROUTES
 from apps.cluster.errors import ApiError
 from apps.dashboard.rendering import render_refusal
 
@@ -24,6 +26,11 @@ class Rights:
     role: Role | None
     create: bool
     site: bool
+
+    @property
+    def meaning(self) -> str:
+        """What the role in the cluster is for."""
+        return MEANINGS[self.role] if self.role is not None else ""
 
     @property
     def operate(self) -> bool:
@@ -52,6 +59,8 @@ class RouteGate:
         match = request.resolver_match
         if hasattr(view, "cls"):
             return None
+        if not gate.serves(match.url_name, request.method):
+            return HttpResponseNotAllowed(ROUTES[match.url_name])
         try:
             if request.user.is_authenticated:
                 count_request(request.user.get_username())
@@ -63,6 +72,7 @@ class RouteGate:
 
 def rights(request: HttpRequest) -> dict[str, Rights]:
     """Context processor: `may`, what the user may do."""
-    user = request.user
+    # an address may be refused before the user is known
+    user = getattr(request, "user", AnonymousUser())
     role = getattr(request, "cluster_role", None)
     return {"may": Rights(role, gate.may_create(user), is_site_admin(user))}

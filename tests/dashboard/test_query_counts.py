@@ -24,6 +24,7 @@ from tests.dashboard.conftest import ACTOR, add_pods, create_lab, pod
 BOUNDS = {
     "webhook": 6,
     "webhooks": 4,
+    "members": 5,
     "account": 5,
     "help": 2,
     "kubeconfig": 5,

@@ -20,7 +20,7 @@ from apps.cluster.models import Cluster, Membership
 from apps.cluster.queries import cluster_named
 
 _ROLES = [role.label for role in MEMBER_ROLES]
-_ERRORS = {400: ErrorSerializer, 403: ErrorSerializer, 404: ErrorSerializer}
+_ERRORS = {400: ErrorSerializer, 404: ErrorSerializer}
 
 
 class MemberSerializer(serializers.ModelSerializer[Membership]):
@@ -71,7 +71,7 @@ class MemberViewSet(ControlView, GenericViewSet[Membership]):
     """Who has which role in a cluster."""
 
     area = Area.MEMBERS
-    path_help = {"pk": "Id of the member."}
+    path_help = {"id": "Id of the member."}
     queryset = Membership.objects.none()
     serializer_class = MemberSerializer
 
@@ -122,7 +122,10 @@ class MemberViewSet(ControlView, GenericViewSet[Membership]):
 
     @extend_schema(request=RoleSerializer, responses={200: MemberSerializer, **_ERRORS})
     def partial_update(self, request: Request, cluster: str, pk: int) -> Response:
-        """Change the role of a member."""
+        """Change the role of a member.
+
+        It counts at once, and in other processes of the site within seconds.
+        """
         wanted = RoleSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
         changed = members.change_role(
@@ -133,7 +136,7 @@ class MemberViewSet(ControlView, GenericViewSet[Membership]):
         )
         return Response(self.get_serializer(changed).data)
 
-    @extend_schema(responses={204: None, 403: ErrorSerializer, 404: ErrorSerializer})
+    @extend_schema(responses={204: None, 404: ErrorSerializer})
     def destroy(self, request: Request, cluster: str, pk: int) -> Response:
         """Remove a member.
 

@@ -68,8 +68,13 @@ def needed(route: str, method: str) -> Need:
     methods = ROUTES.get(route)
     if methods is None:
         return Need.SITE_ADMIN
-    # whatever the route does not serve is rejected behind the gate
     return methods.get("GET" if method in ("HEAD", "OPTIONS") else method, _lowest(methods))
+
+
+def serves(route: str | None, method: str) -> bool:
+    """Whether a route has this method; true for a route that is not in the table."""
+    methods = ROUTES.get(route or "")
+    return methods is None or method in methods or method in ("HEAD", "OPTIONS")
 
 
 def require_role(user: AnyUser, cluster: int | str, name: str, role: Role) -> Role:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 
 from django.contrib.auth.models import Group, User
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 
 from apps.cluster.access.grants import forget
 from apps.cluster.access.roles import MEMBER_ROLES, Role, Visibility
@@ -36,7 +36,7 @@ def get_access(cluster: Cluster) -> ClusterAccess:
     return found
 
 
-def list_members(cluster: Cluster) -> Sequence[Membership]:
+def list_members(cluster: Cluster) -> QuerySet[Membership]:
     """The members of a cluster, the highest role first; the owner is not among them."""
     found = Membership.objects.filter(cluster=cluster).select_related("user", "group")
     return found.order_by("-role", "user__username", "group__name")

@@ -25,7 +25,7 @@ def count_request(user: str) -> None:
     rate = settings.CONFIG.request_rate
     if not rate:
         return
-    now, most = time.monotonic(), rate * BURST_SECONDS
+    now, most = time.monotonic(), max(1.0, rate * BURST_SECONDS)
     with _lock:
         if len(_left) >= _KEPT:
             _left.clear()

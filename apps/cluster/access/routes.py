@@ -35,7 +35,7 @@ ROUTES: Final[Mapping[str, Mapping[str, Need]]] = {
     # --- accounts
     "login": {"GET": _NOTHING, "POST": _NOTHING},
     "logout": {"POST": _USER},
-    "account": {"GET": _USER},
+    "account": {"GET": _USER, "POST": _USER},
     "set-theme": {"POST": _USER},
     "change-token": {"POST": _USER},
     "password": {"GET": _USER, "POST": _USER},

@@ -9,6 +9,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from apps.cluster.access.gate import require_role
+from apps.cluster.access.grants import roles_in
 from apps.cluster.access.roles import Role
 from apps.cluster.errors import ApiError
 from apps.cluster.models import Cluster
@@ -26,9 +27,10 @@ from apps.dashboard.streams import site_stamp
 def cluster_list(request: Request) -> HttpResponse:
     stamp = site_stamp(request.user)
     found = find_clusters(request.GET.dict(), request.user)
+    roles = roles_in(request.user, [card.cluster.pk for card in found.cards])
     context = {
         "page": found.page,
-        "cards": found.cards,
+        "cards": [(card, roles.get(card.cluster.pk)) for card in found.cards],
         "creating": unfinished_operations(request.user),
         "filters": found.filters,
         "stamp": stamp,
