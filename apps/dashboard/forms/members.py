@@ -6,11 +6,11 @@ from typing import Any
 
 from django import forms
 
-from apps.cluster.access.roles import MEANINGS, MEMBER_ROLES, Visibility
+from apps.cluster.access.roles import MEMBER_ROLES, Visibility
 from apps.dashboard.forms.refusals import ObjectForm
 
-#: Roles that a member can have, with their meanings.
-ROLES = [(role.label, f"{role.label} – {MEANINGS[role]}") for role in MEMBER_ROLES]
+#: Roles that a member can have.
+ROLES = [(role.label, role.label) for role in MEMBER_ROLES]
 
 
 class MemberForm(ObjectForm):
