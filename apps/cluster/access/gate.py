@@ -120,7 +120,9 @@ def _check_scope(user: AnyUser, route: str, method: str, need: Need) -> None:
     reads = method in ("GET", "HEAD", "OPTIONS") or route in READING_POSTS
     if scope.read_only and not reads:
         refuse(user.get_username(), Forbidden("the token is read-only"))
-    if scope.clusters is not None and need == Need.SITE_ADMIN:
+    # nor may it create a token that is not limited
+    about_site = need == Need.SITE_ADMIN or (need == Need.USER and not reads)
+    if scope.clusters is not None and about_site:
         refuse(user.get_username(), Forbidden("the token is limited to some clusters"))
 
 
