@@ -196,7 +196,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/compare-clusters", ComparisonView.as_view(), name="api-compare-clusters"),
     path(
         "api/v1/clusters/<str:cluster>/members",
-        MemberViewSet.as_view({"get": "list", "post": "create", "patch": "access"}),
+        MemberViewSet.as_view({"get": "overview", "post": "create", "patch": "access"}),
         name="api-member-list",
     ),
     path(

@@ -76,7 +76,7 @@ class MemberViewSet(ControlView, GenericViewSet[Membership]):
     serializer_class = MemberSerializer
 
     @extend_schema(responses={200: AccessSerializer, 404: ErrorSerializer})
-    def list(self, request: Request, cluster: str) -> Response:
+    def overview(self, request: Request, cluster: str) -> Response:
         """List the members of a cluster.
 
         With its visibility, its owner, and your own role. The members with the highest role are
