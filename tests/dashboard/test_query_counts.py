@@ -79,7 +79,7 @@ BOUNDS = {
     "objects": 7,
     "operation": 5,
     "opinions": 6,
-    "operation-output": 4,
+    "operation-output": 5,
     "operations": 6,
     "plugin": 2,
     "plugins": 2,

@@ -68,11 +68,12 @@ def roles_in(user: AnyUser, clusters: Sequence[int]) -> dict[int, Role]:
     """The roles of a user in those of the clusters that the user sees, in one query."""
     if is_site_admin(user):
         return dict.fromkeys(clusters, Role.SITE_ADMIN)
-    if user.pk is None:
+    number = user.pk
+    if number is None:
         return {}
     with connection.cursor() as cursor:
-        cursor.execute(_OF_IDS, {"user": user.pk, "clusters": list(clusters)})
-        rows = [_grant(user.pk, row) for row in cursor.fetchall()]
+        cursor.execute(_OF_IDS, {"user": number, "clusters": list(clusters)})
+        rows = [_grant(number, row) for row in cursor.fetchall()]
     return {grant.cluster_id: grant.role for grant in rows if grant.role is not None}
 
 
