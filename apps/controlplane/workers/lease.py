@@ -25,7 +25,7 @@ from apps.cluster.prepared import Step, execute_together
 log = logging.getLogger(__name__)
 
 #: A holder that does not renew for this time may be replaced. Longer than any batch takes.
-TTL_SECONDS = 10.0
+TTL_SECONDS = 6.0
 
 #: Interval of renewals while nothing is recorded (an extender is slow) ...
 KEEP_SECONDS = TTL_SECONDS / 3
