@@ -77,6 +77,18 @@ class Config:
     max_body_megabytes: int = 128
     #: With less free space for the embedded database, changes are refused; 0: never.
     min_free_megabytes: int = 256
+    #: Who may create clusters: "users" or "admins" of the site.
+    cluster_creation: str = "users"
+    #: Limits of each user; 0: no limit. None: `request_rate` has the default.
+    user_requests_per_second: int | None = None
+    user_streams: int = 0
+    user_operations: int = 0
+    #: Streams of all users at a time.
+    max_streams: int = 0
+    #: Objects of each cluster; 0: no limit.
+    cluster_objects: int = 0
+    #: Memory of the web process in MiB, above which large requests are answered 429; 0: no limit.
+    web_memory_megabytes: int = 0
     #: "text" for people, "json" for programs.
     log_format: str = "text"
     #: 0 to 10, as kube-scheduler's -v: the log verbosity of decisions.
@@ -112,6 +124,13 @@ class Config:
         """Whether only its own machine can reach the site; one behind a proxy has a name."""
         local = self.bind == "localhost" or _is_loopback(self.bind)
         return local and not self.public_url and not self.allowed_hosts
+
+    @property
+    def request_rate(self) -> int:
+        """Requests per second of a user; 0: no limit, as on a site for one machine."""
+        if self.user_requests_per_second is not None:
+            return self.user_requests_per_second
+        return 0 if self.is_personal else 1000
 
     def running_database_url(self) -> str:
         """The URL of the current database; "" if the embedded one is not running."""
@@ -164,6 +183,15 @@ def load(environ: Mapping[str, str] = os.environ) -> Config:
         min_free_megabytes=_integer(
             environ, "SCHEDWEB_MIN_FREE_MEGABYTES", 256, lowest=0, highest=1_000_000
         ),
+        cluster_creation=_one_of(environ, "SCHEDWEB_CLUSTER_CREATION", ("users", "admins")),
+        user_requests_per_second=_limit(environ, "SCHEDWEB_USER_REQUESTS_PER_SECOND", 0)
+        if environ.get("SCHEDWEB_USER_REQUESTS_PER_SECOND")
+        else None,
+        user_streams=_limit(environ, "SCHEDWEB_USER_STREAMS", 1000),
+        user_operations=_limit(environ, "SCHEDWEB_USER_OPERATIONS", 20),
+        max_streams=_limit(environ, "SCHEDWEB_MAX_STREAMS", 5000),
+        cluster_objects=_limit(environ, "SCHEDWEB_CLUSTER_OBJECTS", 1_000_000),
+        web_memory_megabytes=_limit(environ, "SCHEDWEB_WEB_MEMORY_MEGABYTES", 1024),
         log_format=_one_of(environ, "SCHEDWEB_LOG_FORMAT", ("text", "json")),
         verbosity=_integer(environ, "SCHEDWEB_VERBOSITY", 1, lowest=0, highest=10),
         ledger_max_days=_integer(environ, "SCHEDWEB_LEDGER_MAX_DAYS", 90, lowest=0, highest=36500),
@@ -240,6 +268,11 @@ def _integer(
             f"{name} must be an integer from {lowest} to {highest}, not {text!r}"
         )
     return int(text)
+
+
+def _limit(environ: Mapping[str, str], name: str, default: int) -> int:
+    """A number of something; 0: no limit."""
+    return _integer(environ, name, default, lowest=0, highest=10**9)
 
 
 def _switch(environ: Mapping[str, str], name: str) -> bool:

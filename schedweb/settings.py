@@ -64,6 +64,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "apps.dashboard.gate.RouteGate",
     "apps.dashboard.zones.use_viewer_zone",
     "axes.middleware.AxesMiddleware",
 ]
@@ -85,6 +86,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "apps.dashboard.preferences.preferences",
+                "apps.dashboard.gate.rights",
             ],
         },
     },
@@ -196,7 +198,8 @@ REST_FRAMEWORK = {
         "apps.people.authentication.BearerAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
-    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_PERMISSION_CLASSES": ["apps.api.gate.RoutePermission"],
+    "EXCEPTION_HANDLER": "apps.api.control.errors.handle",
     "DEFAULT_SCHEMA_CLASS": "apps.api.control.documentation.describing.ControlSchema",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
 }

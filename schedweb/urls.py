@@ -10,9 +10,9 @@ from schedweb.metrics import SiteMetricsView
 handler500 = "schedweb.failures.failure"
 
 urlpatterns = [
-    path("healthz", health.alive),
-    path("livez", health.alive),
-    path("readyz", health.ready),
+    path("healthz", health.alive, name="healthz"),
+    path("livez", health.alive, name="livez"),
+    path("readyz", health.ready, name="readyz"),
     path("metrics", SiteMetricsView.as_view(), name="metrics"),
     path("", include("apps.api.urls")),
     path("", include("apps.dashboard.urls")),

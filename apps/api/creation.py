@@ -25,14 +25,20 @@ from django.http import HttpResponse, QueryDict
 
 from apps.api.kubernetes import bodies, media, params, paths, verbs
 from apps.api.kubernetes.presenting import warning_header
-from apps.api.kubernetes.views import refusal_response
+from apps.api.kubernetes.views import access_of, refusal_response
 from apps.cluster.access import impersonation
+from apps.cluster.access.deciding import Access, require
+from apps.cluster.access.grants import is_remembered, role_of
+from apps.cluster.access.identity import identity_with
+from apps.cluster.access.rates import count_request
+from apps.cluster.access.refusals import refuse
 from apps.cluster.access.service_tokens import is_service_token
 from apps.cluster.availability import is_database_unavailable, refusal_for
 from apps.cluster.connections import Connections, Rows, Statement, connect
 from apps.cluster.context import current_request_id
-from apps.cluster.errors import ApiError, Unauthorized
+from apps.cluster.errors import ApiError, NotFound, Unauthorized
 from apps.cluster.log.announce import announcer
+from apps.cluster.quota import room
 from apps.cluster.writes import Actor
 from apps.cluster.writing import creation, group_commit
 from apps.cluster.writing.admitted_specs import AdmittedSpecs
@@ -178,6 +184,20 @@ async def authenticate(credentials: str) -> User:
     return await _creator().user(credentials)
 
 
+async def require_access(user: User, cluster: str, access: Access) -> None:
+    """Raise Forbidden unless the user may do it in the cluster with this name.
+
+    NotFound, as if there were no such cluster, for a user who does not see it.
+    """
+    if is_remembered(user, cluster):
+        role = role_of(user, cluster)
+    else:
+        role = await _in_thread(lambda: role_of(user, cluster))
+    if role is None:
+        refuse(user.username, NotFound("clusters", cluster))
+    require(identity_with(user, role), access)
+
+
 async def query(statement: Statement, values: list[bytes | None]) -> Rows:
     """The rows of a statement that is executed on the event loop."""
     return await _creator().query(statement, values)
@@ -195,6 +215,8 @@ class Creator:
         self._users: dict[str, tuple[asyncio.Future[User], float]] = {}
         #: cluster's name -> the state, or the reading of it that is under way
         self._states: dict[str, asyncio.Future[AdmissionState]] = {}
+        #: cluster's id -> its version after the last creation
+        self._versions: dict[int, int] = {}
         self._specs = AdmittedSpecs()
         self._closed = False
         #: cluster's id -> its group, as long as a creation is under way
@@ -202,12 +224,14 @@ class Creator:
 
     async def create(self, route: Route, raw: bytes) -> Created:
         user = await self.user(route.credentials)
+        await require_access(user, route.cluster, access_of(route.target, "POST", route.query))
         actor = Actor(
-            user.get_username(),
+            user.username,
             current_request_id(),
             params.manager_of(route.query, route.user_agent),
         )
         state = await self._state(route.cluster)
+        await self._check_room(state.cluster_id)
         if route.query:
             params.check_text(route.query)
         validation = params.write_options(route.query, "POST").validation
@@ -236,6 +260,7 @@ class Creator:
             except group_commit.StaleState:
                 state = await self._read_again(route.cluster, state)
                 continue
+            self._versions[state.cluster_id] = version
             warnings += prepared.warnings
             return Created(
                 media.json_text(prepared.text(version)),
@@ -244,6 +269,14 @@ class Creator:
         # what is not simple now may be simple later
         self._forget(route.cluster, state)
         raise NotSupported
+
+    async def _check_room(self, cluster_id: int) -> None:
+        """Raise Forbidden if the cluster has as many objects as the site allows."""
+        version = self._versions.get(cluster_id, 0)
+        if room.needs_count(cluster_id, version):
+            await _in_thread(lambda: room.check_room(cluster_id, version))
+        else:
+            room.check_room(cluster_id, version)
 
     async def query(self, statement: Statement, values: list[bytes | None]) -> Rows:
         return await self._connections.execute(statement, values)
@@ -274,7 +307,7 @@ class Creator:
         return group
 
     async def user(self, credentials: str) -> User:
-        """The user; Unauthorized for an invalid token.
+        """The user; Unauthorized for an invalid token, TooManyRequests beyond the user's rate.
 
         Concurrent requests with the same token share one query.
         """
@@ -285,14 +318,14 @@ class Creator:
                 self._users.clear()
             reading = asyncio.ensure_future(_in_thread(lambda: _authenticate(credentials)))
             known = self._users[credentials] = (reading, now + KEY_SECONDS)
-        if _is_known(known[0]):
-            return known[0].result()
         try:
-            return await asyncio.shield(known[0])
+            user = known[0].result() if _is_known(known[0]) else await asyncio.shield(known[0])
         except Exception:
             if self._users.get(credentials) is known:
                 del self._users[credentials]
             raise
+        count_request(user.username)
+        return user
 
     async def _state(self, cluster: str) -> AdmissionState:
         """The admission state of a cluster; read once for all who wait for it."""

@@ -10,7 +10,7 @@ import logging
 import re
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import Any, Final
 
 import psycopg
@@ -21,7 +21,7 @@ from django.http import HttpResponse, QueryDict
 
 from apps.api import creation
 from apps.api.kubernetes import bodies, media, paths
-from apps.api.kubernetes.views import answer, error_response, refusal_response
+from apps.api.kubernetes.views import access_of, answer, error_response, refusal_response
 from apps.cluster.access.identity import identity_of
 from apps.cluster.availability import DatabaseUnavailable
 from apps.cluster.connections import Statement
@@ -119,14 +119,16 @@ def is_plain_get(request: ObjectRequest) -> bool:
         return False
 
 
-async def read(request: ObjectRequest) -> HttpResponse:
+async def read(request: ObjectRequest, user: User) -> HttpResponse:
     """The response to a plain get: one statement on the event loop, its text as it is."""
     target = request.target
+    access = access_of(target, "GET", request.query)
     kind = target.resource.kind
     values: list[bytes | None] = [
         each.encode() for each in (request.cluster, target.namespace or "", target.name)
     ]
     try:
+        await creation.require_access(user, request.cluster, access)
         rows = await creation.query(_object_query(kind), values)
         if not rows:
             raise NotFound("clusters", request.cluster)
@@ -169,7 +171,7 @@ def respond(request: ObjectRequest, raw: bytes, user: User, request_id: str) -> 
                 read=read,
                 content_type=request.content_type,
                 accept=request.accept,
-                identity=identity_of(user),
+                identify=partial(identity_of, user),
                 user_agent=request.user_agent,
             )
         # only lists are sent in pieces

@@ -142,6 +142,7 @@ def _read(call: Call) -> Answer:
 def _call(scope: Scope, match: re.Match[str], user: User, accept: str) -> Call:
     headers = {n.decode("latin-1"): value.decode("latin-1") for n, value in scope["headers"]}
     cluster = find_cluster(match["cluster"])
+    identity = impersonate(identity_of(user, cluster), headers, cluster)
     target = paths.parse(match["path"]) or parse_custom(cluster, match["path"])
     if target is None or target.subresource:
         raise UnknownPath
@@ -149,7 +150,6 @@ def _call(scope: Scope, match: re.Match[str], user: User, accept: str) -> Call:
         raise WrongMethod
     query = QueryDict(scope["query_string"].decode("latin-1"))
     params.check_text(query)
-    identity = impersonate(identity_of(user), headers)
     require(identity, replace(access_of(target, "GET", query), verb="watch"))
     return Call(
         found=Found(cluster),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, include, path, re_path
-from rest_framework.permissions import IsAuthenticated
 from rest_framework.routers import DefaultRouter
 
 from apps.api.control.aggregates import (
@@ -30,6 +29,7 @@ from apps.api.control.explanations import (
 )
 from apps.api.control.exporting import ClusterDecisionExportView, DecisionExportView
 from apps.api.control.history import PastClusterViewSet
+from apps.api.control.members import MemberViewSet
 from apps.api.control.operations import (
     BulkView,
     CopyView,
@@ -68,6 +68,7 @@ from apps.api.control.users import (
 )
 from apps.api.control.views import ClusterViewSet
 from apps.api.control.webhooks import WebhookViewSet
+from apps.api.gate import RoutePermission
 from apps.api.kubernetes.views import KubernetesView
 
 router = DefaultRouter(trailing_slash=False)
@@ -117,7 +118,7 @@ _recorded: list[URLPattern | URLResolver] = [
     ),
 ]
 
-_members = {"permission_classes": [IsAuthenticated]}
+_members = {"permission_classes": [RoutePermission]}
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/clusters/<str:cluster>/queue", QueueListView.as_view(), name="api-queue"),
@@ -205,6 +206,16 @@ urlpatterns: list[URLPattern | URLResolver] = [
     ),
     path("api/v1/decisions/export", DecisionExportView.as_view(), name="api-export-decisions"),
     path("api/v1/compare-clusters", ComparisonView.as_view(), name="api-compare-clusters"),
+    path(
+        "api/v1/clusters/<str:cluster>/members",
+        MemberViewSet.as_view({"get": "overview", "post": "create", "patch": "access"}),
+        name="api-member-list",
+    ),
+    path(
+        "api/v1/clusters/<str:cluster>/members/<int:pk>",
+        MemberViewSet.as_view({"patch": "partial_update", "delete": "destroy"}),
+        name="api-member-detail",
+    ),
     path("api/v1/audit", AuditListView.as_view(), name="api-audit"),
     path("api/v1/audit/export", AuditExportView.as_view(), name="api-export-audit"),
     path("api/v1/users", UserListView.as_view(), name="api-users"),
@@ -222,7 +233,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/tokens", TokenListView.as_view(), name="api-tokens"),
     path("api/v1/tokens/<int:token_id>", TokenView.as_view(), name="api-token"),
     path("api/v1/", include(router.urls)),
-    re_path(r"^api/v1/[\s\S]*\Z", UnknownAddressView.as_view()),
+    re_path(r"^api/v1/[\s\S]*\Z", UnknownAddressView.as_view(), name="api-unknown"),
     path("api/schema", SchemaView.as_view(**_members), name="api-schema"),
     path(
         "api/docs",

@@ -11,10 +11,13 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
+from django.conf import settings
+from django.contrib.auth.models import Group
 from django.core.validators import RegexValidator
 from django.db import models
 from django.utils import timezone
 
+from apps.cluster.access.roles import Role, Visibility
 from apps.cluster.pods import footprint
 from apps.cluster.settings import ClusterSettings
 
@@ -87,6 +90,57 @@ class Cluster(ClusterSettings):
         A manual clock returns its time as of when this row was last read.
         """
         return self.manual_time or datetime.now(UTC)
+
+
+class ClusterAccess(models.Model):
+    """Who may see a cluster. It remains after the cluster is deleted, with its history."""
+
+    cluster = models.OneToOneField(
+        Cluster, primary_key=True, on_delete=models.DO_NOTHING, db_constraint=False
+    )
+    #: The cluster's name, which a later cluster may have again.
+    name = models.CharField(max_length=63, db_index=True)
+    #: Who created the cluster, and administers it; null for a command.
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    visibility = models.CharField(
+        max_length=16, choices=Visibility.choices, default=Visibility.MEMBERS
+    )
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.visibility}"
+
+
+class Membership(models.Model):
+    """The role of a user, or of a group of users, in a cluster."""
+
+    cluster = models.ForeignKey(
+        Cluster, on_delete=models.DO_NOTHING, db_constraint=False, db_index=False
+    )
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+"
+    )
+    group = models.ForeignKey(Group, null=True, on_delete=models.CASCADE, related_name="+")
+    role = models.PositiveSmallIntegerField(choices=Role.choices)
+    added_at = models.DateTimeField(default=timezone.now)
+    #: Who added it, or changed the role.
+    added_by = models.CharField(max_length=150, blank=True)
+
+    class Meta:
+        constraints = (
+            # also find the members of a cluster
+            models.UniqueConstraint(fields=["cluster", "user"], name="unique_member_user"),
+            models.UniqueConstraint(fields=["cluster", "group"], name="unique_member_group"),
+            models.CheckConstraint(
+                condition=models.Q(user__isnull=False, group__isnull=True)
+                | models.Q(user__isnull=True, group__isnull=False),
+                name="member_is_user_or_group",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.user or self.group}: {Role(self.role).label}"
 
 
 def read_path(*path: str, default: Any = "", longest: int = 253) -> Callable[[Body], Any]:

@@ -20,7 +20,7 @@ from django.db import models
 Kind = Literal["switch", "number", "choice", "plugins"]
 #: What it is about: in general, who acts in the cluster, how long history is kept, admission.
 Group = Literal["general", "actors", "history", "admission"]
-ChangedBy = Literal["any user", "no one"]
+ChangedBy = Literal["admins", "no one"]
 
 AnyField: TypeAlias = "models.Field[Any, Any]"
 F = TypeVar("F", bound=AnyField)
@@ -43,7 +43,7 @@ class Setting:
     help: str
     group: Group = "general"
     #: Who may change it once the cluster exists.
-    changed_by: ChangedBy = "any user"
+    changed_by: ChangedBy = "admins"
     #: The value of a new cluster for which none is given; the field's default without it.
     draw: Callable[[], Any] | None = None
 

@@ -15,10 +15,14 @@ class ControlPlaneConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        from apps.cluster.access import gate
         from apps.cluster.log.announce import wake_hooks
+        from apps.controlplane import owners
         from apps.controlplane.workers.waking import wake_unless_held
 
         wake_hooks.append(wake_unless_held)
+        gate.register("decision", owners.owner_of_decision)
+        gate.register("operation", owners.owner_of_operation)
 
 
 @register()

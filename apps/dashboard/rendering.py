@@ -117,7 +117,10 @@ def render_refusal(
             r"(?<=[a-z])([A-Z])", lambda found: f" {found[1].lower()}", refusal.reason
         ),
     }
-    return _set_headers(render(request, template, context, status=refusal.code))
+    response = render(request, template, context, status=refusal.code)
+    if (seconds := refusal.details.get("retryAfterSeconds")) is not None:
+        response.headers["Retry-After"] = str(seconds)
+    return _set_headers(response)
 
 
 def posted(request: Request) -> tuple[Any, Any]:

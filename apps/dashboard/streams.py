@@ -22,6 +22,7 @@ from django.contrib.auth.models import User
 from django.db import close_old_connections, connection
 
 from apps.cluster import kinds
+from apps.cluster.access.reach import reach_of
 from apps.cluster.log import listen
 from apps.cluster.log.listen import Subscription, listener
 from apps.cluster.models import Cluster
@@ -61,6 +62,9 @@ _STAMP = """
         (SELECT count(*) FROM controlplane_operation WHERE finished_at IS NOT NULL)
     FROM cluster_cluster
 """
+#: For users who do not see every cluster. Operations that create a cluster are in it, too: their
+#: number says nothing about whose they are.
+_STAMP_OF_SOME = _STAMP + "WHERE id = ANY(%s)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +102,7 @@ async def site(
     user: User,
 ) -> None:
     """Stream that any cluster changed, until the client disconnects."""
-    await _run_stream(_stream_site(_read_position(scope), send), receive, send)
+    await _run_stream(_stream_site(_read_position(scope), user, send), receive, send)
 
 
 async def _run_stream(stream: Awaitable[None], receive: Receive, send: Send) -> None:
@@ -133,23 +137,29 @@ async def _stream_cluster(cluster_id: int, position: int, send: Send) -> None:
             changed = await _wait_for_announcement(subscription, send)
 
 
-async def _stream_site(seen: str, send: Send) -> None:
+async def _stream_site(seen: str, user: User, send: Send) -> None:
     """Send an event for every change; one at once if the page is outdated."""
     async with listener().subscribe(listen.SITE) as subscription:
         await _send_text(send, "retry: 1000\n\n")
-        changed = await _in_thread(site_stamp) != seen
+        changed = await _in_thread(site_stamp, user) != seen
         while True:
             if changed:
-                stamp = await _in_thread(site_stamp)
+                stamp = await _in_thread(site_stamp, user)
                 await _send_text(send, f"id: {stamp}\nevent: {SITE}\ndata: {stamp}\n\n")
                 await asyncio.sleep(_SITE_SECONDS)
             changed = await _wait_for_announcement(subscription, send)
 
 
-def site_stamp() -> str:
-    """A text that differs after a cluster or an operation was created, updated or deleted."""
+def site_stamp(user: User) -> str:
+    """A text that differs after a cluster that the user sees was created, updated or deleted, and
+    after an operation was.
+    """
+    seen = reach_of(user).ids
     with connection.cursor() as cursor:
-        cursor.execute(_STAMP)
+        if seen is None:
+            cursor.execute(_STAMP)
+        else:
+            cursor.execute(_STAMP_OF_SOME, [list(seen)])
         return "-".join(str(number) for number in cursor.fetchone())
 
 

@@ -1,4 +1,4 @@
-"""Ends streams whose token, session or user is no longer valid."""
+"""Ends streams whose token, session, user or role is no longer valid."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ class Credentials:
     #: The cluster whose Kubernetes API is requested, or None.
     cluster: str | None
     user: str
+    #: The cluster that the stream is about; None for one about the site.
+    subject: str | None = None
 
 
 class CredentialChecks:
@@ -64,7 +66,7 @@ class CredentialChecks:
         while True:
             await asyncio.sleep(CHECK_SECONDS)
             for credentials in await find(list(self._streams)):
-                log.info("the streams of %s end: it is no longer authenticated", credentials.user)
+                log.info("the streams of %s end: it is no longer authorized", credentials.user)
                 for stream in tuple(self._streams.get(credentials, ())):
                     stream.cancel()
 

@@ -56,7 +56,7 @@ class ObjectsInThreads:
         if isinstance(user, HttpResponse):
             response = user
         elif objects.is_plain_get(request):
-            response = await objects.read(request)
+            response = await objects.read(request, user)
         else:
             response = await self._django.run(
                 partial(objects.respond, request, raw, user, request_id)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import math
 import signal
 import socket
 import ssl
@@ -113,7 +114,10 @@ async def _serve(plain: socket.socket, secure: socket.socket) -> None:
     import_module(settings.ROOT_URLCONF)  # load all views, for which the first request would wait
     gate.wait()
     config = settings.CONFIG
-    limits = Limits(config.max_requests_inflight, config.max_body_megabytes * 1024 * 1024)
+    memory_bytes = config.web_memory_megabytes * 1024 * 1024 or math.inf
+    limits = Limits(
+        config.max_requests_inflight, config.max_body_megabytes * 1024 * 1024, memory_bytes
+    )
     threads = WsgiInThreads(application, threads=THREADS, limits=limits)
     certificates = tls.ensure(settings.DATA_DIR, tls.server_names(config.allowed_hosts))
     site = Site(

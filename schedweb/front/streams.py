@@ -22,10 +22,11 @@ from django.http.request import split_domain_port, validate_host
 from django.utils.module_loading import import_string
 
 from apps.api.kubernetes.finding import find_cluster
-from apps.cluster.access import service_tokens
+from apps.cluster.access import gate, service_tokens
+from apps.cluster.access.grants import role_of
 from apps.cluster.availability import DatabaseUnavailable, is_database_unavailable
 from apps.cluster.context import acceptable_request_id, request_context
-from apps.cluster.errors import NotFound
+from apps.cluster.errors import ApiError, NotFound
 from apps.people.authentication import InvalidCredentials, authenticate
 from schedweb.front.asgi import Application, Message, Receive, Scope, Send, header_map, respond
 from schedweb.front.auditing import record_refusal_of
@@ -33,6 +34,7 @@ from schedweb.front.creation import create_or_pass_on
 from schedweb.front.credentials import CredentialChecks, Credentials
 from schedweb.front.space import refuse_change
 from schedweb.front.statuses import status_body
+from schedweb.front.stream_counts import TOO_MANY_STREAMS, StreamCounts
 from schedweb.front.trust import drop_claims, is_secure, needs_user
 from schedweb.front.websockets import WebSocketRequest
 
@@ -79,6 +81,7 @@ class Front:
         self._streams = streams
         self._running: set[asyncio.Task[None]] = set()
         self._checks = CredentialChecks(_is_valid)
+        self._counts = StreamCounts(settings.CONFIG.max_streams, settings.CONFIG.user_streams)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -131,10 +134,16 @@ class Front:
                     return
                 cluster = match["cluster"] if match.groupdict().get("path") else None
                 user = await _admit(headers, answer, cluster)
-                if user is not None:
+                if user is not None and not self._counts.has_room_for(user.username):
+                    refusal = status_body(429, "TooManyRequests", TOO_MANY_STREAMS)
+                    await respond(answer, 429, *refusal, headers={"retry-after": "10"})
+                    return
+                if user is not None and await _may_stream(user, stream, match, answer):
                     handler: Handler = import_string(stream.handler)
                     handling = handler(scope, receive, answer, match, user)
-                    await self._run(handling, answer, _credentials(headers, cluster, user))
+                    subject = match.groupdict().get("cluster")
+                    credentials = _credentials(headers, cluster, user, subject)
+                    await self._run(handling, answer, credentials)
                     if answer.status == 403:
                         await asyncio.to_thread(record_refusal_of, scope, user, request_id)
             except Exception as error:
@@ -144,6 +153,12 @@ class Front:
                 await answer.give_up()
 
     async def _run(
+        self, handling: Awaitable[None], answer: _Answer, credentials: Credentials
+    ) -> None:
+        with self._counts.count(credentials.user):
+            await self._run_counted(handling, answer, credentials)
+
+    async def _run_counted(
         self, handling: Awaitable[None], answer: _Answer, credentials: Credentials
     ) -> None:
         task = asyncio.ensure_future(handling)
@@ -228,13 +243,45 @@ def _authenticate(headers: dict[str, str], cluster: str | None) -> User | None:
         close_old_connections()
 
 
-def _credentials(headers: dict[str, str], cluster: str | None, user: User) -> Credentials:
+async def _may_stream(user: User, stream: StreamRoute, match: re.Match[str], send: Send) -> bool:
+    """Whether the user may open the stream; if not, it has been refused."""
+
+    def check() -> None:
+        close_old_connections()
+        try:
+            gate.check(user, f"stream:{stream.handler}", "GET", match.groupdict())
+        finally:
+            close_old_connections()
+
+    try:
+        await sync_to_async(check, thread_sensitive=False)()
+    except ApiError as refusal:
+        body, kind = status_body(refusal.code, refusal.reason, refusal.message)
+        await respond(send, refusal.code, body, kind)
+        return False
+    return True
+
+
+def _credentials(
+    headers: dict[str, str], cluster: str | None, user: User, subject: str | None
+) -> Credentials:
     authorization, cookie = headers.get("authorization", ""), headers.get("cookie", "")
-    return Credentials(authorization, cookie, cluster, user.get_username())
+    return Credentials(authorization, cookie, cluster, user.get_username(), subject)
 
 
 def _is_valid(credentials: Credentials) -> bool:
-    """Whether the same user is still authenticated."""
+    """Whether the same user is still authenticated, and still sees the cluster."""
     headers = {"authorization": credentials.authorization, "cookie": credentials.cookie}
     user = _authenticate(headers, credentials.cluster)
-    return user is not None and user.get_username() == credentials.user
+    if user is None or user.get_username() != credentials.user:
+        return False
+    # service accounts are not stored: they exist in their cluster only
+    return credentials.subject is None or user.pk is None or _sees(user, credentials.subject)
+
+
+def _sees(user: User, cluster: str) -> bool:
+    close_old_connections()
+    try:
+        return role_of(user, cluster) is not None
+    finally:
+        close_old_connections()

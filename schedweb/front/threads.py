@@ -30,6 +30,7 @@ from schedweb.front.bodies import (
     read_body,
     reserved_bytes,
 )
+from schedweb.memory import resident_bytes
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +38,9 @@ T = TypeVar("T")
 
 #: Bytes of a response that are buffered before they are sent.
 PIECE = 256 * 1024
+
+#: Bytes of a body that is read also while the process has exceeded its memory budget.
+SMALL_BODY = 64 * 1024
 
 #: The body of a response 429.
 TOO_MANY = b"Too many requests, please try again later.\n"
@@ -49,6 +53,8 @@ class Limits:
     requests: float
     #: Sum of the bodies, in bytes.
     body_bytes: float
+    #: Memory of the process in bytes, above which requests with large bodies are refused.
+    memory: float = math.inf
 
 
 NO_LIMITS = Limits(math.inf, math.inf)
@@ -90,7 +96,11 @@ class WsgiInThreads:
         return (
             self._requests < self._limits.requests
             and self._body_bytes + body_bytes <= self._limits.body_bytes
+            and (body_bytes <= SMALL_BODY or not self._is_over_budget())
         )
+
+    def _is_over_budget(self) -> bool:
+        return self._limits.memory < math.inf and resident_bytes() > self._limits.memory
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let Django respond; the caller has counted the request."""

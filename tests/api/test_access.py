@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from apps.cluster.access import service_tokens
+from apps.cluster.access import members, service_tokens
+from apps.cluster.access.roles import Role
 from apps.cluster.models import Change, Cluster
 from apps.controlplane.clusters.lifecycle import create_cluster
 from tests.api.conftest import Kube
@@ -200,12 +201,15 @@ def test_impersonation_is_recorded_with_both_users(kube: Kube, cluster: Cluster)
     assert Change.objects.get(kind="Pod").user == "bob (impersonated by alice)"
 
 
-def test_impersonation_needs_a_user_and_the_permission(kube: Kube) -> None:
+def test_impersonation_needs_a_user_and_the_permission(kube: Kube, cluster: Cluster) -> None:
     answer = kube.get(PODS, headers={"Impersonate-Group": "dev"})
     assert (answer.status_code, answer.json()["reason"]) == (400, "BadRequest")
-    # carol has an account of this site
+    # carol has an account of this site, and later a role in the cluster
     User.objects.create_user("carol")
+    assert kube.get(PODS, **acting_as("carol")).status_code == 403
+    members.add_member(cluster, user="carol", role=Role.VIEWER, actor="alice")
     assert kube.get(PODS, **acting_as("carol")).status_code == 200
+    assert kube.post(PODS, pod("p1"), **acting_as("carol")).status_code == 403
 
 
 def token_of(cluster: Cluster, **more: Any) -> str:

@@ -39,7 +39,7 @@ def test_the_documentation_sends_requests_with_a_session_and_with_a_token(
     assert Cluster.objects.get(name="lab").paused
     picture(page, "api-docs-1280-light.png")
 
-    bob = create_token(User.objects.create_user("bob", password="the builder"), "test").key
+    bob = create_token(User.objects.create_superuser("bob", password="the builder"), "test").key
     page.get_by_role("button", name="Authorize").first.click()
     dialog = page.locator(".modal-ux")
     dialog.get_by_label("auth-bearer-value").fill(bob)

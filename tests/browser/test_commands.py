@@ -52,7 +52,7 @@ class Shown:
 
 def test_copied_commands_do_what_the_page_does(site: str) -> None:
     lab = create_lab()
-    user = User.objects.create_user("alice", password="of wonderland")
+    user = User.objects.create_superuser("alice", password="of wonderland")
     token = create_token(user, "test").key
     client = Client(headers={"Host": site.removeprefix("http://")})
     client.force_login(user)

@@ -35,7 +35,7 @@ each_setting = pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: 
 
 @pytest.fixture
 def alice(client: Client, db: None) -> Client:
-    client.force_login(User.objects.create_user("alice"))
+    client.force_login(User.objects.create_superuser("alice"))
     return client
 
 

@@ -150,7 +150,7 @@ def test_filters_complete_what_is_typed(
 
 def test_a_view_is_saved_shared_renamed_and_deleted(alice: Client, lab: Cluster) -> None:
     bob = Client()
-    bob.force_login(User.objects.create_user("bob", password="of the builders"))
+    bob.force_login(User.objects.create_superuser("bob", password="of the builders"))
     query = "group=pod&then=result&plugin=TaintToleration&sort=-pods"
     assert f"/clusters/lab/new-view?{query.replace('&', '&amp;')}" in shown(
         alice, f"{PAGE}?{query}"

@@ -26,6 +26,7 @@ BOUNDS = {
     "webhooks": 4,
     "account": 6,
     "audit": 6,
+    "members": 5,
     "new-token": 4,
     "user": 6,
     "users": 4,

@@ -20,7 +20,7 @@ STYLE = "/static/css/schedweb.css"
 
 @pytest.fixture
 def alice(client: Client) -> Client:
-    client.force_login(User.objects.create_user("alice", password="of wonderland"))
+    client.force_login(User.objects.create_superuser("alice", password="of wonderland"))
     return client
 
 

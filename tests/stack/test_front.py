@@ -27,7 +27,10 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Origin
 
+from apps.cluster.access import members
+from apps.cluster.access.roles import Role
 from apps.cluster.context import current_request_id
+from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.people.models import AccessToken
 from apps.people.tokens import create_token
 from schedweb import tls
@@ -61,6 +64,7 @@ async def counting(scope: Any, receive: Any, send: Any, match: re.Match[str], us
 STREAMS = (
     StreamRoute(r"/streams/(?P<name>\w+)", f"{__name__}.counting", flag="watch"),
     StreamRoute(r"/failing/(?P<when>\w+)", f"{__name__}.failing"),
+    StreamRoute(r"/clusters/(?P<cluster>[^/]+)/live", "apps.dashboard.streams.live"),
 )
 
 
@@ -72,8 +76,9 @@ class Running:
         self.port, self.tls_port = (listener.getsockname()[1] for listener in sockets)
         self.certificates = tls.ensure(folder, tls.server_names())
         self._threads = WsgiInThreads(echo, threads=2)
+        self.front = Front(self._threads, STREAMS)
         self._site = Site(
-            Front(self._threads, STREAMS),
+            self.front,
             plain=sockets[0],
             secure=sockets[1],
             certificates=self.certificates,
@@ -110,7 +115,7 @@ def web(site: Running) -> Iterator[http.client.HTTPConnection]:
 
 @pytest.fixture
 def key(transactional_db: None) -> str:
-    return create_token(User.objects.create_user("alice"), "test").key
+    return create_token(User.objects.create_superuser("alice"), "test").key
 
 
 def test_a_request_reaches_the_application_whole(web: http.client.HTTPConnection) -> None:
@@ -308,7 +313,7 @@ def test_streams_end_when_their_token_session_or_user_is_no_longer_valid(
     site: Running, key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(credentials, "CHECK_SECONDS", 0.1)
-    bob = create_token(User.objects.create_user("bob"), "test").key
+    bob = create_token(User.objects.create_superuser("bob"), "test").key
     browser = Client()
     browser.force_login(User.objects.get(username="alice"))
     cookie = f"{settings.SESSION_COOKIE_NAME}={browser.session.session_key}"
@@ -336,11 +341,37 @@ def test_streams_end_when_their_token_session_or_user_is_no_longer_valid(
     web.close()
 
 
+def test_streams_end_with_the_role_and_are_limited(
+    site: Running, key: str, web: http.client.HTTPConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(credentials, "CHECK_SECONDS", 0.1)
+    lab = create_cluster("lab", user="command line")
+    eve = create_token(User.objects.create_user("eve"), "test").key
+    member = members.add_member(lab, user="eve", role=Role.VIEWER, actor="alice")
+    headers = {"Authorization": f"Bearer {eve}"}
+    with open_stream(site, headers, "/clusters/lab/live") as stream:
+        stream.readline()
+        assert not has_data(stream)
+        monkeypatch.setattr(site.front._counts, "_most_of_user", 1)
+        web.request("GET", "/clusters/lab/live", headers=headers)
+        more = web.getresponse()
+        assert (more.status, more.headers["Retry-After"]) == (429, "10")
+        assert json.loads(more.read())["reason"] == "TooManyRequests"
+        members.remove_member(lab, member.pk, actor="alice")
+        assert stream.read() == b""
+    web.request("GET", "/clusters/lab/live", headers=headers)
+    refused = web.getresponse()
+    assert refused.status == http.HTTPStatus.NOT_FOUND
+    assert json.loads(refused.read())["message"] == 'clusters "lab" not found'
+
+
 @contextlib.contextmanager
-def open_stream(site: Running, headers: dict[str, str]) -> Iterator[http.client.HTTPResponse]:
+def open_stream(
+    site: Running, headers: dict[str, str], path: str = "/streams/a?watch=1"
+) -> Iterator[http.client.HTTPResponse]:
     """A stream whose greeting has been read."""
     web = http.client.HTTPConnection("localhost", site.port, timeout=10)
-    web.request("GET", "/streams/a?watch=1", headers=headers)
+    web.request("GET", path, headers=headers)
     response = web.getresponse()
     assert response.readline()
     yield response

@@ -100,7 +100,7 @@ def _free_port() -> int:
 
 @pytest.fixture
 def web(transactional_db: None, postgres: str) -> Iterator[WebProcess]:
-    user = User.objects.create_user("alice")
+    user = User.objects.create_superuser("alice")
     cluster = create_cluster("c1", user=user.username)
     key = create_token(user, "test").key
     body = pod("p")

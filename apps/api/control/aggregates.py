@@ -21,6 +21,7 @@ from apps.api.control.decisions import FILTERS, DecisionViewSet, find_cluster
 from apps.api.control.documentation.areas import Area
 from apps.api.control.recorded import recorded_cluster
 from apps.api.control.serializers import ErrorSerializer
+from apps.cluster.access.reach import reach_of
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
 from apps.controlplane.files import format_cell
@@ -160,6 +161,7 @@ class DecisionAggregateView(ControlView):
                 filters,
                 by,
                 cluster_id=cluster.pk if cluster else None,
+                reach=reach_of(request.user),
                 sorting=aggregating.parse_sorting(query.get("sort", ""), by),
                 limit=parse_whole_number(
                     request, "limit", _DEFAULT_LIMIT, highest=aggregating.MAX_GROUPS

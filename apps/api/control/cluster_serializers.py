@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 from rest_framework import serializers
 from rest_framework.fields import empty
 
+from apps.cluster.access.roles import Visibility
 from apps.cluster.models import Cluster
 from apps.cluster.settings import CHANGEABLE, SETTINGS, Setting
 from apps.controlplane.models import PastCluster
@@ -100,6 +101,11 @@ class NewClusterSerializer(serializers.Serializer[Any]):
         default=ALL_NODES,
         help_text="Of the first configuration. 100: every decision shows every node. 0: adaptive, "
         "as kube-scheduler's default: filtering stops when enough nodes are feasible.",
+    )
+    visibility = serializers.ChoiceField(
+        Visibility.values,
+        default=Visibility.MEMBERS.value,
+        help_text="Who sees it: `private`, `members` or `everyone`.",
     )
 
     def get_fields(self) -> dict[str, AnyField]:

@@ -12,6 +12,8 @@ from rest_framework.response import Response
 from apps.api.control.base import ControlView, parse_switch, reject_unknown
 from apps.api.control.documentation.areas import Area
 from apps.api.control.serializers import ErrorSerializer
+from apps.cluster.access.gate import require_role
+from apps.cluster.access.roles import Role
 from apps.cluster.errors import BadRequest
 from apps.controlplane.clusters.comparison import (
     MAX_CLUSTERS,
@@ -82,6 +84,8 @@ class ComparisonView(ControlView):
             raise BadRequest(
                 f"clusters: name 2 to {MAX_CLUSTERS} different clusters, not {len(names)}"
             )
+        for name in names:
+            require_role(request.user, name, name, Role.VIEWER)
         only_differences = parse_switch(request, "differences")
         found = compare_clusters(names)
         sections = [

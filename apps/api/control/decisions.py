@@ -22,6 +22,9 @@ from apps.api.control.serializers import (
     ErrorSerializer,
     NodeResultSerializer,
 )
+from apps.cluster.access.gate import require_role
+from apps.cluster.access.reach import reach_of
+from apps.cluster.access.roles import Role
 from apps.cluster.errors import BadRequest, NotFound
 from apps.cluster.models import Cluster
 from apps.cluster.queries import cluster_named
@@ -76,7 +79,8 @@ class _Decisions(ControlView, mixins.ListModelMixin, GenericViewSet[SchedulingDe
         cluster = self.find_cluster()
         now = cluster.now() if cluster is not None else None
         filters = finding.parse(self.request.query_params, now=now)
-        return finding.find(filters, cluster_id=cluster.pk if cluster is not None else None)
+        number = cluster.pk if cluster is not None else None
+        return finding.find(filters, cluster_id=number, reach=reach_of(self.request.user))
 
     def find_cluster(self) -> Cluster | None:
         """The cluster whose decisions are listed; None = all clusters."""
@@ -167,6 +171,7 @@ def find_cluster(request: Request) -> Cluster | None:
     A deleted cluster whose history is no longer retained has no decisions.
     """
     if name := request.query_params.get("cluster"):
+        require_role(request.user, name, name, Role.VIEWER)
         return cluster_named(name)
     number = request.query_params.get("cluster_id", "")
     if number and not (number.isascii() and number.isdecimal() and len(number) <= 18):

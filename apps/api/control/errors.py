@@ -23,7 +23,9 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
     """`{"reason", "message", "causes": [{"field", "message"}]}` with the matching status code."""
     match error:
         case ApiError():
-            return _response(error.code, error.reason, error.message, _causes(error))
+            seconds = error.details.get("retryAfterSeconds")
+            headers = None if seconds is None else {"Retry-After": str(seconds)}
+            return _response(error.code, error.reason, error.message, _causes(error), headers)
         case ConfigError():
             causes = [{"field": c.field, "message": c.message} for c in error.causes]
             return _response(422, "Invalid", str(error), causes)

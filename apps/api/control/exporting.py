@@ -20,6 +20,7 @@ from apps.api.control.recorded import (
     recorded_cluster,
 )
 from apps.api.control.serializers import ErrorSerializer
+from apps.cluster.access.reach import reach_of
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
 from apps.controlplane.explanations.exporting import (
@@ -69,7 +70,8 @@ class DecisionExportView(FileErrors):
         filters = finding.parse(request.query_params, now=cluster.now() if cluster else None)
         number = cluster.pk if cluster else None
         columns: Sequence[str] = export.FIELDS
-        rows = export.batches(filters, cluster_id=number, limit=limit)
+        reach = reach_of(request.user)
+        rows = export.batches(filters, cluster_id=number, limit=limit, reach=reach)
         if extent is not None:
             columns, rows = (*columns, SCORE_INPUTS), add_score_inputs(rows, extent)
         return file_response(request, "decisions", columns, rows, export.FORMATS)

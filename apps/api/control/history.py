@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import mixins
 from rest_framework.request import Request
@@ -12,6 +13,7 @@ from apps.api.control.base import ControlView
 from apps.api.control.cluster_serializers import PastClusterSerializer
 from apps.api.control.documentation.areas import Area
 from apps.api.control.serializers import ErrorSerializer
+from apps.cluster.access.reach import reach_of
 from apps.controlplane.history import past_clusters
 from apps.controlplane.models import PastCluster
 
@@ -34,10 +36,13 @@ class PastClusterViewSet(
 
     area = Area.HISTORY
     path_help = {"id": "Id of the deleted cluster."}
-    queryset = past_clusters.list_past_clusters()
+    queryset = PastCluster.objects.none()
     serializer_class = PastClusterSerializer
     lookup_field = "id"
     lookup_value_regex = r"\d{1,18}"
+
+    def get_queryset(self) -> QuerySet[PastCluster]:
+        return past_clusters.list_past_clusters(reach_of(self.request.user))
 
     def get_object(self) -> PastCluster:
         return past_clusters.get_past_cluster(int(self.kwargs["id"]))

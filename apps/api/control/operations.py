@@ -17,6 +17,8 @@ from apps.api.control.base import MAX_PAGE, ControlView, parse_whole_number
 from apps.api.control.documentation.areas import Area
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster import kinds, queries
+from apps.cluster.access.gate import require_role
+from apps.cluster.access.roles import Role
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import BadRequest
 from apps.cluster.queries import cluster_named
@@ -105,8 +107,9 @@ class OperationViewSet(ControlView, GenericViewSet[Operation]):
 
         Those that have not ended, and those of the last 30 days, newest first.
         """
-        found = service.operations()
+        found = service.operations_for(request.user)
         if name := request.query_params.get("cluster"):
+            require_role(request.user, name, name, Role.VIEWER)
             found = found.filter(cluster=cluster_named(name))
         if state := request.query_params.get("state"):
             if state not in Operation.State.values:

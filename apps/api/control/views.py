@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db.models import QuerySet
 from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
@@ -24,6 +25,7 @@ from apps.api.control.serializers import (
     ErrorSerializer,
     ImportedSerializer,
 )
+from apps.cluster.access.reach import reach_of
 from apps.cluster.context import current_request_id
 from apps.cluster.models import Cluster
 from apps.cluster.queries import cluster_named, clusters
@@ -53,10 +55,13 @@ class ClusterViewSet(
 
     area = Area.CLUSTERS
     path_help = {"name": "Name of the cluster."}
-    queryset = clusters()
+    queryset = Cluster.objects.none()
     serializer_class = ClusterSerializer
     lookup_field = "name"
     lookup_value_regex = "[^/]+"
+
+    def get_queryset(self) -> QuerySet[Cluster]:
+        return reach_of(self.request.user).restrict(clusters(), "pk")
 
     def get_object(self) -> Cluster:
         return cluster_named(self.kwargs["name"])

@@ -218,12 +218,13 @@ COMPONENT_STATUSES: Resource = Resource(
     verbs=("get", "list"),
     reads_rows=False,
 )
-_SERVED = (*ALL, COMPONENT_STATUSES, *REVIEWS)
-_BY_PATH = {(r.group, r.version, r.plural): r for r in _SERVED}
+#: Every resource that every cluster serves.
+SERVED = (*ALL, COMPONENT_STATUSES, *REVIEWS)
+_BY_PATH = {(r.group, r.version, r.plural): r for r in SERVED}
 #: Every (group, version) in the order discovery lists them: the core group first, and of each
 #: group the preferred version.
 GROUP_VERSIONS = tuple(
-    sorted({(r.group, r.version) for r in _SERVED}, key=lambda gv: (gv[0], priority_of(gv[1])))
+    sorted({(r.group, r.version) for r in SERVED}, key=lambda gv: (gv[0], priority_of(gv[1])))
 )
 
 
@@ -234,5 +235,5 @@ def find(group: str, version: str, plural: str) -> Resource | None:
 
 def in_group_version(group: str, version: str, custom: tuple[Resource, ...] = ()) -> list[Resource]:
     """The resources of one group and version by name; empty if it is not served."""
-    found = [r for r in (*_SERVED, *custom) if (r.group, r.version) == (group, version)]
+    found = [r for r in (*SERVED, *custom) if (r.group, r.version) == (group, version)]
     return sorted(found, key=lambda resource: resource.plural)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
-from apps.api.kubernetes import params
+from apps.api.kubernetes import params, resources
 from apps.api.kubernetes.calls import Answer, Call
+from apps.api.kubernetes.custom import resources_of
 from apps.cluster.access import deciding, service_tokens
 from apps.cluster.access.deciding import Access
 from apps.cluster.access.identity import Identity, identity_of, service_account_groups
-from apps.cluster.errors import BadRequest, Cause, Invalid
+from apps.cluster.errors import BadRequest, Cause, Invalid, NotFound
 from apps.cluster.validation.causes import invalid, required
 from apps.people.authentication import InvalidCredentials, user_of_authorization
 
@@ -44,7 +47,7 @@ def _review_access(call: Call, body: Body) -> Body:
     """SubjectAccessReview: may that user do that?"""
     spec = body.get("spec") or {}
     _check([*_subject_causes(spec), *_metadata_causes(body)])
-    return _decide(_subject(spec), spec)
+    return _decide(deciding.with_role(_subject(spec), call.cluster), spec)
 
 
 def _review_local_access(call: Call, body: Body) -> Body:
@@ -65,15 +68,44 @@ def _review_local_access(call: Call, body: Body) -> Body:
         field = "spec.nonResourceAttributes"
         causes.append(invalid(field, other, "disallowed on this kind of request"))
     _check(causes)
-    return _decide(_subject(spec), spec)
+    return _decide(deciding.with_role(_subject(spec), call.cluster), spec)
 
 
 def _review_own_rules(call: Call, body: Body) -> Body:
     """SelfSubjectRulesReview: all that the user of this request may do in a namespace."""
     if not (body.get("spec") or {}).get("namespace"):
         raise BadRequest("no namespace on request")
-    resource_rules, other_rules = deciding.rules_of(call.identity)
-    return {"resourceRules": resource_rules, "nonResourceRules": other_rules, "incomplete": False}
+    rules = [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]
+    paths, verbs = deciding.public_paths(call.identity), ["get"]
+    if deciding.does_everything(call.identity):
+        verbs = ["*"]
+    else:
+        rules = _resource_rules(call)
+    other = [{"verbs": verbs, "nonResourceURLs": paths}] if paths else []
+    return {"resourceRules": rules, "nonResourceRules": other, "incomplete": False}
+
+
+def _resource_rules(call: Call) -> list[Body]:
+    """The decision on each verb of each resource, grouped by verbs and API group."""
+    found: defaultdict[tuple[tuple[str, ...], str], list[str]] = defaultdict(list)
+    served = (*resources.SERVED, *resources_of(call.cluster))
+    # one version of a group stands for all
+    named = {(each.group, each.plural): each for each in served}
+    for (group, plural), resource in named.items():
+        subresources = [(sub.name, sub.verbs) for sub in resource.subresources]
+        for name, verbs in (("", resource.verbs), *subresources):
+            access = Access("", group, resource.version, plural, name)
+            allowed = tuple(
+                verb
+                for verb in verbs
+                if deciding.decide(call.identity, replace(access, verb=verb)).allowed
+            )
+            if allowed:
+                found[allowed, group].append(f"{plural}/{name}" if name else plural)
+    return [
+        {"verbs": list(verbs), "apiGroups": [group], "resources": plurals}
+        for (verbs, group), plurals in found.items()
+    ]
 
 
 def _review_self(call: Call, body: Body) -> Body:
@@ -96,10 +128,12 @@ def _review_token(call: Call, body: Body) -> Body:
             if found is None or service_tokens.AUDIENCE not in audiences:
                 raise InvalidCredentials
             user = found
+        info = identity_of(user, call.cluster).user_info
+    except NotFound:
+        return {"user": {}, "error": "the user has no role in this cluster"}
     except (InvalidCredentials, service_tokens.InvalidToken) as error:
         text = f": {error}" if isinstance(error, service_tokens.InvalidToken) else ""
         return {"user": {}, "error": f"invalid bearer token{text}"}
-    info = identity_of(user).user_info
     return {"authenticated": True, "user": info, "audiences": audiences}
 
 

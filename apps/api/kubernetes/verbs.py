@@ -14,6 +14,7 @@ from apps.api.kubernetes.exposing import drop_topology_labels
 from apps.api.kubernetes.paths import Target
 from apps.cluster.errors import ApiError, BadRequest, Conflict, NotFound
 from apps.cluster.ownership.writes import Applying
+from apps.cluster.quota.room import check_room
 from apps.cluster.warnings import warnings_of
 from apps.cluster.writes import Delete
 from apps.cluster.writing import store
@@ -39,6 +40,7 @@ def create(call: Call) -> Answer:
     options = params.write_options(call.query, call.method)
     body, warnings = call.read_object(options.validation)
     check_creatable(call.target, body)
+    check_room(call.cluster.pk, call.cluster.resource_version)
     warnings += drop_topology_labels(call, body)
     created = store.create(
         call.cluster,

@@ -51,6 +51,7 @@ from apps.cluster.access.impersonation import impersonate
 from apps.cluster.availability import is_database_unavailable, refusal_for
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import ApiError, BadRequest, NotFound, Unauthorized
+from apps.cluster.models import Cluster
 from apps.cluster.writes import Actor
 from apps.people.authentication import KEYWORDS, BearerAuthentication
 
@@ -112,6 +113,10 @@ _SUBRESOURCES: Mapping[str, Mapping[str, Handler]] = {
 }
 
 
+#: Subresources that let a client act within a pod.
+_SESSIONS = frozenset({"attach", "exec", "portforward"})
+
+
 class ServiceAccountAuthentication(BaseAuthentication):
     """Tokens of the service accounts of the cluster that the path names."""
 
@@ -171,11 +176,17 @@ class KubernetesView(ReleasingView):
     def answer(self, request: Request, cluster: str, path: str) -> HttpResponseBase:
         target = paths.parse(path)
         accept = request.META.get("HTTP_ACCEPT", "")
+        user = request.user
         # the permission of the view lets no one else pass
-        assert isinstance(request.user, User)
-        identity = impersonate(identity_of(request.user), impersonation_headers(request.META))
+        assert isinstance(user, User)
+        headers = impersonation_headers(request.META)
+
+        def identify(cluster: Cluster) -> Identity:
+            return impersonate(identity_of(user, cluster), headers, cluster)
+
         if target is None:
             found = find_cluster(cluster)
+            identity = identify(found)
             target = parse_custom(found, path)
         if target is None:
             plain = request._request
@@ -195,7 +206,7 @@ class KubernetesView(ReleasingView):
             read=lambda: _body(request._request),
             content_type=request.META.get("CONTENT_TYPE", ""),
             accept=accept,
-            identity=identity,
+            identify=identify,
             user_agent=request.META.get("HTTP_USER_AGENT", ""),
             accepts_gzip=accepts_gzip(request.META.get("HTTP_ACCEPT_ENCODING", "")),
         )
@@ -221,13 +232,17 @@ def answer(
     read: Callable[[], bytes],
     content_type: str,
     accept: str,
-    identity: Identity,
+    identify: Callable[[Cluster], Identity],
     user_agent: str,
     accepts_gzip: bool = False,
 ) -> HttpResponseBase:
-    """The response to a request for an object or a collection; `read` returns its body."""
+    """The response to a request for an object or a collection.
+
+    `read` returns its body, `identify` its user in the cluster.
+    """
     read_once = cache(read)
     found = find(cluster_name, target, read_once)
+    identity = identify(found.cluster)
     params.check_text(query)
     require(identity, access_of(target, method, query))
     call = Call(
@@ -293,7 +308,8 @@ def access_of(target: Target, method: str, query: QueryDict) -> Access:
     if target.watch or (verb == "list" and params.flag(query, "watch")):
         verb = "watch"
     resource = target.resource
-    if target.subresource and method == "POST":
+    if target.subresource in _SESSIONS or (target.subresource and method == "POST"):
+        # a session is created, also where a WebSocket requests it with GET
         verb = "create"
     return Access(
         verb,

@@ -1,5 +1,6 @@
-"""Who sends a request, and what they may do: identities, the decision, impersonation, tokens.
+"""Who sends a request, and what they may do: roles, members, identities, decisions, tokens.
 
-`deciding.decide` is the only place that answers "may this user do that?". The Kubernetes API asks
-it before each request, and access reviews return its answers.
+`deciding.decide` answers "may this user do that?" for the Kubernetes API and its access reviews,
+`gate.check` for pages, `/api/v1` and streams, by the table in `routes`. Both take the role of a
+user in a cluster from `grants.role_of`, and refuse in `refusals`.
 """

@@ -1,16 +1,27 @@
-"""Decides who may do what in a cluster. Roles and RBAC objects, once they count, count here."""
+"""Decides who may do what in the API of a cluster: verbs and resources are mapped to roles.
+
+RBAC objects do not count.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Final
 
 from django.contrib.auth.models import User
 
-from apps.cluster.access.identity import AUTHENTICATED, MASTERS, Identity, service_account_groups
+from apps.cluster.access.grants import role_of
+from apps.cluster.access.identity import (
+    AUTHENTICATED,
+    MASTERS,
+    Identity,
+    group_of,
+    service_account_groups,
+)
+from apps.cluster.access.refusals import refuse
+from apps.cluster.access.roles import Role
 from apps.cluster.errors import Forbidden, qualified
-
-Body = dict[str, Any]
+from apps.cluster.models import Cluster
 
 #: What every authenticated user may do, as in a cluster with the default roles: ask about
 #: themselves, and read what describes the API.
@@ -18,6 +29,16 @@ _SELF_REVIEWS: Final = {
     "authentication.k8s.io": ("selfsubjectreviews",),
     "authorization.k8s.io": ("selfsubjectaccessreviews", "selfsubjectrulesreviews"),
 }
+_READING: Final = frozenset({"get", "list", "watch"})
+#: What only admins do: these let a user act as another one, or find out what others may do.
+_ADMINISTRATION: Final = frozenset(
+    {
+        ("", "serviceaccounts", "token"),
+        ("authentication.k8s.io", "tokenreviews", ""),
+        ("authorization.k8s.io", "localsubjectaccessreviews", ""),
+        ("authorization.k8s.io", "subjectaccessreviews", ""),
+    }
+)
 _PUBLIC_PATHS: Final = (
     "/api",
     "/api/*",
@@ -56,21 +77,46 @@ class Verdict:
 
 
 def decide(identity: Identity, access: Access) -> Verdict:
-    """Whether a user may do something in any one cluster."""
-    if MASTERS in identity.groups:
-        return Verdict(True, f'members of the group "{MASTERS}" may do everything')
-    if reason := _administration(identity):
-        return Verdict(True, reason)
+    """Whether a user may do something in the cluster in which it has its groups."""
     if AUTHENTICATED in identity.groups and _is_for_everyone(access):
         return Verdict(True, "every authenticated user may do this")
-    return Verdict(False)
+    if identity.read_only and access.verb not in _READING:
+        return Verdict(False, "the token is read-only")
+    role, needed = identity.role, needed_role(access)
+    if role is not None and role >= needed:
+        return Verdict(True, _reason(identity, role))
+    if role is None:
+        return Verdict(False)
+    why = (
+        f"this requires the role {needed.label} in the cluster, and {identity.name} is {role.label}"
+    )
+    return Verdict(False, why)
+
+
+def needed_role(access: Access) -> Role:
+    """The role in a cluster that something requires."""
+    if access.verb in _READING:
+        return Role.VIEWER
+    named = (access.group, access.resource, access.subresource)
+    if access.verb in ("impersonate", "*") or named in _ADMINISTRATION:
+        return Role.ADMIN
+    return Role.OPERATOR
 
 
 def require(identity: Identity, access: Access) -> None:
     """Raise Forbidden unless the user may do it."""
     verdict = decide(identity, access)
     if not verdict.allowed:
-        raise refusal(identity, access, verdict.reason)
+        refuse(identity.name, refusal(identity, access, verdict.reason))
+
+
+def with_role(identity: Identity, cluster: Cluster) -> Identity:
+    """The identity of someone who is named, with the group of their role in the cluster."""
+    user = User.objects.filter(username=identity.name, is_active=True).first()
+    role = role_of(user, cluster.pk) if user is not None else None
+    if role is None or group_of(role) in identity.groups:
+        return identity
+    return replace(identity, groups=(*identity.groups, group_of(role)))
 
 
 def refusal(identity: Identity, access: Access, reason: str = "") -> Forbidden:
@@ -93,30 +139,24 @@ def refusal(identity: Identity, access: Access, reason: str = "") -> Forbidden:
     return Forbidden(f"{text}: {reason}" if reason else text, details=details)
 
 
-def rules_of(identity: Identity) -> tuple[list[Body], list[Body]]:
-    """What a user may do in a namespace: the resource rules and the non-resource rules."""
-    if MASTERS in identity.groups or _administration(identity):
-        everything = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
-        return [everything, *_self_rules()], [{"verbs": ["*"], "nonResourceURLs": ["*"]}]
-    if AUTHENTICATED not in identity.groups:
-        return [], []
-    return _self_rules(), [{"verbs": ["get"], "nonResourceURLs": list(_PUBLIC_PATHS)}]
+def does_everything(identity: Identity) -> bool:
+    """Whether a user may do everything in the cluster."""
+    return not identity.read_only and (identity.role or 0) >= Role.ADMIN
 
 
-def _administration(identity: Identity) -> str:
-    """Why a user administers the cluster; "" for one who does not."""
+def public_paths(identity: Identity) -> list[str]:
+    """The addresses without a resource that the user may read."""
+    if identity.role is not None:
+        return ["*"]
+    return list(_PUBLIC_PATHS) if AUTHENTICATED in identity.groups else []
+
+
+def _reason(identity: Identity, role: Role) -> str:
+    if MASTERS in identity.groups:
+        return f'members of the group "{MASTERS}" may do everything'
     if service_account_groups(identity.name):
         return "service accounts administer their cluster"
-    if User.objects.filter(username=identity.name, is_active=True).exists():
-        return "users of this site administer every cluster"
-    return ""
-
-
-def _self_rules() -> list[Body]:
-    return [
-        {"verbs": ["create"], "apiGroups": [group], "resources": list(plurals)}
-        for group, plurals in _SELF_REVIEWS.items()
-    ]
+    return f"{identity.name} is {role.label} of the cluster"
 
 
 def _is_for_everyone(access: Access) -> bool:

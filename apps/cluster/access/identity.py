@@ -8,15 +8,37 @@ from typing import Any, Final
 
 from django.contrib.auth.models import AbstractBaseUser
 
+from apps.cluster.access.grants import role_of
+from apps.cluster.access.refusals import refuse
+from apps.cluster.access.roles import Role
+from apps.cluster.access.scopes import TokenScope
+from apps.cluster.errors import NotFound
+from apps.cluster.models import Cluster
+
 Body = dict[str, Any]
 
-#: Its members may do everything.
+#: Its members may do everything: the admins of a cluster.
 MASTERS: Final = "system:masters"
+OPERATORS: Final = "schedweb:operators"
+VIEWERS: Final = "schedweb:viewers"
 AUTHENTICATED: Final = "system:authenticated"
 UNAUTHENTICATED: Final = "system:unauthenticated"
 ANONYMOUS: Final = "system:anonymous"
 _SERVICE_ACCOUNT: Final = "system:serviceaccount:"
 _SERVICE_ACCOUNTS: Final = "system:serviceaccounts"
+#: The group that stands for a role in a cluster.
+_GROUPS: Final = {
+    Role.VIEWER: VIEWERS,
+    Role.OPERATOR: OPERATORS,
+    Role.ADMIN: MASTERS,
+    Role.SITE_ADMIN: MASTERS,
+}
+_ROLES: Final = {
+    VIEWERS: Role.VIEWER,
+    OPERATORS: Role.OPERATOR,
+    MASTERS: Role.ADMIN,
+    _SERVICE_ACCOUNTS: Role.ADMIN,
+}
 #: Length of the column in which the change log stores the user.
 _ACTOR_LENGTH: Final = 150
 
@@ -31,6 +53,14 @@ class Identity:
     extra: Mapping[str, Sequence[str]] = field(default_factory=dict)
     #: The user who impersonates this one; "" without impersonation.
     impersonator: str = ""
+    #: Whether the token of the request only reads.
+    read_only: bool = False
+
+    @property
+    def role(self) -> Role | None:
+        """The highest role in the cluster that a group stands for; None without one."""
+        roles = [_ROLES[group] for group in self.groups if group in _ROLES]
+        return max(roles, default=None)
 
     @property
     def actor(self) -> str:
@@ -53,12 +83,32 @@ class Identity:
         return info
 
 
-def identity_of(user: AbstractBaseUser) -> Identity:
-    """The identity of an authenticated user: a user of this site, or a service account."""
+def identity_of(user: AbstractBaseUser, cluster: Cluster) -> Identity:
+    """The identity of an authenticated user in a cluster: of a user of this site, or a service
+    account.
+
+    Raises NotFound, as if the cluster did not exist, for a user who does not see it.
+    """
     name = user.get_username()
     if groups := service_account_groups(name):
         return Identity(name, (*groups, AUTHENTICATED), getattr(user, "service_account_uid", ""))
-    return Identity(name, (MASTERS, AUTHENTICATED), str(user.pk))
+    role = role_of(user, cluster.pk)
+    if role is None:
+        refuse(name, NotFound("clusters", cluster.name))
+    return identity_with(user, role)
+
+
+def identity_with(user: AbstractBaseUser, role: Role) -> Identity:
+    """The identity of a user of this site with this role in a cluster."""
+    scope: TokenScope | None = getattr(user, "token_scope", None)
+    groups = (_GROUPS[role], AUTHENTICATED)
+    read_only = scope is not None and scope.read_only
+    return Identity(user.get_username(), groups, str(user.pk), read_only=read_only)
+
+
+def group_of(role: Role) -> str:
+    """The group that stands for a role."""
+    return _GROUPS[role]
 
 
 def service_account_name(namespace: str, name: str) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Final
 from urllib.parse import unquote
 
-from apps.cluster.access.deciding import Access, require
+from apps.cluster.access.deciding import Access, require, with_role
 from apps.cluster.access.identity import (
     ANONYMOUS,
     AUTHENTICATED,
@@ -16,14 +17,17 @@ from apps.cluster.access.identity import (
     split_service_account,
 )
 from apps.cluster.errors import BadRequest
+from apps.cluster.models import Cluster
 
 #: How the names of all headers of impersonation start, in lower case.
 PREFIX: Final = "impersonate-"
 _EXTRA: Final = "impersonate-extra-"
 
 
-def impersonate(identity: Identity, headers: Mapping[str, str]) -> Identity:
+def impersonate(identity: Identity, headers: Mapping[str, str], cluster: Cluster) -> Identity:
     """The identity that a request with these *headers* (names in lower case) acts as.
+
+    A user of the site who is impersonated has its role in the cluster.
 
     Repeated headers are joined by commas. Raises Forbidden if the user may not act as that one,
     and BadRequest for headers that do not name a user.
@@ -44,7 +48,8 @@ def impersonate(identity: Identity, headers: Mapping[str, str]) -> Identity:
     for access in _accesses(name, groups, uid, extra):
         require(identity, access)
     groups = groups or service_account_groups(name)
-    return Identity(name, _with_authentication(name, groups), uid, extra, identity.name)
+    own = Identity(name, _with_authentication(name, groups), uid, extra, identity.name)
+    return replace(with_role(own, cluster), read_only=identity.read_only)
 
 
 def _accesses(

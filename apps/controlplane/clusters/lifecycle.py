@@ -10,6 +10,8 @@ from django.db import IntegrityError, connection, transaction
 from django.db.backends.utils import CursorWrapper
 
 from apps.cluster import kinds
+from apps.cluster.access import members
+from apps.cluster.access.roles import Visibility
 from apps.cluster.errors import AlreadyExists, Cause, Invalid, NotFound
 from apps.cluster.kinds import Kind
 from apps.cluster.log.announce import announcer
@@ -53,6 +55,7 @@ def create_cluster(
     control_plane: bool = False,
     percentage_of_nodes_to_score: int = revisions.ALL_NODES,
     request_id: str = "",
+    visibility: Visibility = Visibility.MEMBERS,
     progress: Callable[[int, int], None] = lambda done, total: None,
     **settings: Any,
 ) -> Cluster:
@@ -61,13 +64,13 @@ def create_cluster(
     The nodes cycle through the zones, and through `sizes`. With `control_plane` there is also a
     tainted node with the mirror pod of kube-scheduler. The first configuration has
     `percentage_of_nodes_to_score`; 0 is adaptive, as kube-scheduler's default. `settings` are
-    values of `apps.cluster.settings.SETTINGS` by name; the others have their defaults. Raises
-    Invalid, which names the argument, or AlreadyExists.
+    values of `apps.cluster.settings.SETTINGS` by name; the others have their defaults. The user
+    owns the cluster. Raises Invalid, which names the argument, or AlreadyExists.
     """
     cluster = Cluster(name=name, paused=paused, **initial_values(settings))
     _check(cluster, nodes, zones, percentage_of_nodes_to_score)
     with transaction.atomic():
-        save_new(cluster)
+        save_new(cluster, owner=user, visibility=visibility)
         LoopLease.objects.create(cluster=cluster)
         revisions.add_built_in(
             cluster, user=user, percentage_of_nodes_to_score=percentage_of_nodes_to_score
@@ -105,11 +108,12 @@ def get_cluster_by_id(number: int) -> Cluster:
     return found
 
 
-def save_new(cluster: Cluster) -> None:
-    """Save a new cluster; AlreadyExists if its name is in use."""
+def save_new(cluster: Cluster, *, owner: str, visibility: Visibility = Visibility.MEMBERS) -> None:
+    """Save a new cluster with the user who owns it; AlreadyExists if its name is in use."""
     try:
         with transaction.atomic():
             cluster.save()
+            members.create_access(cluster, owner=owner, visibility=visibility)
     except IntegrityError as error:
         raise AlreadyExists("clusters", cluster.name) from error
 

@@ -15,6 +15,7 @@ from apps.cluster.custom.versions import all_versions
 from apps.cluster.errors import AlreadyExists, ApiError
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster
+from apps.cluster.quota.room import check_room
 from apps.cluster.system_classes import SYSTEM_CLASSES
 from apps.cluster.writes import Actor, Create
 from apps.cluster.writing import store
@@ -98,6 +99,7 @@ def import_yaml(
     unless there is nothing else. Raises ManifestError, which names the document, or ManifestErrors.
     """
     manifest = read_manifest(text)
+    check_room(cluster.pk, cluster.resource_version, len(manifest.documents))
     created: list[Body] = []
     owners = Owners(cluster)
     with transaction.atomic():

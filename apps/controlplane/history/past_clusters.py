@@ -6,8 +6,9 @@ from django.db import connection, transaction
 from django.db.backends.utils import CursorWrapper
 from django.db.models import QuerySet
 
+from apps.cluster.access.reach import EVERYTHING, Reach
 from apps.cluster.errors import ApiError, NotFound
-from apps.cluster.models import Change, Cluster
+from apps.cluster.models import Change, Cluster, ClusterAccess, Membership
 from apps.cluster.partitions import daily
 from apps.controlplane.models import ConfigurationRevision, NodeTable, PastCluster
 
@@ -15,6 +16,8 @@ from apps.controlplane.models import ConfigurationRevision, NodeTable, PastClust
 HISTORY = (
     *daily.TABLES,
     *(model._meta.db_table for model in (NodeTable, ConfigurationRevision, Change)),
+    # who may read the history
+    *(model._meta.db_table for model in (ClusterAccess, Membership)),
 )
 
 #: Between the name and the id of a deleted cluster in addresses.
@@ -33,9 +36,9 @@ class ClusterDeleted(ApiError):
         )
 
 
-def list_past_clusters() -> QuerySet[PastCluster]:
+def list_past_clusters(reach: Reach = EVERYTHING) -> QuerySet[PastCluster]:
     """Deleted clusters with retained history, most recently deleted first."""
-    return PastCluster.objects.order_by("-deleted_at", "-id")
+    return reach.restrict(PastCluster.objects.order_by("-deleted_at", "-id"), "pk")
 
 
 def get_past_cluster(cluster_id: int) -> PastCluster:

@@ -19,6 +19,7 @@ from django.db import OperationalError, connection, transaction
 from django.utils.timezone import get_current_timezone_name
 from psycopg.errors import QueryCanceled
 
+from apps.cluster.access.reach import EVERYTHING, Reach
 from apps.cluster.errors import BadRequest, Timeout
 from apps.controlplane.ledger import finding
 from apps.controlplane.ledger.finding import DecisionFilters
@@ -129,6 +130,7 @@ def aggregate(
     grouping: Sequence[Dimension],
     *,
     cluster_id: int | None = None,
+    reach: Reach = EVERYTHING,
     sorting: tuple[str, bool] = ("decisions", True),
     limit: int = 100,
     offset: int = 0,
@@ -138,7 +140,7 @@ def aggregate(
     Raises Timeout when it takes longer than MAX_SECONDS.
     """
     required = {dimension.required for dimension in grouping if dimension.required}
-    rows = finding.find(filters, cluster_id=cluster_id)
+    rows = finding.find(filters, cluster_id=cluster_id, reach=reach)
     for name in required:
         rows = rows.exclude(**{name: "" if name == "node" else []})
     lists = [dimension.lists for dimension in grouping if dimension.lists]

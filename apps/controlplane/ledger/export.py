@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from apps.cluster.access.reach import EVERYTHING, Reach
 from apps.cluster.errors import ApiError
 from apps.controlplane import files, queries
 from apps.controlplane.files import BATCH, Batches, Format
@@ -74,11 +75,15 @@ class FormatNotAvailable(ApiError):
 
 
 def batches(
-    filters: finding.DecisionFilters, *, cluster_id: int | None = None, limit: int | None = None
+    filters: finding.DecisionFilters,
+    *,
+    cluster_id: int | None = None,
+    limit: int | None = None,
+    reach: Reach = EVERYTHING,
 ) -> Iterator[list[Row]]:
     """The decisions that `finding.find` finds, newest first, as rows of FIELDS."""
     names = queries.list_cluster_names()
-    decisions = finding.find(filters, cluster_id=cluster_id).values(*_COLUMNS)
+    decisions = finding.find(filters, cluster_id=cluster_id, reach=reach).values(*_COLUMNS)
     last, left = None, limit
     while left is None or left > 0:
         rest = decisions if last is None else decisions.filter(id__lt=last)

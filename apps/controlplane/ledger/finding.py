@@ -20,6 +20,7 @@ from django.contrib.postgres.search import SearchQuery, SearchVector
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from apps.cluster.access.reach import EVERYTHING, Reach
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Change, Namespace
 from apps.controlplane.models import SchedulingDecision
@@ -120,10 +121,10 @@ def parse(query: Mapping[str, Any], *, now: datetime | None = None) -> DecisionF
 
 
 def find(
-    filters: DecisionFilters, *, cluster_id: int | None = None
+    filters: DecisionFilters, *, cluster_id: int | None = None, reach: Reach = EVERYTHING
 ) -> QuerySet[SchedulingDecision]:
     """The decisions that match all filters, newest first, without their columns."""
-    rows = SchedulingDecision.objects.defer("columns").order_by("-id")
+    rows = reach.restrict(SchedulingDecision.objects.defer("columns").order_by("-id"))
     if cluster_id is not None:
         rows = rows.filter(cluster_id=cluster_id)
     rows = _filter_by_pod(rows, filters)

@@ -25,7 +25,12 @@ def run(work: Progress) -> str:
     with work.transaction():
         _use_one_snapshot()
         source = lifecycle.get_cluster_by_id(work.argument("source"))
-        copy = _empty_copy(source, work.argument("name"), paused=work.argument("paused"))
+        copy = _empty_copy(
+            source,
+            work.argument("name"),
+            paused=work.argument("paused"),
+            owner=work.operation.user,
+        )
         LoopLease.objects.create(cluster=copy)
         active = revisions.get_active(source)
         revisions.add_revision(
@@ -47,7 +52,7 @@ def _use_one_snapshot() -> None:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
 
 
-def _empty_copy(source: Cluster, name: str, *, paused: bool) -> Cluster:
+def _empty_copy(source: Cluster, name: str, *, paused: bool, owner: str) -> Cluster:
     settings = {
         field.attname: getattr(source, field.attname)
         for field in Cluster._meta.concrete_fields
@@ -55,5 +60,5 @@ def _empty_copy(source: Cluster, name: str, *, paused: bool) -> Cluster:
     }
     copy = Cluster(name=name, paused=paused, **settings)
     copy.forgotten_version = source.resource_version
-    lifecycle.save_new(copy)
+    lifecycle.save_new(copy, owner=owner)
     return copy

@@ -17,9 +17,13 @@ from apps.cluster.log.listen import SITE
 from apps.cluster.models import Cluster
 from apps.cluster.writes import SITE_MANAGER, Actor
 from apps.controlplane.models import Operation
+from apps.controlplane.operations.roles import check_role
 
 #: Minimum seconds between two progress reports.
 _INTERVAL_SECONDS = 0.25
+
+#: Interval at which the role of its user is checked: an operation ends so long after the role.
+_ROLE_SECONDS = 5.0
 
 _TELL = """
     UPDATE controlplane_operation SET done = %s, total = %s, message = %s
@@ -50,6 +54,7 @@ class Progress:
         self.actor = Actor(operation.user, request_id, SITE_MANAGER)
         self._beside = connection.copy()
         self._told_at = 0.0
+        self._checked_at = time.monotonic()
         self._message = ""
 
     @property
@@ -78,6 +83,9 @@ class Progress:
         if not last and message == self._message and now - self._told_at < _INTERVAL_SECONDS:
             return
         self._told_at, self._message = now, message
+        if now - self._checked_at > _ROLE_SECONDS:
+            self._checked_at = now
+            check_role(self.operation)
         with self._beside.cursor() as cursor:
             cursor.execute(
                 _TELL, [done, total, message, self.operation.pk, self.operation.attempts]

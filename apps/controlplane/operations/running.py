@@ -20,6 +20,7 @@ from apps.controlplane.models import Operation
 from apps.controlplane.operations.keeping import keep_renewed
 from apps.controlplane.operations.progress import OperationCancelled, Progress, announce
 from apps.controlplane.operations.registry import WORK
+from apps.controlplane.operations.roles import check_role
 from apps.controlplane.workers.lease import PROCESS
 
 log = logging.getLogger(__name__)
@@ -47,6 +48,7 @@ def _run(operation: Operation) -> Callable[[], None]:
     """Do the work; returns what records its outcome."""
     progress = Progress(operation)
     try:
+        check_role(operation)
         message = WORK[operation.kind](progress)
         return partial(_end, operation, Operation.State.SUCCEEDED, message=message)
     except OperationCancelled:

@@ -9,11 +9,14 @@ from typing import Any
 import msgspec
 import zstandard
 from celery import current_app
+from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from apps.cluster.errors import ApiError, NotFound
+from apps.cluster.access.grants import AnyUser
+from apps.cluster.access.reach import reach_of
+from apps.cluster.errors import ApiError, NotFound, TooManyRequests
 from apps.cluster.models import Cluster
 from apps.cluster.writes import Actor
 from apps.controlplane.models import Operation
@@ -39,7 +42,12 @@ def start(
     arguments: Mapping[str, Any] | None = None,
     payload: Any = None,
 ) -> Operation:
-    """Create an operation and send it to a worker; OperationConflict during another drain."""
+    """Create an operation and send it to a worker.
+
+    Raises OperationConflict during another drain, TooManyRequests if the user has started too
+    many that have not ended.
+    """
+    _check_number(actor.user)
     try:
         with transaction.atomic():
             operation = Operation.objects.create(
@@ -90,6 +98,15 @@ def operations() -> QuerySet[Operation]:
     return Operation.objects.defer("payload", "output").select_related("cluster").order_by("-pk")
 
 
+def operations_for(user: AnyUser) -> QuerySet[Operation]:
+    """Those of the clusters that a user sees, and the user's own that have no cluster yet."""
+    reach = reach_of(user)
+    if reach.ids is None:
+        return operations()
+    own = Q(cluster=None, user=user.get_username())
+    return operations().filter(Q(cluster__in=reach.ids) | own)
+
+
 def get_operation(number: int) -> Operation:
     """The operation with this number; NotFound if there is none."""
     found = operations().filter(pk=number).first() if number < 2**63 else None
@@ -124,6 +141,17 @@ def running_drain(cluster: Cluster) -> Operation | None:
     """The drain of one of the cluster's nodes that has not ended."""
     unfinished = (Operation.State.WAITING, Operation.State.RUNNING)
     return operations().filter(cluster=cluster, kind="drain", state__in=unfinished).first()
+
+
+def _check_number(user: str) -> None:
+    most = settings.CONFIG.user_operations
+    unfinished = (Operation.State.WAITING, Operation.State.RUNNING)
+    if most and Operation.objects.filter(user=user, state__in=unfinished).count() >= most:
+        raise TooManyRequests(
+            f"{user} has {most} operations that have not ended, which is the limit of this site "
+            "(SCHEDWEB_USER_OPERATIONS)",
+            details={"retryAfterSeconds": 10},
+        )
 
 
 def _conflict_message(cluster: Cluster | None) -> str:

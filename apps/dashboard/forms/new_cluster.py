@@ -9,7 +9,6 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from apps.cluster.errors import ApiError
-from apps.cluster.queries import clusters
 from apps.cluster.settings import SETTINGS
 from apps.controlplane.clusters import lifecycle, openb
 from apps.controlplane.clusters.generating import MAX_GENERATED_NODES, NodeSize
@@ -170,14 +169,16 @@ class CopyForm(ClusterForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        names = clusters().values_list("name", flat=True)
+        self.fields["paused"].initial = True
+
+    def offer(self, names: Sequence[str]) -> None:
+        """Let the user choose one of these clusters."""
         self.fields["source"] = forms.ChoiceField(
             choices=[(name, name) for name in names],
             label="Copy of",
             help_text="Copies its objects, including bindings, and its active profile. The "
             "copy starts with no decisions or changes.",
         )
-        self.fields["paused"].initial = True
 
 
 #: Way to create a cluster -> (label, form).

@@ -18,5 +18,5 @@ def account_parts(user: User) -> dict[str, Any]:
         "tokens": list_tokens(user),
         "sessions": list_sessions(user),
         "now": timezone.now(),
-        "names": cluster_names(),
+        "names": cluster_names(user),
     }

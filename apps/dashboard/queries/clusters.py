@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from django.contrib.auth.models import User
+
+from apps.cluster.access.reach import reach_of
 from apps.cluster.models import Cluster
 from apps.cluster.queries import clusters
 from apps.controlplane.clusters.summaries import ClusterCard, cluster_cards
@@ -25,11 +28,11 @@ class ClusterList:
     filters: Sequence[Field]
 
 
-def find_clusters(query: Mapping[str, str]) -> ClusterList:
-    """Clusters filtered and sorted as the address says."""
+def find_clusters(query: Mapping[str, str], user: User) -> ClusterList:
+    """Clusters that a user sees, filtered and sorted as the address says."""
     sorting = read_sorting(query, SORTS, default="name")
     sign = "-" if sorting.descending else ""
-    found = clusters().order_by(f"{sign}{sorting.key}", "name")
+    found = reach_of(user).restrict(clusters(), "pk").order_by(f"{sign}{sorting.key}", "name")
     if text := query.get("q", "").strip():
         found = found.filter(name__contains=text)
     page = numbered_page(found, query, size=CARDS)
@@ -40,6 +43,7 @@ def find_clusters(query: Mapping[str, str]) -> ClusterList:
     return ClusterList(page, cluster_cards(list(page.rows)), filters)
 
 
-def cluster_names() -> list[str]:
-    """The names of all clusters, in alphabetical order."""
-    return list(Cluster.objects.order_by("name").values_list("name", flat=True))
+def cluster_names(user: User) -> list[str]:
+    """The names of the clusters that a user sees, in alphabetical order."""
+    seen = reach_of(user).restrict(clusters(), "pk")
+    return list(seen.values_list("name", flat=True))

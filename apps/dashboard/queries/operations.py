@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
+from django.contrib.auth.models import User
 from django.db.models import Q
 from django.utils import timezone
 
 from apps.cluster.models import Cluster
 from apps.controlplane.models import Operation
-from apps.controlplane.operations.service import operations
+from apps.controlplane.operations.service import operations, operations_for
 from apps.dashboard.paging import NumberedPage, numbered_page
 from apps.dashboard.tables import Field, Sorting, read_sorting
 
@@ -35,9 +36,9 @@ class OperationList:
     filters: Sequence[Field]
 
 
-def operation_list(query: Mapping[str, str]) -> OperationList:
-    """Operations filtered and sorted as the address says."""
-    found = operations()
+def operation_list(query: Mapping[str, str], user: User) -> OperationList:
+    """Operations that a user sees, filtered and sorted as the address says."""
+    found = operations_for(user)
     if text := query.get("q", "").strip():
         found = found.filter(title__icontains=text)
     if (state := query.get("state", "")) in Operation.State.values:
@@ -58,7 +59,7 @@ def recent_operations(cluster: Cluster) -> list[Operation]:
     return list(operations().filter(recent, cluster=cluster)[:MAX_RECENT])
 
 
-def unfinished_operations() -> list[Operation]:
+def unfinished_operations(user: User) -> list[Operation]:
     """The operations that are creating a cluster, for the page of clusters."""
-    creating = operations().filter(cluster=None, finished_at__isnull=True)
+    creating = operations_for(user).filter(cluster=None, finished_at__isnull=True)
     return list(creating[:MAX_RECENT])

@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.contrib.auth.models import User
+
+from apps.cluster.access.reach import reach_of
 from apps.cluster.models import Cluster
 from apps.controlplane import queries
 from apps.controlplane.clusters.summaries import Use
@@ -129,7 +132,9 @@ def state_page(cluster: Cluster, number: int, query: Mapping[str, Any]) -> State
     )
 
 
-def deleted_clusters(query: Mapping[str, Any]) -> NumberedPage[tuple[PastCluster, Cluster]]:
+def deleted_clusters(
+    query: Mapping[str, Any], user: User
+) -> NumberedPage[tuple[PastCluster, Cluster]]:
     """A page of the deleted clusters with history, each with the cluster as pages read it."""
-    page = numbered_page(past_clusters.list_past_clusters(), query)
+    page = numbered_page(past_clusters.list_past_clusters(reach_of(user)), query)
     return page.showing([(past, past_clusters.cluster_of(past)) for past in page.rows])

@@ -9,6 +9,7 @@ from uuid import UUID
 from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
 from django.urls import reverse
 
+from apps.cluster.access.reach import EVERYTHING, Reach
 from apps.cluster.models import Change, Cluster, Node, Pod
 from apps.controlplane.models import SchedulingDecision
 from apps.controlplane.profiles.plugins import known_plugins
@@ -28,40 +29,44 @@ class Hit:
     about: str
 
 
-def search(text: str, *, here: str = "") -> list[Hit]:
-    """The first hits of each sort, those of the cluster `here` first. One query for each sort."""
+def search(text: str, *, here: str = "", reach: Reach = EVERYTHING) -> list[Hit]:
+    """The first hits of each sort in the clusters of `reach`, those of the cluster `here` first.
+
+    One query for each sort.
+    """
     text = text.strip()
     if not text or "\x00" in text:
         return []
-    pods = [*_pods(text, here), *_deleted_pods(text, here)]
+    pods = [*_pods(text, here, reach), *_deleted_pods(text, here, reach)]
     return [
-        *_clusters(text),
-        *_nodes(text, here),
+        *_clusters(text, reach),
+        *_nodes(text, here, reach),
         *pods[:MAX_HITS],
-        *_decisions(text, here),
+        *_decisions(text, here, reach),
         *_plugins(text),
     ]
 
 
-def _clusters(text: str) -> list[Hit]:
-    found = Cluster.objects.filter(name__icontains=text).order_by("name")[:MAX_HITS]
+def _clusters(text: str, reach: Reach) -> list[Hit]:
+    rows = Cluster.objects.filter(name__icontains=text).order_by("name")
+    found = reach.restrict(rows, "pk")[:MAX_HITS]
     return [
         Hit("Cluster", each.name, _url("cluster", each.name), "paused" if each.paused else "")
         for each in found
     ]
 
 
-def _nodes(text: str, here: str) -> list[Hit]:
-    rows = _order_by_cluster(Node.objects.filter(name__icontains=text), here)
+def _nodes(text: str, here: str, reach: Reach) -> list[Hit]:
+    rows = _order_by_cluster(reach.restrict(Node.objects.filter(name__icontains=text)), here)
     return [
         Hit("Node", name, _url("node", cluster, name), cluster)
         for cluster, name in rows.values_list("cluster__name", "name")[:MAX_HITS]
     ]
 
 
-def _pods(text: str, here: str) -> list[Hit]:
+def _pods(text: str, here: str, reach: Reach) -> list[Hit]:
     namespace, slash, name = text.rpartition("/")
-    found = Pod.objects.filter(name__icontains=name)
+    found = reach.restrict(Pod.objects.filter(name__icontains=name))
     found = found.filter(namespace=namespace) if slash else found
     rows = _order_by_cluster(found, here).values_list(
         "cluster__name", "namespace", "name", "node_name"
@@ -77,10 +82,11 @@ def _pods(text: str, here: str) -> list[Hit]:
     ]
 
 
-def _deleted_pods(text: str, here: str) -> list[Hit]:
+def _deleted_pods(text: str, here: str, reach: Reach) -> list[Hit]:
     """Deleted pods by a prefix of their name, the last deleted first."""
     namespace, slash, name = text.rpartition("/")
     found = Change.objects.filter(type=Change.Type.DELETED, kind="Pod", name__startswith=name)
+    found = reach.restrict(found)
     found = found.filter(namespace=namespace) if slash else found
     found = found.filter(cluster__name=here) if here else found
     rows = found.order_by("-at").values_list("cluster__name", "namespace", "name", "uid")
@@ -91,13 +97,13 @@ def _deleted_pods(text: str, here: str) -> list[Hit]:
     ]
 
 
-def _decisions(text: str, here: str) -> list[Hit]:
+def _decisions(text: str, here: str, reach: Reach) -> list[Hit]:
     """By number, or the newest by prefix of the pod's name, also of deleted pods."""
     name = text.rpartition("/")[2]
     wanted = Q(name__startswith=name)
     if text.isascii() and text.isdecimal() and len(text) <= 18:
         wanted |= Q(pk=int(text))
-    found = SchedulingDecision.objects.filter(wanted)
+    found = reach.restrict(SchedulingDecision.objects.filter(wanted))
     found = found.filter(cluster__name=here) if here else found
     rows = found.order_by("-pk").values_list(
         "pk", "cluster__name", "namespace", "name", "attempt", "result", "node"

@@ -32,7 +32,7 @@ SECTIONS = (
     (
         "Overview",
         "cluster",
-        {"cluster", "cluster-settings", "delete-cluster", "webhooks", "webhook"},
+        {"cluster", "cluster-settings", "delete-cluster", "webhooks", "webhook", "members"},
     ),
     ("Charts", "charts", {"charts"}),
     ("Queue", "queue", {"queue", "queue-history"}),

@@ -73,7 +73,11 @@ def account(request: Request) -> HttpResponse:
         set_preference(request, response, THEME_COOKIE, form.cleaned_data["theme"])
         set_preference(request, response, zones.COOKIE, form.cleaned_data["zone"])
         return response
-    context = {"form": form, "openid": settings.OPENID, **account_parts(request.user)}
+    context = {
+        "form": form,
+        "openid": settings.OPENID,
+        **account_parts(request.user),
+    }
     return render_page(request, "account", context, status=422 if form.errors else 200)
 
 

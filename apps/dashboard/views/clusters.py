@@ -8,14 +8,16 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from apps.cluster.access.gate import require_role
+from apps.cluster.access.grants import roles_in
+from apps.cluster.access.roles import Role
 from apps.cluster.errors import ApiError
 from apps.cluster.models import Cluster
-from apps.cluster.queries import clusters
 from apps.controlplane.clusters import lifecycle
 from apps.controlplane.clusters.comparison import MAX_CLUSTERS, compare_clusters
 from apps.controlplane.clusters.summaries import cluster_cards, pod_states
 from apps.dashboard.notices import add_undo_notice, get_next_address
-from apps.dashboard.queries.clusters import find_clusters
+from apps.dashboard.queries.clusters import cluster_names, find_clusters
 from apps.dashboard.queries.operations import unfinished_operations
 from apps.dashboard.rendering import Request, cluster_page, render_page, render_refusal
 from apps.dashboard.streams import site_stamp
@@ -23,12 +25,13 @@ from apps.dashboard.streams import site_stamp
 
 @require_GET
 def cluster_list(request: Request) -> HttpResponse:
-    stamp = site_stamp()
-    found = find_clusters(request.GET.dict())
+    stamp = site_stamp(request.user)
+    found = find_clusters(request.GET.dict(), request.user)
+    roles = roles_in(request.user, [card.cluster.pk for card in found.cards])
     context = {
         "page": found.page,
-        "cards": found.cards,
-        "creating": unfinished_operations(),
+        "cards": [(card, roles.get(card.cluster.pk)) for card in found.cards],
+        "creating": unfinished_operations(request.user),
         "filters": found.filters,
         "stamp": stamp,
     }
@@ -40,6 +43,8 @@ def compare(request: Request) -> HttpResponse:
     """Clusters side by side, `?cluster=` for each; all rows, or with `?show=` those that differ."""
     names = [name for name in request.GET.getlist("cluster") if name]
     try:
+        for name in names[:MAX_CLUSTERS]:
+            require_role(request.user, name, name, Role.VIEWER)
         found = compare_clusters(names)
     except ApiError as refusal:
         return render_refusal(request, refusal)
@@ -47,9 +52,9 @@ def compare(request: Request) -> HttpResponse:
         "comparison": found,
         "only_differences": request.GET.get("show") == "differences",
         "names": names,
-        "others": list(clusters().exclude(name__in=names).values_list("name", flat=True)),
+        "others": [each for each in cluster_names(request.user) if each not in names],
         "full": len(found.clusters) >= MAX_CLUSTERS,
-        "stamp": site_stamp(),
+        "stamp": site_stamp(request.user),
     }
     return render_page(request, "compare_clusters", context)
 

@@ -19,9 +19,10 @@ from apps.controlplane.clusters.generating import NodeSize
 from apps.controlplane.clusters.reading import ManifestError, ManifestErrors
 from apps.controlplane.models import Operation
 from apps.controlplane.operations import service
-from apps.dashboard.forms.new_cluster import WAYS, ClusterForm, TraceForm, YamlForm
+from apps.dashboard.forms.new_cluster import WAYS, ClusterForm, CopyForm, TraceForm, YamlForm
 from apps.dashboard.forms.refusals import show_refusal
 from apps.dashboard.forms.yaml_problems import show_in_yaml
+from apps.dashboard.queries.clusters import cluster_names
 from apps.dashboard.recipes.actions import cluster_recipe, import_recipe
 from apps.dashboard.recipes.recipe import Recipe
 from apps.dashboard.rendering import (
@@ -61,7 +62,10 @@ def new_cluster(request: Request) -> HttpResponse:
 def _read_form(request: Request) -> tuple[str, ClusterForm]:
     requested = request.POST.get("way") or request.GET.get("way", "")
     way = requested if requested in WAYS else "generated"
-    return way, WAYS[way][1](*posted(request), initial=request.GET.dict())
+    form = WAYS[way][1](*posted(request), initial=request.GET.dict())
+    if isinstance(form, CopyForm):
+        form.offer(cluster_names(request.user))
+    return way, form
 
 
 def _restore(failed: Operation) -> tuple[str, ClusterForm]:

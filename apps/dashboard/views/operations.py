@@ -19,15 +19,15 @@ from apps.dashboard.streams import site_stamp
 
 @require_GET
 def operations(request: Request) -> HttpResponse:
-    stamp = site_stamp()
-    found = operation_list(request.GET.dict())
+    stamp = site_stamp(request.user)
+    found = operation_list(request.GET.dict(), request.user)
     context = {"operations": found, "sorting": found.sorting, "stamp": stamp}
     return render_page(request, "operations", context)
 
 
 @require_GET
 def operation(request: Request, number: int) -> HttpResponse:
-    stamp = site_stamp()
+    stamp = site_stamp(request.user)
     try:
         found = service.get_operation(number)
     except ApiError as refusal:
@@ -71,7 +71,9 @@ def find_failed(request: Request, cluster: Cluster | None) -> Operation | None:
     number = parse_whole_number(request.GET, "again")
     if number is None or request.method != "GET":
         return None
-    found = service.get_operation(number)
+    found = service.operations_for(request.user).filter(pk=number).first()
+    if found is None or found.user != request.user.get_username():
+        raise NotFound("operations", str(number))
     usable = found.can_be_corrected and found.state == Operation.State.FAILED
     return found if usable and found.cluster == cluster else None
 

@@ -34,15 +34,15 @@ def decision_state(request: Request, cluster: Cluster, number: int) -> HttpRespo
 @require_GET
 def deleted_list(request: Request) -> HttpResponse:
     """Deleted clusters whose history is retained."""
-    stamp = site_stamp()
-    context = {"page": deleted_clusters(request.GET), "stamp": stamp}
+    stamp = site_stamp(request.user)
+    context = {"page": deleted_clusters(request.GET, request.user), "stamp": stamp}
     return render_page(request, "deleted_clusters", context)
 
 
 @require_http_methods(["GET", "POST"])
 def forget_cluster(request: Request, number: int) -> HttpResponse:
     """Ask before the history of a deleted cluster is deleted; POST deletes it."""
-    stamp = site_stamp()
+    stamp = site_stamp(request.user)
     try:
         past = past_clusters.get_past_cluster(number)
     except ApiError as refusal:

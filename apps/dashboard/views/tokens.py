@@ -21,7 +21,7 @@ from apps.people.tokens import in_days
 @require_http_methods(["GET", "POST"])
 def new_token(request: Request) -> HttpResponse:
     """The form; POST creates the token and shows it."""
-    form = TokenForm(request.POST or None, cluster_names())
+    form = TokenForm(request.POST or None, cluster_names(request.user))
     created = None
     if request.method == "POST" and form.is_valid():
         wanted = form.cleaned_data

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.test import Client
 
 from apps.cluster import kinds
+from apps.cluster.access import members
+from apps.cluster.access.roles import Role
 from apps.cluster.models import Cluster
 from apps.cluster.writes import Actor, Create
 from apps.cluster.writing import store
@@ -58,8 +60,12 @@ def furnish(user: User) -> dict[str, Any]:
         lab, "https://hooks.example.com/pods", ["pod.unschedulable"], user=user.username
     )
     service_of_webhooks.send_test(webhook)
+    for name in ("bob", "carol"):
+        User.objects.create_user(name)
+    Group.objects.create(name="sre")
+    member = members.add_member(lab, user="bob", role=Role.VIEWER, actor=user.username)
     values |= (
-        {"webhook": webhook.pk}
+        {"webhook": webhook.pk, "member": member.pk}
         | _find_decisions(lab)
         | _save_views(lab)
         | _start_operations(lab, bare)

@@ -57,7 +57,7 @@ def cluster() -> Cluster:
 @pytest.fixture
 def alice() -> Client:
     client = Client()
-    client.force_login(User.objects.create_user("alice"))
+    client.force_login(User.objects.create_superuser("alice"))
     return client
 
 

@@ -184,7 +184,7 @@ def test_an_address_that_does_not_exist_is_an_error_in_the_log(lab: Cluster) -> 
 
 @pytest.mark.django_db(transaction=True)
 def test_webhooks_are_managed_on_pages(lab: Cluster, client: Client, receiver: Receiver) -> None:
-    client.force_login(User.objects.create_user("alice"))
+    client.force_login(User.objects.create_superuser("alice"))
     page = "/clusters/hooked/webhooks"
     wrong = client.post(page, {"url": "ftp://x"})
     text = wrong.content.decode()
@@ -209,7 +209,7 @@ def test_webhooks_are_managed_on_pages(lab: Cluster, client: Client, receiver: R
 def test_webhooks_are_managed_with_rest(lab: Cluster, client: Client, receiver: Receiver) -> None:
     address = "/api/v1/clusters/hooked/webhooks"
     assert client.get(address).status_code == 401
-    client.force_login(User.objects.create_user("alice"))
+    client.force_login(User.objects.create_superuser("alice"))
     wanted = {"url": "nowhere", "kinds": ["pod.unknown"]}
     wrong = client.post(address, wanted, content_type="application/json")
     assert wrong.status_code == 422 and "'pod.unknown' is not one of" in wrong.content.decode()

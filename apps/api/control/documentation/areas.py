@@ -13,6 +13,10 @@ class Area(Enum):
         "Create, configure, pause and delete mock clusters. The objects in a cluster are served by "
         "its Kubernetes API, below `/k8s/{cluster}`.",
     )
+    MEMBERS = (
+        "Members",
+        "Who sees a cluster, and the roles of users and groups in it: viewer, operator, admin.",
+    )
     OBJECTS = ("Objects", "Import and export the objects of a cluster as YAML.")
     NODES = ("Nodes", "Work on nodes that takes more than one write.")
     QUEUE = (

@@ -6,6 +6,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from apps.cluster.access import members
+from apps.cluster.access.roles import Visibility
 from apps.cluster.settings import SETTINGS
 from apps.controlplane.clusters import lifecycle
 from apps.controlplane.management.command import USER, ControlPlaneCommand
@@ -34,12 +36,19 @@ class Command(ControlPlaneCommand):
             default=ALL_NODES,
             help="of the first configuration; 0 is adaptive, as kube-scheduler's default",
         )
+        parser.add_argument("--owner", default="", help="the user who administers the cluster")
+        parser.add_argument(
+            "--visibility", choices=Visibility.values, default=Visibility.MEMBERS.value
+        )
         add_options(parser, SETTINGS)
 
     def run(self, **options: Any) -> None:
+        if options["owner"]:
+            members.get_user(options["owner"])
         cluster = lifecycle.create_cluster(
             options["name"],
-            user=USER,
+            user=options["owner"] or USER,
+            visibility=Visibility(options["visibility"]),
             paused=options["paused"],
             nodes=options["nodes"],
             zones=options["zones"],

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db import transaction
 
+from apps.cluster.access.roles import Visibility
 from apps.cluster.models import Cluster
 from apps.cluster.writes import Actor
 from apps.controlplane.clusters import lifecycle, manifests
@@ -25,7 +26,13 @@ class Command(ControlPlaneCommand):
             return
         with transaction.atomic():
             cluster = lifecycle.create_cluster(
-                NAME, user=USER, nodes=6, zones=3, control_plane=True, seed=1
+                NAME,
+                user=USER,
+                nodes=6,
+                zones=3,
+                control_plane=True,
+                visibility=Visibility.EVERYONE,
+                seed=1,
             )
             manifests.import_yaml(cluster, OBJECTS.read_text(), actor=Actor(USER))
         self.stdout.write(f"cluster {NAME} created")

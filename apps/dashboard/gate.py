@@ -1,0 +1,78 @@
+"""Lets requests to pages pass that their users may send, and tells templates what users may do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.models import AnonymousUser
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
+
+from apps.cluster.access import gate
+from apps.cluster.access.grants import is_site_admin
+from apps.cluster.access.rates import count_request
+from apps.cluster.access.roles import MEANINGS, Role
+from apps.cluster.access.routes import ROUTES
+from apps.cluster.errors import ApiError
+from apps.dashboard.rendering import render_refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """What the user of a page may do in its cluster, and on the site."""
+
+    #: None on a page that is not about one cluster.
+    role: Role | None
+    create: bool
+    site: bool
+
+    @property
+    def meaning(self) -> str:
+        """What the role in the cluster is for."""
+        return MEANINGS[self.role] if self.role is not None else ""
+
+    @property
+    def operate(self) -> bool:
+        return self.role is not None and self.role >= Role.OPERATOR
+
+    @property
+    def administer(self) -> bool:
+        return self.role is not None and self.role >= Role.ADMIN
+
+
+class RouteGate:
+    """Middleware: refuses requests to pages by the table of routes, with a page that says why.
+
+    Views of the framework have a permission of their own, because they know other users.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self._get_response(request)
+
+    def process_view(
+        self, request: Any, view: Any, arguments: Any, names: dict[str, Any]
+    ) -> HttpResponse | None:
+        match = request.resolver_match
+        if hasattr(view, "cls"):
+            return None
+        if not gate.serves(match.url_name, request.method):
+            return HttpResponseNotAllowed(ROUTES[match.url_name])
+        try:
+            if request.user.is_authenticated:
+                count_request(request.user.get_username())
+            request.cluster_role = gate.check(request.user, match.url_name, request.method, names)
+        except ApiError as refusal:
+            return render_refusal(request, refusal)
+        return None
+
+
+def rights(request: HttpRequest) -> dict[str, Rights]:
+    """Context processor: `may`, what the user may do."""
+    # an address may be refused before the user is known
+    user = getattr(request, "user", AnonymousUser())
+    role = getattr(request, "cluster_role", None)
+    return {"may": Rights(role, gate.may_create(user), is_site_admin(user))}
