@@ -1,0 +1,32 @@
+"""Why a simulated pod has its node, or none: the sentences that real decisions have."""
+
+from __future__ import annotations
+
+from apps.controlplane.explanations.reasons import describe_dominant_reason
+from apps.controlplane.lab.run import SimulatedPod
+from apps.controlplane.results.comparison import compare_with_runner_up
+from apps.controlplane.results.scores import score_matrix
+from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.scheduler import Scheduler
+
+
+def describe_pod(scheduler: Scheduler, simulated: SimulatedPod) -> str:
+    """One or two sentences about the last attempt; the scheduler's message if it is not kept."""
+    decision = simulated.decision
+    if decision is None:
+        return simulated.message
+    if simulated.is_placed:
+        found = compare_with_runner_up(decision, score_matrix(decision))
+        return found.sentence if found else f"{simulated.node} was chosen; nothing was scored."
+    if simulated.nominated_node:
+        return f"It is nominated to {simulated.nominated_node} and waits for room there."
+    nodes = scheduler.cache.nodes
+    reason = describe_dominant_reason(
+        decision,
+        PodInfo(simulated.pod).requests,
+        nodes=sum(info.node is not None for info in nodes.values()),
+        largest=lambda resource: max(
+            (info.allocatable.get(resource, 0) for info in nodes.values()), default=0
+        ),
+    )
+    return reason or simulated.message
