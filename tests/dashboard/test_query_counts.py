@@ -64,6 +64,7 @@ BOUNDS = {
     "heat": 5,
     "import": 4,
     "kinds": 6,
+    "lab": 6,
     "landings": 10,
     "namespaced-object": 8,
     "new-cluster": 3,

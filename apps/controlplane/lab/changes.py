@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -12,7 +12,6 @@ import msgspec
 from apps.cluster.errors import BadRequest
 from apps.controlplane.lab.base import Base
 from apps.controlplane.lab.manifests import Manifests
-from apps.scheduler.cache.cache import is_terminal
 from apps.scheduler.objects import Node, Pod, PodStatus
 
 _MIRROR = "kubernetes.io/config.mirror"
@@ -95,7 +94,11 @@ def apply_changes(base: Base, changes: Changes) -> Changed:
         base.tree.remove(name)
     for pod in _find_pods(base, changes.delete_pods):
         _delete(base, pod, changed, "is deleted")
-    changed.arrivals += [Arrival(pod, Origin.NEW) for pod in changes.manifests.pods]
+    taken = {pod.key for pod in _all_pods(base)} | {each.pod.key for each in changed.arrivals}
+    for pod in changes.manifests.pods:
+        free = _with_free_name(pod, taken)
+        taken.add(free.key)
+        changed.arrivals.append(Arrival(free, Origin.NEW))
     return changed
 
 
@@ -128,6 +131,16 @@ def controller_of(pod: Pod) -> str:
 def is_bound_to_node(pod: Pod) -> bool:
     """Whether the pod stays with its node: of a DaemonSet, or static."""
     return controller_of(pod) == "DaemonSet" or _MIRROR in pod.metadata.annotations
+
+
+def _with_free_name(pod: Pod, taken: Container[str]) -> Pod:
+    """The pod; one of a workload has another name if a pod of the cluster has its own."""
+    number, name = 1, pod.metadata.name
+    while pod.key in taken:
+        metadata = msgspec.structs.replace(pod.metadata, name=f"{name}-{number}")
+        pod = msgspec.structs.replace(pod, metadata=metadata)
+        number += 1
+    return pod
 
 
 def _empty_node(base: Base, name: str, changed: Changed, *, is_deleted: bool) -> None:
@@ -171,10 +184,14 @@ def _check_names(base: Base, changes: Changes) -> None:
         _check(name, getattr(changes, name), known, "node", base)
     pods = {pod.key for pod in _all_pods(base)}
     _check("delete_pods", changes.delete_pods, pods.__contains__, "pod", base)
-    left = pods - set(changes.delete_pods)
+    pods -= set(changes.delete_pods)
     for pod in changes.manifests.pods:
-        if pod.key in left and not is_terminal(pod):
-            raise BadRequest(f'objects: pod "{pod.key}" already exists at version {base.version}')
+        if controller_of(pod):
+            continue
+        if pod.key in pods:
+            where = f"already exists at version {base.version}, or is given twice"
+            raise BadRequest(f'objects: pod "{pod.key}" {where}')
+        pods.add(pod.key)
 
 
 def _check(

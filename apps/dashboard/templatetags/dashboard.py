@@ -52,6 +52,7 @@ SECTIONS = (
             "edit-view",
         },
     ),
+    ("Lab", "lab", {"lab"}),
     ("Events", "events", {"events"}),
     ("Changes", "changes", {"changes", "change"}),
     (
@@ -103,6 +104,7 @@ _KEYS = {
     "pods": "p",
     "nodes": "n",
     "decisions": "d",
+    "lab": "a",
     "events": "e",
     "changes": "h",
     "profiles": "f",
