@@ -7,7 +7,7 @@ nodes' allocatable resources as they are now.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from django.db.models import BigIntegerField, Max
@@ -17,7 +17,7 @@ from django.db.models.functions import Cast
 from apps.cluster.models import Cluster, Node, Pod
 from apps.controlplane.ledger.reading import read
 from apps.controlplane.models import SchedulingDecision
-from apps.controlplane.results.refusals import FILTER, group_refusals
+from apps.controlplane.results.refusals import FILTER, RefusalGroup, group_refusals
 from apps.scheduler.decision import Decision
 from apps.scheduler.plugins.helper.resource_text import amount
 
@@ -74,7 +74,18 @@ def describe_dominant_reason(
     The reason that rejected most nodes comes first. `nodes`: how many the cluster has; `largest`:
     the greatest allocatable amount of a resource.
     """
-    groups = [g for g in group_refusals(decision) if g.extension_point == FILTER]
+    return describe_refusals(group_refusals(decision), requests, nodes=nodes, largest=largest)
+
+
+def describe_refusals(
+    refusals: Sequence[RefusalGroup],
+    requests: Mapping[str, int],
+    *,
+    nodes: int,
+    largest: Callable[[str], int],
+) -> str:
+    """The same for groups of rejected nodes."""
+    groups = [group for group in refusals if group.extension_point == FILTER]
     counts: Counter[str] = Counter()
     for group in groups:
         counts.update(dict.fromkeys(group.reasons, group.count))

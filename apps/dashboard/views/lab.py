@@ -46,8 +46,8 @@ def lab(request: Request, cluster: Cluster) -> HttpResponse:
         try:
             context |= _answer(request, cluster, form)
         except ConfigError as error:
+            field = "configuration" if form.cleaned_data["configuration"] else None
             for cause in error.causes:
-                field = "configuration" if form.cleaned_data["configuration"] else None
                 form.add_error(field, f"{cause.field}: {cause.message}")
         except ApiError as refusal:
             _show(form, refusal)
