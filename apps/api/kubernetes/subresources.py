@@ -6,6 +6,7 @@ from typing import Any
 
 from apps.api.kubernetes import params
 from apps.api.kubernetes.calls import Answer, Call, success
+from apps.api.kubernetes.simulating import simulated_binding
 from apps.api.kubernetes.verbs import other_uid
 from apps.cluster import queries
 from apps.cluster.errors import BadRequest
@@ -70,6 +71,8 @@ def bind(call: Call) -> Answer:
     if metadata.get("uid"):
         _check_uid(call, name, metadata["uid"])
     store.bind(call.cluster, call.namespace, name, binding, actor=call.actor, dry_run=dry_run)
+    if dry_run:
+        warnings += simulated_binding(call, name, binding)
     return Answer(success(code=201), 201, warnings)
 
 
