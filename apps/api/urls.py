@@ -34,6 +34,7 @@ from apps.api.control.lab import (
     FailuresView,
     FittingView,
     PlanView,
+    ProspectsView,
     SimulationView,
 )
 from apps.api.control.operations import (
@@ -153,6 +154,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
         "api/v1/clusters/<str:cluster>/simulate",
         SimulationView.as_view(),
         name="api-simulate",
+    ),
+    path(
+        "api/v1/clusters/<str:cluster>/prospects",
+        ProspectsView.as_view(),
+        name="api-prospects",
     ),
     path(
         "api/v1/clusters/<str:cluster>/capacity/fit",

@@ -110,6 +110,7 @@ _cluster: list[URLPattern | URLResolver] = [
     path("/profiles/<int:revision>/rename", profiles.rename, name="rename-profile"),
     path("/profiles/<int:revision>/activate", profiles.activate, name="activate-profile"),
     path("/lab", lab.lab, name="lab"),
+    path("/prospects", lab.prospects, name="prospects"),
     path("/import", objects.import_yaml, name="import"),
     path("/objects", objects.kind_list, name="kinds"),
     path("/new/<str:resource>", objects.new_object, name="new-object"),

@@ -97,6 +97,8 @@ PAGES = {
     "refused-nodes": "/clusters/lab/decisions/{failed}/refused/1",
     "decision-state": "/clusters/lab/decisions/{preempting}/state?size=25",
     "lab": "/clusters/lab/lab",
+    "prospects": "/clusters/lab/prospects",
+    "prospects-none": "/clusters/bare/prospects",
     "lab-simulation": "/clusters/lab/lab?ask=simulate&pending=on&drain={moving}",
     "lab-emptiable": "/clusters/lab/lab?ask=emptiable",
     "lab-failures": "/clusters/lab/lab?ask=failures",

@@ -51,6 +51,19 @@ def test_the_page_answers_every_question_and_writes_nothing(lab: Cluster, alice:
     assert Change.objects.count() == before
 
 
+def test_the_list_of_pods_says_whether_pending_ones_ever_run(lab: Cluster, alice: Client) -> None:
+    assert (
+        f"/clusters/{lab.name}/prospects"
+        in alice.get(f"/clusters/{lab.name}/pods").content.decode()
+    )
+    text = read(alice.get(f"/clusters/{lab.name}/prospects"))
+    assert "huge never It would not fit on an empty cluster. It needs 100 cpu" in text
+    assert "held waits its turn It waits for its scheduling gates: example.com/quota." in text
+    assert "foreign never No profile has its schedulerName, another-scheduler." in text
+    page = read(alice.get(f"/clusters/{lab.name}/pods/default/huge/waiting"))
+    assert "Never. It would not fit on an empty cluster." in page
+
+
 def test_a_mistake_is_shown_at_its_field(lab: Cluster, alice: Client) -> None:
     address = f"/clusters/{lab.name}/lab"
     mistakes = [

@@ -90,6 +90,7 @@ BOUNDS = {
     "preview": 6,
     "profile": 10,
     "profiles": 7,
+    "prospects": 7,
     "queue": 10,
     "queue-history": 6,
     "refused-nodes": 9,

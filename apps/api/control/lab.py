@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.control.base import ControlView
+from apps.api.control.base import ControlView, parse_whole_number, reject_unknown
 from apps.api.control.documentation.areas import Area
 from apps.api.control.lab_serializers import (
     EmptyingRequestSerializer,
@@ -21,6 +21,7 @@ from apps.api.control.lab_serializers import (
     FittingSerializer,
     PlanRequestSerializer,
     PlanSerializer,
+    ProspectListSerializer,
     SimulationRequestSerializer,
     SimulationSerializer,
 )
@@ -31,6 +32,7 @@ from apps.controlplane.lab.emptying import find_emptiable_nodes
 from apps.controlplane.lab.failures import simulate_failures
 from apps.controlplane.lab.fitting import count_fitting
 from apps.controlplane.lab.planning import Shape, plan_nodes
+from apps.controlplane.lab.prospects import MAX_LISTED, list_prospects
 from apps.controlplane.lab.simulation import SimulationRequest, simulate
 from apps.controlplane.queue.past import MOMENTS
 
@@ -163,6 +165,34 @@ class FailuresView(ControlView):
             cluster_named(cluster), build_request(typed), typed["nodes"], user=_user(request)
         )
         return Response(FailuresSerializer(presenting.present_failures(found)).data)
+
+
+class ProspectsView(ControlView):
+    """Whether pending pods can ever run."""
+
+    area = Area.LAB
+
+    @extend_schema(
+        parameters=[OpenApiParameter("limit", int, default=MAX_LISTED)],
+        responses={200: ProspectListSerializer, 400: ErrorSerializer, 404: ErrorSerializer},
+    )
+    def get(self, request: Request, cluster: str) -> Response:
+        """List the prospects of pending pods.
+
+        Of each pending pod, oldest first, whether it can never run, needs capacity, or waits its
+        turn, with the proof and the dominant reason.
+        """
+        reject_unknown(request, ("limit",))
+        limit = parse_whole_number(request, "limit", MAX_LISTED, highest=MAX_LISTED)
+        found = list_prospects(cluster_named(cluster), limit)
+        counts = {each.value: count for each, count in found.counts.items()}
+        body = {
+            "resource_version": found.version,
+            "total": found.total,
+            "counts": counts,
+            "pods": found.pods,
+        }
+        return Response(ProspectListSerializer(body).data)
 
 
 def build_request(typed: Mapping[str, Any]) -> SimulationRequest:

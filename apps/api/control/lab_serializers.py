@@ -6,6 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from apps.api.control.explanation_serializers import ProspectSerializer
 from apps.api.control.serializers import (
     ExtenderCallSerializer,
     PermitWaitSerializer,
@@ -83,7 +84,7 @@ class _StateRequestSerializer(serializers.Serializer[Any]):
 
 class SimulationRequestSerializer(_StateRequestSerializer):
     objects = _ObjectsField(
-        default=list,
+        required=False,
         help_text="YAML text, or a list of objects: pods and workloads, whose pods are scheduled; "
         "nodes, which are added or, if they exist, merged into the existing ones; other objects "
         "that the scheduler reads.",
@@ -122,12 +123,14 @@ class ShapeSerializer(serializers.Serializer[Any]):
 
 
 class PlanRequestSerializer(_StateRequestSerializer):
-    objects = _ObjectsField(default=list, help_text="The pods and workloads that need room.")
+    objects = _ObjectsField(required=False, help_text="The pods and workloads that need room.")
     copies = serializers.IntegerField(default=1, min_value=1, max_value=MAX_COPIES)
     pending = serializers.BooleanField(
         default=True, help_text="Whether pods that wait in the cluster need room as well."
     )
-    shapes = ShapeSerializer(many=True, allow_empty=False, max_length=planning.MAX_SHAPES)
+    shapes = ShapeSerializer(
+        many=True, allow_empty=False, help_text=f"{planning.MAX_SHAPES} at most."
+    )
     max_nodes = serializers.IntegerField(
         default=planning.DEFAULT_NODES,
         min_value=1,
@@ -327,3 +330,17 @@ class NodeFailureSerializer(serializers.Serializer[Any]):
 class FailuresSerializer(serializers.Serializer[Any]):
     state = LabStateSerializer()
     nodes = NodeFailureSerializer(many=True, help_text="The one that hurts most first.")
+
+
+class PodProspectSerializer(ProspectSerializer):
+    namespace = serializers.CharField()
+    name = serializers.CharField()
+
+
+class ProspectListSerializer(serializers.Serializer[Any]):
+    resource_version = serializers.IntegerField()
+    total = serializers.IntegerField(help_text="Pending pods.")
+    counts = serializers.DictField(
+        child=serializers.IntegerField(), help_text="Prospect -> how many of `pods` have it."
+    )
+    pods = PodProspectSerializer(many=True)

@@ -188,7 +188,8 @@ class _Reader:
         names["RuntimeClass"] = "runtime_classes"
         if (attribute := names.get(kind.name)) is not None:
             known = {**getattr(self._state, attribute), body["metadata"]["name"]: body}
-            self._state = dataclasses.replace(self._state, **{attribute: known}, identity=object())
+            changes: dict[str, Any] = {attribute: known, "identity": object()}
+            self._state = dataclasses.replace(self._state, **changes)
 
 
 def _copy(body: Body, number: int, copies: int) -> Body:

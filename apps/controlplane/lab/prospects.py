@@ -6,10 +6,12 @@ pods, cordons and taints of node conditions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 import msgspec
 from django.conf import settings
@@ -28,7 +30,9 @@ from apps.scheduler.objects import Node
 from apps.scheduler.scheduler import Scheduler
 
 #: Taints that follow from the condition of a node, which may change.
-_CONDITION = "node.kubernetes.io/"
+_CONDITION: Final = "node.kubernetes.io/"
+#: Pods of a list at most.
+MAX_LISTED: Final = 500
 
 
 class Prospect(StrEnum):
@@ -52,21 +56,53 @@ class PodProspect:
     sentence: str
 
 
+@dataclass(frozen=True, slots=True)
+class ProspectList:
+    """The prospects of pending pods at one version."""
+
+    version: int
+    #: how many pods are pending
+    total: int
+    pods: Sequence[PodProspect]
+
+    @property
+    def counts(self) -> Mapping[Prospect, int]:
+        """How many of `pods` have each prospect."""
+        found = Counter(pod.prospect for pod in self.pods)
+        return {prospect: found[prospect] for prospect in Prospect}
+
+
 def find_prospects(cluster: Cluster, uids: Sequence[str]) -> dict[str, PodProspect]:
     """uid -> prospect of pods that are pending at the cluster's version; others are left out."""
+    with states.now(cluster) as state:
+        return _find(state, uids)
+
+
+def list_prospects(cluster: Cluster, limit: int = MAX_LISTED) -> ProspectList:
+    """The prospects of the pods that are pending now, oldest first; at most `limit`."""
+    with states.now(cluster) as state:
+        pods = sorted(
+            (pod for pod in state.pending.values() if pod.metadata.deletion_timestamp is None),
+            key=lambda pod: (pod.metadata.creation_timestamp or "", pod.key),
+        )
+        found = _find(state, [pod.metadata.uid for pod in pods[:limit]])
+        return ProspectList(state.version, len(pods), list(found.values()))
+
+
+def _find(state: PastState, uids: Sequence[str]) -> dict[str, PodProspect]:
     found: dict[str, PodProspect] = {}
     known: dict[bytes, tuple[Prospect, str]] = {}
-    with states.now(cluster) as state, _emptied(state) as empty:
-        for uid in uids:
-            pod = state.pod(uid)
-            if pod is None:
-                continue
+    pods = [pod for uid in uids if (pod := state.pod(uid)) is not None]
+    if not pods:
+        return found
+    with _emptied(state) as empty:
+        for pod in pods:
             metadata = pod.pod.metadata
             # pods with equal specs and labels have equal prospects
             key = msgspec.json.encode([metadata.namespace, metadata.labels, pod.pod.spec])
             if key not in known:
                 known[key] = _classify(state.scheduler, empty, pod)
-            found[uid] = PodProspect(pod.namespace, pod.name, *known[key])
+            found[pod.uid] = PodProspect(pod.namespace, pod.name, *known[key])
     return found
 
 

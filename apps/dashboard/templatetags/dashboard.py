@@ -36,7 +36,7 @@ SECTIONS = (
     ),
     ("Charts", "charts", {"charts"}),
     ("Queue", "queue", {"queue", "queue-history"}),
-    ("Pods", "pods", {"pods", "pod", "new-pod", "pod-story", "change-pods"}),
+    ("Pods", "pods", {"pods", "pod", "new-pod", "pod-story", "change-pods", "prospects"}),
     ("Nodes", "nodes", {"nodes", "node", "new-node", "drain", "change-nodes"}),
     (
         "Decisions",

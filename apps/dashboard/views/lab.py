@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from django.http import HttpResponse, QueryDict
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_GET, require_http_methods
 
 from apps.cluster.errors import ApiError
 from apps.cluster.models import Cluster
@@ -16,6 +16,7 @@ from apps.controlplane.lab.emptying import find_emptiable_nodes
 from apps.controlplane.lab.failures import simulate_failures
 from apps.controlplane.lab.fitting import count_fitting
 from apps.controlplane.lab.planning import plan_nodes
+from apps.controlplane.lab.prospects import list_prospects
 from apps.controlplane.lab.reasons import describe_pod
 from apps.controlplane.lab.simulation import Simulation, simulate
 from apps.controlplane.results.refusals import group_refusals
@@ -54,6 +55,14 @@ def lab(request: Request, cluster: Cluster) -> HttpResponse:
         else:
             context["link"] = _build_link(cluster, query, context["base"])
     return render_page(request, "lab", context, status=422 if form.errors else 200)
+
+
+@require_GET
+@cluster_page
+def prospects(request: Request, cluster: Cluster) -> HttpResponse:
+    """Whether the pending pods can ever run; the list of pods shows it."""
+    context = {"cluster": cluster, "found": list_prospects(cluster)}
+    return render_page(request, "prospects", context)
 
 
 def _answer(request: Request, cluster: Cluster, form: LabForm) -> dict[str, Any]:
