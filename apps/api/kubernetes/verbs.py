@@ -13,7 +13,7 @@ from apps.api.kubernetes.errors import WrongMethod
 from apps.api.kubernetes.exposing import drop_topology_labels
 from apps.api.kubernetes.paths import Target
 from apps.api.kubernetes.simulating import simulated_creation
-from apps.cluster import kinds, queries
+from apps.cluster import kinds
 from apps.cluster.errors import ApiError, BadRequest, Conflict, NotFound
 from apps.cluster.ownership.writes import Applying
 from apps.cluster.warnings import warnings_of
@@ -24,9 +24,8 @@ Body = dict[str, Any]
 
 
 def get(call: Call) -> Answer:
-    target = call.target
     params.resource_version(call.query)
-    return Answer(queries.get(call.cluster, call.resource.kind, call.namespace, target.name))
+    return Answer(call.stored())
 
 
 def list_(call: Call) -> Answer:
@@ -95,6 +94,7 @@ def delete(call: Call) -> Answer:
         actor=call.actor,
         options=options,
         dry_run=options["dryRun"],
+        found=call.found.row,
     )
     if resource.returns_deleted or _is_held(body):
         return Answer(body)
@@ -164,6 +164,7 @@ def modify(
         subresource=call.target.subresource,
         dry_run=dry_run,
         applying=applying,
+        found=call.found.row,
     )
     if not dry_run:
         return body
