@@ -29,6 +29,14 @@ from apps.api.control.explanations import (
 )
 from apps.api.control.exporting import ClusterDecisionExportView, DecisionExportView
 from apps.api.control.history import PastClusterViewSet
+from apps.api.control.lab import (
+    EmptyingView,
+    FailuresView,
+    FittingView,
+    PlanView,
+    ProspectsView,
+    SimulationView,
+)
 from apps.api.control.members import MemberViewSet
 from apps.api.control.operations import (
     BulkView,
@@ -154,6 +162,36 @@ urlpatterns: list[URLPattern | URLResolver] = [
         "api/v1/clusters/<str:cluster>/previews/<int:number>",
         PreviewView.as_view(),
         name="api-preview",
+    ),
+    path(
+        "api/v1/clusters/<str:cluster>/simulate",
+        SimulationView.as_view(),
+        name="api-simulate",
+    ),
+    path(
+        "api/v1/clusters/<str:cluster>/prospects",
+        ProspectsView.as_view(),
+        name="api-prospects",
+    ),
+    path(
+        "api/v1/clusters/<str:cluster>/capacity/fit",
+        FittingView.as_view(),
+        name="api-capacity-fit",
+    ),
+    path(
+        "api/v1/clusters/<str:cluster>/capacity/nodes",
+        PlanView.as_view(),
+        name="api-capacity-nodes",
+    ),
+    path(
+        "api/v1/clusters/<str:cluster>/capacity/emptiable",
+        EmptyingView.as_view(),
+        name="api-capacity-emptiable",
+    ),
+    path(
+        "api/v1/clusters/<str:cluster>/capacity/failures",
+        FailuresView.as_view(),
+        name="api-capacity-failures",
     ),
     path("api/v1/clusters/<str:cluster>/series", SeriesView.as_view(), name="api-series"),
     path("api/v1/clusters/<str:cluster>/copy", CopyView.as_view(), name="api-copy"),

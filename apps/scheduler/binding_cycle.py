@@ -51,7 +51,9 @@ def resolve_permit(context: SchedulingContext, attempt: Attempt, waiting: Waitin
 def start_binding(context: SchedulingContext, attempt: Attempt) -> None:
     """Bind the pod as far as this takes no time; ``decision.result`` says how far that was."""
     framework, assumed = attempt.framework, attempt.assumed
-    if framework.has_slow_steps or context.extenders or assumed is None:
+    if not context.binds:
+        finish_binding(context, attempt, SUCCESS)
+    elif framework.has_slow_steps or context.extenders or assumed is None:
         attempt.binding = binding_cycle(context, attempt)
         run_steps(context, attempt, None)
     else:

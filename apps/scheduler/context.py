@@ -45,3 +45,5 @@ class SchedulingContext:
     executor: Executor | None
     #: called from any thread when a slow step has ended
     on_progress: Callable[[], None]
+    #: whether pods are bound; in a simulation they only keep their room
+    binds: bool = True

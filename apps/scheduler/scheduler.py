@@ -55,6 +55,8 @@ class Scheduler:
     something new. ``extenders`` None = those of the configuration, to which objects are sent as
     ``bodies`` has them, if ``outgoing`` allows their addresses. ``draws`` replaces the random
     numbers that ``seed`` gives: it returns a number from 0 to below its argument.
+    Without ``binds`` a pod with a node only keeps its room: PreBind, Bind and PostBind plugins and
+    the ``bind`` of extenders, which may act on something else, are not called.
     ``hurries_groups``: as upstream, a group that does not fit is tried again without a pause while
     nothing else is ready; by default after its backoff.
     """
@@ -75,6 +77,7 @@ class Scheduler:
         observer: Observer | None = None,
         draws: Callable[[int], int] | None = None,
         hurries_groups: bool = False,
+        binds: bool = True,
     ) -> None:
         self.config = config
         self.clock = clock
@@ -115,6 +118,7 @@ class Scheduler:
             reuses_results=self.gates.enabled("OpportunisticBatching"),
             executor=executor,
             on_progress=on_progress,
+            binds=binds,
         )
         self._event_handlers = EventHandlers(
             self.cache,
@@ -222,7 +226,8 @@ class Scheduler:
         """The decision's intents are written: the binding is done."""
         attempt = self._attempts.pop(decision.pod_uid)
         assert attempt.assumed is not None
-        attempt.framework.run_post_bind_plugins(attempt.state, attempt.assumed, decision.node)
+        if self.context.binds:
+            attempt.framework.run_post_bind_plugins(attempt.state, attempt.assumed, decision.node)
         self.queue.activate(activation.take(attempt.state))
         self.queue.done(decision.pod_uid)
 

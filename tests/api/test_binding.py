@@ -37,6 +37,23 @@ def test_a_binding_puts_the_pod_on_its_node(pending: Kube) -> None:
     assert (condition["type"], condition["status"]) == ("PodScheduled", "True")
 
 
+def test_a_dry_run_says_where_the_pod_would_go_if_it_is_asked_to(pending: Kube) -> None:
+    plain = pending.post(f"{PODS}?dryRun=All", pod("p2"))
+    asked = pending.post(f"{PODS}?dryRun=All&simulate=true", pod("p2"))
+    assert "Warning" not in plain.headers
+    assert "pod default/p2 would be placed on n1 at version" in asked.headers["Warning"]
+    assert plain.json()["spec"] == asked.json()["spec"]
+    annotated = pod("p3")
+    annotated["metadata"]["annotations"] = {"schedweb.io/simulate": "true"}
+    annotated["spec"]["nodeSelector"] = {"disk": "ssd"}
+    refused = pending.post(f"{PODS}?dryRun=All", annotated)
+    assert "pod default/p3 would not be placed" in refused.headers["Warning"]
+    bound = pending.post(f"{PODS}/p1/binding?dryRun=All&simulate=true", binding("p1", "n1"))
+    assert bound.json()["status"] == "Success"
+    assert "pod default/p1 would be placed on n1" in bound.headers["Warning"]
+    assert "nodeName" not in pending.get(f"{PODS}/p1").json()["spec"]
+
+
 def test_the_old_path_binds_too(pending: Kube) -> None:
     answer = pending.post("/api/v1/namespaces/default/bindings", binding("p1", "n1"))
     assert answer.status_code == 201

@@ -34,7 +34,6 @@ from apps.controlplane.ledger import finding
 from apps.controlplane.ledger.reading import read
 from apps.controlplane.models import SchedulingDecision
 from apps.controlplane.results import presenting
-from apps.controlplane.results.scores import score_matrix
 
 _TYPES: dict[finding.Kind, Any] = {
     "text": str,
@@ -130,24 +129,13 @@ class DecisionViewSet(_Decisions):
         """
         row = queries.decision_numbered(int(pk))
         record = read(row)
-        decision = record.decision
         body = DecisionSerializer(row, context=self.get_serializer_context()).data
         return Response(
             {
                 **body,
-                "refusals": presenting.present_refusals(decision),
-                "scores": presenting.present_scores(score_matrix(decision)),
-                "ties": decision.tied_nodes(),
-                "pre_filter": presenting.present_status(decision.pre_filter),
-                "rejection": presenting.present_status(decision.rejection),
-                "search": presenting.present_search(decision),
-                "preemption": presenting.present_preemption(decision),
+                **presenting.present_decision(record.decision),
                 "tie_break": record.draws.tie_break,
                 "seed": record.draws.seed,
-                "durations": dict(decision.durations),
-                "plugin_durations": decision.plugin_durations,
-                "extender_calls": presenting.present_extender_calls(decision),
-                "permit_wait": presenting.present_permit_wait(decision),
             }
         )
 

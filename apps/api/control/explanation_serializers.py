@@ -7,6 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from apps.api.control.serializers import PluginScoreSerializer
+from apps.controlplane.lab.prospects import Prospect
 
 
 class _ShareSerializer(PluginScoreSerializer):
@@ -162,6 +163,16 @@ class UnblockingSerializer(serializers.Serializer[Any]):
     obstacles = _ObstacleSerializer(many=True)
 
 
+class ProspectSerializer(serializers.Serializer[Any]):
+    prospect = serializers.ChoiceField(
+        [each.value for each in Prospect],
+        help_text="`never`: it would not fit on an empty cluster. `needs capacity`: it would fit "
+        "if nodes had fewer pods. `waits its turn`: it fits now, or waits for something that is "
+        "not about nodes.",
+    )
+    sentence = serializers.CharField(help_text="The proof, and the dominant reason.")
+
+
 class PodExplanationSerializer(serializers.Serializer[Any]):
     why_pending = serializers.CharField()
     message = serializers.CharField()
@@ -170,3 +181,6 @@ class PodExplanationSerializer(serializers.Serializer[Any]):
     wake = _WakeEventSerializer(many=True)
     wake_by_time = serializers.CharField()
     unblocking = UnblockingSerializer(allow_null=True)
+    prospect = ProspectSerializer(
+        allow_null=True, help_text="Whether it can ever be scheduled; null: it is not pending."
+    )

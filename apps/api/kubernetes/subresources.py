@@ -6,6 +6,7 @@ from typing import Any
 
 from apps.api.kubernetes import params
 from apps.api.kubernetes.calls import Answer, Call, success
+from apps.api.kubernetes.simulating import simulated_binding
 from apps.api.kubernetes.verbs import other_uid
 from apps.cluster import queries
 from apps.cluster.errors import BadRequest
@@ -80,6 +81,8 @@ def bind(call: Call) -> Answer:
         found=call.found.row,
         labels=call.found.node_labels,
     )
+    if dry_run:
+        warnings += simulated_binding(call, name, binding)
     return Answer(success(code=201), 201, warnings)
 
 

@@ -12,6 +12,8 @@ from apps.api.kubernetes.deletion import delete_options
 from apps.api.kubernetes.errors import WrongMethod
 from apps.api.kubernetes.exposing import drop_topology_labels
 from apps.api.kubernetes.paths import Target
+from apps.api.kubernetes.simulating import simulated_creation
+from apps.cluster import kinds
 from apps.cluster.errors import ApiError, BadRequest, Conflict, NotFound
 from apps.cluster.ownership.writes import Applying
 from apps.cluster.quota.room import check_room
@@ -51,6 +53,8 @@ def create(call: Call) -> Answer:
         dry_run=options.dry_run,
     )
     warnings += warnings_of(call.resource.kind.key, created)
+    if options.dry_run and call.resource.kind is kinds.POD:
+        warnings += simulated_creation(call, created)
     return Answer(without_version(created) if options.dry_run else created, 201, warnings)
 
 

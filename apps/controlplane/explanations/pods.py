@@ -11,6 +11,7 @@ from apps.controlplane import queries
 from apps.controlplane.explanations.places import QueuePosition, find_queue_position
 from apps.controlplane.explanations.reasons import find_dominant_reason
 from apps.controlplane.explanations.states import states
+from apps.controlplane.lab.prospects import PodProspect, find_prospects
 from apps.controlplane.models import PermitWait, QueueEntry, SchedulingDecision
 from apps.scheduler.explaining.unblocking import Unblocking, unblock
 from apps.scheduler.explaining.waking import WakeEvent, wake_events
@@ -35,6 +36,8 @@ class PodExplanation:
     #: when the pod is retried without an event
     wake_by_time: str = ""
     unblocking: Unblocking | None = None
+    #: whether it can ever be scheduled; None for a pod that is not pending, or held at Permit
+    prospect: PodProspect | None = None
 
 
 def explain_pod(cluster: Cluster, namespace: str, name: str) -> PodExplanation:
@@ -48,8 +51,9 @@ def explain_pod(cluster: Cluster, namespace: str, name: str) -> PodExplanation:
     held = find_permit_wait(cluster, pod, entry)
     sentence = why_pending(cluster, pod, entry, last, profiles, held)
     message = scheduler_message(last) if sentence else ""
+    prospect = _find_prospect(cluster, pod) if sentence and held is None else None
     if not sentence or pod.scheduler_name not in profiles:
-        return PodExplanation(sentence, message, last)
+        return PodExplanation(sentence, message, last, prospect=prospect)
     return PodExplanation(
         sentence,
         message,
@@ -58,7 +62,12 @@ def explain_pod(cluster: Cluster, namespace: str, name: str) -> PodExplanation:
         () if held is not None else find_wake_events(cluster, pod, entry),
         "" if held is not None else _describe_retry(cluster, entry),
         None if held is not None else find_unblocking_changes(cluster, pod),
+        prospect,
     )
+
+
+def _find_prospect(cluster: Cluster, pod: Pod) -> PodProspect | None:
+    return find_prospects(cluster, [str(pod.uid)]).get(str(pod.uid))
 
 
 def find_permit_wait(cluster: Cluster, pod: Pod, entry: QueueEntry | None) -> PermitWait | None:

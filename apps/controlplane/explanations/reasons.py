@@ -7,7 +7,7 @@ nodes' allocatable resources as they are now.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from django.db.models import BigIntegerField, Max
@@ -17,7 +17,8 @@ from django.db.models.functions import Cast
 from apps.cluster.models import Cluster, Node, Pod
 from apps.controlplane.ledger.reading import read
 from apps.controlplane.models import SchedulingDecision
-from apps.controlplane.results.refusals import FILTER, group_refusals
+from apps.controlplane.results.refusals import FILTER, RefusalGroup, group_refusals
+from apps.scheduler.decision import Decision
 from apps.scheduler.plugins.helper.resource_text import amount
 
 #: The reasons besides the dominant one that are named.
@@ -52,40 +53,74 @@ _SINGULAR: Final = {"have": "has", "do": "does", "are": "is", "run": "runs", "la
 
 
 def find_dominant_reason(cluster: Cluster, pod: Pod, row: SchedulingDecision) -> str:
+    """The sentences of `describe_dominant_reason` for the last attempt of a pod."""
+    return describe_dominant_reason(
+        read(row).decision,
+        pod.requests,
+        nodes=row.nodes,
+        largest=lambda resource: _find_largest(cluster, resource),
+    )
+
+
+def describe_dominant_reason(
+    decision: Decision,
+    requests: Mapping[str, int],
+    *,
+    nodes: int,
+    largest: Callable[[str], int],
+) -> str:
     """One or two sentences; empty if no plugin rejected single nodes.
 
-    The reason that rejected most nodes comes first.
+    The reason that rejected most nodes comes first. `nodes`: how many the cluster has; `largest`:
+    the greatest allocatable amount of a resource.
     """
-    groups = [g for g in group_refusals(read(row).decision) if g.extension_point == FILTER]
+    return describe_refusals(group_refusals(decision), requests, nodes=nodes, largest=largest)
+
+
+def describe_refusals(
+    refusals: Sequence[RefusalGroup],
+    requests: Mapping[str, int],
+    *,
+    nodes: int,
+    largest: Callable[[str], int],
+) -> str:
+    """The same for groups of rejected nodes."""
+    groups = [group for group in refusals if group.extension_point == FILTER]
     counts: Counter[str] = Counter()
     for group in groups:
         counts.update(dict.fromkeys(group.reasons, group.count))
     if not counts:
         return ""
-    (dominant, nodes), *others = counts.most_common(1 + MAX_OTHERS)
-    first = _describe(cluster, pod, dominant, nodes, row.nodes)
+    (dominant, rejected), *others = counts.most_common(1 + MAX_OTHERS)
+    first = _describe(requests, largest, dominant, rejected, nodes)
     too = ", too" if dominant.startswith(_INSUFFICIENT) else ""
     return " ".join([first, *_describe_others(others, too)])
 
 
-def _describe(cluster: Cluster, pod: Pod, reason: str, nodes: int, total: int) -> str:
+def _describe(
+    requests: Mapping[str, int], largest: Callable[[str], int], reason: str, nodes: int, total: int
+) -> str:
     """The dominant reason as a sentence."""
     which = f"{nodes:,} of {total:,} nodes"
     if nodes == total:
         which = f"all {total:,} nodes" if total > 1 else "the only node"
     if reason.startswith(_INSUFFICIENT):
-        return _describe_shortage(cluster, pod, reason.removeprefix(_INSUFFICIENT), which, nodes)
+        resource = reason.removeprefix(_INSUFFICIENT)
+        needed = int(requests.get(resource, 0))
+        return _describe_shortage(resource, needed, largest(resource), which, nodes)
     verb, _, rest = _WORDS.get(reason, "").removeprefix("do not ").partition(" ")
     if nodes == total > 1 and verb in _POSITIVE:
         return f"None of the {total:,} nodes {_POSITIVE[verb]} {rest}."
     return f"{_capitalize(which)}{_say(reason, nodes)}."
 
 
-def _describe_shortage(cluster: Cluster, pod: Pod, resource: str, which: str, nodes: int) -> str:
-    needed = int(pod.requests.get(resource, 0))
+def _find_largest(cluster: Cluster, resource: str) -> int:
     key = Cast(KeyTextTransform(resource, "allocatable"), BigIntegerField())
     found = Node.objects.filter(cluster=cluster).aggregate(largest=Max(key))
-    largest = found["largest"] or 0
+    return found["largest"] or 0
+
+
+def _describe_shortage(resource: str, needed: int, largest: int, which: str, nodes: int) -> str:
     request = f"It needs {amount(resource, needed)} {resource}"
     if needed > largest:
         return f"{request}; the largest node has {amount(resource, largest)}."

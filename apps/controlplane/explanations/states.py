@@ -29,12 +29,16 @@ _FOLLOW = 5000
 
 
 class States:
-    """One past state and one present state of a process; used by one thread at a time."""
+    """The states of a process, used by one thread at a time.
+
+    One that a decision saw, one at a past version, and a present one.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._decision = 0
         self._past: PastState | None = None
+        self._version: PastState | None = None
         self._present: PastState | None = None
 
     @contextmanager
@@ -65,6 +69,20 @@ class States:
             log.debug("could not prepare the state of decision %s", row.pk, exc_info=True)
         finally:
             connection.close()
+
+    @contextmanager
+    def at(self, cluster: Cluster, version: int) -> Iterator[PastState]:
+        """The state of the cluster at a version; raises the errors of `rebuild_state_at`.
+
+        The caller does not change it.
+        """
+        with self._lock:
+            state = self._version
+            if state is None or (state.cluster.pk, state.version) != (cluster.pk, version):
+                self._version = None
+                state = rebuilding.rebuild_state_at(cluster, version)
+                self._version = state
+            yield state
 
     @contextmanager
     def now(self, cluster: Cluster) -> Iterator[PastState]:

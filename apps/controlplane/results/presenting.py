@@ -19,28 +19,45 @@ from apps.scheduler.preemption.ranking import CRITERIA
 Json = dict[str, Any]
 
 
-def present_refusals(decision: Decision) -> list[Json]:
+def present_decision(decision: Decision, *, first: int | None = None) -> Json:
+    """Everything that an attempt found; of each list of nodes the `first` ones, or all."""
+    return {
+        "refusals": present_refusals(decision, first=first),
+        "scores": present_scores(score_matrix(decision), first=first),
+        "ties": decision.tied_nodes()[:first],
+        "pre_filter": present_status(decision.pre_filter),
+        "rejection": present_status(decision.rejection),
+        "search": present_search(decision),
+        "preemption": present_preemption(decision),
+        "durations": dict(decision.durations),
+        "plugin_durations": decision.plugin_durations,
+        "extender_calls": present_extender_calls(decision),
+        "permit_wait": present_permit_wait(decision),
+    }
+
+
+def present_refusals(decision: Decision, *, first: int | None = None) -> list[Json]:
     """Each status with the nodes it rejects, in the order of `group_refusals`."""
     return [
-        {**_present_group(group), "count": group.count, "nodes": list(group.nodes)}
+        {**_present_group(group), "count": group.count, "nodes": list(group.nodes[:first])}
         for group in group_refusals(decision)
     ]
 
 
-def present_scores(matrix: ScoreMatrix) -> Json:
+def present_scores(matrix: ScoreMatrix, *, first: int | None = None) -> Json:
     """The matrix as columns, in its order."""
     return {
-        "nodes": list(matrix.nodes),
-        "ranks": matrix.ranks.tolist(),
-        "total": matrix.total.tolist(),
+        "nodes": list(matrix.nodes[:first]),
+        "ranks": matrix.ranks[:first].tolist(),
+        "total": matrix.total[:first].tolist(),
         "tied": matrix.tied,
         "chosen": matrix.chosen,
         "plugins": [
             {
                 "plugin": plugin.name,
                 "weight": plugin.weight,
-                "raw": plugin.raw.tolist(),
-                "normalized": plugin.normalized.tolist(),
+                "raw": plugin.raw[:first].tolist(),
+                "normalized": plugin.normalized[:first].tolist(),
             }
             for plugin in matrix.plugins
         ],

@@ -36,7 +36,7 @@ SECTIONS = (
     ),
     ("Charts", "charts", {"charts"}),
     ("Queue", "queue", {"queue", "queue-history"}),
-    ("Pods", "pods", {"pods", "pod", "new-pod", "pod-story", "change-pods"}),
+    ("Pods", "pods", {"pods", "pod", "new-pod", "pod-story", "change-pods", "prospects"}),
     ("Nodes", "nodes", {"nodes", "node", "new-node", "drain", "change-nodes"}),
     (
         "Decisions",
@@ -52,6 +52,7 @@ SECTIONS = (
             "edit-view",
         },
     ),
+    ("Lab", "lab", {"lab"}),
     ("Events", "events", {"events"}),
     ("Changes", "changes", {"changes", "change"}),
     (
@@ -103,6 +104,7 @@ _KEYS = {
     "pods": "p",
     "nodes": "n",
     "decisions": "d",
+    "lab": "a",
     "events": "e",
     "changes": "h",
     "profiles": "f",

@@ -70,7 +70,7 @@ def unblock(scheduler: Scheduler, pod: PodInfo, *, seconds: float = DEADLINE) ->
     until = monotonic() + seconds
     sight = look(scheduler, pod)
     feasible = sight.feasible()
-    passing = _passing(sight)
+    passing = find_passing(sight)
     obstacles = _obstacles(sight, passing)
     if len(feasible):
         return Unblocking(len(feasible), (), obstacles)
@@ -148,7 +148,7 @@ def _label_nodes(
     )
 
 
-def _passing(sight: Sight) -> dict[str, BoolArray]:
+def find_passing(sight: Sight) -> dict[str, BoolArray]:
     """Filter -> (rows,) bool: the rows that pass this filter, without nominated pods."""
     found: dict[str, BoolArray] = {}
     if not sight.outcome.is_success:

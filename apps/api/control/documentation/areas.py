@@ -32,6 +32,10 @@ class Area(Enum):
         "Explanations",
         "Why a pod was scheduled to a node, why not to another one, and why a pod is pending.",
     )
+    LAB = (
+        "Lab",
+        "What would happen if: simulations, and questions about capacity. Nothing is written.",
+    )
     CHANGES = ("Changes", "The change log: who changed which object, with every version of it.")
     EVENTS = ("Events", "The events of a cluster, those that have expired as well.")
     PROFILES = (

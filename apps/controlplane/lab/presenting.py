@@ -1,0 +1,153 @@
+"""Answers of the lab as JSON, for the API and the commands."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any, Final
+
+from apps.controlplane.lab.base import Base
+from apps.controlplane.lab.emptying import EmptiedNode, Emptying
+from apps.controlplane.lab.failures import Failures, NodeFailure
+from apps.controlplane.lab.fitting import Fitting
+from apps.controlplane.lab.planning import Plan
+from apps.controlplane.lab.reasons import describe_pod
+from apps.controlplane.lab.run import SimulatedPod
+from apps.controlplane.lab.simulation import Simulation
+from apps.controlplane.results.presenting import present_decision
+from apps.scheduler.scheduler import Scheduler
+
+Json = dict[str, Any]
+
+#: Nodes of each list in the explanation of a decision; `count` has the number of all.
+FIRST_NODES: Final = 100
+
+
+def present_base(base: Base) -> Json:
+    """The one state from which everything in an answer follows."""
+    return {
+        "cluster": base.cluster.name,
+        "resource_version": base.version,
+        "at": base.at,
+        "decision": base.decision,
+        "revision": base.configuration.revision,
+        "feature_gates": dict(base.configuration.feature_gates),
+    }
+
+
+def present_simulation(simulation: Simulation) -> Json:
+    """A whole simulation."""
+    run = simulation.run
+    pods = [present_pod(run.scheduler, pod) for pod in simulation.run.pods.values()]
+    placed = [pod for pod in pods if pod["node"]]
+    not_placed = [pod for pod in pods if not pod["node"]]
+    return {
+        "state": present_base(simulation.base),
+        "placed": placed,
+        "not_placed": not_placed,
+        "preempted": [asdict(pod) for pod in run.preempted],
+        "moved": [
+            {"namespace": pod.namespace, "name": pod.name, "left": pod.left, "node": pod.node}
+            for pod in simulation.moved
+        ],
+        "lost": [asdict(pod) for pod in simulation.lost],
+        "attempts": run.attempts,
+        "seconds": round(simulation.seconds, 6),
+        "quiet": run.is_quiet,
+    }
+
+
+def present_pod(scheduler: Scheduler, pod: SimulatedPod) -> Json:
+    """A pod with its last attempt."""
+    explanation = None
+    if pod.decision is not None:
+        explanation = present_decision(pod.decision, first=FIRST_NODES)
+    return {
+        "namespace": pod.namespace,
+        "name": pod.name,
+        "origin": pod.origin.value,
+        "left": pod.left,
+        "node": pod.node,
+        "nominated_node": pod.nominated_node if not pod.node else "",
+        "attempts": pod.attempts,
+        "total_score": pod.total_score,
+        "feasible_nodes": pod.feasible,
+        "tied_nodes": pod.tied,
+        "message": pod.message,
+        "sentence": describe_pod(scheduler, pod),
+        "explanation": explanation,
+    }
+
+
+def present_fitting(found: Fitting) -> Json:
+    """How many copies of a pod fit."""
+    return {
+        "state": present_base(found.base),
+        "pod": found.pod,
+        "count": found.count,
+        "limited": found.is_limited,
+        "nodes": dict(found.nodes),
+        "sentence": found.sentence,
+        "message": found.message,
+    }
+
+
+def present_plan(plan: Plan) -> Json:
+    """The nodes that are needed."""
+    return {
+        "state": present_base(plan.base),
+        "shapes": [asdict(each) for each in plan.alone],
+        "mix": None if plan.mix is None else dict(plan.mix),
+        "cost": plan.cost,
+        "method": plan.method,
+        "placed": len(plan.simulation.placed),
+        "impossible": dict(plan.impossible),
+    }
+
+
+def present_emptying(found: Emptying) -> Json:
+    """The nodes that could be emptied."""
+    return {
+        "state": present_base(found.base),
+        "together": [each.node for each in found.together],
+        "nodes": [_present_emptied(each) for each in found.nodes],
+    }
+
+
+def _present_emptied(node: EmptiedNode) -> Json:
+    return {
+        "node": node.node,
+        "can_be_emptied": node.can_be_emptied,
+        "together": node.together,
+        "moves": dict(node.moves),
+        "blocked_by": node.blocked_by,
+        "reason": node.reason,
+        "unmanaged": list(node.unmanaged),
+    }
+
+
+def present_failures(found: Failures) -> Json:
+    """What the death of each node does."""
+    return {
+        "state": present_base(found.base),
+        "nodes": [_present_failure(each) for each in found.nodes],
+    }
+
+
+def _present_failure(failure: NodeFailure) -> Json:
+    simulation = failure.simulation
+    scheduler = simulation.run.scheduler
+    return {
+        "node": failure.node,
+        "moved": failure.moved,
+        "waiting": failure.waiting,
+        "preempted": len(simulation.run.preempted),
+        "lost": [asdict(pod) for pod in simulation.lost],
+        "not_placed": [
+            {
+                "namespace": pod.namespace,
+                "name": pod.name,
+                "sentence": describe_pod(scheduler, pod),
+            }
+            for pod in simulation.not_placed
+        ],
+    }

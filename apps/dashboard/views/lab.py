@@ -1,0 +1,134 @@
+"""The lab: a question, and its answer below."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from django.http import HttpResponse, QueryDict
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_http_methods
+
+from apps.cluster.errors import ApiError
+from apps.cluster.models import Cluster
+from apps.controlplane.lab.base import Base
+from apps.controlplane.lab.emptying import find_emptiable_nodes
+from apps.controlplane.lab.failures import simulate_failures
+from apps.controlplane.lab.fitting import count_fitting
+from apps.controlplane.lab.planning import plan_nodes
+from apps.controlplane.lab.prospects import list_prospects
+from apps.controlplane.lab.reasons import describe_pod
+from apps.controlplane.lab.simulation import Simulation, simulate
+from apps.controlplane.results.refusals import group_refusals
+from apps.controlplane.results.scores import score_matrix
+from apps.dashboard.forms import lab as forms
+from apps.dashboard.forms.lab import LabForm
+from apps.dashboard.forms.yaml_problems import show_in_yaml, show_problem
+from apps.dashboard.rendering import Request, cluster_page, render_page
+from apps.scheduler.config import ConfigError
+
+#: A longer address is not offered as a link.
+_LONGEST_LINK: Final = 4000
+#: Rows of a table at most; nodes of an explanation.
+_MAX_ROWS: Final = 500
+_FIRST_SCORES: Final = 5
+
+
+@require_http_methods(["GET", "POST"])
+@cluster_page
+def lab(request: Request, cluster: Cluster) -> HttpResponse:
+    """The form; with `ask`, also the answer. Nothing is written."""
+    query = request.POST if request.method == "POST" else request.GET
+    if "ask" not in query:
+        return render_page(request, "lab", {"cluster": cluster, "form": LabForm(cluster)})
+    form = LabForm(cluster, query, request.FILES if request.method == "POST" else None)
+    context: dict[str, Any] = {"cluster": cluster, "form": form, "max_rows": _MAX_ROWS}
+    if form.is_valid():
+        try:
+            context |= _answer(request, cluster, form)
+        except ConfigError as error:
+            field = "configuration" if form.cleaned_data["configuration"] else None
+            for cause in error.causes:
+                form.add_error(field, f"{cause.field}: {cause.message}")
+        except ApiError as refusal:
+            _show(form, refusal)
+        else:
+            context["link"] = _build_link(cluster, query, context["base"])
+    return render_page(request, "lab", context, status=422 if form.errors else 200)
+
+
+@require_GET
+@cluster_page
+def prospects(request: Request, cluster: Cluster) -> HttpResponse:
+    """Whether the pending pods can ever run; the list of pods shows it."""
+    context = {"cluster": cluster, "found": list_prospects(cluster)}
+    return render_page(request, "prospects", context)
+
+
+def _answer(request: Request, cluster: Cluster, form: LabForm) -> dict[str, Any]:
+    """The context of the answer; raises ApiError or ConfigError."""
+    typed, wanted = form.cleaned_data, form.build_request()
+    user = request.user.get_username()
+    ask: str = typed["ask"]
+    if ask == forms.SIMULATE:
+        return _answer_simulation(simulate(cluster, wanted, user=user))
+    found: Any
+    if ask == forms.FIT:
+        found = count_fitting(cluster, wanted, user=user)
+    elif ask == forms.NODES:
+        found = plan_nodes(cluster, wanted, typed["shapes"], user=user)
+    elif ask == forms.EMPTIABLE:
+        found = find_emptiable_nodes(cluster, wanted, nodes=typed["nodes"], user=user)
+    else:
+        found = simulate_failures(cluster, wanted, typed["nodes"], user=user)
+    return {"ask": ask, "found": found, "base": found.base}
+
+
+def _answer_simulation(found: Simulation) -> dict[str, Any]:
+    scheduler = found.run.scheduler
+    rows = []
+    for pod in [*found.not_placed[:_MAX_ROWS], *found.placed[:_MAX_ROWS]]:
+        row: dict[str, Any] = {"pod": pod, "sentence": describe_pod(scheduler, pod)}
+        if pod.decision is not None:
+            row["refusals"] = group_refusals(pod.decision)
+            matrix = score_matrix(pod.decision)
+            row["plugins"] = [plugin.name for plugin in matrix.plugins]
+            row["scores"] = [
+                (matrix.nodes[place], int(matrix.total[place]), matrix.scores_at(place))
+                for place in range(min(_FIRST_SCORES, len(matrix.nodes)))
+            ]
+        rows.append(row)
+    return {
+        "ask": forms.SIMULATE,
+        "found": found,
+        "base": found.base,
+        "not_placed": [row for row in rows if not row["pod"].is_placed],
+        "placed": [row for row in rows if row["pod"].is_placed],
+    }
+
+
+def _build_link(cluster: Cluster, query: QueryDict, base: Base) -> str:
+    """The address that answers the same again, from the same version; "" if it is too long."""
+    fields = {
+        name: value
+        for name, value in query.items()
+        if value and name in LabForm.base_fields and name not in ("at", "version")
+    }
+    if "decision" not in fields:
+        fields["version"] = str(base.version)
+    address = f"{reverse('lab', args=[cluster.name])}?{urlencode(fields)}"
+    return address if len(address) <= _LONGEST_LINK else ""
+
+
+def _show(form: LabForm, refusal: ApiError) -> None:
+    """Add an error at the field that it names."""
+    field, _, rest = refusal.message.partition(":")
+    name = field.partition("[")[0].strip()
+    if name == "objects":
+        show_problem(form, "objects", None, rest.strip())
+    elif refusal.message.startswith("document") or "YAML" in refusal.message:
+        show_in_yaml(form, "objects", refusal)
+    elif name in form.fields:
+        form.add_error(name, rest.strip() if "[" not in field else refusal.message)
+    else:
+        form.add_error(None, refusal.message)

@@ -1,0 +1,43 @@
+"""Simulations and questions about capacity over REST; `test_examples.py` sends all of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from apps.controlplane.clusters.lifecycle import create_cluster
+from tests.api.control.conftest import Api
+from tests.controlplane.driving import pod
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+QUESTIONS = (
+    "simulate",
+    *(f"capacity/{each}" for each in ("fit", "nodes", "emptiable", "failures")),
+)
+
+
+def test_a_simulation_is_explained_like_a_recorded_decision_and_names_its_state(key: str) -> None:
+    create_cluster("lab", user="alice", nodes=2)
+    api = Api(key)
+    objects: list[dict[str, Any]] = [
+        {"apiVersion": "v1", "kind": "Pod", **pod(name, cpu=cpu)}
+        for name, cpu in (("small", "1"), ("big", "64"))
+    ]
+    answer = api.post("/clusters/lab/simulate", {"objects": objects})
+    assert answer.status_code == 200, answer.content
+    body = answer.json()
+    assert body["state"]["resource_version"] == api.get("/clusters/lab").json()["resource_version"]
+    (small,), (big,) = body["placed"], body["not_placed"]
+    assert small["explanation"]["scores"]["nodes"][0] == small["node"]
+    assert small["sentence"].startswith(f"{small['node']} and 1 other node")
+    assert big["sentence"] == "It needs 64 cpu; the largest node has 8."
+    assert big["explanation"]["refusals"][0]["count"] == 2
+    assert api.get("/clusters/lab/decisions").json()["results"] == []
+
+
+def test_only_users_may_ask() -> None:
+    create_cluster("lab", user="alice")
+    for question in QUESTIONS:
+        assert Api().post(f"/clusters/lab/{question}", {}).status_code == 401
