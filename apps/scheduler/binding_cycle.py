@@ -19,7 +19,7 @@ from apps.scheduler.failure import (
     note_failure,
     note_rejection,
 )
-from apps.scheduler.framework import guard, intents
+from apps.scheduler.framework import claim_allocations, guard, intents
 from apps.scheduler.framework.extender import Extender, ExtenderError
 from apps.scheduler.framework.extender_calls import record_calls
 from apps.scheduler.framework.status import SUCCESS, Status, error
@@ -85,6 +85,7 @@ def run_steps(context: SchedulingContext, attempt: Attempt, answer: Status | Non
             return finish_binding(context, attempt, end.value)
         if context.executor is not None:
             attempt.decision.result = Result.BINDING
+            attempt.decision.claims = claim_allocations.of(attempt.state)
             attempt.decision.message = f"{step.name} prepares the binding, or binds"
             attempt.running = context.executor.submit(step.run)
             attempt.running.add_done_callback(lambda _: context.on_progress())
@@ -131,6 +132,7 @@ def finish_binding(context: SchedulingContext, attempt: Attempt, status: Status)
     if status.is_success:
         attempt.decision.result = Result.SCHEDULED
         attempt.decision.message = ""
+        attempt.decision.claims = claim_allocations.of(attempt.state)
         if attempt.decision.extender_calls:
             finish_decision(attempt)
         else:

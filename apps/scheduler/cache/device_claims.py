@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from apps.scheduler.cache.assume_cache import AssumeCache
+from apps.scheduler.cache.change_log import LogReader
 from apps.scheduler.cache.lister import Lister
 from apps.scheduler.objects import AllocationResult, ResourceClaim
 
@@ -23,20 +24,20 @@ class DeviceClaims:
         self._in_flight: dict[str, ResourceClaim] = {}
         #: (namespace, name) of claims that are created with a decision
         self._created: dict[tuple[str, str], ResourceClaim] = {}
+        self._listed = LogReader(lister.log)
+        self._listed.news()
 
     def get(self, name: str, namespace: str) -> ResourceClaim | None:
+        self._drop_listed()
         return self._assumed.get(name, namespace)
 
     def __iter__(self) -> Iterator[ResourceClaim]:
+        self._drop_listed()
         for item in self._lister:
             claim = self._assumed.get(item.metadata.name, item.metadata.namespace)
             if claim is not None:
                 yield claim
-        for namespace, name in list(self._created):
-            if self._lister.get(name, namespace) is None:
-                yield self._created[namespace, name]
-            else:
-                del self._created[namespace, name]
+        yield from list(self._created.values())
 
     def assume(self, claim: ResourceClaim) -> None:
         """The claim is written, or created, like this with the decision."""
@@ -49,6 +50,14 @@ class DeviceClaims:
         """Undo ``assume(claim)``."""
         self._assumed.restore(claim)
         self._created.pop((claim.metadata.namespace, claim.metadata.name), None)
+
+    def _drop_listed(self) -> None:
+        """A claim that has been listed since it was created may be deleted by now."""
+        news = self._listed.news()
+        for key in list(self._created) if news is None else news:
+            claim = self._created.pop(key, None)
+            if claim is not None:
+                self._assumed.restore(claim)
 
     def is_in_flight(self, uid: str) -> bool:
         return uid in self._in_flight

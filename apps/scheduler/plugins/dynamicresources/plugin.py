@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from apps.scheduler.framework import intents
+from apps.scheduler.framework import claim_allocations, intents
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.diagnosis import Diagnosis
 from apps.scheduler.framework.events import ClusterEventWithHint
@@ -176,7 +176,10 @@ class DynamicResources:
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
         found = state.find(NAME, ClaimState)
         if found is not None and not found.is_empty:
-            self._reservation(found, pod, state).reserve(node_name)
+            found.reserved.clear()
+            reservation = self._reservation(found, pod, state)
+            reservation.reserve(node_name)
+            claim_allocations.write(state, reservation.allocations(node_name))
         return None
 
     def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
@@ -195,6 +198,7 @@ class DynamicResources:
         except writes.WriteRefused as refused:
             found.failed, found.refused = True, refused.write
             return error(str(refused))
+        claim_allocations.write(state, reservation.allocations(node_name))
         note = f"waiting for binding conditions for device on node {node_name}"
         if any(map(binding.has_conditions, found.reserved.values())):
             event = intents.PodEvent(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import msgspec
 
 from apps.scheduler.cache.device_claims import DeviceClaims
+from apps.scheduler.framework.claim_allocations import ClaimAllocation
 from apps.scheduler.framework.intents import Deletion, Intent
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import AllocationResult, ResourceClaim
@@ -29,6 +30,29 @@ class Reservation:
         for claim, allocation in found.pairs() if found is not None else ():
             status = msgspec.structs.replace(claim.status, allocation=allocation)
             self._claims.reserve(msgspec.structs.replace(claim, status=status))
+
+    def allocations(self, node_name: str) -> Iterator[ClaimAllocation]:
+        """What each claim of the pod has or gets on the node, as PreBind has left it."""
+        found = self._state.by_node.get(node_name)
+        given = _by_uid(found)
+        for claim in self._claims_of(found):
+            uid = claim.metadata.uid
+            now = self._state.reserved.get(uid, claim)
+            allocation = now.status.allocation or given.get(uid)
+            if allocation is None:
+                continue
+            meta, devices = now.metadata, allocation.devices
+            plain = msgspec.structs.replace(
+                allocation, devices=msgspec.structs.replace(devices, config=())
+            )
+            yield ClaimAllocation(
+                meta.namespace,
+                meta.name,
+                meta.uid,
+                plain,
+                is_known=uid not in given,
+                is_written=uid in self._state.reserved,
+            )
 
     def unreserve(self, node_name: str) -> None:
         """Allocations are no longer in flight; what PreBind has requested is undone."""
