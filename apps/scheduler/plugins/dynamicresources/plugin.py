@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
@@ -12,6 +12,7 @@ from apps.scheduler.framework import claim_allocations, intents
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.diagnosis import Diagnosis
 from apps.scheduler.framework.events import ClusterEventWithHint
+from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PostFilterResult, PreFilterResult, Verdicts
 from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads, constant
@@ -29,11 +30,14 @@ from apps.scheduler.plugins.dynamicresources.claims import (
 from apps.scheduler.plugins.dynamicresources.filtering import NodeFilter
 from apps.scheduler.plugins.dynamicresources.pools import Slices
 from apps.scheduler.plugins.dynamicresources.reservation import Reservation
-from apps.scheduler.plugins.dynamicresources.scoring import score_of
+from apps.scheduler.plugins.dynamicresources.scoring import describe_score, score_of
 from apps.scheduler.plugins.dynamicresources.state import ClaimState
 from apps.scheduler.plugins.helper.device_classes import ClassResolver
 from apps.scheduler.plugins.helper.devices_in_use import Allocated
-from apps.scheduler.plugins.helper.normalize import default_normalize_score
+from apps.scheduler.plugins.helper.normalize import (
+    default_normalize_score,
+    explain_default_normalization,
+)
 
 NAME: Final = "DynamicResources"
 REASON_NO_CLAIMS: Final = "no new claims to deallocate"
@@ -170,8 +174,20 @@ class DynamicResources:
         names = [nodes.info(int(row)).name for row in rows]
         return np.array([score_of(found, name) for name in names], dtype=np.int64)
 
+    def explain_score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns
+    ) -> Iterator[Detail]:
+        """The alternative that each request gets on the node."""
+        found = state.find(NAME, ClaimState) or ClaimState()
+        return describe_score(found, nodes.info(0).name)
+
     def normalize_score(self, state: CycleState, pod: PodInfo, scores: Int64Array) -> Int64Array:
         return default_normalize_score(scores)
+
+    def explain_normalization(
+        self, state: CycleState, pod: PodInfo, scores: Int64Array, place: int
+    ) -> Iterator[Detail]:
+        return explain_default_normalization(scores, place)
 
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
         found = state.find(NAME, ClaimState)
