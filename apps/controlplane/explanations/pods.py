@@ -8,13 +8,18 @@ from dataclasses import dataclass
 from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster, Pod
 from apps.controlplane import queries
+from apps.controlplane.explanations.claims import describe_missing_claims
 from apps.controlplane.explanations.places import QueuePosition, find_queue_position
 from apps.controlplane.explanations.reasons import find_dominant_reason
 from apps.controlplane.explanations.states import states
 from apps.controlplane.models import PermitWait, QueueEntry, SchedulingDecision
+from apps.controlplane.rebuilding import uses_claims
+from apps.scheduler.explaining.devices import DeviceMatrix, compare_devices
+from apps.scheduler.explaining.sight import look
 from apps.scheduler.explaining.unblocking import Unblocking, unblock
 from apps.scheduler.explaining.waking import WakeEvent, wake_events
 from apps.scheduler.framework.status import StatusError
+from apps.scheduler.plugins.dynamicresources.plugin import DynamicResources
 from apps.scheduler.plugins.gang_scheduling import GangScheduling
 
 ENDED = ("Succeeded", "Failed")
@@ -35,6 +40,8 @@ class PodExplanation:
     #: when the pod is retried without an event
     wake_by_time: str = ""
     unblocking: Unblocking | None = None
+    #: its claims against the devices of the nodes; None for a pod without claims
+    devices: DeviceMatrix | None = None
 
 
 def explain_pod(cluster: Cluster, namespace: str, name: str) -> PodExplanation:
@@ -58,6 +65,7 @@ def explain_pod(cluster: Cluster, namespace: str, name: str) -> PodExplanation:
         () if held is not None else find_wake_events(cluster, pod, entry),
         "" if held is not None else _describe_retry(cluster, entry),
         None if held is not None else find_unblocking_changes(cluster, pod),
+        None if held is not None else compare_pod_with_devices(cluster, pod),
     )
 
 
@@ -105,6 +113,8 @@ def why_pending(
     group = (pod.body["spec"].get("schedulingGroup") or {}).get("podGroupName")
     if group and entry is not None and entry.gated_by == GangScheduling.name:
         return f"It waits for other pods of its group {group}, or for PodGroup {group} itself."
+    if entry is not None and entry.gated_by == DynamicResources.name:
+        return describe_missing_claims(cluster, pod)
     if entry is not None and entry.gated_by:
         return f"It is kept out of the queue by {entry.gated_by}."
     if last is None:
@@ -138,6 +148,16 @@ def find_unblocking_changes(cluster: Cluster, pod: Pod) -> Unblocking | None:
             return unblock(state.scheduler, known)
         except StatusError:
             return None
+
+
+def compare_pod_with_devices(cluster: Cluster, pod: Pod) -> DeviceMatrix | None:
+    """Which devices the pod's claims could use now; None if it has no claims to allocate."""
+    with states.now(cluster) as state:
+        known = state.pod(str(pod.uid))
+        if known is None or not uses_claims(known.pod):
+            return None
+        found = compare_devices(look(state.scheduler, known))
+        return found if found.requests else None
 
 
 def _describe_retry(cluster: Cluster, entry: QueueEntry | None) -> str:

@@ -18,8 +18,8 @@ from apps.scheduler.framework.interface import PostFilterResult, PreFilterResult
 from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads, constant
 from apps.scheduler.framework.status import SKIP, Code, Status, error, unresolvable, unschedulable
 from apps.scheduler.framework.types import PodInfo
-from apps.scheduler.objects import ResourceClaim
-from apps.scheduler.plugins.dynamicresources import binding, extended, hints, writes
+from apps.scheduler.objects import Node, ResourceClaim
+from apps.scheduler.plugins.dynamicresources import binding, extended, hints, refusals, writes
 from apps.scheduler.plugins.dynamicresources.args import DynamicResourcesArgs, check_args
 from apps.scheduler.plugins.dynamicresources.claims import (
     ClaimProblem,
@@ -27,12 +27,24 @@ from apps.scheduler.plugins.dynamicresources.claims import (
     missing_class,
     pod_claims,
 )
-from apps.scheduler.plugins.dynamicresources.filtering import NodeFilter
+from apps.scheduler.plugins.dynamicresources.filtering import (
+    REASON_INVALID_POOLS,
+    REASON_NOT_ALLOCATABLE,
+    REASON_UNAVAILABLE,
+    NodeFilter,
+)
+from apps.scheduler.plugins.dynamicresources.holders import find_holders
+from apps.scheduler.plugins.dynamicresources.matrix import (
+    MatrixInputs,
+    NodeDevices,
+    compare_devices,
+)
 from apps.scheduler.plugins.dynamicresources.pools import Slices
 from apps.scheduler.plugins.dynamicresources.reservation import Reservation
 from apps.scheduler.plugins.dynamicresources.scoring import describe_score, score_of
 from apps.scheduler.plugins.dynamicresources.state import ClaimState
 from apps.scheduler.plugins.helper.device_classes import ClassResolver
+from apps.scheduler.plugins.helper.device_rows import shared_rows
 from apps.scheduler.plugins.helper.devices_in_use import Allocated
 from apps.scheduler.plugins.helper.normalize import (
     default_normalize_score,
@@ -142,6 +154,36 @@ class DynamicResources:
             if answer is not None:
                 ids[row] = numbers[answer]
         return Verdicts(ids, [None, *distinct])
+
+    def explain_refusal(
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, status: Status
+    ) -> Iterator[Detail]:
+        """The devices of the node, and what says no to them."""
+        found, node = state.read(NAME, ClaimState), nodes.info(0).node
+        assert node is not None
+        reason = status.reasons[0] if status.reasons else ""
+        if reason == REASON_UNAVAILABLE:
+            node_filter = NodeFilter(found, pod, self._classes, self._is_unusable)
+            for index in sorted(node_filter.unavailable(node)):
+                claim = found.claims[index]
+                unusable = self._is_unusable(claim)
+                yield refusals.describe_unavailable(claim, node, is_unusable=unusable)
+        elif reason == REASON_INVALID_POOLS:
+            yield from refusals.describe_pools(found.slices.gather(node))
+        elif reason == REASON_NOT_ALLOCATABLE:
+            yield from refusals.describe_matrix(self.compare_devices(state, pod, node))
+
+    def compare_devices(self, state: CycleState, pod: PodInfo, node: Node) -> NodeDevices:
+        """The devices of a node with the requests of the pod's claims that are not allocated."""
+        found = state.find(NAME, ClaimState)
+        if found is None or found.is_empty:
+            return NodeDevices(node.metadata.name)
+        node_filter = NodeFilter(found, pod, self._classes, self._is_unusable)
+        needed, _ = node_filter.needed_resources(node)
+        claims, _ = node_filter.claims_to_allocate(needed)
+        holders = find_holders(self._claims)
+        inputs = MatrixInputs(found.allocated, self._classes.get, shared_rows(), holders)
+        return compare_devices(node, found.slices.gather(node), claims, inputs)
 
     def _is_unusable(self, claim: ResourceClaim) -> bool:
         return binding.is_unusable(claim, self._handle.clock.now(), self._args.binding_timeout)

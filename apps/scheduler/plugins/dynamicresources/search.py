@@ -344,7 +344,7 @@ class Search:
         counts = device.consumes_counters and not (shared and in_use)
         if counts and not self._book_counters(candidate):
             return False
-        if any(_refuses(taint, data.request.tolerations) for taint in device.taints):
+        if any(refuses(taint, data.request.tolerations) for taint in device.taints):
             return False
         if not self._satisfies_constraints(index, data, candidate, must=must):
             return False
@@ -441,7 +441,7 @@ def _consumption(device: Device) -> Iterator[tuple[tuple[str, str], int]]:
             yield (consumption.counter_set, name), nanos(counter.value)
 
 
-def _refuses(taint: DeviceTaint, tolerations: Sequence[DeviceToleration]) -> bool:
+def refuses(taint: DeviceTaint, tolerations: Sequence[DeviceToleration]) -> bool:
     return taint.effect in _EFFECTS and not any(tolerates(each, taint) for each in tolerations)
 
 
