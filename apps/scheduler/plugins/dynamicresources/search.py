@@ -16,8 +16,6 @@ from apps.scheduler.objects import (
     Device,
     DeviceClass,
     DeviceSelector,
-    DeviceTaint,
-    DeviceToleration,
     ExactDeviceRequest,
     Node,
     Quantity,
@@ -28,11 +26,11 @@ from apps.scheduler.plugins.dynamicresources import capacity, constraints
 from apps.scheduler.plugins.dynamicresources.capacity import nanos
 from apps.scheduler.plugins.dynamicresources.pools import Pool, device_is_for, devices_of
 from apps.scheduler.plugins.helper.device_rows import DeviceRows
+from apps.scheduler.plugins.helper.device_taints import refuses
 from apps.scheduler.plugins.helper.devices_in_use import Allocated, DeviceId
 
 MOST_RESULTS: Final = 32
 ALL: Final = "All"
-_EFFECTS: Final = ("NoSchedule", "NoExecute")
 
 #: (claim, request, alternative)
 RequestKey = tuple[int, int, int]
@@ -439,18 +437,3 @@ def _consumption(device: Device) -> Iterator[tuple[tuple[str, str], int]]:
     for consumption in device.consumes_counters:
         for name, counter in consumption.counters.items():
             yield (consumption.counter_set, name), nanos(counter.value)
-
-
-def refuses(taint: DeviceTaint, tolerations: Sequence[DeviceToleration]) -> bool:
-    return taint.effect in _EFFECTS and not any(tolerates(each, taint) for each in tolerations)
-
-
-def tolerates(toleration: DeviceToleration, taint: DeviceTaint) -> bool:
-    """By key and effect, "" for any; operator Exists, or the same value."""
-    if toleration.effect not in ("", taint.effect):
-        return False
-    if toleration.key not in ("", taint.key):
-        return False
-    if toleration.operator == "Exists":
-        return True
-    return toleration.operator in ("", "Equal") and toleration.value == taint.value
