@@ -103,6 +103,13 @@ def add(state: CycleState, intent: Intent) -> None:
     intents.items.append(intent)
 
 
+def take(state: CycleState) -> tuple[Intent, ...]:
+    """The writes requested so far, which the caller has written without the decision."""
+    found = of(state)
+    state.write(_KEY, _Intents())
+    return found
+
+
 def of(state: CycleState) -> tuple[Intent, ...]:
     """The writes requested in this cycle, in order."""
     intents = state.find(_KEY, _Intents)

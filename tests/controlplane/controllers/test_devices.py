@@ -47,11 +47,7 @@ def taint_all(lab: Lab, slice_name: str, *taints: Body) -> None:
 
 
 def events(lab: Lab, reason: str) -> list[str]:
-    return [
-        each.get("note") or each.get("message", "")
-        for each in lab.all("Event")
-        if each["reason"] == reason
-    ]
+    return [each.get("note") or each.get("message", "") for each in lab.events(reason)]
 
 
 def test_the_driver_publishes_what_the_node_names_and_cleans_up(lab: Lab) -> None:
@@ -132,3 +128,74 @@ def test_a_no_execute_taint_of_a_device_evicts_its_pod(lab: Lab) -> None:
     lab.advance(60)
     assert not lab.exists("Pod", "patient")
     assert phase(lab, "brave") == "Running"
+
+
+def report(lab: Lab, name: str, condition: str) -> None:
+    """A condition of the only device of a claim, from its driver."""
+
+    def change(body: Body) -> Body:
+        (result,) = body["status"]["allocation"]["devices"]["results"]
+        known = {key: result[key] for key in ("driver", "pool", "device")}
+        reported = {"type": condition, "status": "True", "reason": "Broken", "message": "no link"}
+        conditions = [{**reported, "lastTransitionTime": lab.at(0)}]
+        return {
+            **body,
+            "status": {**body["status"], "devices": [{**known, "conditions": conditions}]},
+        }
+
+    lab.change("ResourceClaim", name, change, part="status")
+    lab.settle()
+
+
+def external_device(lab: Lab) -> None:
+    """A device of a driver that is not here, with binding conditions."""
+    selector = {"cel": {"expression": 'device.driver == "link.example.com"'}}
+    lab.create("DeviceClass", {"metadata": {"name": "link"}, "spec": {"selectors": [selector]}})
+    device = {
+        "name": "link-0",
+        "bindingConditions": ["example.com/ready"],
+        "bindingFailureConditions": ["example.com/failed"],
+    }
+    pool = {"name": "n0", "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": "link.example.com", "nodeName": "n0", "pool": pool, "devices": [device]}
+    lab.create("ResourceSlice", {"metadata": {"name": "n0-link"}, "spec": spec})
+    lab.node("n0", cpu="1")
+
+
+def test_while_it_waits_a_pod_takes_the_room_of_its_node(lab: Lab) -> None:
+    external_device(lab)
+    lab.create("ResourceClaim", {"metadata": {"name": "p"}, "spec": claim("link")})
+    lab.create(
+        "Pod", pod("p", cpu="800m", resourceClaims=[{"name": "c", "resourceClaimName": "p"}])
+    )
+    lab.settle()
+    assert lab.get("Pod", "p")["status"]["nominatedNodeName"] == "n0"
+    lab.create("Pod", pod("other", cpu="800m"))
+    lab.settle()
+    assert "Insufficient cpu" in lab.condition("Pod", "other", "PodScheduled")["message"]
+    # a new process finds the pod and its reservation, and goes on waiting
+    lab.restart()
+    lab.advance(20)
+    assert phase(lab, "p") == "Pending"
+    report(lab, "p", "example.com/ready")
+    lab.advance(15)
+    assert phase(lab, "p") == "Running"
+    assert len(lab.get("ResourceClaim", "p")["status"]["reservedFor"]) == 1
+
+
+def test_a_failure_or_the_timeout_gives_the_devices_back(lab: Lab) -> None:
+    external_device(lab)
+    start(lab, "p", claim("link"))
+    report(lab, "p", "example.com/failed")
+    message = lab.condition("Pod", "p", "PodScheduled")["message"]
+    assert 'claim p binding failed: reason=Broken, message="no link"' in message
+    assert not lab.get("ResourceClaim", "p")["status"].get("reservedFor")
+    lab.delete("Pod", "p")
+    lab.delete("ResourceClaim", "p")
+    lab.advance(60)
+    start(lab, "late", claim("link"))
+    assert devices(lab, "late") == ["link-0"]
+    lab.advance(599)
+    assert lab.get("ResourceClaim", "late")["status"]["reservedFor"]
+    lab.advance(6)
+    assert "device binding timeout" in " ".join(events(lab, "FailedScheduling"))

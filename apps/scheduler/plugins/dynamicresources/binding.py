@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
-from apps.scheduler.objects import DeviceRequestAllocationResult, ResourceClaim
+from apps.scheduler.objects import Condition, DeviceRequestAllocationResult, ResourceClaim
 
 REASON_PENDING: Final = "BindingConditionsPending"
 
@@ -32,6 +33,18 @@ def has_failed(claim: ResourceClaim) -> bool:
     )
 
 
+def find_failure(claim: ResourceClaim) -> str:
+    """What PreBind says about the first failure condition that is true; "" without one."""
+    for result in _conditional(claim):
+        for each in _conditions(claim, result):
+            if each.type in result.binding_failure_conditions and each.status == "True":
+                return (
+                    f"claim {claim.metadata.name} binding failed: "
+                    f'reason={each.reason}, message="{each.message}"'
+                )
+    return ""
+
+
 def is_timed_out(claim: ResourceClaim, now: float, timeout: float) -> bool:
     """The conditions have been waited for too long; never without a timestamp."""
     allocation = claim.status.allocation
@@ -56,10 +69,16 @@ def _conditional(claim: ResourceClaim) -> list[DeviceRequestAllocationResult]:
 
 def _has(claim: ResourceClaim, result: DeviceRequestAllocationResult, condition: str) -> bool:
     return any(
-        each.type == condition and each.status == "True"
-        for status in claim.status.devices
-        if (status.driver, status.pool, status.device)
-        == (result.driver, result.pool, result.device)
-        and status.share_id == result.share_id
-        for each in status.conditions
+        each.type == condition and each.status == "True" for each in _conditions(claim, result)
     )
+
+
+def _conditions(claim: ResourceClaim, result: DeviceRequestAllocationResult) -> Iterator[Condition]:
+    """What the driver has reported about the device."""
+    for status in claim.status.devices:
+        device = (status.driver, status.pool, status.device)
+        if (
+            device == (result.driver, result.pool, result.device)
+            and status.share_id == result.share_id
+        ):
+            yield from status.conditions

@@ -235,6 +235,7 @@ class DynamicResources:
         found = state.find(NAME, ClaimState)
         if found is not None and not found.is_empty:
             found.reserved.clear()
+            found.waiting_since = None
             reservation = self._reservation(found, pod, state)
             reservation.reserve(node_name)
             claim_allocations.write(state, reservation.allocations(node_name))
@@ -249,24 +250,43 @@ class DynamicResources:
         found = state.find(NAME, ClaimState)
         if found is None or found.is_empty:
             return None
-        found.waiting = found.failed = False
         reservation = self._reservation(found, pod, state)
+        note = f"waiting for binding conditions for device on node {node_name}"
+        if found.waiting_since is not None:
+            return self._ask_again(found, reservation, note)
+        found.failed = False
         try:
             ready = reservation.bind(node_name, self._handle.clock.now(), self.choose_name)
         except writes.WriteRefused as refused:
             found.failed, found.refused = True, refused.write
             return error(str(refused))
         claim_allocations.write(state, reservation.allocations(node_name))
-        note = f"waiting for binding conditions for device on node {node_name}"
         if any(map(binding.has_conditions, found.reserved.values())):
             event = intents.PodEvent(
-                pod.namespace, pod.name, pod.uid, binding.REASON_PENDING, note, "Scheduling"
+                pod.namespace,
+                pod.name,
+                pod.uid,
+                binding.REASON_PENDING,
+                note,
+                "Scheduling",
+                reporter=pod.pod.spec.scheduler_name,
             )
             intents.add(state, event)
         if ready:
             return None
-        found.waiting = True
+        found.waiting_since = self._handle.clock.now()
         return Status(Code.PENDING, (note,))
+
+    def _ask_again(self, found: ClaimState, reservation: Reservation, note: str) -> Status | None:
+        """Whether the conditions have come true since PreBind has written the claims."""
+        assert found.waiting_since is not None
+        problem, ready = reservation.look_again()
+        if ready:
+            return None
+        if not problem:
+            over = self._handle.clock.now() - found.waiting_since >= self._args.binding_timeout
+            problem = "device binding timeout" if over else ""
+        return error(problem) if problem else Status(Code.PENDING, (note,))
 
     def _reservation(self, found: ClaimState, pod: PodInfo, state: CycleState) -> Reservation:
         return Reservation(found, pod, self._claims, partial(intents.add, state))

@@ -60,15 +60,12 @@ class Reservation:
         found = state.by_node.get(node_name)
         for claim in found.claims if found is not None else ():
             self._claims.release(claim.metadata.uid)
-        if state.waiting:
-            state.waiting = False
-            return
         for claim in state.assumed:
             self._claims.restore(claim)
-            if state.failed:
+            if state.failed or state.waiting_since is not None:
                 self._undo(claim)
         state.assumed.clear()
-        state.failed = False
+        state.failed, state.waiting_since = False, None
 
     def _undo(self, claim: ResourceClaim) -> None:
         """A claim of the user stays allocated; that for extended resources is deleted."""
@@ -101,6 +98,20 @@ class Reservation:
             if created is not None:
                 self._add(writes.note_extended(self._pod, created, found.mappings))
         return ready
+
+    def look_again(self) -> tuple[str, bool]:
+        """What is wrong with the claims that ``bind`` has written, and whether all are ready."""
+        ready = True
+        for bound in self._state.reserved.values():
+            meta = bound.metadata
+            claim = self._claims.get(meta.name, meta.namespace)
+            if claim is None:
+                return f'resourceclaim.resource.k8s.io "{meta.name}" not found', False
+            failure = binding.find_failure(claim)
+            if failure:
+                return failure, False
+            ready = ready and binding.is_ready(claim)
+        return "", ready
 
     def _claims_of(self, found: NodeAllocation | None) -> list[ResourceClaim]:
         claims = list(self._state.claims)
