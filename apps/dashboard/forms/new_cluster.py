@@ -44,7 +44,17 @@ class ClusterForm(SettingsForm):
 
     #: Contents first, then settings.
     field_order = (
-        *("name", "source", "manifest", "nodes_file", "pods_file", "nodes", "zones", "sizes"),
+        *(
+            "name",
+            "source",
+            "manifest",
+            "nodes_file",
+            "pods_file",
+            "gpu_devices",
+            "nodes",
+            "zones",
+            "sizes",
+        ),
         "devices",
         "control_plane",
         "percentage_of_nodes_to_score",
@@ -163,6 +173,12 @@ class TraceForm(OwnSettingsForm):
     pods_file = CsvField(
         label="Pods (CSV)",
         help_text="Columns name, cpu_milli, memory_mib, num_gpu, gpu_milli, gpu_spec, qos.",
+    )
+    gpu_devices = forms.BooleanField(
+        required=False,
+        label="GPUs as devices",
+        help_text="Each GPU is a device, which pods share by ResourceClaims. Otherwise a node has "
+        "1000 alibabacloud.com/gpu-milli for each GPU.",
     )
 
     def clean(self) -> dict[str, Any]:
