@@ -13,6 +13,7 @@ from apps.cluster.writes import Actor
 from apps.cluster.writing import store
 from apps.controlplane.loop import clock
 from apps.controlplane.loop.engines import Engines
+from apps.controlplane.models import SchedulingDecision
 from tests.browser.conftest import Seen
 
 pytestmark = pytest.mark.browser
@@ -81,7 +82,8 @@ def test_a_pod_waits_for_a_gpu_and_runs_when_one_is_freed(seen: Seen) -> None:
     engines.run(cluster.pk)
     expect(page.locator("#pod .facts").first).to_contain_text("node-0")
     expect(page.locator("#devices")).to_have_count(0)
-    page.get_by_role("link", name="scheduled").first.click()
+    decision = SchedulingDecision.objects.get(cluster=cluster, name="infer", result="scheduled")
+    seen.open(f"/clusters/gpus/decisions/{decision.pk}")
     expect(page.get_by_role("heading", name="Devices", exact=True)).to_be_visible()
     expect(page.get_by_role("row", name="infer gpu gpu-1")).to_be_visible()
     engines.close()
