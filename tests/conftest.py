@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -18,24 +19,30 @@ from xdist.scheduler.loadscope import LoadScopeScheduling
 from apps.cluster.log.announce import announcer
 from schedweb.embedded.postgres import Postgres
 
+#: The URL of a running server; without it, each test run starts its own.
+SERVER = os.environ.get("TESTS_POSTGRES", "")
+
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[Postgres]:
-    """A PostgreSQL server for this test run alone, empty at first."""
+def postgres() -> Iterator[str]:
+    """The URL of a PostgreSQL server: one for this test run alone, empty at first, by default."""
+    if SERVER:
+        yield SERVER
+        return
     # Not below pytest's own folder, which is closed to the database's user under root.
     data = Path(tempfile.mkdtemp(prefix="schedweb-pg-"))
     data.chmod(0o755)
     server = Postgres(data, log=data / "postgres.log", throwaway=True)
     server.start()
-    yield server
+    yield server.url
     server.stop()
     shutil.rmtree(data)
 
 
 @pytest.fixture(scope="session")
-def django_db_modify_db_settings(postgres: Postgres) -> None:
+def django_db_modify_db_settings(postgres: str) -> None:
     """Point Django at the server, before pytest-django makes the test database in it."""
-    address = conninfo_to_dict(postgres.url)
+    address = conninfo_to_dict(postgres)
     settings.DATABASES["default"].update(
         HOST=address["host"], USER=address["user"], NAME=address["dbname"]
     )

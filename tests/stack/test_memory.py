@@ -20,7 +20,6 @@ from django.db import connection
 from rest_framework.authtoken.models import Token
 
 from apps.controlplane.clusters.lifecycle import create_cluster
-from schedweb.embedded.postgres import Postgres
 from tests.api.conftest import Kube
 from tests.api.large_lists import copy_pod
 from tests.api.objects import PODS, pod
@@ -100,7 +99,7 @@ def _free_port() -> int:
 
 
 @pytest.fixture
-def web(transactional_db: None, postgres: Postgres) -> Iterator[WebProcess]:
+def web(transactional_db: None, postgres: str) -> Iterator[WebProcess]:
     user = User.objects.create_user("alice")
     cluster = create_cluster("c1", user=user.username)
     key = Token.objects.create(user=user).key
@@ -109,7 +108,7 @@ def web(transactional_db: None, postgres: Postgres) -> Iterator[WebProcess]:
     assert Kube(key, "c1").post(PODS, body).status_code == 201
     copy_pod(cluster, "p", COUNT - 1)
     name = connection.settings_dict["NAME"]
-    database = re.sub(r"(://[^/]*/)[^?]*", rf"\g<1>{name}", postgres.url)
+    database = re.sub(r"(://[^/]*/)[^?]*", rf"\g<1>{name}", postgres)
     with tempfile.TemporaryDirectory(prefix="schedweb-web-") as data:
         process = WebProcess(Path(data), database, key)
         yield process

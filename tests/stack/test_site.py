@@ -20,7 +20,6 @@ import psycopg
 import pytest
 import yaml
 
-from schedweb.embedded.postgres import Postgres
 from schedweb.front.listening import listen
 from tests.stack.running_site import RunningSite, alive, wait_until
 
@@ -180,11 +179,9 @@ def test_a_port_in_use_is_named(tmp_path: Path) -> None:
     assert "SCHEDWEB_PORT" in said
 
 
-def test_an_external_postgresql_replaces_the_embedded_one(
-    tmp_path: Path, postgres: Postgres
-) -> None:
-    url = postgres.url.replace("/schedweb?", "/elsewhere?")
-    with psycopg.connect(postgres.url, autocommit=True) as connection:
+def test_an_external_postgresql_replaces_the_embedded_one(tmp_path: Path, postgres: str) -> None:
+    url = postgres.replace("/schedweb?", "/elsewhere?")
+    with psycopg.connect(postgres, autocommit=True) as connection:
         connection.execute("CREATE DATABASE elsewhere")
         site = RunningSite(tmp_path, SCHEDWEB_DATABASE_URL=url, SCHEDWEB_ADMIN_PASSWORD="chosen")
         said = site.start()

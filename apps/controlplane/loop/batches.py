@@ -17,8 +17,11 @@ def split(batch: Sequence[DecisionRecord]) -> list[Sequence[DecisionRecord]]:
     """The batch in parts to be recorded one after the other, at least one.
 
     The order stays: a later decision has seen what the earlier ones did. A part has nothing but
-    bindings, or fewer than MIN_BINDINGS of them in a row.
+    bindings, or fewer than MIN_BINDINGS of them in a row. A batch with two attempts of one pod
+    stays in one part: the queue knows only its state after the last one.
     """
+    if len({record.decision.pod_uid for record in batch}) < len(batch):
+        return [batch]
     parts: list[list[DecisionRecord]] = []
     mixed = False
     for plain, group in groupby(batch, is_plain):

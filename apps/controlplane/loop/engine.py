@@ -36,7 +36,7 @@ from apps.controlplane.metrics import stored
 from apps.controlplane.models import ConfigurationRevision
 from apps.controlplane.profiles import plugins, revisions
 from apps.controlplane.queue import activation
-from apps.controlplane.queue.history import QueueHistory
+from apps.controlplane.queue.history import Deferred, QueueHistory
 from apps.controlplane.workers.lease import ClusterLease, LeaseLost
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.framework.intents import Intent
@@ -387,9 +387,13 @@ class Engine:
     ) -> None:
         """Record a batch in one transaction, or in a few if only some pods need the general way."""
         *parts, last = [batch] if self.cluster.quotas else split(batch)
+        later = {record.decision.pod_uid for record in batch}
         for part in parts:
-            own, changes = changes.divide({record.decision.pod_uid for record in part})
-            self.recorder.record(self.scheduler, self.informer, part, own)
+            later -= {record.decision.pod_uid for record in part}
+            changes, others = changes.divide(later)
+            self.recorder.record(
+                self.scheduler, self.informer, part, others, deferred=Deferred(later)
+            )
         self.recorder.record(self.scheduler, self.informer, last, changes, intents, activations)
 
     def _seen_state(self, ended: list[DecisionRecord]) -> SeenState:

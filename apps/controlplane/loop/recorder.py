@@ -33,7 +33,7 @@ from apps.controlplane.loop.intended_writes import IntendedWrites, scheduled_eve
 from apps.controlplane.loop.placing import Placements, is_plain
 from apps.controlplane.metrics import stored
 from apps.controlplane.queue import activation
-from apps.controlplane.queue.history import QueueHistory
+from apps.controlplane.queue.history import NOTHING, Deferred, QueueHistory
 from apps.controlplane.queue.permit_waits import PermitWaits, Waits
 from apps.controlplane.queue.rows import QueueRows
 from apps.controlplane.workers.lease import ClusterLease
@@ -66,6 +66,8 @@ class _Plan:
     removed: Sequence[str]
     #: the pods that Permit plugins hold
     waits: Waits
+    #: what happens in the queue after this was planned
+    rest: Deferred
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +137,8 @@ class Recorder:
         changes: QueueChanges,
         intents: Sequence[Intent] = (),
         activations: Sequence[int] = (),
+        *,
+        deferred: Deferred = NOTHING,
     ) -> None:
         """Commit a batch and the queue's changes, and report the outcome to the scheduler.
 
@@ -143,12 +147,15 @@ class Recorder:
         is written. `intents` are further writes of plugins: their errors are only logged.
         Of a decision that is not final, only the expected node of its pod is written.
         `activations` are the ids of the manual activations that the moves in the queue applied.
+        `deferred` is what later commits of the same pass write.
         Raises LeaseLost if another process holds the lease; nothing is written then.
         """
         changed: dict[str, SavedEntry | None] = {}
         while True:
             changed |= _by_pod(changes)
-            rejected = self._commit(scheduler, informer, batch, changed, intents, activations)
+            rejected = self._commit(
+                scheduler, informer, batch, changed, intents, activations, deferred
+            )
             if not rejected:
                 break
             for decision, refusal in rejected:
@@ -177,7 +184,7 @@ class Recorder:
         def finish() -> None:
             note_writes = self._receive_placements(scheduler, informer, sent)
             if note_writes is None:
-                self.record(scheduler, informer, batch, changes)
+                self.record(scheduler, informer, batch, changes, deferred=plan.rest)
             else:
                 self._mark_committed(plan, note_writes)
                 self._report(scheduler, batch)
@@ -200,9 +207,10 @@ class Recorder:
         changed: Mapping[str, SavedEntry | None],
         intents: Sequence[Intent],
         activations: Sequence[int],
+        deferred: Deferred,
     ) -> list[tuple[Decision, ApiError]]:
         """Try to commit; if bindings are rejected, return them and write nothing."""
-        plan = self._plan(scheduler, informer, batch, changed)
+        plan = self._plan(scheduler, informer, batch, changed, deferred)
         rejected: list[tuple[Decision, ApiError]] = []
         note_writes = None
         if not (intents or activations):
@@ -229,6 +237,7 @@ class Recorder:
         informer: Informer,
         batch: Sequence[DecisionRecord],
         changed: Mapping[str, SavedEntry | None],
+        deferred: Deferred = NOTHING,
     ) -> _Plan:
         bound = _bound(batch)
         saved = {
@@ -251,12 +260,15 @@ class Recorder:
             *self._waits.steps(waits),
             *self._ledger.steps(final),
             *self._queue_rows.steps([*saved.values()], removed),
+            *self._queue_rows.put_back_steps(self._history.places_of(deferred.pods)),
             *self._history.steps(
                 (record.decision for record in batch if record.decision.pod_uid in bound),
                 {record.decision.pod_uid for record in batch},
+                deferred,
             ),
         ]
-        return _Plan(final, steps, [*saved], removed, waits)
+        rest = Deferred(after=len(self._history))
+        return _Plan(final, steps, [*saved], removed, waits, rest)
 
     def _mark_committed(self, plan: _Plan, note_writes: Callable[[], None]) -> None:
         note_writes()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -42,51 +44,73 @@ FIELDS = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Deferred:
+    """What one commit of a batch leaves to the following ones.
+
+    A crash in between must leave pods whose decisions are not committed as they were before they
+    were popped.
+    """
+
+    #: the pods (uids) whose decisions are committed later: their moves from the Pop on
+    pods: Collection[str] = ()
+    #: the moves after so many, except those of pods whose decisions are committed
+    after: float = math.inf
+
+
+NOTHING: Final = Deferred()
+
+
 class QueueHistory:
     """Collects the moves that the queue reports, until they are written; the queue's observer."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._moves: list[PodMove] = []
-        #: how many of them the last `steps` have seen, and which of these they held back
-        self._seen = 0
-        self._held: list[PodMove] = []
+        #: how many of them the last `steps` have read, and those of them that they do not write
+        self._read = 0
+        self._left: list[PodMove] = []
 
-    def __bool__(self) -> bool:
-        """Whether there are moves that were not held back."""
-        return len(self._moves) > len(self._held)
+    def __len__(self) -> int:
+        return len(self._moves)
 
     def note(self, move: PodMove) -> None:
         self._moves.append(move)
 
-    def steps(self, bound: Iterable[Decision], decided: Collection[str]) -> list[Step]:
+    def steps(
+        self, bound: Iterable[Decision], own: Collection[str], deferred: Deferred = NOTHING
+    ) -> list[Step]:
         """The steps that write the collected moves, and those of bound pods out of the queue.
 
-        The Pop of a pod is held back until its decision is written: `decided` are the uids of the
-        pods whose decisions are. After a crash in between, the pod is popped again.
+        `own` are the pods (uids) whose decisions are committed with them.
         """
-        self._seen, self._held = len(self._moves), []
         written: list[PodMove] = []
-        latest: set[str] = set()
-        for move in reversed(self._moves):
-            is_latest = move.pod_uid not in latest
-            latest.add(move.pod_uid)
-            is_open = is_latest and move.target is SubQueue.IN_FLIGHT
-            (self._held if is_open and move.pod_uid not in decided else written).append(move)
-        self._held.reverse()
+        self._left = []
+        popped: set[str] = set()
+        for index, move in enumerate(self._moves):
+            uid = move.pod_uid
+            if uid in deferred.pods and move.target is SubQueue.IN_FLIGHT:
+                popped.add(uid)
+            is_left = uid in popped or (index >= deferred.after and uid not in own)
+            (self._left if is_left else written).append(move)
+        self._read = len(self._moves)
         now = self._cluster.now().timestamp()
-        moves = [*reversed(written), *_moves_out(bound, now)]
+        moves = [*written, *_moves_out(bound, now)]
         if not moves:
             return []
         return [insert("moves", models.QueueMove, _build_columns(self._cluster.pk, moves))]
 
+    def places_of(self, pods: Collection[str]) -> dict[str, SubQueue]:
+        """Where these pods (uids) were popped from, those of them with a Pop not yet written."""
+        moves = (move for move in self._moves if move.pod_uid in pods)
+        return {move.pod_uid: move.source for move in moves if move.target is SubQueue.IN_FLIGHT}
+
     def mark_committed(self) -> None:
         """The rows of the last `steps` are committed; moves that were noted since then are not."""
-        held = {id(move) for move in self._held}
-        written = [move for move in self._moves[: self._seen] if id(move) not in held]
-        log_moves(self._cluster, written)
-        self._moves[: self._seen] = self._held
-        self._seen = len(self._held)
+        left = {id(move) for move in self._left}
+        log_moves(self._cluster, [m for m in self._moves[: self._read] if id(m) not in left])
+        self._moves[: self._read] = self._left
+        self._read = len(self._left)
 
     def discard_moves_out(self, bound: Collection[str]) -> None:
         """Discard the moves of these pods (uids) out of the queue: `steps` has written them."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,9 +12,17 @@ from psycopg.types.numeric import Int8
 from apps.cluster.arrays import documents, int4s, nested, texts, times, uuids
 from apps.cluster.prepared import Step, insert
 from apps.controlplane.models import QueueEntry
-from apps.scheduler.queue.records import QueueChanges, SavedEntry, arrival
+from apps.scheduler.queue.records import QueueChanges, SavedEntry, SubQueue, arrival
 
 _DELETE = "DELETE FROM controlplane_queueentry WHERE cluster_id = $1 AND pod_uid = ANY($2)"
+
+#: A popped pod is where it was before.
+_PUT_BACK = """
+    UPDATE controlplane_queueentry q
+    SET queue = place, state = state || jsonb_build_object('queue', place)
+    FROM unnest($2::uuid[], $3::text[]) AS popped(uid, place)
+    WHERE q.cluster_id = $1 AND q.pod_uid = popped.uid AND q.queue <> place
+"""
 
 
 class QueueRows:
@@ -51,6 +59,14 @@ class QueueRows:
             columns = _build_columns(self._cluster_id, entries)
             steps.append(insert("entries", QueueEntry, columns, conflict="cluster_id, pod_uid"))
         return steps
+
+    def put_back_steps(self, places: Mapping[str, SubQueue]) -> list[Step]:
+        """The steps after which the entries of these pods (uids) say that they wait there."""
+        found = {uid: place for uid, place in places.items() if uid in self._persisted}
+        if not found:
+            return []
+        columns = [uuids([*found]), texts([place.value for place in found.values()])]
+        return [Step("entries_put_back", _PUT_BACK, [Int8(self._cluster_id), *columns])]
 
     def mark_committed(self, written: Iterable[str], deleted: Iterable[str]) -> None:
         """The rows written and deleted for these pods (uids) are committed."""

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from django.db import DatabaseError, connection, transaction
 
 from apps.cluster import kinds
 from apps.cluster.models import Cluster, Pod
-from apps.cluster.prepared import execute_together
 from apps.cluster.writing import store
 from apps.controlplane.clusters.generating import generate_node
 from apps.controlplane.clusters.lifecycle import create_cluster
+from apps.controlplane.loop import clock
+from apps.controlplane.loop.batches import MIN_BINDINGS
 from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import QueueMove, SchedulingDecision
-from apps.controlplane.queue.history import QueueHistory
-from apps.scheduler.queue.records import PodMove, SubQueue
 from tests.controlplane.driving import ACTOR, create_pods, pod
-
-OUTSIDE, ACTIVE, IN_FLIGHT = SubQueue.OUTSIDE, SubQueue.ACTIVE, SubQueue.IN_FLIGHT
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -90,17 +89,53 @@ def test_history_remains_when_the_pod_is_deleted_and_cannot_be_changed(cluster: 
             connection.cursor().execute(change)
 
 
-def test_a_pop_is_written_with_the_decision_of_its_pod(cluster: Cluster) -> None:
-    """After a crash between two parts of a batch, the pods of the second are popped again."""
-    history = QueueHistory(cluster)
-    uids = {name: str(uuid4()) for name in ("one", "two")}
-    for name, uid in uids.items():
-        history.note(PodMove(f"default/{name}", uid, OUTSIDE, ACTIVE, "Add", 1.0))
-        history.note(PodMove(f"default/{name}", uid, ACTIVE, IN_FLIGHT, "Pop", 2.0))
-    for name, others in (("one", 1), ("two", 2)):
-        with transaction.atomic():
-            execute_together(history.steps((), {uids[name]}))
-        history.mark_committed()
-        assert [move[2] for move in moves(name)] == ["Add", "Pop"]
-        assert len(moves("two")) == others
-        assert not history
+def test_a_crash_between_two_commits_of_a_batch_leaves_later_pods_where_they_waited(
+    cluster: Cluster,
+) -> None:
+    """The bindings of a batch are committed before its other decisions, which are lost here."""
+    cluster.manual_time = datetime(2030, 1, 1, tzinfo=UTC)
+    cluster.save()
+    create_pods(cluster, pod("again", cpu="64", nodeSelector={"disk": "ssd"}))
+    Engines().run(cluster.pk)
+    clock.advance(cluster, 100)
+    body = generate_node("fast", "zone-1")
+    body["metadata"]["labels"]["disk"] = "ssd"
+    store.create(cluster, kinds.NODE, body, actor=ACTOR)
+    high = {"metadata": {"name": "high"}, "value": 1}
+    store.create(cluster, kinds.PRIORITY_CLASS, high, actor=ACTOR)
+    placed = [pod(f"placed-{i}", priorityClassName="high") for i in range(MIN_BINDINGS)]
+    create_pods(cluster, *placed, pod("first", nodeSelector={"disk": "none"}))
+    with fails_to_record("unschedulable"), pytest.raises(DatabaseError, match="no room"):
+        Engines().run(cluster.pk)
+    scheduled = SchedulingDecision.objects.filter(cluster=cluster, result="scheduled")
+    assert scheduled.count() == MIN_BINDINGS == SchedulingDecision.objects.count() - 1
+    assert [move[2] for move in moves("placed-0")] == ["UnschedulablePodAdd", "Pop", "Done"]
+    assert [move[1:3] for move in moves("again")][3:] == [("active", "NodeAdd")]
+    assert [move[1:3] for move in moves("first")] == [("active", "UnschedulablePodAdd")]
+
+    Engines().run(cluster.pk)
+    for name, attempts in ("again", 2), ("first", 1):
+        found = moves(name)
+        assert found[-1][:3] == ("in_flight", "unschedulable", "ScheduleAttemptFailure")
+        assert [move[0] for move in found] == ["", *(move[1] for move in found[:-1])]
+        assert [move[2] for move in found].count("Pop") == attempts
+        assert SchedulingDecision.objects.filter(cluster=cluster, name=name).count() == attempts
+
+
+@contextmanager
+def fails_to_record(result: str) -> Iterator[None]:
+    """The database refuses decisions with this result in this block."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE FUNCTION refuse_row() RETURNS trigger LANGUAGE plpgsql AS "
+            "$$ BEGIN RAISE EXCEPTION 'no room for this decision'; END $$"
+        )
+        cursor.execute(
+            "CREATE TRIGGER refuse_row BEFORE INSERT ON controlplane_schedulingdecision "
+            f"FOR EACH ROW WHEN (NEW.result = '{result}') EXECUTE FUNCTION refuse_row()"
+        )
+    try:
+        yield
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("DROP FUNCTION refuse_row CASCADE")

@@ -156,3 +156,23 @@ def test_a_lease_from_before_the_clock_was_set_back_can_be_taken(cluster: Cluste
     assert taken is not None and taken.epoch == dead.epoch + 1
     with pytest.raises(LeaseLost):
         dead.renew()
+
+
+def test_failed_runs_are_counted_until_one_succeeds_and_only_under_the_own_epoch(
+    cluster: Cluster,
+) -> None:
+    def noted() -> tuple[int, str]:
+        return LoopLease.objects.values_list("failures", "failure").get(cluster=cluster)
+
+    earlier = lease.acquire(cluster.pk, "earlier")
+    assert earlier is not None
+    earlier.note_failure(ValueError("no such node"))
+    earlier.note_failure(ValueError("again" * 200))
+    assert noted() == (2, ("ValueError: " + "again" * 200)[:500])
+    expire(cluster)
+    later = lease.acquire(cluster.pk, "later")
+    assert later is not None and later.failures == 2
+    earlier.note_failure(ValueError("too late"))
+    assert noted()[0] == 2
+    later.note_success()
+    assert noted() == (0, "")
