@@ -215,9 +215,9 @@ def _build_pod(gpu_devices: bool, row: Row) -> Body:
         "cpu": f"{_read_count(row, 'cpu_milli')}m",
         "memory": f"{_read_count(row, 'memory_mib')}Mi",
     }
-    gpus = _read_gpus(row)
-    if gpus is not None and not gpu_devices:
-        requests[GPU_RESOURCE] = str(gpus.count * gpus.milli)
+    wanted = _read_gpus(row)
+    if wanted is not None and not gpu_devices:
+        requests[GPU_RESOURCE] = str(wanted.gpus * wanted.milli)
     limits = {name: value for name, value in requests.items() if name == GPU_RESOURCE}
     resources = {"requests": requests, **({"limits": limits} if limits else {})}
     spec: Body = {
@@ -225,8 +225,8 @@ def _build_pod(gpu_devices: bool, row: Row) -> Body:
             {"name": "main", "image": "registry.k8s.io/pause:3.10", "resources": resources}
         ]
     }
-    if gpus is not None and gpu_devices:
-        use_devices({"spec": spec}, gpus)
+    if wanted is not None and gpu_devices:
+        use_devices({"spec": spec}, wanted)
     elif row["gpu_spec"]:
         spec["affinity"] = {"nodeAffinity": _require_models(row["gpu_spec"].split("|"))}
     metadata: Body = {"name": _read_text(row, "name")}

@@ -20,7 +20,7 @@ CLAIM: Final = "gpu"
 class GpuRequest(NamedTuple):
     """The GPUs that a pod requests."""
 
-    count: int
+    gpus: int
     #: of each GPU, in thousandths
     milli: int
     #: the card models that it may have; empty for any
@@ -30,7 +30,7 @@ class GpuRequest(NamedTuple):
     def template(self) -> str:
         """The name of the template that all pods with this request share."""
         models = "".join(f"-{model.lower().replace('_', '-')}" for model in sorted(self.models))
-        return f"gpu-{self.count}x{self.milli}{models}"
+        return f"gpu-{self.gpus}x{self.milli}{models}"
 
 
 def build_class() -> Body:
@@ -56,7 +56,7 @@ def build_slice(node: str, gpus: int, model: str) -> Body:
 def build_template(request: GpuRequest) -> Body:
     exactly: Body = {
         "deviceClassName": DRIVER,
-        "count": request.count,
+        "count": request.gpus,
         "capacity": {"requests": {CAPACITY: str(request.milli)}},
     }
     if request.models:

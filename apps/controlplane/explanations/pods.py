@@ -13,7 +13,6 @@ from apps.controlplane.explanations.places import QueuePosition, find_queue_posi
 from apps.controlplane.explanations.reasons import find_dominant_reason
 from apps.controlplane.explanations.states import states
 from apps.controlplane.models import PermitWait, QueueEntry, SchedulingDecision
-from apps.controlplane.rebuilding import uses_claims
 from apps.scheduler.explaining.devices import DeviceMatrix, compare_devices
 from apps.scheduler.explaining.sight import look
 from apps.scheduler.explaining.unblocking import Unblocking, unblock
@@ -152,9 +151,12 @@ def find_unblocking_changes(cluster: Cluster, pod: Pod) -> Unblocking | None:
 
 def compare_pod_with_devices(cluster: Cluster, pod: Pod) -> DeviceMatrix | None:
     """Which devices the pod's claims could use now; None if it has no claims to allocate."""
+    extended = any("/" in name for name in pod.requests)
+    if not extended and not pod.body["spec"].get("resourceClaims"):
+        return None
     with states.now(cluster) as state:
         known = state.pod(str(pod.uid))
-        if known is None or not uses_claims(known.pod):
+        if known is None:
             return None
         found = compare_devices(look(state.scheduler, known))
         return found if found.requests else None

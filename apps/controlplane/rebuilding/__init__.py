@@ -7,7 +7,6 @@ part of a state.
 """
 
 from apps.controlplane.rebuilding.comparing import compare
-from apps.controlplane.rebuilding.earlier import uses_claims
 from apps.controlplane.rebuilding.replaying import decide_again, recompute
 from apps.controlplane.rebuilding.state import PastState, rebuild_state_at, rebuild_state_before
 
@@ -18,5 +17,4 @@ __all__ = [
     "rebuild_state_at",
     "rebuild_state_before",
     "recompute",
-    "uses_claims",
 ]
