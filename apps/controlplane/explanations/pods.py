@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster, Pod
 from apps.controlplane import queries
-from apps.controlplane.explanations.claims import describe_missing_claims
+from apps.controlplane.explanations.claims import (
+    describe_binding_wait,
+    describe_missing_claims,
+)
 from apps.controlplane.explanations.places import QueuePosition, find_queue_position
 from apps.controlplane.explanations.reasons import find_dominant_reason
 from apps.controlplane.explanations.states import states
@@ -116,6 +119,9 @@ def why_pending(
         return describe_missing_claims(cluster, pod)
     if entry is not None and entry.gated_by:
         return f"It is kept out of the queue by {entry.gated_by}."
+    waiting = describe_binding_wait(cluster, pod)
+    if waiting:
+        return waiting
     if last is None:
         return "It waits in activeQ for its first attempt."
     if last.result == SchedulingDecision.Result.SCHEDULED:

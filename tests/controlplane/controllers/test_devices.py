@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from apps.controlplane.controllers.devices.templates import ANNOTATION
+from apps.controlplane.explanations.pods import explain_pod
 from tests.controlplane.controllers.conftest import Body, Lab, pod
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -94,6 +95,8 @@ def test_a_pod_keeps_its_node_until_its_devices_are_attached(lab: Lab) -> None:
     assert devices(lab, "p") == ["fpga-0"]
     waiting = events(lab, "BindingConditionsPending")
     assert waiting == ["waiting for binding conditions for device on node n0"]
+    why = explain_pod(lab.cluster, "default", "p").why_pending
+    assert why.startswith("It has node n0, and waits until the devices of claim p are ready")
     lab.advance(5)
     assert phase(lab, "p") == "Pending"
     lab.advance(30)

@@ -43,7 +43,7 @@ def test_a_job_whose_pods_run_at_once_becomes_a_gang(lab: Lab) -> None:
     lab.delete("Job", "train", propagationPolicy="Background")
     lab.settle()
     lab.advance(60)
-    assert lab.all("PodGroup") == []
+    assert lab.all("PodGroup") == [] and lab.all("Workload") == []
 
 
 def test_without_the_gate_a_job_has_no_group(lab: Lab) -> None:

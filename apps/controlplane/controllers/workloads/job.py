@@ -18,8 +18,13 @@ from apps.controlplane.controllers.controller import (
     Step,
     parse_time,
 )
-from apps.controlplane.controllers.workloads.job_groups import find_group, refs_for_group
-from apps.controlplane.controllers.workloads.ownership import map_object, map_pods, own_pods
+from apps.controlplane.controllers.workloads.job_groups import (
+    find_group,
+    refs_for_group,
+    refs_for_job,
+    remove_group,
+)
+from apps.controlplane.controllers.workloads.ownership import map_pods, own_pods
 from apps.controlplane.controllers.workloads.templates import new_pod
 from apps.controlplane.controllers.writes import (
     create_with_event,
@@ -51,6 +56,9 @@ class _PodCounts:
 
 
 def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]:
+    if ref[0] != KIND:
+        yield from remove_group(cache, ref)
+        return
     job = cache.body(ref)
     if job is None or job["metadata"].get("deletionTimestamp"):
         return
@@ -224,6 +232,6 @@ def _indexes(pods: Sequence[Pod]) -> set[int]:
 CONTROLLER = Controller(
     name="jobs",
     user=USER,
-    concerns={KIND: map_object(KIND), "Pod": map_pods(KIND), "PodGroup": refs_for_group},
+    concerns={KIND: refs_for_job, "Pod": map_pods(KIND), "PodGroup": refs_for_group},
     reconcile=reconcile,
 )

@@ -6,18 +6,18 @@ one and equal to completions, completionMode Indexed, and no scheduling group in
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from apps.cluster import kinds
-from apps.cluster.writes import Create
-from apps.controlplane.controllers.cache import ControllerCache, Ref, owner_reference
+from apps.cluster.writes import Create, Delete
+from apps.controlplane.controllers.cache import ControllerCache, Ref, owner_reference, ref_of
 from apps.controlplane.controllers.controller import ReportedWrite, Step
 from apps.controlplane.controllers.writes import object_reference
 from apps.controlplane.events.writer import PendingEvent
 from apps.controlplane.profiles.gates import gates_of
-from apps.scheduler.objects import Pod, PodGroup
+from apps.scheduler.objects import Job, Pod, PodGroup
 
 Body = dict[str, Any]
 GATE: Final = "WorkloadWithJob"
@@ -45,6 +45,28 @@ def refs_for_group(_: ControllerCache, old: PodGroup | None, new: PodGroup | Non
         for owner in group.metadata.owner_references
         if owner.controller and owner.kind == "Job"
     ]
+
+
+def refs_for_job(cache: ControllerCache, old: Job | None, new: Job | None) -> Iterable[Ref]:
+    """The Job; of one that was deleted, its groups."""
+    if new is not None:
+        return [ref_of("Job", new)]
+    assert old is not None
+    return [ref for ref in cache.owned_by(old.metadata.uid) if ref[0] == "PodGroup"]
+
+
+def remove_group(cache: ControllerCache, ref: Ref) -> Iterator[Step]:
+    """Delete a group whose Job is deleted, with its Workload, which no cache has."""
+    group = cache.get(ref, PodGroup)
+    if group is None or any(cache.get(each, Job) for each in refs_for_group(cache, None, group)):
+        return
+    for owner in group.metadata.owner_references:
+        if owner.kind == "Workload":
+            options = {"preconditions": {"uid": owner.uid}}
+            yield Delete(kinds.by_name("Workload"), ref[1], owner.name, options)
+    if not group.metadata.deletion_timestamp:
+        options = {"preconditions": {"uid": group.metadata.uid}}
+        yield Delete(kinds.by_name("PodGroup"), ref[1], ref[2], options)
 
 
 def find_group(cache: ControllerCache, job: Body, pods: Sequence[Pod], reporter: str) -> JobGroup:

@@ -12,14 +12,14 @@ REASON_PENDING: Final = "BindingConditionsPending"
 
 
 def has_conditions(claim: ResourceClaim) -> bool:
-    return bool(_conditional(claim))
+    return bool(conditional(claim))
 
 
 def is_ready(claim: ResourceClaim) -> bool:
     """Every binding condition of the allocation is true."""
     return all(
         _has(claim, result, condition)
-        for result in _conditional(claim)
+        for result in conditional(claim)
         for condition in result.binding_conditions
     )
 
@@ -28,14 +28,14 @@ def has_failed(claim: ResourceClaim) -> bool:
     """A failure condition of the allocation is true."""
     return any(
         _has(claim, result, condition)
-        for result in _conditional(claim)
+        for result in conditional(claim)
         for condition in result.binding_failure_conditions
     )
 
 
 def find_failure(claim: ResourceClaim) -> str:
     """What PreBind says about the first failure condition that is true; "" without one."""
-    for result in _conditional(claim):
+    for result in conditional(claim):
         for each in _conditions(claim, result):
             if each.type in result.binding_failure_conditions and each.status == "True":
                 return (
@@ -61,7 +61,8 @@ def is_unusable(claim: ResourceClaim, now: float, timeout: float) -> bool:
     return has_failed(claim) or (not is_ready(claim) and is_timed_out(claim, now, timeout))
 
 
-def _conditional(claim: ResourceClaim) -> list[DeviceRequestAllocationResult]:
+def conditional(claim: ResourceClaim) -> list[DeviceRequestAllocationResult]:
+    """The allocated devices with binding conditions."""
     allocation = claim.status.allocation
     results = allocation.devices.results if allocation is not None else ()
     return [result for result in results if result.binding_conditions]
