@@ -242,7 +242,7 @@ def test_devices_with_kubectl_and_the_python_client(site: RunningSite, tmp_path:
     (generated,) = core.read_namespaced_pod("without-gpu", "default").status.resource_claim_statuses
     owner = claims.get(name=generated.resource_claim_name, namespace="default")
     assert owner.metadata.ownerReferences[0].name == "without-gpu"
-    says("delete", "-f", "devices.yaml", "--force", "--grace-period=0")
+    says("delete", "-f", "devices.yaml", "--ignore-not-found", "--wait=false")
 
 
 def _is_elected(api: k8s.ApiClient) -> bool:
