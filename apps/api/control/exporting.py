@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.http import StreamingHttpResponse
@@ -67,7 +68,8 @@ class DecisionExportView(FileErrors):
         cluster = self.find_cluster(request, **names)
         filters = finding.parse(request.query_params, now=cluster.now() if cluster else None)
         number = cluster.pk if cluster else None
-        columns, rows = export.FIELDS, export.batches(filters, cluster_id=number, limit=limit)
+        columns: Sequence[str] = export.FIELDS
+        rows = export.batches(filters, cluster_id=number, limit=limit)
         if extent is not None:
             columns, rows = (*columns, SCORE_INPUTS), add_score_inputs(rows, extent)
         return file_response(request, "decisions", columns, rows, export.FORMATS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -35,7 +36,7 @@ class Command(ControlPlaneCommand):
         filters = finding.parse(options, now=found.now() if found is not None else None)
         number = found.pk if found is not None else self._get_past_id(options["cluster_id"])
         batches = export.batches(filters, cluster_id=number, limit=options["limit"])
-        columns = export.FIELDS
+        columns: Sequence[str] = export.FIELDS
         if extent := options["score_inputs"]:
             columns, batches = (*columns, SCORE_INPUTS), add_score_inputs(batches, extent)
         chunks = export.FORMATS[options["format"]].write(columns, batches)

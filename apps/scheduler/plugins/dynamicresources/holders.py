@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from apps.scheduler.cache.devices_in_use import DeviceId
 from apps.scheduler.objects import ResourceClaim
-from apps.scheduler.plugins.helper.devices_in_use import DeviceId
 
 
 @dataclass(frozen=True, slots=True)

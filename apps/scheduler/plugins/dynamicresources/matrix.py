@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from apps.scheduler import quantity
+from apps.scheduler.cache.devices_in_use import Allocated, DeviceId
 from apps.scheduler.objects import (
     Device,
     DeviceClass,
@@ -32,7 +33,6 @@ from apps.scheduler.plugins.dynamicresources.search import ALL
 from apps.scheduler.plugins.dynamicresources.selector_terms import failing_term
 from apps.scheduler.plugins.helper.device_rows import DeviceRows
 from apps.scheduler.plugins.helper.device_taints import refuses
-from apps.scheduler.plugins.helper.devices_in_use import Allocated, DeviceId
 
 
 class ObstacleKind(StrEnum):

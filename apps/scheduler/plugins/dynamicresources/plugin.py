@@ -34,18 +34,19 @@ from apps.scheduler.plugins.dynamicresources.filtering import (
     NodeFilter,
 )
 from apps.scheduler.plugins.dynamicresources.holders import find_holders
+from apps.scheduler.plugins.dynamicresources.known_searches import KnownSearches, SharedAllocations
 from apps.scheduler.plugins.dynamicresources.matrix import (
     MatrixInputs,
     NodeDevices,
     compare_devices,
 )
+from apps.scheduler.plugins.dynamicresources.node_states import NodeStates
 from apps.scheduler.plugins.dynamicresources.pools import Slices
 from apps.scheduler.plugins.dynamicresources.reservation import Reservation
 from apps.scheduler.plugins.dynamicresources.scoring import describe_score, score_of
 from apps.scheduler.plugins.dynamicresources.state import ClaimState
 from apps.scheduler.plugins.helper.device_classes import ClassResolver
 from apps.scheduler.plugins.helper.device_rows import shared_rows
-from apps.scheduler.plugins.helper.devices_in_use import Allocated
 from apps.scheduler.plugins.helper.normalize import (
     default_normalize_score,
     explain_default_normalization,
@@ -64,6 +65,7 @@ class DynamicResources:
     """Allocates devices to the claims of a pod."""
 
     name = NAME
+    is_idle_when_skipped = True
     sign_reads: Reads = "nodes"
     normalizes_by_extremes = True
     args_type = DynamicResourcesArgs
@@ -76,6 +78,8 @@ class DynamicResources:
         self._claims = handle.listers.device_claims
         self._classes = ClassResolver(handle.listers)
         self._slices: tuple[int, Slices] = (-1, Slices(()))
+        self._states = NodeStates(self._claims.pools_log)
+        self._searches = KnownSearches()
         self._hints = hints.Hints(self._claims)
         #: chooses the name of a claim that is created
         self.choose_name = writes.generate_name
@@ -113,9 +117,17 @@ class DynamicResources:
         if resources:
             left_over = extended.find_claim(pod, self._claims)
             found.extended = left_over or extended.new_claim(pod)
-        found.allocated = Allocated.of(self._claims.allocations())
+        found.allocated = self._claims.allocated()
         found.slices = self._current_slices()
+        if not found.extended and len(found.to_allocate()) == len(claims):
+            self._share_searches(found)
         return None, None
+
+    def _share_searches(self, found: ClaimState) -> None:
+        """One search serves all nodes with equal devices, of which the same ones are in use."""
+        self._states.update(self._handle.snapshot, found.slices, found.allocated)
+        results = self._searches.of(found.claims, self._classes.version, self._states.epoch)
+        found.shared = SharedAllocations(found.claims, self._states, results)
 
     def _why_not(self, claims: Sequence[ResourceClaim]) -> str:
         for claim in claims:
@@ -143,7 +155,12 @@ class DynamicResources:
         """Errors come first among the statuses, by text: the least ends the attempt."""
         found = state.read(NAME, ClaimState)
         node_filter = NodeFilter(found, pod, self._classes, self._is_unusable)
-        answers = {int(row): node_filter.filter(nodes.info(int(row))) for row in rows}
+        answers: dict[int, Status | None] = {}
+        if found.shared is not None:
+            states = self._states.at(nodes.snapshot_rows[rows])
+            refused, rows = node_filter.filter_alike(states, nodes, rows, found.shared.results)
+            answers = dict.fromkeys(refused.tolist(), unresolvable(REASON_NOT_ALLOCATABLE))
+        answers |= {int(row): node_filter.filter(nodes.info(int(row))) for row in rows}
         distinct = sorted(
             {answer for answer in answers.values() if answer is not None},
             key=lambda status: (status.code is not Code.ERROR, status.message),
@@ -212,6 +229,8 @@ class DynamicResources:
         """The better alternatives of firstAvailable, summed."""
         found = state.find(NAME, ClaimState)
         if found is None or not found.claims:
+            return constant(len(rows), 0)
+        if not any(each.first_available for c in found.claims for each in c.spec.devices.requests):
             return constant(len(rows), 0)
         names = [nodes.info(int(row)).name for row in rows]
         return np.array([score_of(found, name) for name in names], dtype=np.int64)

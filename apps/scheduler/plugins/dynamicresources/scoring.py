@@ -72,6 +72,6 @@ def _allocations(
     for claim in state.claims:
         if claim.status.allocation is not None:
             yield claim, claim.status.allocation
-    found = state.by_node.get(node_name)
+    found = state.allocation_on(node_name)
     if found is not None:
         yield from found.pairs()
