@@ -35,6 +35,10 @@ class Attempt:
     #: the binding cycle, once it has started, and the step it waits for
     binding: Steps | None = None
     running: Future[Status] | None = None
+    #: the plugin whose PreBind waits for something in the cluster; it is asked again from
+    #: ``asked_again_at`` on, by the scheduler's clock, and whenever the cluster changes
+    held_by: str = ""
+    asked_again_at: float = 0.0
     #: PreBind has finished: from now on the binding cannot be canceled by preemption
     is_prebound: bool = False
     #: why the binding was canceled; "" if it was not

@@ -9,6 +9,7 @@ Everything else happens in the scheduler's thread.
 from __future__ import annotations
 
 from functools import partial
+from typing import Final
 
 from apps.scheduler.attempt import Attempt
 from apps.scheduler.context import SchedulingContext
@@ -19,13 +20,15 @@ from apps.scheduler.failure import (
     note_failure,
     note_rejection,
 )
-from apps.scheduler.framework import guard, intents
+from apps.scheduler.framework import claim_allocations, guard, intents
 from apps.scheduler.framework.extender import Extender, ExtenderError
 from apps.scheduler.framework.extender_calls import record_calls
-from apps.scheduler.framework.status import SUCCESS, Status, error
+from apps.scheduler.framework.status import SUCCESS, Code, Status, error
 from apps.scheduler.framework.steps import Step, Steps
 from apps.scheduler.framework.waiting_pods import WaitingPod
 
+#: how often a PreBind that waits is asked again, as upstream
+ASK_AGAIN_SECONDS: Final = 5.0
 POD_DELETED = "the pod was deleted while it was being bound"
 
 
@@ -57,17 +60,24 @@ def start_binding(context: SchedulingContext, attempt: Attempt) -> None:
         attempt.binding = binding_cycle(context, attempt)
         run_steps(context, attempt, None)
     else:
-        status = framework.bind_at_once(attempt.state, assumed, attempt.decision.node)
+        status = framework.bind_at_once(
+            attempt.state, assumed, attempt.decision.node, attempt.held_by
+        )
         finish_binding(context, attempt, status)
 
 
 def resume_binding(context: SchedulingContext, attempt: Attempt) -> bool:
-    """Go on with a binding whose step has ended; False if it has not, or the next one is slow."""
+    """Go on with a binding whose step has ended; False if it has not, or the next one is slow.
+
+    A plugin whose PreBind waits is asked again.
+    """
     running = attempt.running
-    assert running is not None
     if attempt.called_off:
-        running.cancel()
+        if running is not None:
+            running.cancel()
         finish_binding(context, attempt, error(attempt.called_off))
+    elif running is None:
+        start_binding(context, attempt)
     elif not running.done():
         return False
     else:
@@ -87,6 +97,7 @@ def run_steps(context: SchedulingContext, attempt: Attempt, answer: Status | Non
             return finish_binding(context, attempt, end.value)
         if context.executor is not None:
             attempt.decision.result = Result.BINDING
+            attempt.decision.claims = claim_allocations.of(attempt.state)
             attempt.decision.message = f"{step.name} prepares the binding, or binds"
             attempt.running = context.executor.submit(step.run)
             attempt.running.add_done_callback(lambda _: context.on_progress())
@@ -98,7 +109,9 @@ def binding_cycle(context: SchedulingContext, attempt: Attempt) -> Steps:
     """PreBind and Bind as steps; returns success, or what failed."""
     assert attempt.assumed is not None
     framework, state, node = attempt.framework, attempt.state, attempt.decision.node
-    status = yield from framework.run_pre_bind_plugins(state, attempt.assumed, node)
+    status = yield from framework.run_pre_bind_plugins(
+        state, attempt.assumed, node, attempt.held_by
+    )
     if status is not SUCCESS:
         return status
     attempt.is_prebound = True
@@ -129,10 +142,13 @@ def bind_with_extender(extender: Extender, attempt: Attempt) -> Status:
 
 
 def finish_binding(context: SchedulingContext, attempt: Attempt, status: Status) -> None:
-    """The cycle has ended: the pod is scheduled, or back in the queue."""
-    if status.is_success:
+    """The cycle has ended: the pod is scheduled, held by PreBind, or back in the queue."""
+    if status.code is Code.PENDING:
+        hold(context, attempt, status)
+    elif status.is_success:
         attempt.decision.result = Result.SCHEDULED
         attempt.decision.message = ""
+        attempt.decision.claims = claim_allocations.of(attempt.state)
         if attempt.decision.extender_calls:
             finish_decision(attempt)
         else:
@@ -140,3 +156,13 @@ def finish_binding(context: SchedulingContext, attempt: Attempt, status: Status)
     else:
         note_failure(attempt, status)
         handle_binding_cycle_error(context.cache, context.queue, attempt, status)
+
+
+def hold(context: SchedulingContext, attempt: Attempt, status: Status) -> None:
+    """Keep the pod on its node while PreBind waits; what was requested so far is written now."""
+    attempt.held_by, attempt.binding = status.plugin, None
+    attempt.asked_again_at = context.clock.now() + ASK_AGAIN_SECONDS
+    attempt.decision.result = Result.BINDING
+    attempt.decision.message = status.message
+    attempt.decision.claims = claim_allocations.of(attempt.state)
+    context.client.request(intents.take(attempt.state))

@@ -9,6 +9,7 @@ from enum import StrEnum
 import msgspec
 import numpy as np
 
+from apps.scheduler.framework.claim_allocations import ClaimAllocation
 from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.extender_calls import ExtenderCall
 from apps.scheduler.framework.intents import Intent
@@ -120,8 +121,12 @@ class Decision(msgspec.Struct, kw_only=True, eq=False):
     #: includes the second run for nominated pods, Score includes NormalizeScore
     plugin_durations: Mapping[str, Mapping[str, int]] = {}
 
-    #: (uid, node) of the members of the pod's group that were tried before it, and had a node
-    beside: tuple[tuple[str, str], ...] = ()
+    #: the claims of the pod with the devices that they have, or would have had, on ``node``
+    claims: tuple[ClaimAllocation, ...] = ()
+
+    #: (uid, node, claims) of the members of the pod's group that were tried before it, and had a
+    #: node
+    beside: tuple[tuple[str, str, tuple[ClaimAllocation, ...]], ...] = ()
 
     #: when the attempt started, and ended without a node; `perf_counter_ns` of this process
     began_ns: int = 0

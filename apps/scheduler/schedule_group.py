@@ -147,7 +147,9 @@ def try_group(
     for member in members:
         attempt = new_attempt(framework, member.pod_info, member)
         attempt.decision.beside = tuple(
-            (each.attempt.pod.uid, each.node) for each in trials if each.node
+            (each.attempt.pod.uid, each.node, each.attempt.decision.claims)
+            for each in trials
+            if each.node
         )
         trial = Trial(attempt, outcome.status)
         trials.append(trial)

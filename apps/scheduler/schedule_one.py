@@ -21,7 +21,7 @@ from apps.scheduler.failure import (
     note_rejection,
     unreserve_and_forget,
 )
-from apps.scheduler.framework import activation
+from apps.scheduler.framework import activation, claim_allocations
 from apps.scheduler.framework.extender_calls import record_calls
 from apps.scheduler.framework.status import SUCCESS, Status
 from apps.scheduler.framework.types import PodInfo
@@ -117,7 +117,9 @@ def assume(context: SchedulingContext, attempt: Attempt) -> Status:
     context.cache.assume_pod(assumed, node)
     if attempt.queued is not None:
         context.queue.delete_nominated_pod(attempt.pod)
-    return attempt.framework.run_reserve_plugins_reserve(attempt.state, assumed, node)
+    status = attempt.framework.run_reserve_plugins_reserve(attempt.state, assumed, node)
+    attempt.decision.claims = claim_allocations.of(attempt.state)
+    return status
 
 
 def undo_if_rejected(context: SchedulingContext, attempt: Attempt, status: Status) -> None:

@@ -189,17 +189,19 @@ class Scheduler:
 
     def next_deadline(self) -> float | None:
         """When ``resolve_waiting`` has to be called at the latest; None if no pod is held."""
-        return self.waiting_pods.next_deadline()
+        times = [each.asked_again_at for each in self._bindings.values() if each.running is None]
+        permitted = self.waiting_pods.next_deadline()
+        return min([*times, permitted] if permitted is not None else times, default=None)
 
     @property
     def bindings_under_way(self) -> int:
-        """Number of pods whose binding runs a step in another thread."""
+        """Number of pods whose binding runs a step in another thread, or that PreBind holds."""
         return len(self._bindings)
 
     @property
     def is_binding(self) -> bool:
         """Whether steps of bindings are running in other threads."""
-        return bool(self._bindings)
+        return any(attempt.running is not None for attempt in self._bindings.values())
 
     def _pod_deleted(self, uid: str) -> None:
         """End the pod's attempt if it is held by Permit or being bound."""

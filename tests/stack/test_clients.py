@@ -146,6 +146,105 @@ def test_the_python_client(site: RunningSite, tmp_path: Path) -> None:
     core.delete_namespace("team")
 
 
+DEVICES = """
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: gpu}
+spec: {selectors: [{cel: {expression: 'device.driver == "gpu.example.org"'}}]}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: node-0-gpu}
+spec:
+  driver: gpu.example.org
+  nodeName: node-0
+  pool: {name: node-0, generation: 1, resourceSliceCount: 1}
+  devices: [{name: gpu-0}]
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: one-gpu}
+spec: {spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu}}]}}}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: mine}
+spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu}}]}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: with-gpu}
+spec:
+  containers: [{name: c, image: i, resources: {claims: [{name: gpu}]}}]
+  resourceClaims: [{name: gpu, resourceClaimName: mine}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: without-gpu}
+spec:
+  containers: [{name: c, image: i, resources: {claims: [{name: gpu}]}}]
+  resourceClaims: [{name: gpu, resourceClaimTemplateName: one-gpu}]
+"""
+
+
+def test_devices_with_kubectl_and_the_python_client(site: RunningSite, tmp_path: Path) -> None:
+    """The four kinds: applied, listed, watched, patched, and freed for the next pod."""
+    kubectl = client(site, "demo", tmp_path)
+
+    def says(*arguments: str, exit: int = 0) -> str:
+        outcome = kubectl.run(*arguments)
+        assert outcome.exit == exit, outcome
+        return outcome.stdout + outcome.stderr
+
+    (tmp_path / "devices.yaml").write_text(DEVICES)
+    assert says("apply", "-f", "devices.yaml").count("created") == 6
+    says("wait", "--for=condition=Ready", "pod/with-gpu", "--timeout=30s")
+    claim = says("get", "resourceclaim", "mine")
+    assert re.search(r"mine +allocated,reserved", claim)
+    assert re.search(r"node-0-gpu +node-0 +gpu.example.org +node-0", says("get", "resourceslices"))
+    selected = says(
+        "get", "resourceslices", "--field-selector=spec.driver=gpu.example.org", "-oname"
+    )
+    assert selected.split() == ["resourceslice.resource.k8s.io/node-0-gpu"]
+    assert "gpu-0" in says("describe", "resourceclaim", "mine")
+    refused = "spec.devices.requests[0].exactly.selectors[0].cel.expression"
+    wrong = DEVICES.split("---")[3].replace(
+        "deviceClassName: gpu", "deviceClassName: gpu, selectors: [{cel: {expression: device.x}}]"
+    )
+    (tmp_path / "wrong.yaml").write_text(wrong.replace("mine", "wrong"))
+    assert refused in says("apply", "-f", "wrong.yaml", exit=1)
+
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text(site.manage("kubeconfig", "demo", "--user", "admin"))
+    api = config.new_client_from_config(str(kubeconfig))
+    core = k8s.CoreV1Api(api)
+    kinds = dynamic.DynamicClient(api).resources
+    claims = kinds.get(kind="ResourceClaim", api_version="resource.k8s.io/v1")
+    (result,) = claims.get(name="mine", namespace="default").status.allocation.devices.results
+    assert (result.pool, result.device) == ("node-0", "gpu-0")
+    device = {"driver": result.driver, "pool": result.pool, "device": result.device}
+    claims.status.patch(
+        name="mine",
+        namespace="default",
+        body={"status": {"devices": [{**device, "data": {"firmware": "7"}}]}},
+        content_type="application/merge-patch+json",
+    )
+    assert claims.get(name="mine", namespace="default").status.devices[0].data.firmware == "7"
+
+    def waits() -> bool:
+        pod = core.read_namespaced_pod("without-gpu", "default")
+        told = [each.message for each in pod.status.conditions or () if each.message]
+        return any("cannot allocate all claims" in message for message in told)
+
+    wait_until(waits)
+    core.delete_namespaced_pod("with-gpu", "default", grace_period_seconds=0)
+    says("wait", "--for=condition=Ready", "pod/without-gpu", "--timeout=60s")
+    (generated,) = core.read_namespaced_pod("without-gpu", "default").status.resource_claim_statuses
+    owner = claims.get(name=generated.resource_claim_name, namespace="default")
+    assert owner.metadata.ownerReferences[0].name == "without-gpu"
+    says("delete", "-f", "devices.yaml", "--ignore-not-found", "--wait=false")
+
+
 def _is_elected(api: k8s.ApiClient) -> bool:
     """Whether a client becomes the leader."""
     elected = threading.Event()

@@ -10,6 +10,7 @@ from rest_framework.fields import empty
 from apps.cluster.access.roles import Visibility
 from apps.cluster.models import Cluster
 from apps.cluster.settings import CHANGEABLE, SETTINGS, Setting
+from apps.controlplane.controllers.devices.templates import TEMPLATES
 from apps.controlplane.models import PastCluster
 from apps.controlplane.profiles.revisions import ALL_NODES
 
@@ -92,6 +93,12 @@ class NewClusterSerializer(serializers.Serializer[Any]):
     name = serializers.CharField()
     nodes = serializers.IntegerField(default=0, help_text="Ready nodes to create.")
     zones = serializers.IntegerField(default=1, help_text="Zones that the nodes are spread across.")
+    devices = serializers.ListField(
+        child=serializers.CharField(),
+        default=list,
+        help_text="Templates of the devices that the mock driver publishes for each of these "
+        f"nodes: {', '.join(TEMPLATES)}.",
+    )
     control_plane = serializers.BooleanField(
         default=False,
         help_text="Also create a tainted node with the mirror pod of kube-scheduler.",

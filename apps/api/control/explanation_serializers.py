@@ -8,6 +8,7 @@ from rest_framework import serializers
 
 from apps.api.control.serializers import PluginScoreSerializer
 from apps.controlplane.lab.prospects import Prospect
+from apps.scheduler.plugins.dynamicresources.matrix import ObstacleKind
 
 
 class _ShareSerializer(PluginScoreSerializer):
@@ -109,11 +110,83 @@ class NodeExplanationSerializer(serializers.Serializer[Any]):
     gap = serializers.CharField()
 
 
+class _DeviceResultSerializer(serializers.Serializer[Any]):
+    request = serializers.CharField(help_text="`request`, or `request/alternative`.")
+    driver = serializers.CharField()
+    pool = serializers.CharField()
+    device = serializers.CharField()
+
+
+class ClaimAllocationSerializer(serializers.Serializer[Any]):
+    """A claim of a pod with its devices."""
+
+    namespace = serializers.CharField()
+    name = serializers.CharField()
+    is_known = serializers.BooleanField(help_text="It had these devices before the decision.")
+    devices = _DeviceResultSerializer(many=True, source="allocation.devices.results")
+
+
+class _HolderSerializer(serializers.Serializer[Any]):
+    namespace = serializers.CharField()
+    claim = serializers.CharField()
+    pods = serializers.ListField(child=serializers.CharField())
+
+
+class _DeviceObstacleSerializer(serializers.Serializer[Any]):
+    kind = serializers.ChoiceField([kind.value for kind in ObstacleKind])
+    sentence = serializers.CharField()
+    holders = _HolderSerializer(
+        many=True, help_text="The claims that have the device, or what it lacks."
+    )
+
+
+class _DeviceCellSerializer(serializers.Serializer[Any]):
+    claim = serializers.CharField()
+    request = serializers.CharField()
+    node = serializers.CharField()
+    driver = serializers.CharField()
+    pool = serializers.CharField()
+    device = serializers.CharField(help_text="Empty for a whole pool that cannot be used.")
+    obstacles = _DeviceObstacleSerializer(
+        many=True, help_text="Empty for a device that is usable by itself."
+    )
+
+
+class _RequestDevicesSerializer(serializers.Serializer[Any]):
+    claim = serializers.CharField()
+    request = serializers.CharField()
+    device_class = serializers.CharField()
+    count = serializers.IntegerField(allow_null=True, help_text="Null for all devices.")
+    devices = serializers.IntegerField()
+    usable = serializers.IntegerField(help_text="Devices that are usable by themselves.")
+    obstacles = serializers.DictField(
+        child=serializers.IntegerField(), help_text="Kind of obstacle -> number of devices."
+    )
+
+
+class DeviceMatrixSerializer(serializers.Serializer[Any]):
+    """The requests of claims that are to be allocated, each with the devices of nodes."""
+
+    requests = _RequestDevicesSerializer(many=True)
+    cells = _DeviceCellSerializer(many=True, help_text="Usable devices first; at most 400.")
+    nodes = serializers.IntegerField(help_text="The nodes whose devices were compared.")
+    all_nodes = serializers.IntegerField()
+    is_complete = serializers.BooleanField()
+
+
 class DecisionExplanationSerializer(serializers.Serializer[Any]):
     sentence = serializers.CharField()
     here = ComparisonSerializer(allow_null=True)
     nodes = NodeExplanationSerializer(many=True)
     beside = ComparisonSerializer(allow_null=True)
+    claims = ClaimAllocationSerializer(many=True)
+    devices = DeviceMatrixSerializer(
+        allow_null=True,
+        help_text=(
+            "Which device, and why not another one: of `node`, of the selected node, or of all "
+            "nodes. Null for a pod without claims to allocate."
+        ),
+    )
 
 
 class _GroupSerializer(serializers.Serializer[Any]):
@@ -183,4 +256,8 @@ class PodExplanationSerializer(serializers.Serializer[Any]):
     unblocking = UnblockingSerializer(allow_null=True)
     prospect = ProspectSerializer(
         allow_null=True, help_text="Whether it can ever be scheduled; null: it is not pending."
+    )
+    devices = DeviceMatrixSerializer(
+        allow_null=True,
+        help_text="Which devices its claims could use now. Null without claims to allocate.",
     )

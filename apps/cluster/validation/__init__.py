@@ -127,7 +127,9 @@ _POD_PARTS: Final[dict[str, Callable[[Body, Body], Causes]]] = {
     "resize": validate_pod_resize,
 }
 #: Kinds of which an update is compared with the old object, but not validated as a new one.
-_COMPARED_ONLY: Final = frozenset({"PriorityClass", "RuntimeClass"})
+_COMPARED_ONLY: Final = frozenset(
+    {"DeviceClass", "PriorityClass", "ResourceClaim", "ResourceClaimTemplate", "RuntimeClass"}
+)
 _UPDATES: Final[dict[str, Callable[[Body, Body], Causes]]] = {
     **data.UPDATES,
     "Node": validate_node_update,

@@ -24,7 +24,9 @@ from apps.cluster.validation.custom_definitions import (
 )
 from apps.cluster.validation.devices import (
     claim_rule,
+    claim_update_rule,
     validate_device_class,
+    validate_device_class_update,
     validate_resource_slice,
 )
 from apps.scheduler.quantity import parse
@@ -362,6 +364,16 @@ NEW: Final[Mapping[str, Rule]] = {
     "VolumeAttributesClass": _required("driverName", "parameters"),
     "Workload": _workload,
 }
+
+
+def _all(*rules: UpdateRule) -> UpdateRule:
+    def rule(body: Body, old: Body) -> Causes:
+        for each in rules:
+            yield from each(body, old)
+
+    return rule
+
+
 UPDATES: Final[Mapping[str, UpdateRule]] = {
     "CertificateSigningRequest": _immutable("spec"),
     "ClusterRoleBinding": _role_binding_update,
@@ -372,8 +384,9 @@ UPDATES: Final[Mapping[str, UpdateRule]] = {
     "IPAddress": _immutable("spec"),
     "IngressClass": _immutable("spec.controller"),
     "PodGroup": _immutable("spec"),
-    "ResourceClaim": _immutable("spec"),
-    "ResourceClaimTemplate": _immutable("spec"),
+    "DeviceClass": validate_device_class_update,
+    "ResourceClaim": _all(claim_update_rule("spec"), _immutable("spec")),
+    "ResourceClaimTemplate": _all(claim_update_rule("spec.spec"), _immutable("spec")),
     "RoleBinding": _role_binding_update,
     "Secret": _data_update("type", "data"),
     "VolumeAttributesClass": _immutable("driverName", "parameters"),

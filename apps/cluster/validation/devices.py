@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from apps.cluster.errors import Cause
@@ -19,6 +20,9 @@ from apps.cluster.validation.causes import (
 from apps.scheduler.cel.selector import COST_LIMIT, CompileProblem, compile_selector
 
 Body = Mapping[str, Any]
+#: the expressions that an object had before an update
+Stored = frozenset[str]
+_NOTHING_STORED: Final[Stored] = frozenset()
 
 _MAX_EXPRESSION: Final = 10 * 1024
 _MAX_SELECTORS: Final = 32
@@ -30,23 +34,50 @@ _ONE_OF: Final = (
 
 def claim_rule(path: str) -> Callable[[Body], Causes]:
     """The rule of an object with the spec of a claim at a path."""
+    return partial(_validate_claim, path, _NOTHING_STORED)
 
-    def rule(body: Body) -> Causes:
-        spec: Any = body
-        for step in path.split("."):
-            spec = spec.get(step) or {}
-        requests = (spec.get("devices") or {}).get("requests") or ()
-        at = f"{path}.devices.requests"
-        yield from _validate_names(requests, at)
-        for index, request in enumerate(requests):
-            yield from _validate_request(request, f"{at}[{index}]")
+
+def claim_update_rule(path: str) -> Callable[[Body, Body], Causes]:
+    """The same for an update: expressions that are stored already are accepted as they are."""
+
+    def rule(body: Body, old: Body) -> Causes:
+        yield from _validate_claim(path, _list_expressions(old), body)
 
     return rule
 
 
+def _validate_claim(path: str, stored: Stored, body: Body) -> Causes:
+    spec: Any = body
+    for step in path.split("."):
+        spec = spec.get(step) or {}
+    requests = (spec.get("devices") or {}).get("requests") or ()
+    at = f"{path}.devices.requests"
+    yield from _validate_names(requests, at)
+    for index, request in enumerate(requests):
+        yield from _validate_request(request, f"{at}[{index}]", stored)
+
+
 def validate_device_class(body: Body) -> Causes:
     """A DeviceClass."""
-    yield from _validate_selectors((body.get("spec") or {}).get("selectors"), "spec.selectors")
+    selectors = (body.get("spec") or {}).get("selectors")
+    yield from _validate_selectors(selectors, "spec.selectors", _NOTHING_STORED)
+
+
+def validate_device_class_update(body: Body, old: Body) -> Causes:
+    """Expressions that are stored already are accepted as they are."""
+    selectors = (body.get("spec") or {}).get("selectors")
+    yield from _validate_selectors(selectors, "spec.selectors", _list_expressions(old))
+
+
+def _list_expressions(value: Any) -> Stored:
+    """The CEL expressions in a body."""
+    if isinstance(value, Mapping):
+        own = value.get("expression")
+        found = {own} if isinstance(own, str) else set()
+        return frozenset(found).union(*map(_list_expressions, value.values()))
+    if isinstance(value, list):
+        return _NOTHING_STORED.union(*map(_list_expressions, value))
+    return _NOTHING_STORED
 
 
 def validate_resource_slice(body: Body) -> Causes:
@@ -74,24 +105,24 @@ def _validate_names(requests: Sequence[Body], path: str) -> Causes:
         seen.add(name)
 
 
-def _validate_request(request: Body, path: str) -> Causes:
+def _validate_request(request: Body, path: str, stored: Stored) -> Causes:
     alternatives = request.get("firstAvailable") or ()
     if not request.get("exactly") and not alternatives:
         yield required(path, "exactly one of `exactly` or `firstAvailable` is required")
     if request.get("exactly"):
-        yield from _validate_wanted(request["exactly"], f"{path}.exactly")
+        yield from _validate_wanted(request["exactly"], f"{path}.exactly", stored)
     yield from _validate_names(alternatives, f"{path}.firstAvailable")
     for index, alternative in enumerate(alternatives):
-        yield from _validate_wanted(alternative, f"{path}.firstAvailable[{index}]")
+        yield from _validate_wanted(alternative, f"{path}.firstAvailable[{index}]", stored)
 
 
-def _validate_wanted(wanted: Body, path: str) -> Causes:
+def _validate_wanted(wanted: Body, path: str, stored: Stored) -> Causes:
     if not wanted.get("deviceClassName"):
         yield required(f"{path}.deviceClassName")
-    yield from _validate_selectors(wanted.get("selectors"), f"{path}.selectors")
+    yield from _validate_selectors(wanted.get("selectors"), f"{path}.selectors", stored)
 
 
-def _validate_selectors(selectors: Sequence[Body] | None, path: str) -> Causes:
+def _validate_selectors(selectors: Sequence[Body] | None, path: str, stored: Stored) -> Causes:
     selectors = selectors or ()
     if len(selectors) > _MAX_SELECTORS:
         detail = f"Too many: {len(selectors)}: must have at most {_MAX_SELECTORS} items"
@@ -101,7 +132,7 @@ def _validate_selectors(selectors: Sequence[Body] | None, path: str) -> Causes:
         at = f"{path}[{index}].cel"
         if selector.get("cel") is None:
             yield required(at)
-        else:
+        elif selector["cel"].get("expression", "") not in stored:
             yield from _validate_expression(selector["cel"].get("expression", ""), at)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from apps.cluster import kinds
 from apps.cluster.kinds import Kind
 from apps.cluster.system_classes import SYSTEM_CLASSES
+from apps.controlplane.controllers.devices.templates import ANNOTATION
 from apps.controlplane.controllers.kubelet import registration
 
 Body = dict[str, Any]
@@ -43,11 +44,13 @@ def generate_node(
     memory: str = "32Gi",
     pods: str = "110",
     beta_labels: bool = False,
+    devices: Sequence[str] = (),
     now: datetime | None = None,
 ) -> Body:
     """The body of a Ready node in a zone, as its kubelet and a cloud provider report it.
 
-    `beta_labels`: it has the labels of before Kubernetes 1.17, too. `now` is the time of its
+    `beta_labels`: it has the labels of before Kubernetes 1.17, too. `devices`: the templates of the
+    devices that the mock driver publishes for it. `now` is the time of its
     conditions; None for the time of the system.
     """
     capacity = {"cpu": cpu, "memory": memory, "ephemeral-storage": "100Gi", "pods": pods}
@@ -59,8 +62,9 @@ def generate_node(
     }
     old = registration.beta_labels(labels) if beta_labels else {}
     status = registration.node_status(name, now or datetime.now(UTC))
+    annotations = {"annotations": {ANNOTATION: ",".join(devices)}} if devices else {}
     return {
-        "metadata": {"name": name, "labels": {**old, **labels}},
+        "metadata": {"name": name, "labels": {**old, **labels}, **annotations},
         "status": {"allocatable": capacity, "capacity": capacity, **status},
     }
 
@@ -90,7 +94,13 @@ def generate_api_service() -> tuple[Kind, Body]:
 
 
 def generate_nodes(
-    count: int, zones: int, sizes: Sequence[NodeSize], *, beta_labels: bool, now: datetime
+    count: int,
+    zones: int,
+    sizes: Sequence[NodeSize],
+    *,
+    beta_labels: bool,
+    devices: Sequence[str] = (),
+    now: datetime,
 ) -> Iterator[tuple[Kind, Body]]:
     """`count` nodes, spread over zones, with the sizes in turn; see `generate_node`."""
     width = len(str(count - 1)) if count else 1
@@ -107,6 +117,7 @@ def generate_nodes(
                 memory=size.memory,
                 pods=size.pods,
                 beta_labels=beta_labels,
+                devices=devices,
                 now=now,
             ),
         )

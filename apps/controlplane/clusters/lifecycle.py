@@ -29,6 +29,7 @@ from apps.controlplane.clusters.generating import (
     generate_nodes,
 )
 from apps.controlplane.clusters.settings import find_faults
+from apps.controlplane.controllers.devices.templates import find_fault
 from apps.controlplane.history import past_clusters
 from apps.controlplane.models import LoopLease
 from apps.controlplane.profiles import revisions
@@ -52,6 +53,7 @@ def create_cluster(
     nodes: int = 0,
     zones: int = 1,
     sizes: Sequence[NodeSize] = (NodeSize(),),
+    devices: Sequence[str] = (),
     control_plane: bool = False,
     percentage_of_nodes_to_score: int = revisions.ALL_NODES,
     request_id: str = "",
@@ -61,14 +63,15 @@ def create_cluster(
 ) -> Cluster:
     """Create a cluster with the built-in objects, the built-in profile and `nodes` nodes.
 
-    The nodes cycle through the zones, and through `sizes`. With `control_plane` there is also a
+    The nodes cycle through the zones, and through `sizes`; each has the devices of the templates
+    that `devices` names (`controllers/devices/templates.py`). With `control_plane` there is also a
     tainted node with the mirror pod of kube-scheduler. The first configuration has
     `percentage_of_nodes_to_score`; 0 is adaptive, as kube-scheduler's default. `settings` are
     values of `apps.cluster.settings.SETTINGS` by name; the others have their defaults. The user
     owns the cluster. Raises Invalid, which names the argument, or AlreadyExists.
     """
     cluster = Cluster(name=name, paused=paused, **initial_values(settings))
-    _check(cluster, nodes, zones, percentage_of_nodes_to_score)
+    _check(cluster, nodes, zones, percentage_of_nodes_to_score, devices)
     with transaction.atomic():
         save_new(cluster, owner=user, visibility=visibility)
         LoopLease.objects.create(cluster=cluster)
@@ -80,7 +83,12 @@ def create_cluster(
         store.create_many(cluster, [generate_api_service()], actor=actor)
         generated = list(
             generate_nodes(
-                nodes, zones, sizes, beta_labels=cluster.beta_node_labels, now=cluster.now()
+                nodes,
+                zones,
+                sizes,
+                beta_labels=cluster.beta_node_labels,
+                devices=devices,
+                now=cluster.now(),
             )
         )
         for start in range(0, nodes, _BATCH):
@@ -185,8 +193,16 @@ def resume(cluster: Cluster) -> None:
     make_due(cluster.pk)
 
 
-def _check(cluster: Cluster, nodes: int, zones: int, percentage: int = revisions.ALL_NODES) -> None:
+def _check(
+    cluster: Cluster,
+    nodes: int,
+    zones: int,
+    percentage: int = revisions.ALL_NODES,
+    devices: Sequence[str] = (),
+) -> None:
     causes = []
+    if fault := find_fault(devices):
+        causes.append(Cause("FieldValueInvalid", fault, "devices"))
     if not 0 <= percentage <= 100:
         causes.append(
             Cause(

@@ -2,7 +2,9 @@
 
 A node gets its cpu, memory, 110 pods, and 1000 `alibabacloud.com/gpu-milli` per GPU. A pod requests
 `num_gpu` times `gpu_milli` of these, and its `gpu_spec` ("A|B") becomes a required node affinity
-for these card models. Every row of the pod file becomes a new pod, regardless of phase and times.
+for these card models. With GPUs as devices (`openb_devices`), claims take the place of these
+resources and of the affinity. Every row of the pod file becomes a new pod, regardless of phase and
+times.
 """
 
 from __future__ import annotations
@@ -11,8 +13,9 @@ import csv
 import io
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from django.db import transaction
 
@@ -22,9 +25,17 @@ from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster
 from apps.cluster.writes import Actor, Create
 from apps.cluster.writing import store
+from apps.controlplane.clusters import openb_devices
+from apps.controlplane.clusters.openb_devices import (
+    GpuRequest,
+    build_slice,
+    build_template,
+    use_devices,
+)
 from apps.controlplane.controllers.kubelet.registration import node_labels, node_status
 
 Body = dict[str, Any]
+T = TypeVar("T")
 Row = Mapping[str, str | None]
 #: Called with the number of objects written so far, and the total.
 Progress = Callable[[int, int], None]
@@ -66,18 +77,24 @@ def load(
     pods_file: TraceFile,
     *,
     actor: Actor,
+    gpu_devices: bool = False,
     progress: Progress = lambda done, total: None,
 ) -> tuple[int, int]:
     """Import both files in one transaction; returns the number of nodes and pods created.
 
+    With `gpu_devices` each GPU is a device, else a part of the node's gpu-milli.
+
     Raises TraceError; when the store refuses an object, the message names its line.
     """
-    nodes, wrong_nodes = _read(nodes_file, NODE_COLUMNS, _build_node)
-    pods, wrong_pods = _read(pods_file, POD_COLUMNS, _build_pod)
+    build_node, build_pod = partial(_build_node, gpu_devices), partial(_build_pod, gpu_devices)
+    nodes, wrong_nodes = _read(nodes_file, NODE_COLUMNS, build_node)
+    pods, wrong_pods = _read(pods_file, POD_COLUMNS, build_pod)
     if wrong_nodes or wrong_pods:
         raise TraceError("; ".join([*wrong_nodes, *wrong_pods]))
+    devices = _list_devices(nodes_file, pods_file) if gpu_devices else []
     lines = [
         *((nodes_file, line, kinds.NODE, body) for line, body in nodes),
+        *devices,
         *((pods_file, line, kinds.POD, body) for line, body in pods),
     ]
     with transaction.atomic():
@@ -88,14 +105,49 @@ def load(
     return len(nodes), len(pods)
 
 
+def _list_devices(
+    nodes_file: TraceFile, pods_file: TraceFile
+) -> list[tuple[TraceFile, int, Kind, Body]]:
+    """The class, a slice for each node with GPUs, and a template for each distinct request."""
+    slices, _ = _read(nodes_file, NODE_COLUMNS, _build_slice)
+    requests, _ = _read(pods_file, POD_COLUMNS, _read_gpus)
+    first = {request: line for line, request in reversed(requests) if request is not None}
+    return [
+        (nodes_file, 1, kinds.by_name("DeviceClass"), openb_devices.build_class()),
+        *(
+            (nodes_file, line, kinds.by_name("ResourceSlice"), body)
+            for line, body in slices
+            if body is not None
+        ),
+        *(
+            (pods_file, line, kinds.by_name("ResourceClaimTemplate"), build_template(request))
+            for request, line in first.items()
+        ),
+    ]
+
+
+def _build_slice(row: Row) -> Body | None:
+    gpus = _read_count(row, "gpu")
+    return build_slice(_read_text(row, "sn"), gpus, row["model"] or "") if gpus else None
+
+
+def _read_gpus(row: Row) -> GpuRequest | None:
+    """The GPUs of a pod; None without any."""
+    gpus = _read_count(row, "num_gpu")
+    if not gpus:
+        return None
+    milli = _read_count(row, "gpu_milli") if row["gpu_milli"] else 1000
+    return GpuRequest(gpus, milli, tuple(row["gpu_spec"].split("|")) if row["gpu_spec"] else ())
+
+
 def check_nodes(file: TraceFile) -> list[str]:
     """Why rows of the file of nodes cannot be imported, one message for each row."""
-    return _read(file, NODE_COLUMNS, _build_node)[1]
+    return _read(file, NODE_COLUMNS, partial(_build_node, False))[1]
 
 
 def check_pods(file: TraceFile) -> list[str]:
     """Why rows of the file of pods cannot be imported, one message for each row."""
-    return _read(file, POD_COLUMNS, _build_pod)[1]
+    return _read(file, POD_COLUMNS, partial(_build_pod, False))[1]
 
 
 def _create(
@@ -114,10 +166,10 @@ def _create(
 
 
 def _read(
-    file: TraceFile, columns: Iterable[str], build: Callable[[Row], Body]
-) -> tuple[list[tuple[int, Body]], list[str]]:
+    file: TraceFile, columns: Iterable[str], build: Callable[[Row], T]
+) -> tuple[list[tuple[int, T]], list[str]]:
     """The objects of a file, each with its line number, and the errors of other rows."""
-    objects: list[tuple[int, Body]] = []
+    objects: list[tuple[int, T]] = []
     errors: list[str] = []
     reader = csv.DictReader(io.StringIO(file.text, newline=""), restkey="")
     try:
@@ -136,7 +188,7 @@ def _read(
     return objects, errors
 
 
-def _build_node(row: Row) -> Body:
+def _build_node(gpu_devices: bool, row: Row) -> Body:
     name = _read_text(row, "sn")
     resources = {
         "cpu": f"{_read_count(row, 'cpu_milli')}m",
@@ -144,7 +196,7 @@ def _build_node(row: Row) -> Body:
         "pods": "110",
     }
     labels = node_labels(name)
-    if gpus := _read_count(row, "gpu"):
+    if (gpus := _read_count(row, "gpu")) and not gpu_devices:
         resources[GPU_RESOURCE] = str(1000 * gpus)
     if row["model"]:
         labels[GPU_MODEL_LABEL] = row["model"]
@@ -158,14 +210,14 @@ def _build_node(row: Row) -> Body:
     }
 
 
-def _build_pod(row: Row) -> Body:
+def _build_pod(gpu_devices: bool, row: Row) -> Body:
     requests = {
         "cpu": f"{_read_count(row, 'cpu_milli')}m",
         "memory": f"{_read_count(row, 'memory_mib')}Mi",
     }
-    if gpus := _read_count(row, "num_gpu"):
-        milli = _read_count(row, "gpu_milli") if row["gpu_milli"] else 1000
-        requests[GPU_RESOURCE] = str(gpus * milli)
+    wanted = _read_gpus(row)
+    if wanted is not None and not gpu_devices:
+        requests[GPU_RESOURCE] = str(wanted.gpus * wanted.milli)
     limits = {name: value for name, value in requests.items() if name == GPU_RESOURCE}
     resources = {"requests": requests, **({"limits": limits} if limits else {})}
     spec: Body = {
@@ -173,7 +225,9 @@ def _build_pod(row: Row) -> Body:
             {"name": "main", "image": "registry.k8s.io/pause:3.10", "resources": resources}
         ]
     }
-    if row["gpu_spec"]:
+    if wanted is not None and gpu_devices:
+        use_devices({"spec": spec}, wanted)
+    elif row["gpu_spec"]:
         spec["affinity"] = {"nodeAffinity": _require_models(row["gpu_spec"].split("|"))}
     metadata: Body = {"name": _read_text(row, "name")}
     if row["qos"]:

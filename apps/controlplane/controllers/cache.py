@@ -12,7 +12,15 @@ from apps.cluster.models import Cluster
 from apps.controlplane.controllers.autoscaling.behavior import History
 from apps.controlplane.controllers.kubelet.thresholds import NodePressure
 from apps.controlplane.controllers.usage import NodeUsage
-from apps.scheduler.objects import KINDS, KubeObject, Node, PersistentVolume, Pod
+from apps.scheduler.objects import (
+    KINDS,
+    DeviceTaint,
+    KubeObject,
+    Node,
+    PersistentVolume,
+    Pod,
+    ResourceSlice,
+)
 
 Body = dict[str, Any]
 #: (kind, namespace, name)
@@ -64,6 +72,10 @@ class ControllerCache:
         self._others: dict[str, Ref] = {}
         #: pods to evict from their node, and when
         self.leaving: dict[Ref, datetime] = {}
+        #: pods to evict because of the taints of their devices, and when
+        self.leaving_devices: dict[Ref, datetime] = {}
+        #: the slices with tainted devices, by name
+        self.tainted_slices: dict[str, ResourceSlice] = {}
         #: uid of an autoscaler -> what its controller remembers
         self.scalings: dict[str, History] = {}
         #: node -> what its kubelet remembers of thresholds, for nodes whose usage is set
@@ -83,6 +95,7 @@ class ControllerCache:
             self._unindex(kind, old)
             if new is None:
                 self.leaving.pop(ref_of(kind, old), None)
+                self.leaving_devices.pop(ref_of(kind, old), None)
         if new is not None:
             self._index(kind, new, body)
 
@@ -150,6 +163,24 @@ class ControllerCache:
         pods = self._pods(ref for ref in self._owned_by.get(uid, ()) if ref[0] == "Pod")
         return [pod for pod in pods if controller_of(pod) == uid]
 
+    def device_taints(self, driver: str, pool: str, device: str) -> Iterator[DeviceTaint]:
+        """The taints of a device, from the newest generation of its pool."""
+        for each in self.tainted_slices.values():
+            if (each.spec.driver, each.spec.pool.name) != (driver, pool):
+                continue
+            for listed in each.spec.devices:
+                if listed.name == device and listed.taints and not self._is_outdated(each):
+                    yield from listed.taints
+
+    def _is_outdated(self, each: ResourceSlice) -> bool:
+        pool = each.spec.pool
+        return any(
+            other.spec.driver == each.spec.driver
+            and other.spec.pool.name == pool.name
+            and other.spec.pool.generation > pool.generation
+            for other in self.list_all("ResourceSlice", ResourceSlice)
+        )
+
     def _pods(self, refs: Iterable[Ref]) -> list[Pod]:
         return [pod for ref in refs if (pod := self.pod(ref)) is not None]
 
@@ -164,6 +195,8 @@ class ControllerCache:
             self._owned_by[owner.uid][ref] = None
         if isinstance(item, PersistentVolume) and (named := item.spec.claim_ref) is not None:
             self._volumes_for[named.namespace, named.name][ref] = None
+        if isinstance(item, ResourceSlice) and any(each.taints for each in item.spec.devices):
+            self.tainted_slices[item.metadata.name] = item
         if isinstance(item, Pod):
             if item.spec.node_name:
                 self._pods_on[item.spec.node_name][ref] = None
@@ -181,6 +214,8 @@ class ControllerCache:
             _remove_from_index(self._owned_by, owner.uid, ref)
         if isinstance(item, PersistentVolume) and (named := item.spec.claim_ref) is not None:
             _remove_from_index(self._volumes_for, (named.namespace, named.name), ref)
+        if isinstance(item, ResourceSlice):
+            self.tainted_slices.pop(item.metadata.name, None)
         if isinstance(item, Pod):
             _remove_from_index(self._pods_on, item.spec.node_name, ref)
             if (usage := self._usage.get(item.spec.node_name)) is not None:

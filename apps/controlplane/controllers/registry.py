@@ -10,11 +10,12 @@ from apps.controlplane.controllers import (
     node_lifecycle,
     pod_garbage,
     pod_groups,
-    resource_claims,
     taint_eviction,
 )
 from apps.controlplane.controllers.autoscaling import autoscaler
 from apps.controlplane.controllers.controller import Controller
+from apps.controlplane.controllers.devices import claims as device_claims
+from apps.controlplane.controllers.devices import driver, eviction
 from apps.controlplane.controllers.kubelet import nodes as kubelet_nodes
 from apps.controlplane.controllers.kubelet import pods as kubelet_pods
 from apps.controlplane.controllers.kubelet import pressure, resizing
@@ -39,8 +40,10 @@ CONTROLLERS: tuple[Controller, ...] = (
     ephemeral.CONTROLLER,
     claims.CONTROLLER,
     volumes.CONTROLLER,
-    resource_claims.CONTROLLER,
+    device_claims.CONTROLLER,
+    driver.CONTROLLER,
     taint_eviction.CONTROLLER,
+    eviction.CONTROLLER,
     deployment.CONTROLLER,
     replicas.CONTROLLER,
     statefulset.CONTROLLER,

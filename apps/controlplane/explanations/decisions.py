@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from apps.controlplane.explanations.nodes import NodeExplanation, explain_node
+from apps.controlplane.explanations.states import GAPS, look_before, states
 from apps.controlplane.ledger.reading import read
 from apps.controlplane.models import SchedulingDecision
 from apps.controlplane.results.comparison import (
@@ -14,6 +15,9 @@ from apps.controlplane.results.comparison import (
 )
 from apps.controlplane.results.scores import score_matrix
 from apps.scheduler.decision import Decision
+from apps.scheduler.explaining.devices import DeviceMatrix, compare_devices
+from apps.scheduler.framework.claim_allocations import ClaimAllocation
+from apps.scheduler.plugins.dynamicresources.plugin import DynamicResources
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,11 @@ class DecisionExplanation:
     nodes: tuple[NodeExplanation, ...] = ()
     #: two nodes side by side, if both were feasible
     beside: Comparison | None = None
+    #: the claims of the pod, with their devices on the selected node
+    claims: tuple[ClaimAllocation, ...] = ()
+    #: the devices of the first requested node, of the selected one, or of all nodes, against the
+    #: claims to be allocated; None for a pod without such claims, or if the state is not known
+    devices: DeviceMatrix | None = None
 
 
 def explain_decision(
@@ -50,7 +59,26 @@ def explain_decision(
         here,
         tuple(explain_node(row, decision, matrix, name) for name in requested),
         compare_nodes(matrix, node, against) if len(requested) == 2 else None,
+        decision.claims,
+        _compare_devices(row, decision, node or decision.node),
     )
+
+
+def _compare_devices(row: SchedulingDecision, decision: Decision, node: str) -> DeviceMatrix | None:
+    if not decision.claims and DynamicResources.name not in decision.unschedulable_plugins:
+        return None
+    if node and node not in decision.nodes:
+        return None
+    try:
+        with states.before(row) as state:
+            sight = look_before(state, row)
+            if sight is None:
+                return None
+            line = state.scheduler.snapshot.row_of(node) if node else None
+            found = compare_devices(sight, line)
+            return found if found.requests else None
+    except GAPS:
+        return None
 
 
 def _describe_outcome(row: SchedulingDecision, decision: Decision, here: Comparison | None) -> str:

@@ -8,14 +8,21 @@ from dataclasses import dataclass
 from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster, Pod
 from apps.controlplane import queries
+from apps.controlplane.explanations.claims import (
+    describe_binding_wait,
+    describe_missing_claims,
+)
 from apps.controlplane.explanations.places import QueuePosition, find_queue_position
 from apps.controlplane.explanations.reasons import find_dominant_reason
 from apps.controlplane.explanations.states import states
 from apps.controlplane.lab.prospects import PodProspect, find_prospects
 from apps.controlplane.models import PermitWait, QueueEntry, SchedulingDecision
+from apps.scheduler.explaining.devices import DeviceMatrix, compare_devices
+from apps.scheduler.explaining.sight import look
 from apps.scheduler.explaining.unblocking import Unblocking, unblock
 from apps.scheduler.explaining.waking import WakeEvent, wake_events
 from apps.scheduler.framework.status import StatusError
+from apps.scheduler.plugins.dynamicresources.plugin import DynamicResources
 from apps.scheduler.plugins.gang_scheduling import GangScheduling
 
 ENDED = ("Succeeded", "Failed")
@@ -38,6 +45,8 @@ class PodExplanation:
     unblocking: Unblocking | None = None
     #: whether it can ever be scheduled; None for a pod that is not pending, or held at Permit
     prospect: PodProspect | None = None
+    #: its claims against the devices of the nodes; None for a pod without claims
+    devices: DeviceMatrix | None = None
 
 
 def explain_pod(cluster: Cluster, namespace: str, name: str) -> PodExplanation:
@@ -63,6 +72,7 @@ def explain_pod(cluster: Cluster, namespace: str, name: str) -> PodExplanation:
         "" if held is not None else _describe_retry(cluster, entry),
         None if held is not None else find_unblocking_changes(cluster, pod),
         prospect,
+        None if held is not None else compare_pod_with_devices(cluster, pod),
     )
 
 
@@ -114,8 +124,13 @@ def why_pending(
     group = (pod.body["spec"].get("schedulingGroup") or {}).get("podGroupName")
     if group and entry is not None and entry.gated_by == GangScheduling.name:
         return f"It waits for other pods of its group {group}, or for PodGroup {group} itself."
+    if entry is not None and entry.gated_by == DynamicResources.name:
+        return describe_missing_claims(cluster, pod)
     if entry is not None and entry.gated_by:
         return f"It is kept out of the queue by {entry.gated_by}."
+    waiting = describe_binding_wait(cluster, pod)
+    if waiting:
+        return waiting
     if last is None:
         return "It waits in activeQ for its first attempt."
     if last.result == SchedulingDecision.Result.SCHEDULED:
@@ -147,6 +162,19 @@ def find_unblocking_changes(cluster: Cluster, pod: Pod) -> Unblocking | None:
             return unblock(state.scheduler, known)
         except StatusError:
             return None
+
+
+def compare_pod_with_devices(cluster: Cluster, pod: Pod) -> DeviceMatrix | None:
+    """Which devices the pod's claims could use now; None if it has no claims to allocate."""
+    extended = any("/" in name for name in pod.requests)
+    if not extended and not pod.body["spec"].get("resourceClaims"):
+        return None
+    with states.now(cluster) as state:
+        known = state.pod(str(pod.uid))
+        if known is None:
+            return None
+        found = compare_devices(look(state.scheduler, known))
+        return found if found.requests else None
 
 
 def _describe_retry(cluster: Cluster, entry: QueueEntry | None) -> str:

@@ -45,10 +45,20 @@ _WORDS: Final = {
     "node(s) didn't satisfy existing pods anti-affinity rules": (
         "run pods whose anti-affinity excludes it"
     ),
+    "cannot allocate all claims": "do not have the devices that its claims request",
+    "resourceclaim not available on the node": (
+        "do not reach the devices that are allocated to its claim"
+    ),
+    "invalid resource pools were encountered": "have pools of devices that contradict themselves",
     "node(s) exceed max volume count": "have the maximum number of volumes attached",
 }
 #: "do not match" of all nodes is "none of the nodes matches"
-_POSITIVE: Final = {"match": "matches", "satisfy": "satisfies"}
+_POSITIVE: Final = {
+    "match": "matches",
+    "satisfy": "satisfies",
+    "have": "has",
+    "reach": "reaches",
+}
 _SINGULAR: Final = {"have": "has", "do": "does", "are": "is", "run": "runs", "lack": "lacks"}
 
 
@@ -108,8 +118,9 @@ def _describe(
         resource = reason.removeprefix(_INSUFFICIENT)
         needed = int(requests.get(resource, 0))
         return _describe_shortage(resource, needed, largest(resource), which, nodes)
-    verb, _, rest = _WORDS.get(reason, "").removeprefix("do not ").partition(" ")
-    if nodes == total > 1 and verb in _POSITIVE:
+    words = _WORDS.get(reason, "")
+    verb, _, rest = words.removeprefix("do not ").partition(" ")
+    if nodes == total > 1 and words.startswith("do not ") and verb in _POSITIVE:
         return f"None of the {total:,} nodes {_POSITIVE[verb]} {rest}."
     return f"{_capitalize(which)}{_say(reason, nodes)}."
 

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from apps.controlplane.ledger import columns, first_format
 from apps.controlplane.ledger.records import DecisionRecord, Draws, Expected
+from apps.scheduler.framework.claim_allocations import ClaimAllocation
 from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.extender_calls import ExtenderVerb
 from apps.scheduler.framework.interface import PostFilterResult
@@ -128,6 +129,7 @@ class StoredDecision(_Stored, tag=VERSION, kw_only=True):
     #: ... the scores of the feasible nodes, and the normalized ones; None = equal to the raw ones
     raw_scores: list[Scores]
     normalized_scores: list[Scores | None]
+    claims: tuple[ClaimAllocation, ...] = ()
 
 
 class BatchEncoder:
@@ -192,6 +194,7 @@ class BatchEncoder:
             weights={plugin: column.weight for plugin, column in scores.items()},
             raw_scores=[column.raw for column in scores.values()],
             normalized_scores=[self._store_normalized(column) for column in scores.values()],
+            claims=decision.claims,
         )
 
     def _store_normalized(self, column: ScoreColumn) -> Scores | None:

@@ -26,6 +26,7 @@ _ADDED_LATER: dict[str, Any] = {
     "permit_wait": None,
     "extender_calls": (),
     "weights": {},
+    "claims": (),
 }
 
 

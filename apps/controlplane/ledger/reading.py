@@ -62,6 +62,7 @@ def _restore_decision(row: SchedulingDecision, stored: StoredDecision) -> Decisi
         unschedulable_plugins=frozenset(row.unschedulable_plugins),
         pending_plugins=frozenset(stored.pending_plugins),
         draw=stored.draw,
+        claims=stored.claims,
         post_filter_status=_to_core_or_none(stored.post_filter_status, Status),
         post_filter=_restore_post_filter(stored.post_filter),
         nominating=None if stored.nominated_node is None else NominatingInfo(stored.nominated_node),

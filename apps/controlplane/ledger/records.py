@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.explaining.scores import ScoreInputs
+from apps.scheduler.framework.claim_allocations import ClaimAllocation
 
 
 class Expected(NamedTuple):
@@ -23,6 +24,8 @@ class Expected(NamedTuple):
     version: int
     #: the number of decisions before its own at that version
     sequence: int = 0
+    #: the devices of the pod's claims
+    claims: tuple[ClaimAllocation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -482,7 +482,9 @@ _REST = """
 def _expect(record: DecisionRecord) -> Expected:
     """The pod of a decision that gave it a node."""
     decision = record.decision
-    return Expected(decision.pod_uid, decision.node, record.cluster_version, record.sequence)
+    return Expected(
+        decision.pod_uid, decision.node, record.cluster_version, record.sequence, decision.claims
+    )
 
 
 def _beside_group(
@@ -492,8 +494,8 @@ def _beside_group(
 
     Those in `placed` are known from their own decisions.
     """
-    others = [(uid, node) for uid, node in decision.beside if uid not in placed]
+    others = [each for each in decision.beside if each[0] not in placed]
     if not others:
         return seen
-    expected = (Expected(uid, node, version) for uid, node in others)
+    expected = (Expected(uid, node, version, claims=claims) for uid, node, claims in others)
     return replace(seen, expected=(*seen.expected, *expected))

@@ -25,6 +25,7 @@ def _load(work: Progress, cluster: Cluster) -> str:
         TraceFile(*payload["nodes"]),
         TraceFile(*payload["pods"]),
         actor=work.actor,
+        gpu_devices=bool(work.operation.arguments.get("gpu_devices")),
         progress=work.step,
     )
     return f"{nodes:,} nodes and {pods:,} pods created"

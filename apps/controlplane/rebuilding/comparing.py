@@ -56,6 +56,7 @@ def _collect_facts(decision: Decision) -> Facts:
         "post-filter status": decision.post_filter_status,
         "nominating": decision.nominating and decision.nominating.nominated_node,
         "rejection": decision.rejection,
+        "devices": _collect_devices(decision),
         **_collect_post_filter(decision, decision.post_filter),
     }
     for plugin, column in decision.scores.items():
@@ -65,6 +66,15 @@ def _collect_facts(decision: Decision) -> Facts:
             column.normalized.tolist(),
         )
     return facts
+
+
+def _collect_devices(decision: Decision) -> list[tuple[Any, ...]]:
+    """What each claim has; share IDs and the names of claims that are created are random."""
+    return [
+        (each.is_known, result.request, result.driver, result.pool, result.device)
+        for each in decision.claims
+        for result in each.allocation.devices.results
+    ]
 
 
 def _collect_post_filter(decision: Decision, found: PostFilterResult | None) -> Facts:

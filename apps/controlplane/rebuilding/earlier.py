@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+import msgspec
 import numpy as np
 
 from apps.controlplane.ledger.reading import read
 from apps.controlplane.models import SchedulingDecision
 from apps.scheduler.attempt import new_attempt
+from apps.scheduler.cache.device_claims import DeviceClaims
 from apps.scheduler.decision import Decision, Result
+from apps.scheduler.framework.claim_allocations import ClaimAllocation
 from apps.scheduler.framework.types import PodInfo
-from apps.scheduler.objects import Pod
+from apps.scheduler.objects import ObjectMeta, Pod, ResourceClaim
+from apps.scheduler.plugins.dynamicresources.claims import consumer, is_reserved_for
 from apps.scheduler.schedule_one import with_node
 from apps.scheduler.scheduler import Scheduler
 
@@ -24,23 +28,27 @@ def apply_earlier(
     if pod is None:
         return
     if row.result == Result.SCHEDULED:
-        assume_pod(scheduler, pod, row.node)
+        claims = read(row).decision.claims if _uses_claims(pod) else ()
+        assume_pod(scheduler, pod, row.node, claims)
         return
     record = read(row)
     decision = record.decision
     if record.undone:
-        assume_pod(scheduler, pod, decision.node)
+        assume_pod(scheduler, pod, decision.node, decision.claims)
     elif decision.nominating is not None:
         _nominate(scheduler, PodInfo(pod), decision)
 
 
-def assume_pod(scheduler: Scheduler, pod: Pod, node: str) -> None:
-    """Assume the pod on the node and reserve its volumes there."""
+def assume_pod(
+    scheduler: Scheduler, pod: Pod, node: str, claims: Sequence[ClaimAllocation] = ()
+) -> None:
+    """Assume the pod on the node, reserve its volumes there, and give its claims their devices."""
     if scheduler.cache.find_pod(pod.metadata.uid) is not None:
         return
     info = PodInfo(pod)
     if any(volume.persistent_volume_claim or volume.ephemeral for volume in pod.spec.volumes):
         _reserve(scheduler, info, node)
+    _allocate(scheduler.cache.listers.device_claims, info, claims)
     scheduler.cache.assume_pod(with_node(info, node), node)
     scheduler.queue.delete_nominated_pod(info)
 
@@ -58,6 +66,39 @@ def _reserve(scheduler: Scheduler, pod: PodInfo, node: str) -> None:
         nodes = scheduler.snapshot.select(np.array([row], dtype=np.int64))
         framework.filters.run_filter_plugins_with_nominated_pods(attempt.state, pod, nodes)
         framework.run_reserve_plugins_reserve(attempt.state, with_node(pod, node), node)
+
+
+def _allocate(known: DeviceClaims, pod: PodInfo, claims: Sequence[ClaimAllocation]) -> None:
+    """The claims as they are after Reserve, or after PreBind has requested their writes."""
+    for each in claims:
+        known.release(each.uid)
+        claim = known.get(each.name, each.namespace) or _created(each)
+        if claim.metadata.uid != each.uid or is_reserved_for(claim, pod):
+            continue
+        status = msgspec.structs.replace(
+            claim.status, allocation=claim.status.allocation or each.allocation
+        )
+        if each.is_written:
+            reserved = (*claim.status.reserved_for, consumer(pod))
+            status = msgspec.structs.replace(status, reserved_for=reserved)
+            known.assume(msgspec.structs.replace(claim, status=status))
+        elif not each.is_known:
+            known.reserve(msgspec.structs.replace(claim, status=status))
+
+
+def _created(each: ClaimAllocation) -> ResourceClaim:
+    """A claim for extended resources, which is created with the decision of its pod."""
+    meta = ObjectMeta(namespace=each.namespace, name=each.name, uid=each.uid)
+    return ResourceClaim(metadata=meta)
+
+
+def _uses_claims(pod: Pod) -> bool:
+    """Whether the pod may use devices: by claims, or by extended resources that they provide."""
+    return bool(pod.spec.resource_claims) or any(
+        "/" in name
+        for container in (*pod.spec.init_containers, *pod.spec.containers)
+        for name in container.resources.requests
+    )
 
 
 def _nominate(scheduler: Scheduler, pod: PodInfo, decision: Decision) -> None:

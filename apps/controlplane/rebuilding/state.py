@@ -102,10 +102,10 @@ class PastState:
         for uid in seen.released:
             if uid in self.pending:
                 self.scheduler.queue.delete_nominated_pod(PodInfo(self.pending[uid]))
-        for uid, node, version, sequence in seen.expected:
+        for uid, node, version, sequence, claims in seen.expected:
             if uid in self.pending and self.scheduler.cache.find_pod(uid) is None:
                 pod = _read_pod_at(self.cluster, self.pending[uid], version)
-                assume_pod(self.scheduler, pod, node)
+                assume_pod(self.scheduler, pod, node, claims)
                 self.arrivals[uid] = decided(version, sequence)
         before = _read_earlier(row, self.sequence)
         failed = {str(each.pod_uid) for each in before if each.result in _FAILED}

@@ -14,6 +14,7 @@ from apps.controlplane.clusters import lifecycle, openb
 from apps.controlplane.clusters.generating import MAX_GENERATED_NODES, NodeSize
 from apps.controlplane.clusters.openb import TraceFile
 from apps.controlplane.clusters.reading import check_yaml
+from apps.controlplane.controllers.devices.templates import TEMPLATES, find_fault
 from apps.controlplane.profiles.revisions import ALL_NODES
 from apps.dashboard.forms.files import CsvField, YamlField
 from apps.dashboard.forms.lines import LinesField, check_quantity
@@ -42,7 +43,18 @@ class ClusterForm(SettingsForm):
 
     #: Contents first, then settings.
     field_order = (
-        *("name", "source", "manifest", "nodes_file", "pods_file", "nodes", "zones", "sizes"),
+        *(
+            "name",
+            "source",
+            "manifest",
+            "nodes_file",
+            "pods_file",
+            "gpu_devices",
+            "nodes",
+            "zones",
+            "sizes",
+        ),
+        "devices",
         "control_plane",
         "percentage_of_nodes_to_score",
         "paused",
@@ -63,6 +75,8 @@ class ClusterForm(SettingsForm):
 
     def clean(self) -> dict[str, Any]:
         typed = super().clean() or self.cleaned_data
+        if fault := find_fault(typed.get("devices") or ()):
+            self.add_error("devices", fault)
         if name := typed.get("name"):
             try:
                 lifecycle.check_new(name)
@@ -101,7 +115,7 @@ class OwnSettingsForm(ClusterForm):
 class GeneratedForm(OwnSettingsForm):
     """Nodes × zones × sizes."""
 
-    arguments = (*OwnSettingsForm.arguments, "nodes", "zones", "control_plane")
+    arguments = (*OwnSettingsForm.arguments, "nodes", "zones", "devices", "control_plane")
 
     nodes = forms.IntegerField(
         initial=10, min_value=0, max_value=MAX_GENERATED_NODES, help_text="0: no nodes."
@@ -116,6 +130,13 @@ class GeneratedForm(OwnSettingsForm):
         "the sizes. Empty: all nodes have 8 CPUs, 32 GiB and 110 pods.",
     )
 
+    devices = forms.MultipleChoiceField(
+        required=False,
+        choices=[(each.name, each.label) for each in TEMPLATES.values()],
+        widget=forms.CheckboxSelectMultiple,
+        help_text="A mock driver publishes them for every node, as ResourceSlices. Pods request "
+        "them with a ResourceClaim.",
+    )
     control_plane = forms.BooleanField(
         required=False,
         label="Control plane node",
@@ -151,6 +172,12 @@ class TraceForm(OwnSettingsForm):
     pods_file = CsvField(
         label="Pods (CSV)",
         help_text="Columns name, cpu_milli, memory_mib, num_gpu, gpu_milli, gpu_spec, qos.",
+    )
+    gpu_devices = forms.BooleanField(
+        required=False,
+        label="GPUs as devices",
+        help_text="Each GPU is a device, which pods share by ResourceClaims. Otherwise a node has "
+        "1000 alibabacloud.com/gpu-milli for each GPU.",
     )
 
     def clean(self) -> dict[str, Any]:

@@ -6,7 +6,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django import forms
+from django.core.exceptions import ValidationError
 
+from apps.controlplane.controllers.devices.templates import ANNOTATION, TEMPLATES, find_fault
 from apps.controlplane.controllers.kubelet.registration import node_labels, node_status
 from apps.dashboard.forms.lines import AmountsField, LabelsField, QuantityField, TaintsField
 from apps.dashboard.forms.refusals import ObjectForm
@@ -49,12 +51,24 @@ class NodeForm(ObjectForm):
     taints = TaintsField(
         example="dedicated=gpu:NoSchedule", help_text="One key=value:Effect per line."
     )
+    devices = forms.MultipleChoiceField(
+        required=False,
+        choices=[(each.name, each.label) for each in TEMPLATES.values()],
+        widget=forms.CheckboxSelectMultiple,
+        help_text="A mock driver publishes them as ResourceSlices.",
+    )
     ready = forms.BooleanField(
         required=False, initial=True, help_text="Sets the Ready condition to True."
     )
     unschedulable = forms.BooleanField(
         required=False, label="Cordoned", help_text="No new pods are scheduled to it."
     )
+
+    def clean_devices(self) -> list[str]:
+        chosen: list[str] = self.cleaned_data["devices"]
+        if fault := find_fault(chosen):
+            raise ValidationError(fault)
+        return chosen
 
     def body(self) -> dict[str, Any]:
         """The node as entered."""
@@ -67,8 +81,10 @@ class NodeForm(ObjectForm):
         spec: dict[str, Any] = {"taints": typed["taints"]} if typed["taints"] else {}
         if typed["unschedulable"]:
             spec["unschedulable"] = True
+        named = ",".join(typed["devices"])
+        annotations = {"annotations": {ANNOTATION: named}} if named else {}
         return {
-            "metadata": {"name": typed["name"], "labels": self._labels()},
+            "metadata": {"name": typed["name"], "labels": self._labels(), **annotations},
             "spec": spec,
             "status": {"capacity": capacity, "allocatable": capacity, **status},
         }

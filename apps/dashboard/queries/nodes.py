@@ -15,6 +15,7 @@ from apps.controlplane.clusters.evictions import find_controller
 from apps.controlplane.clusters.node_changes import CONDITIONS
 from apps.controlplane.clusters.pressure import FIELDS
 from apps.controlplane.clusters.summaries import Use
+from apps.controlplane.explanations.node_devices import NodeDevice, list_node_devices
 from apps.controlplane.models import Operation, SchedulingDecision
 from apps.controlplane.operations.service import running_drain
 from apps.dashboard.paging import NumberedPage, numbered_page
@@ -116,6 +117,7 @@ class OneNode:
     events: Sequence[Event]
     decisions: Sequence[SchedulingDecision]
 
+    devices: Sequence[NodeDevice]
     drain: Operation | None
 
     @property
@@ -208,6 +210,7 @@ def one_node(cluster: Cluster, name: str) -> OneNode:
         pod_count=len(requests),
         events=list(events[:RECENT]),
         decisions=list(queries.list_decisions(cluster, node=name)[:RECENT]),
+        devices=list_node_devices(cluster, name),
         drain=running_drain(cluster),
     )
 

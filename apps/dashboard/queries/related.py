@@ -141,6 +141,64 @@ def _attachment(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]
     yield _one(cluster, "Volume", "PersistentVolume", volume)
 
 
+def _resource_claim(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
+    users = [
+        each.get("name", "")
+        for each in get(found.body, "status", "reservedFor", default=[])
+        if each.get("resource") == "pods"
+    ]
+    pods = Pod.objects.filter(cluster=cluster, namespace=found.namespace, name__in=users)
+    yield _pods(cluster, "Reserved by", pods, None)
+    results = get(found.body, "status", "allocation", "devices", "results", default=[])
+    links = [link for each in results if (link := _device_link(cluster, each))]
+    yield Relation("Devices", links[:MAX_LISTED], len(links))
+    requests = get(found.body, "spec", "devices", "requests", default=[])
+    asked = [
+        part
+        for each in requests
+        for part in (each.get("exactly"), *(each.get("firstAvailable") or ()))
+        if part
+    ]
+    names = dict.fromkeys(part.get("deviceClassName", "") for part in asked)
+    classes = [link for name in names if (link := _link(cluster, "DeviceClass", "", name))]
+    yield Relation("Device classes", classes, len(classes))
+
+
+def _device_link(cluster: Cluster, result: Mapping[str, Any]) -> Link | None:
+    """A device, with the page of the slice that lists it."""
+    kind = kinds.by_name("ResourceSlice")
+    pool, device = result.get("pool", ""), result.get("device", "")
+    listed = kind.objects(cluster).filter(
+        body__spec__pool__name=pool,
+        body__spec__driver=result.get("driver", ""),
+        body__spec__devices__contains=[{"name": device}],
+    )
+    name = listed.values_list("name", flat=True).first()
+    if name is None:
+        return None
+    return Link(f"{device} of {pool}", object_url(cluster, kind, "", name))
+
+
+def _resource_slice(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
+    yield _one(cluster, "Node", "Node", get(found.body, "spec", "nodeName"))
+    result = {
+        "driver": get(found.body, "spec", "driver"),
+        "pool": get(found.body, "spec", "pool", "name"),
+    }
+    kind = kinds.by_name("ResourceClaim")
+    claims = kind.objects(cluster).filter(
+        body__status__allocation__devices__results__contains=[result]
+    )
+    yield _objects(cluster, "Claims with devices of its pool", kind, claims)
+
+
+def _device_class(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
+    kind = kinds.by_name("ResourceClaim")
+    request = [{"exactly": {"deviceClassName": found.name}}]
+    claims = kind.objects(cluster).filter(body__spec__devices__requests__contains=request)
+    yield _objects(cluster, "Claims of this class", kind, claims)
+
+
 def _node(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
     if found.body["kind"] != "Lease" or found.namespace == "kube-node-lease":
         yield _one(cluster, "Node", "Node", found.name)
@@ -154,6 +212,7 @@ _BY_KIND: Mapping[str, Callable[[Cluster, KubernetesObject], Iterator[Relation]]
     "CSINode": _node,
     "DaemonSet": _selects,
     "Deployment": _deployment,
+    "DeviceClass": _device_class,
     "Job": _selects,
     "Lease": _node,
     "Namespace": _namespace,
@@ -163,6 +222,8 @@ _BY_KIND: Mapping[str, Callable[[Cluster, KubernetesObject], Iterator[Relation]]
     "PriorityClass": _priority_class,
     "ReplicaSet": _selects,
     "ReplicationController": _selects,
+    "ResourceClaim": _resource_claim,
+    "ResourceSlice": _resource_slice,
     "Service": _selects,
     "StatefulSet": _selects,
     "StorageClass": _storage_class,

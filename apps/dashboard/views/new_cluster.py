@@ -145,6 +145,8 @@ def _start_operation(request: Request, way: str, form: ClusterForm) -> Operation
     else:
         title = f"{title} of {typed['nodes']:,} nodes"
     arguments = {"cluster": form.cluster()}
+    if way == "trace":
+        arguments["gpu_devices"] = typed["gpu_devices"]
     if payload is not None:
         # for the form, if the operation fails
         large = ("csrfmiddlewaretoken", "manifest", "nodes_file_text", "pods_file_text")

@@ -32,23 +32,23 @@ class DeviceClaims:
         #: the pools whose devices ``allocated`` counts differently
         self.pools_log: ChangeLog[PoolId] = self._in_use.log
         self._listed = LogReader(lister.log)
+        self._seen_created = LogReader(lister.log)
+        self._seen_created.news()
         #: claims and uids in flight whose allocation may count differently since it was counted
         self._touched: set[_Key] = set()
         self._touched_in_flight: set[str] = set()
 
     def get(self, name: str, namespace: str) -> ResourceClaim | None:
+        self._drop_listed()
         return self._assumed.get(name, namespace)
 
     def __iter__(self) -> Iterator[ResourceClaim]:
+        self._drop_listed()
         for item in self._lister:
             claim = self._assumed.get(item.metadata.name, item.metadata.namespace)
             if claim is not None:
                 yield claim
-        for namespace, name in list(self._created):
-            if self._lister.get(name, namespace) is None:
-                yield self._created[namespace, name]
-            else:
-                del self._created[namespace, name]
+        yield from list(self._created.values())
 
     def assume(self, claim: ResourceClaim) -> None:
         """The claim is written, or created, like this with the decision."""
@@ -64,6 +64,14 @@ class DeviceClaims:
         self._assumed.restore(claim)
         self._created.pop(key, None)
         self._touched.add(key)
+
+    def _drop_listed(self) -> None:
+        """A claim that has been listed since it was created may be deleted by now."""
+        news = self._seen_created.news()
+        for key in list(self._created) if news is None else news:
+            claim = self._created.pop(key, None)
+            if claim is not None:
+                self._assumed.restore(claim)
 
     def is_in_flight(self, uid: str) -> bool:
         return uid in self._in_flight

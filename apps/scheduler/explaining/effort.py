@@ -17,6 +17,10 @@ SCHEDULE_ANYWAY: Final = 2.5
 DROP_NODE_RULE: Final = 2.5
 DROP_POD_RULE: Final = 3.0
 REPAIR_NODE: Final = 4.0
+#: another request for devices: the spec of a claim cannot be changed, so it is created anew
+RELAX_CLAIM: Final = 3.0
+#: deleting a pod that has a device
+RELEASE_DEVICE: Final = 4.0
 _LABEL_NODE: Final = 5.0
 _EVICT: Final = 3.0
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from apps.scheduler.explaining import effort, freeing, pod_changes
+from apps.scheduler.explaining.claim_changes import ClaimChange, changed, find_claim_changes
 from apps.scheduler.explaining.relabelling import relabel
 from apps.scheduler.explaining.sight import Sight, look
 from apps.scheduler.framework.diagnosis import NodeStatuses
@@ -90,12 +91,17 @@ def _try_changes(
 ) -> Iterator[Suggestion | None]:
     for change in pod_changes.find_changes(sight, passing):
         try:
-            changed = look(scheduler, PodInfo(change.pod))
-            yield _suggestion(changed, change, changed.feasible())
+            other = look(scheduler, PodInfo(change.pod))
+            yield _suggestion(other, change, other.feasible())
         except StatusError:
             yield None
     for label in pod_changes.find_missing_labels(sight):
         yield _label_nodes(scheduler, sight, *label)
+    claims = scheduler.cache.listers.device_claims
+    for claim_change in find_claim_changes(sight, claims):
+        with changed(claims, claim_change.claim):
+            released = look(scheduler, sight.pod)
+            yield _suggestion(released, claim_change, released.feasible())
     for freed in freeing.freeings(sight, until):
         count = len(freed.pods)
         pods = "pod" if count == 1 else f"{count} pods"
@@ -111,7 +117,7 @@ def _try_changes(
 
 
 def _suggestion(
-    sight: Sight, change: pod_changes.CandidateChange, rows: Int64Array
+    sight: Sight, change: pod_changes.CandidateChange | ClaimChange, rows: Int64Array
 ) -> Suggestion | None:
     if not len(rows):
         return None

@@ -46,6 +46,10 @@ EFFECTS: Final[Mapping[str, str]] = {
         "On: the plugin GangScheduling is in the default profile. It binds the pods of a gang "
         "together, or none of them."
     ),
+    "WorkloadWithJob": (
+        "On, with GenericWorkload: a new indexed Job that runs all its pods at once gets a "
+        "Workload and a PodGroup, so that its pods are a gang."
+    ),
     "NominatedNodeNameForExpectation": (
         "Off: a pod that waits for Permit, or whose binding is slow, does not name its node in "
         "status.nominatedNodeName, so that node is not tried first if the scheduler restarts."
@@ -75,7 +79,6 @@ _GROUPS: Final = frozenset(
     {
         "TopologyAwareWorkloadScheduling",
         "WorkloadAwarePreemption",
-        "WorkloadWithJob",
     }
 )
 

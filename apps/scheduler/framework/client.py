@@ -8,7 +8,7 @@ must happen only if it is bound, are added to its decision instead: ``intents.ad
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from apps.scheduler.framework.intents import Intent, MergePatch, PodEvent
@@ -49,6 +49,11 @@ class Client:
         self._ask(
             PodEvent(pod.namespace, pod.name, pod.uid, reason, note, action, warning, reporter)
         )
+
+    def request(self, intents: Iterable[Intent]) -> None:
+        """Write these, in their order."""
+        for intent in intents:
+            self._ask(intent)
 
     def take(self) -> tuple[Intent, ...]:
         """All requests since the last call."""

@@ -89,6 +89,13 @@ def add(state: CycleState, intent: Intent) -> None:
     state.intents.append(intent)
 
 
+def take(state: CycleState) -> tuple[Intent, ...]:
+    """The writes requested so far, which the caller has written without the decision."""
+    found = of(state)
+    state.intents.clear()
+    return found
+
+
 def of(state: CycleState) -> tuple[Intent, ...]:
     """The writes requested in this cycle, in order."""
     return tuple(state.intents)

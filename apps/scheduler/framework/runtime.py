@@ -22,6 +22,7 @@ from apps.scheduler.framework.interface import (
     Plugin,
     PostFilterPlugin,
     PostFilterResult,
+    PreBindPlugin,
     PreEnqueuePlugin,
     PreFilterPlugin,
     PreFilterResult,
@@ -329,11 +330,16 @@ class Framework:
         watch.stop()
         return Status(Code.WAIT, tuple(reasons)) if timeouts else outcome, timeouts
 
-    def run_pre_bind_plugins(self, state: CycleState, pod: PodInfo, node: str) -> Steps:
-        """The first failure, or success; a step for each plugin that may be slow."""
+    def run_pre_bind_plugins(
+        self, state: CycleState, pod: PodInfo, node: str, since: str = ""
+    ) -> Steps:
+        """The first failure, or success; a step for each plugin that may be slow.
+
+        ``since``: only this plugin, which has asked to be called again, and those after it.
+        """
         watch = Stopwatch(state, "PreBind")
         outcome = SUCCESS
-        for plugin in self._at.pre_bind:
+        for plugin in self._pre_bind_since(since):
             if plugin.name in self._slow:
                 args = (plugin.name, "PreBind", plugin.pre_bind, state, pod, node)
                 outcome = yield Step(plugin.name, partial(guard.call, *args))
@@ -361,9 +367,14 @@ class Framework:
         watch.stop()
         return outcome
 
-    def bind_at_once(self, state: CycleState, pod: PodInfo, node: str) -> Status:
-        """PreBind and Bind, if no step may be slow."""
+    def _pre_bind_since(self, name: str) -> Sequence[PreBindPlugin]:
         plugins = self._at.pre_bind
+        places = [place for place, plugin in enumerate(plugins) if plugin.name == name]
+        return plugins[places[0] :] if places else plugins
+
+    def bind_at_once(self, state: CycleState, pod: PodInfo, node: str, since: str = "") -> Status:
+        """PreBind and Bind, if no step may be slow; ``since`` as in ``run_pre_bind_plugins``."""
+        plugins = self._pre_bind_since(since)
         status = self._call_until_failure("PreBind", "pre_bind", plugins, state, pod, node)
         if status is not SUCCESS:
             return status

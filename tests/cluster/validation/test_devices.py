@@ -87,3 +87,19 @@ def test_other_limits_of_selectors() -> None:
             f"Internal error: {internal}",
         )
     ]
+
+
+def test_an_update_keeps_expressions_that_are_stored() -> None:
+    """An expression that an older version has accepted does not block other changes."""
+    stored = "device.nosuch"
+    body = {"kind": "DeviceClass", "metadata": {"name": "a", "labels": {"x": "y"}}}
+    old = {**body, "metadata": {"name": "a"}, "spec": {"selectors": _selectors(stored)}}
+    more = [*_selectors(stored), *_selectors("device.unknown")]
+    assert validate("DeviceClass", {**body, "spec": old["spec"]}, old) == []
+    (cause,) = validate("DeviceClass", {**body, "spec": {"selectors": more}}, old)
+    assert cause.field == "spec.selectors[1].cel.expression"
+    claim = {"kind": "ResourceClaim", "metadata": {"name": "a", "namespace": "default"}}
+    same = {**claim, "spec": _claim(stored)}
+    assert validate("ResourceClaim", same, same) == []
+    (cause,) = validate("ResourceClaim", {**claim, "spec": _claim("device.driver == ''")}, same)
+    assert "field is immutable" in cause.message

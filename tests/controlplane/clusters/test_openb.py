@@ -60,6 +60,40 @@ def test_rows_become_nodes_and_pods_as_documented(cluster: Cluster, tmp_path: Pa
     assert whole["resources"]["requests"][openb.GPU_RESOURCE] == "2k"
 
 
+def test_gpus_can_be_devices_that_pods_share(cluster: Cluster, tmp_path: Path) -> None:
+    pods = (
+        "half,1000,64,1,500,,LS\nother,1000,64,1,500,T4,LS\npair,1000,64,2,1000,,LS\n"
+        "rest,1000,64,1,500,T4|P100,LS\nlate,1000,64,1,100,P100,LS\ncpu,500,64,0,,,BE\n"
+    )
+    paths = files(tmp_path, "n0,32000,262144,2,T4\nn1,32000,262144,2,A100\n", pods)
+    loaded = openb.load(cluster, *map(TraceFile.read, paths), actor=ACTOR, gpu_devices=True)
+    assert loaded == (2, 6)
+    templates = queries.list_objects(cluster, kinds.by_name("ResourceClaimTemplate"))
+    names = {each["metadata"]["name"] for each in templates.items}
+    assert names == {
+        "gpu-1x500",
+        "gpu-1x500-t4",
+        "gpu-1x500-p100-t4",
+        "gpu-2x1000",
+        "gpu-1x100-p100",
+    }
+    assert (
+        openb.GPU_RESOURCE not in queries.get(cluster, kinds.NODE, "", "n0")["status"]["capacity"]
+    )
+    Cluster.objects.filter(pk=cluster.pk).update(paused=False)
+    Engines().run(cluster.pk)
+    nodes = dict(Pod.objects.filter(cluster=cluster).values_list("name", "node_name"))
+    assert nodes["other"] == nodes["rest"] == "n0" and nodes["cpu"]
+    assert nodes["late"] == "" and nodes["pair"] == "n1"
+    used = [
+        (result["pool"], result["device"], result["consumedCapacity"])
+        for claim in queries.list_objects(cluster, kinds.by_name("ResourceClaim")).items
+        if claim["metadata"]["name"].startswith("pair")
+        for result in claim["status"]["allocation"]["devices"]["results"]
+    ]
+    assert used == [("n1", f"gpu-{index}", {"milli": "1k"}) for index in range(2)]
+
+
 @pytest.mark.parametrize(
     ("nodes", "pods", "message"),
     [

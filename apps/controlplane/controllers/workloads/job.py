@@ -18,7 +18,13 @@ from apps.controlplane.controllers.controller import (
     Step,
     parse_time,
 )
-from apps.controlplane.controllers.workloads.ownership import map_object, map_pods, own_pods
+from apps.controlplane.controllers.workloads.job_groups import (
+    find_group,
+    refs_for_group,
+    refs_for_job,
+    remove_group,
+)
+from apps.controlplane.controllers.workloads.ownership import map_pods, own_pods
 from apps.controlplane.controllers.workloads.templates import new_pod
 from apps.controlplane.controllers.writes import (
     create_with_event,
@@ -50,6 +56,9 @@ class _PodCounts:
 
 
 def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]:
+    if ref[0] != KIND:
+        yield from remove_group(cache, ref)
+        return
     job = cache.body(ref)
     if job is None or job["metadata"].get("deletionTimestamp"):
         return
@@ -67,10 +76,15 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
         for pod in count.active:
             yield delete_with_event(job, pod, USER)
     else:
+        group = find_group(cache, job, pods, USER)
+        if group.steps:
+            yield from group.steps
+            yield Requeue(now)
+            return
         pause = _backoff_end(pods, now)
         if pause is not None:
             yield Requeue(pause)
-        for step in _fill(job, count):
+        for step in _fill(job, count, group.name):
             if pause is None or not isinstance(step.write, Create):
                 yield step
         deadline = _deadline(job)
@@ -120,9 +134,10 @@ def _outcome(job: Body, count: _PodCounts, now: datetime) -> tuple[str, str, str
     return None
 
 
-def _fill(job: Body, count: _PodCounts) -> Iterator[ReportedWrite]:
-    """Create as many pods as are still needed and may run in parallel."""
+def _fill(job: Body, count: _PodCounts, group: str) -> Iterator[ReportedWrite]:
+    """Create as many pods as are still needed and may run in parallel, in a PodGroup if any."""
     spec, wanted = job["spec"], job["spec"].get("completions")
+    extra = {"schedulingGroup": {"podGroupName": group}} if group else {}
     parallel = spec.get("parallelism", 1)
     if wanted is None:
         room = 0 if count.succeeded else parallel - len(count.active)
@@ -131,7 +146,7 @@ def _fill(job: Body, count: _PodCounts) -> Iterator[ReportedWrite]:
         free = [index for index in range(wanted) if index not in taken]
         for index in free[: max(parallel - len(count.active), 0)]:
             text = str(index)
-            member = new_pod(job, labels={INDEX: text}, annotations={INDEX: text})
+            member = new_pod(job, labels={INDEX: text}, annotations={INDEX: text}, spec=extra)
             yield create_with_event(job, member, USER)
         return
     else:
@@ -217,6 +232,6 @@ def _indexes(pods: Sequence[Pod]) -> set[int]:
 CONTROLLER = Controller(
     name="jobs",
     user=USER,
-    concerns={KIND: map_object(KIND), "Pod": map_pods(KIND)},
+    concerns={KIND: refs_for_job, "Pod": map_pods(KIND), "PodGroup": refs_for_group},
     reconcile=reconcile,
 )

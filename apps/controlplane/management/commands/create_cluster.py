@@ -10,6 +10,7 @@ from apps.cluster.access import members
 from apps.cluster.access.roles import Visibility
 from apps.cluster.settings import SETTINGS
 from apps.controlplane.clusters import lifecycle
+from apps.controlplane.controllers.devices.templates import TEMPLATES
 from apps.controlplane.management.command import USER, ControlPlaneCommand
 from apps.controlplane.management.settings import add_options, read_values
 from apps.controlplane.profiles.revisions import ALL_NODES
@@ -25,6 +26,13 @@ class Command(ControlPlaneCommand):
         )
         parser.add_argument("--nodes", type=int, default=0, help="number of nodes to generate")
         parser.add_argument("--zones", type=int, default=1, help="number of zones of these nodes")
+        parser.add_argument(
+            "--devices",
+            nargs="+",
+            choices=list(TEMPLATES),
+            default=(),
+            help="templates of the devices of every generated node",
+        )
         parser.add_argument(
             "--control-plane",
             action="store_true",
@@ -52,6 +60,7 @@ class Command(ControlPlaneCommand):
             paused=options["paused"],
             nodes=options["nodes"],
             zones=options["zones"],
+            devices=options["devices"],
             control_plane=options["control_plane"],
             percentage_of_nodes_to_score=options["percentage_of_nodes_to_score"],
             **read_values(options, SETTINGS),

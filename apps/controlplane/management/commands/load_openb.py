@@ -23,6 +23,11 @@ class Command(ControlPlaneCommand):
         parser.add_argument("--nodes", type=Path, required=True, help="CSV file of nodes")
         parser.add_argument("--pods", type=Path, required=True, help="CSV file of pods")
         parser.add_argument(
+            "--gpu-devices",
+            action="store_true",
+            help="each GPU is a device that pods share by claims, instead of gpu-milli of its node",
+        )
+        parser.add_argument(
             "--paused", action="store_true", help="pause the cluster first and leave it paused"
         )
 
@@ -42,6 +47,7 @@ class Command(ControlPlaneCommand):
                 TraceFile.read(options["nodes"]),
                 TraceFile.read(options["pods"]),
                 actor=Actor(USER),
+                gpu_devices=options["gpu_devices"],
                 progress=show_progress,
             )
         seconds = time.monotonic() - started

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
-from apps.scheduler.objects import DeviceRequestAllocationResult, ResourceClaim
+from apps.scheduler.objects import Condition, DeviceRequestAllocationResult, ResourceClaim
 
 REASON_PENDING: Final = "BindingConditionsPending"
 
 
 def has_conditions(claim: ResourceClaim) -> bool:
-    return bool(_conditional(claim))
+    return bool(conditional(claim))
 
 
 def is_ready(claim: ResourceClaim) -> bool:
     """Every binding condition of the allocation is true."""
     return all(
         _has(claim, result, condition)
-        for result in _conditional(claim)
+        for result in conditional(claim)
         for condition in result.binding_conditions
     )
 
@@ -27,9 +28,21 @@ def has_failed(claim: ResourceClaim) -> bool:
     """A failure condition of the allocation is true."""
     return any(
         _has(claim, result, condition)
-        for result in _conditional(claim)
+        for result in conditional(claim)
         for condition in result.binding_failure_conditions
     )
+
+
+def find_failure(claim: ResourceClaim) -> str:
+    """What PreBind says about the first failure condition that is true; "" without one."""
+    for result in conditional(claim):
+        for each in _conditions(claim, result):
+            if each.type in result.binding_failure_conditions and each.status == "True":
+                return (
+                    f"claim {claim.metadata.name} binding failed: "
+                    f'reason={each.reason}, message="{each.message}"'
+                )
+    return ""
 
 
 def is_timed_out(claim: ResourceClaim, now: float, timeout: float) -> bool:
@@ -48,7 +61,8 @@ def is_unusable(claim: ResourceClaim, now: float, timeout: float) -> bool:
     return has_failed(claim) or (not is_ready(claim) and is_timed_out(claim, now, timeout))
 
 
-def _conditional(claim: ResourceClaim) -> list[DeviceRequestAllocationResult]:
+def conditional(claim: ResourceClaim) -> list[DeviceRequestAllocationResult]:
+    """The allocated devices with binding conditions."""
     allocation = claim.status.allocation
     results = allocation.devices.results if allocation is not None else ()
     return [result for result in results if result.binding_conditions]
@@ -56,10 +70,16 @@ def _conditional(claim: ResourceClaim) -> list[DeviceRequestAllocationResult]:
 
 def _has(claim: ResourceClaim, result: DeviceRequestAllocationResult, condition: str) -> bool:
     return any(
-        each.type == condition and each.status == "True"
-        for status in claim.status.devices
-        if (status.driver, status.pool, status.device)
-        == (result.driver, result.pool, result.device)
-        and status.share_id == result.share_id
-        for each in status.conditions
+        each.type == condition and each.status == "True" for each in _conditions(claim, result)
     )
+
+
+def _conditions(claim: ResourceClaim, result: DeviceRequestAllocationResult) -> Iterator[Condition]:
+    """What the driver has reported about the device."""
+    for status in claim.status.devices:
+        device = (status.driver, status.pool, status.device)
+        if (
+            device == (result.driver, result.pool, result.device)
+            and status.share_id == result.share_id
+        ):
+            yield from status.conditions

@@ -36,11 +36,16 @@ class _OfRequests:
         return bool(alternative) and f"{name}/{alternative}" in self._requests
 
     def _value(self, driver: str, device: Device) -> DeviceAttribute | None:
-        found = device.attributes.get(self._attribute)
-        domain, slash, identifier = self._attribute.partition("/")
-        if found is None and slash and domain == driver:
-            found = device.attributes.get(identifier)
-        return found
+        return attribute_of(self._attribute, driver, device)
+
+
+def attribute_of(attribute: str, driver: str, device: Device) -> DeviceAttribute | None:
+    """By its full name, or by its bare one if the domain is the driver."""
+    found = device.attributes.get(attribute)
+    domain, slash, identifier = attribute.partition("/")
+    if found is None and slash and domain == driver:
+        found = device.attributes.get(identifier)
+    return found
 
 
 class MatchAttribute(_OfRequests):

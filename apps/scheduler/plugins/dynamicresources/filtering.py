@@ -73,11 +73,11 @@ class NodeFilter:
     def filter(self, info: NodeInfo) -> Status | None:
         node = info.node
         assert node is not None
-        unavailable = self._unavailable(node)
-        needed, refusal = self._needed_resources(node)
+        unavailable = self.unavailable(node)
+        needed, refusal = self.needed_resources(node)
         if refusal is not None:
             return refusal
-        claims, mappings = self._claims_to_allocate(needed)
+        claims, mappings = self.claims_to_allocate(needed)
         if claims:
             refusal = self._allocate(node, claims, mappings)
             if refusal is not None:
@@ -88,7 +88,7 @@ class NodeFilter:
             return unresolvable(REASON_UNAVAILABLE)
         return None
 
-    def _unavailable(self, node: Node) -> set[int]:
+    def unavailable(self, node: Node) -> set[int]:
         """The allocated claims whose devices the node cannot use."""
         unavailable = set()
         for index, claim in enumerate(self._state.claims):
@@ -101,7 +101,7 @@ class NodeFilter:
                 unavailable.add(index)
         return unavailable
 
-    def _needed_resources(self, node: Node) -> tuple[list[str], Status | None]:
+    def needed_resources(self, node: Node) -> tuple[list[str], Status | None]:
         """The extended resources that the node has to provide as devices."""
         if self._state.extended is None:
             return [], None
@@ -116,7 +116,8 @@ class NodeFilter:
                 return [], unresolvable(REASON_NO_RESOURCE)
         return needed, None
 
-    def _claims_to_allocate(self, needed: list[str]) -> tuple[list[ResourceClaim], Mappings]:
+    def claims_to_allocate(self, needed: list[str]) -> tuple[list[ResourceClaim], Mappings]:
+        """The claims without devices, with that for the extended resources that are needed."""
         claims = self._state.to_allocate()
         claim = self._state.extended
         if claim is None or (not needed and not self._state.claims):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from apps.scheduler.cache.device_claims import DeviceClaims
 from apps.scheduler.framework.events import (
+    ITSELF,
     ActionType,
     ClusterEvent,
     ClusterEventWithHint,
@@ -54,9 +55,13 @@ class Hints:
         return (
             ClusterEventWithHint(ClusterEvent(Resource.NODE, node)),
             ClusterEventWithHint(
-                ClusterEvent(Resource.RESOURCE_CLAIM, either), self.hint_claim_changed
+                ClusterEvent(Resource.RESOURCE_CLAIM, either),
+                self.hint_claim_changed,
+                looks_for="of the pod, or one that loses its allocation,",
             ),
-            ClusterEventWithHint(ClusterEvent(Resource.POD, generated), self.hint_pod_changed),
+            ClusterEventWithHint(
+                ClusterEvent(Resource.POD, generated), self.hint_pod_changed, looks_for=ITSELF
+            ),
             ClusterEventWithHint(ClusterEvent(Resource.DEVICE_CLASS, either)),
             ClusterEventWithHint(ClusterEvent(Resource.RESOURCE_SLICE, either)),
         )

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from apps.scheduler.framework import intents
+from apps.scheduler.framework import claim_allocations, intents
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.diagnosis import Diagnosis
 from apps.scheduler.framework.events import ClusterEventWithHint
@@ -18,8 +18,8 @@ from apps.scheduler.framework.interface import PostFilterResult, PreFilterResult
 from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads, constant
 from apps.scheduler.framework.status import SKIP, Code, Status, error, unresolvable, unschedulable
 from apps.scheduler.framework.types import PodInfo
-from apps.scheduler.objects import ResourceClaim
-from apps.scheduler.plugins.dynamicresources import binding, extended, hints, writes
+from apps.scheduler.objects import Node, ResourceClaim
+from apps.scheduler.plugins.dynamicresources import binding, extended, hints, refusals, writes
 from apps.scheduler.plugins.dynamicresources.args import DynamicResourcesArgs, check_args
 from apps.scheduler.plugins.dynamicresources.claims import (
     ClaimProblem,
@@ -27,14 +27,26 @@ from apps.scheduler.plugins.dynamicresources.claims import (
     missing_class,
     pod_claims,
 )
-from apps.scheduler.plugins.dynamicresources.filtering import REASON_NOT_ALLOCATABLE, NodeFilter
+from apps.scheduler.plugins.dynamicresources.filtering import (
+    REASON_INVALID_POOLS,
+    REASON_NOT_ALLOCATABLE,
+    REASON_UNAVAILABLE,
+    NodeFilter,
+)
+from apps.scheduler.plugins.dynamicresources.holders import find_holders
 from apps.scheduler.plugins.dynamicresources.known_searches import KnownSearches, SharedAllocations
+from apps.scheduler.plugins.dynamicresources.matrix import (
+    MatrixInputs,
+    NodeDevices,
+    compare_devices,
+)
 from apps.scheduler.plugins.dynamicresources.node_states import NodeStates
 from apps.scheduler.plugins.dynamicresources.pools import Slices
 from apps.scheduler.plugins.dynamicresources.reservation import Reservation
 from apps.scheduler.plugins.dynamicresources.scoring import describe_score, score_of
 from apps.scheduler.plugins.dynamicresources.state import ClaimState
 from apps.scheduler.plugins.helper.device_classes import ClassResolver
+from apps.scheduler.plugins.helper.device_rows import shared_rows
 from apps.scheduler.plugins.helper.normalize import (
     default_normalize_score,
     explain_default_normalization,
@@ -160,6 +172,36 @@ class DynamicResources:
                 ids[row] = numbers[answer]
         return Verdicts(ids, [None, *distinct])
 
+    def explain_refusal(
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, status: Status
+    ) -> Iterator[Detail]:
+        """The devices of the node, and what says no to them."""
+        found, node = state.read(NAME, ClaimState), nodes.info(0).node
+        assert node is not None
+        reason = status.reasons[0] if status.reasons else ""
+        if reason == REASON_UNAVAILABLE:
+            node_filter = NodeFilter(found, pod, self._classes, self._is_unusable)
+            for index in sorted(node_filter.unavailable(node)):
+                claim = found.claims[index]
+                unusable = self._is_unusable(claim)
+                yield refusals.describe_unavailable(claim, node, is_unusable=unusable)
+        elif reason == REASON_INVALID_POOLS:
+            yield from refusals.describe_pools(found.slices.gather(node))
+        elif reason == REASON_NOT_ALLOCATABLE:
+            yield from refusals.describe_matrix(self.compare_devices(state, pod, node))
+
+    def compare_devices(self, state: CycleState, pod: PodInfo, node: Node) -> NodeDevices:
+        """The devices of a node with the requests of the pod's claims that are not allocated."""
+        found = state.find(NAME, ClaimState)
+        if found is None or found.is_empty:
+            return NodeDevices(node.metadata.name)
+        node_filter = NodeFilter(found, pod, self._classes, self._is_unusable)
+        needed, _ = node_filter.needed_resources(node)
+        claims, _ = node_filter.claims_to_allocate(needed)
+        holders = find_holders(self._claims)
+        inputs = MatrixInputs(found.allocated, self._classes.get, shared_rows(), holders)
+        return compare_devices(node, found.slices.gather(node), claims, inputs)
+
     def _is_unusable(self, claim: ResourceClaim) -> bool:
         return binding.is_unusable(claim, self._handle.clock.now(), self._args.binding_timeout)
 
@@ -211,7 +253,11 @@ class DynamicResources:
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
         found = state.find(NAME, ClaimState)
         if found is not None and not found.is_empty:
-            self._reservation(found, pod, state).reserve(node_name)
+            found.reserved.clear()
+            found.waiting_since = None
+            reservation = self._reservation(found, pod, state)
+            reservation.reserve(node_name)
+            claim_allocations.write(state, reservation.allocations(node_name))
         return None
 
     def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
@@ -223,23 +269,43 @@ class DynamicResources:
         found = state.find(NAME, ClaimState)
         if found is None or found.is_empty:
             return None
-        found.waiting = found.failed = False
         reservation = self._reservation(found, pod, state)
+        note = f"waiting for binding conditions for device on node {node_name}"
+        if found.waiting_since is not None:
+            return self._ask_again(found, reservation, note)
+        found.failed = False
         try:
             ready = reservation.bind(node_name, self._handle.clock.now(), self.choose_name)
         except writes.WriteRefused as refused:
             found.failed, found.refused = True, refused.write
             return error(str(refused))
-        note = f"waiting for binding conditions for device on node {node_name}"
+        claim_allocations.write(state, reservation.allocations(node_name))
         if any(map(binding.has_conditions, found.reserved.values())):
             event = intents.PodEvent(
-                pod.namespace, pod.name, pod.uid, binding.REASON_PENDING, note, "Scheduling"
+                pod.namespace,
+                pod.name,
+                pod.uid,
+                binding.REASON_PENDING,
+                note,
+                "Scheduling",
+                reporter=pod.pod.spec.scheduler_name,
             )
             intents.add(state, event)
         if ready:
             return None
-        found.waiting = True
+        found.waiting_since = self._handle.clock.now()
         return Status(Code.PENDING, (note,))
+
+    def _ask_again(self, found: ClaimState, reservation: Reservation, note: str) -> Status | None:
+        """Whether the conditions have come true since PreBind has written the claims."""
+        assert found.waiting_since is not None
+        problem, ready = reservation.look_again()
+        if ready:
+            return None
+        if not problem:
+            over = self._handle.clock.now() - found.waiting_since >= self._args.binding_timeout
+            problem = "device binding timeout" if over else ""
+        return error(problem) if problem else Status(Code.PENDING, (note,))
 
     def _reservation(self, found: ClaimState, pod: PodInfo, state: CycleState) -> Reservation:
         return Reservation(found, pod, self._claims, partial(intents.add, state))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import msgspec
 
 from apps.scheduler.cache.device_claims import DeviceClaims
+from apps.scheduler.framework.claim_allocations import ClaimAllocation
 from apps.scheduler.framework.intents import Deletion, Intent
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import AllocationResult, ResourceClaim
@@ -33,21 +34,41 @@ class Reservation:
             status = msgspec.structs.replace(claim.status, allocation=allocation)
             self._claims.reserve(msgspec.structs.replace(claim, status=status))
 
+    def allocations(self, node_name: str) -> Iterator[ClaimAllocation]:
+        """What each claim of the pod has or gets on the node, as PreBind has left it."""
+        found = self._state.by_node.get(node_name)
+        given = _by_uid(found)
+        for claim in self._claims_of(found):
+            uid = claim.metadata.uid
+            now = self._state.reserved.get(uid, claim)
+            allocation = now.status.allocation or given.get(uid)
+            if allocation is None:
+                continue
+            meta, devices = now.metadata, allocation.devices
+            plain = msgspec.structs.replace(
+                allocation, devices=msgspec.structs.replace(devices, config=())
+            )
+            yield ClaimAllocation(
+                meta.namespace,
+                meta.name,
+                meta.uid,
+                plain,
+                is_known=uid not in given,
+                is_written=uid in self._state.reserved,
+            )
+
     def unreserve(self, node_name: str) -> None:
         """Allocations are no longer in flight; what PreBind has requested is undone."""
         state = self._state
         found = state.by_node.get(node_name)
         for claim in found.claims if found is not None else ():
             self._claims.release(claim.metadata.uid)
-        if state.waiting:
-            state.waiting = False
-            return
         for claim in state.assumed:
             self._claims.restore(claim)
-            if state.failed:
+            if state.failed or state.waiting_since is not None:
                 self._undo(claim)
         state.assumed.clear()
-        state.failed = False
+        state.failed, state.waiting_since = False, None
 
     def _undo(self, claim: ResourceClaim) -> None:
         """A claim of the user stays allocated; that for extended resources is deleted."""
@@ -80,6 +101,20 @@ class Reservation:
             if created is not None:
                 self._add(writes.note_extended(self._pod, created, found.mappings))
         return ready
+
+    def look_again(self) -> tuple[str, bool]:
+        """What is wrong with the claims that ``bind`` has written, and whether all are ready."""
+        ready = True
+        for bound in self._state.reserved.values():
+            meta = bound.metadata
+            claim = self._claims.get(meta.name, meta.namespace)
+            if claim is None:
+                return f'resourceclaim.resource.k8s.io "{meta.name}" not found', False
+            failure = binding.find_failure(claim)
+            if failure:
+                return failure, False
+            ready = ready and binding.is_ready(claim)
+        return "", ready
 
     def _claims_of(self, found: NodeAllocation | None) -> list[ResourceClaim]:
         claims = list(self._state.claims)

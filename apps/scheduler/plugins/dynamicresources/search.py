@@ -17,8 +17,6 @@ from apps.scheduler.objects import (
     Device,
     DeviceClass,
     DeviceSelector,
-    DeviceTaint,
-    DeviceToleration,
     ExactDeviceRequest,
     Node,
     Quantity,
@@ -29,10 +27,10 @@ from apps.scheduler.plugins.dynamicresources import capacity, constraints
 from apps.scheduler.plugins.dynamicresources.capacity import nanos
 from apps.scheduler.plugins.dynamicresources.pools import Pool, device_is_for, devices_of
 from apps.scheduler.plugins.helper.device_rows import DeviceRows
+from apps.scheduler.plugins.helper.device_taints import refuses
 
 MOST_RESULTS: Final = 32
 ALL: Final = "All"
-_EFFECTS: Final = ("NoSchedule", "NoExecute")
 
 #: (claim, request, alternative)
 RequestKey = tuple[int, int, int]
@@ -372,7 +370,7 @@ class Search:
         counts = device.consumes_counters and not (shared and in_use)
         if counts and not self._book_counters(candidate):
             return False
-        if any(_refuses(taint, data.request.tolerations) for taint in device.taints):
+        if any(refuses(taint, data.request.tolerations) for taint in device.taints):
             return False
         if not self._satisfies_constraints(index, data, candidate, must=must):
             return False
@@ -467,18 +465,3 @@ def _consumption(device: Device) -> Iterator[tuple[tuple[str, str], int]]:
     for consumption in device.consumes_counters:
         for name, counter in consumption.counters.items():
             yield (consumption.counter_set, name), nanos(counter.value)
-
-
-def _refuses(taint: DeviceTaint, tolerations: Sequence[DeviceToleration]) -> bool:
-    return taint.effect in _EFFECTS and not any(tolerates(each, taint) for each in tolerations)
-
-
-def tolerates(toleration: DeviceToleration, taint: DeviceTaint) -> bool:
-    """By key and effect, "" for any; operator Exists, or the same value."""
-    if toleration.effect not in ("", taint.effect):
-        return False
-    if toleration.key not in ("", taint.key):
-        return False
-    if toleration.operator == "Exists":
-        return True
-    return toleration.operator in ("", "Equal") and toleration.value == taint.value

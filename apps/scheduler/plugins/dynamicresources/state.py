@@ -59,8 +59,8 @@ class ClaimState:
     failed: bool = False
     #: the write that was refused
     refused: MergePatch | None = None
-    #: PreBind waits for conditions: its writes stay
-    waiting: bool = False
+    #: since when PreBind waits for conditions, by the scheduler's clock: its writes are done
+    waiting_since: float | None = None
 
     def clone(self) -> ClaimState:
         """Filter adds to it; what it adds for a node depends on the node alone."""

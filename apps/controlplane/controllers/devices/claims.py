@@ -12,6 +12,7 @@ from apps.cluster import kinds
 from apps.cluster.writes import Create, Delete
 from apps.controlplane.controllers.cache import ControllerCache, Ref, ref_of
 from apps.controlplane.controllers.controller import Controller, Step
+from apps.controlplane.controllers.devices.eviction import claims_of
 from apps.controlplane.controllers.writes import (
     is_active,
     reference_to,
@@ -44,7 +45,7 @@ def refs_for_pod(_: ControllerCache, old: Pod | None, new: Pod | None) -> Iterab
     assert pod is not None
     if not pod.spec.resource_claims and pod.status.extended_resource_claim_status is None:
         return ()
-    claims = [(CLAIM, pod.metadata.namespace, name) for name in _claim_names(pod)]
+    claims = [(CLAIM, pod.metadata.namespace, name) for name in claims_of(pod)]
     return claims if new is None else [ref_of("Pod", new), *claims]
 
 
@@ -226,18 +227,6 @@ def _without_finalizer(body: Body) -> Body:
 def _plain(value: object) -> Any:
     """With the types of JSON alone."""
     return msgspec.json.decode(msgspec.json.encode(value))
-
-
-def _claim_names(pod: Pod) -> Iterator[str]:
-    for reference in pod.spec.resource_claims:
-        if reference.resource_claim_name is not None:
-            yield reference.resource_claim_name
-    for status in pod.status.resource_claim_statuses:
-        if status.resource_claim_name is not None:
-            yield status.resource_claim_name
-    extended = pod.status.extended_resource_claim_status
-    if extended is not None:
-        yield extended.resource_claim_name
 
 
 CONTROLLER = Controller(

@@ -1,0 +1,1 @@
+"""Controllers of devices: claims of pods, evictions, and the mock driver that publishes devices."""
