@@ -105,7 +105,7 @@ def database(url: str) -> dict[str, Any]:
     options["options"] = f"{options.get('options', '')} {session}".strip()
     pool = {"min_size": 2, "max_size": 40, "timeout": 5} if CONFIG.connection_pool else False
     return {
-        "ENGINE": "django.db.backends.postgresql",
+        "ENGINE": "schedweb.postgresql",
         "NAME": options.pop("dbname", "schedweb"),
         "USER": options.pop("user", ""),
         "PASSWORD": options.pop("password", ""),

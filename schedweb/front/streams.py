@@ -21,7 +21,7 @@ from django.db import close_old_connections
 from django.http.request import split_domain_port, validate_host
 from django.utils.module_loading import import_string
 
-from apps.api.kubernetes.views import find_cluster
+from apps.api.kubernetes.finding import find_cluster
 from apps.cluster.access import service_tokens
 from apps.cluster.auth import InvalidCredentials, authenticate
 from apps.cluster.availability import DatabaseUnavailable, is_database_unavailable
