@@ -6,9 +6,11 @@
 # make bench-plots  tables and plots of docs/performance.md, from the results of these two
 # make bench-pages  how long each page takes on a large site
 # make screenshots  each page, wide and narrow, light and dark, in screenshots/
-# make soak    state machines of the core for longer, then 50 kills and stops during runs of
-#              5,000 pods, then ten quiet minutes; on both brokers
+# make soak    state machines of the core for longer, then an hour of faults during runs of
+#              5,000 pods, then ten quiet minutes; on both brokers. SOAK_KILLS=1000: the full form
 # make fuzz    generated requests from the OpenAPI documents of both APIs; needs schemathesis
+# make sbom    bill of materials (CycloneDX) in var/sbom.json, and the list of licences
+# make audit   known vulnerabilities of the locked packages; needs a database of advisories
 # make check   style (code, templates, scripts, style sheets), types, layers, settings, migrations
 # make format  format all of these
 
@@ -21,7 +23,7 @@ PRODUCTION := SCHEDWEB_HTTPS_ONLY=1 SCHEDWEB_ALLOWED_HOSTS=schedweb.example
 MACHINES := tests/scheduler/test_signatures.py tests/scheduler/plugins/test_domain_columns.py
 
 .PHONY: up db test quick quick-tests quick-cases soak check bench bench-house bench-plots bench-pages screenshots
-.PHONY: format runtime development fuzz
+.PHONY: format runtime development fuzz sbom audit
 
 up: runtime
 	@exec $(BIN)/python -m schedweb.supervisor
@@ -44,7 +46,8 @@ quick-cases:
 	$(BIN)/python manage.py conformance tests/conformance/data
 
 # SOAK_FACTOR: how many times as many examples of state machines as in `make test`.
-# SOAK_SEED, SOAK_KILLS, SOAK_PODS, SOAK_WORKERS, SOAK_QUIET (minutes), SOAK_BROKER make it shorter.
+# SOAK_MINUTES, SOAK_KILLS or SOAK_RUNS, SOAK_SEED, SOAK_PODS, SOAK_WORKERS, SOAK_QUIET (minutes) and
+# SOAK_BROKER make it shorter.
 soak: development
 	SOAK_FACTOR=$${SOAK_FACTOR:-20} $(BIN)/python -m pytest -q $(MACHINES)
 	$(BIN)/python -m tests.faults.soak
@@ -91,6 +94,14 @@ format: development
 	$(BIN)/djangofmt check --fix templates
 	$(BIN)/djangofmt templates
 	$(BIN)/python tools/beautify.py
+
+# The licences are those of the installed packages.
+sbom: development
+	$(BIN)/python tools/sbom.py var/sbom.json --licenses docs/licenses.md
+
+# AUDIT="--vulnerability-service osv" asks OSV instead of PyPI. Fails if a package cannot be looked up.
+audit: development
+	$(BIN)/pip-audit --strict --require-hashes --disable-pip --requirement requirements.lock $(AUDIT)
 
 runtime:
 	@$(PYTHON) tools/venv.py requirements.lock

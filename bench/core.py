@@ -21,6 +21,7 @@ from typing import Any
 
 import msgspec
 
+from apps.scheduler import objects
 from apps.scheduler.clock import RealClock
 from apps.scheduler.config import load as load_configuration
 from apps.scheduler.decision import Decision, Result
@@ -28,9 +29,10 @@ from apps.scheduler.framework.intents import Eviction
 from apps.scheduler.objects import KubeObject, Pod
 from apps.scheduler.plugins.registry import TABLE
 from apps.scheduler.scheduler import Scheduler
-from bench import machine, results, tables, workloads
+from bench import devices, machine, results, tables, workloads
 from bench.results import BenchmarkError, Figures
 from bench.workloads import BenchmarkWorkload
+from schedweb import memory
 
 CONFIGURATION = """
 apiVersion: kubescheduler.config.k8s.io/v1
@@ -48,6 +50,8 @@ class Bench:
             load_configuration(CONFIGURATION, TABLE), clock=RealClock(), seed=1
         )
         self.pods: dict[str, Pod] = {}
+        #: uid of a pod -> the body of its claim for devices
+        self.claims: dict[str, dict[str, Any]] = {}
         #: uids of all pods that were bound
         self.bound: set[str] = set()
         #: of all scheduling cycles
@@ -90,10 +94,14 @@ class Bench:
         return decision, seconds
 
     def _create(self, pod: KubeObject) -> str:
-        """Create a pod and its volumes; returns its uid."""
+        """Create a pod, its volumes and its claim for devices; returns its uid."""
         assert isinstance(pod, Pod)
         for kind, item in self.workload.storage(pod):
             self.scheduler.handle(kind, None, item)
+        if pod.spec.resource_claims:
+            body = devices.claim_body(pod.metadata.name, pod.metadata.namespace)
+            self.claims[pod.metadata.uid] = body
+            self.scheduler.handle(devices.KIND, None, objects.decode(devices.KIND, body))
         self.pods[pod.metadata.uid] = pod
         self.scheduler.handle("Pod", None, pod)
         return pod.metadata.uid
@@ -105,6 +113,8 @@ class Bench:
             spec = msgspec.structs.replace(pending.spec, node_name=decision.node)
             self.scheduler.bound(decision)
             self.bound.add(decision.pod_uid)
+            if decision.pod_uid in self.claims:
+                self._write_claim(decision)
             self._update(pending, msgspec.structs.replace(pending, spec=spec))
         elif decision.nominating is not None:
             pending = self.pods[decision.pod_uid]
@@ -114,6 +124,12 @@ class Bench:
             for intent in decision.intents:
                 if isinstance(intent, Eviction):
                     self.scheduler.handle("Pod", self.pods.pop(intent.uid), None)
+
+    def _write_claim(self, decision: Decision) -> None:
+        old = self.claims[decision.pod_uid]
+        new = self.claims[decision.pod_uid] = devices.written(old, decision.intents)
+        before, after = (objects.decode(devices.KIND, body) for body in (old, new))
+        self.scheduler.handle(devices.KIND, before, after)
 
     def _update(self, old: Pod, new: Pod) -> None:
         self.pods[new.metadata.uid] = new
@@ -177,6 +193,7 @@ def main() -> None:
     if unknown := sorted(set(options.names) - known):
         parser.error(f"no such workload: {', '.join(unknown)}; known: {', '.join(sorted(known))}")
     entries = []
+    memory.collect_less_often()  # as a worker does
     with machine.observed_load() as load:
         for entry in run_all(options.names, options.nodes, options.pods, options.runs):
             print(f"{entry['workload']} ...", file=sys.stderr, flush=True)

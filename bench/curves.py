@@ -17,6 +17,7 @@ from bench import machine, results, workloads
 from bench.core import Bench, time_pods
 from bench.results import Figures
 from bench.workloads import BenchmarkWorkload
+from schedweb import memory
 
 NODES = (500, 1000, 2500, 5000, 10_000, 15_000)
 PLACED = (0, 1000, 5000, 10_000, 20_000, 40_000)
@@ -90,6 +91,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=1, help="runs of each point (1)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results here")
     options = parser.parse_args()
+    memory.collect_less_often()  # as a worker does
     common = (options.pods, options.runs, options.base_nodes)
     with machine.observed_load() as load:
         curves = {

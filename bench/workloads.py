@@ -12,7 +12,7 @@ import yaml
 
 from apps.scheduler import objects
 from apps.scheduler.objects import KubeObject, Pod
-from bench import volumes
+from bench import devices, volumes
 
 FILE = Path(__file__).with_name("workloads.yaml")
 ZONE = "topology.kubernetes.io/zone"
@@ -42,7 +42,7 @@ class BenchmarkWorkload:
         return replace(self, spec={**self.spec, "nodes": nodes, "init": init, "timed": timed[0]})
 
     def cluster(self) -> Iterator[tuple[str, KubeObject]]:
-        """Namespaces, nodes, and the limits of their volumes."""
+        """Namespaces, nodes, the limits of their volumes, and their devices."""
         wanted = self.spec.get("namespaces")
         for number in range(wanted["count"] if wanted else 2):
             metadata = {"name": f"sched-{number}", "labels": (wanted or {}).get("labels", {})}
@@ -55,6 +55,13 @@ class BenchmarkWorkload:
         if driver := self._volume_driver():
             for number in range(self.spec["nodes"]):
                 yield "CSINode", volumes.csi_node(f"node-{number:05}", driver)
+        if offered := self.spec.get("devices"):
+            yield "DeviceClass", devices.device_class(offered["driver"])
+            for number in range(self.spec["nodes"]):
+                item = devices.resource_slice(
+                    f"node-{number:05}", offered["driver"], offered["per_node"]
+                )
+                yield "ResourceSlice", item
 
     def initial_pods(self) -> Iterator[KubeObject]:
         """Pods that are placed before the measurement."""
@@ -107,15 +114,20 @@ class BenchmarkWorkload:
             "schedulingGates": [{"name": gate} for gate in kind.get("schedulingGates", [])],
             "topologySpreadConstraints": _spread(kind),
         }
+        status: dict[str, Any] = {}
         if "volume" in kind:
             spec["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": name}}]
+        if "claim_template" in kind:
+            template_name = kind["claim_template"]
+            spec["resourceClaims"] = [{"name": "r", "resourceClaimTemplateName": template_name}]
+            status["resourceClaimStatuses"] = [{"name": "r", "resourceClaimName": name}]
         metadata = {
             "name": name,
             "namespace": namespace,
             "uid": f"{namespace}/{name}",
             "labels": kind.get("labels", {}),
         }
-        return objects.decode("Pod", {"metadata": metadata, "spec": spec})
+        return objects.decode("Pod", {"metadata": metadata, "spec": spec, "status": status})
 
     def _volume_driver(self) -> str:
         """The CSI driver of the timed pods' volumes; "" without volumes."""

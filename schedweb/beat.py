@@ -14,10 +14,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from celery import Celery
+from celery.beat import Scheduler
 from celery.schedules import schedule
 from celery.signals import beat_init
 
-from schedweb import gate
+from schedweb import alive, gate
 
 # pgmq would read this variable, which many hosting platforms set, and prefer it.
 os.environ.pop("DATABASE_URL", None)
@@ -48,9 +49,18 @@ def send_heartbeat(**signal: Any) -> None:
     app.send_task("apps.controlplane.tasks.beat")
 
 
+class AliveScheduler(Scheduler):  # type: ignore[misc]
+    """Records with each tick that beat works."""
+
+    def tick(self, *arguments: Any, **named: Any) -> float:
+        alive.touch()
+        seconds: float = super().tick(*arguments, **named)
+        return seconds
+
+
 def main() -> None:
     # All intervals are seconds, so no state needs to survive a restart.
-    app.Beat(scheduler="celery.beat:Scheduler", loglevel="WARNING", quiet=True).run()
+    app.Beat(scheduler="schedweb.beat:AliveScheduler", loglevel="WARNING", quiet=True).run()
 
 
 if __name__ == "__main__":

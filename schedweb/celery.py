@@ -14,7 +14,7 @@ from celery import Celery
 from celery.signals import celeryd_after_setup, worker_ready, worker_shutdown, worker_shutting_down
 from kombu.exceptions import OperationalError
 
-from schedweb import gate
+from schedweb import alive, gate
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "schedweb.settings")
 
@@ -47,6 +47,8 @@ def send_heartbeat(sender: Any, **signal: Any) -> None:
     sender.starter.start()
     sender.pulse = Pulse(PROCESS)
     sender.pulse.start()
+    # by the thread that also sends tasks again, so that a stuck worker is noticed
+    sender.timer.call_repeatedly(alive.INTERVAL_SECONDS, alive.touch)
 
 
 @worker_shutting_down.connect

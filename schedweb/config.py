@@ -9,8 +9,12 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from itertools import pairwise
 from pathlib import Path
+from urllib.parse import quote, urlsplit
 
 ROOT = Path(__file__).resolve().parent.parent
+
+#: The part of SCHEDWEB_ALIVE_FILE (`schedweb.alive`), which is no setting by file.
+ALIVE = "SCHEDWEB_ALIVE"
 
 #: Contains the URL of the embedded database while it runs.
 DATABASE_POINTER = Path("run") / "database"
@@ -71,6 +75,8 @@ class Config:
     #: What requests may hold at a time; others are answered 429.
     max_requests_inflight: int = 400
     max_body_megabytes: int = 128
+    #: With less free space for the embedded database, changes are refused; 0: never.
+    min_free_megabytes: int = 256
     #: "text" for people, "json" for programs.
     log_format: str = "text"
     #: 0 to 10, as kube-scheduler's -v: the log verbosity of decisions.
@@ -124,7 +130,11 @@ class Config:
 
 
 def load(environ: Mapping[str, str] = os.environ) -> Config:
-    """Read the environment. Raises :class:`InvalidEnvironment` with the name of the variable."""
+    """Read the environment. Raises :class:`InvalidEnvironment` with the name of the variable.
+
+    A variable ``NAME_FILE`` is the file with the value of NAME, unless NAME is given, too.
+    """
+    environ = _with_files(environ)
     return Config(
         data=Path(environ.get("SCHEDWEB_DATA") or ROOT / "var").expanduser().absolute(),
         bind=environ.get("SCHEDWEB_BIND") or "127.0.0.1",
@@ -151,6 +161,9 @@ def load(environ: Mapping[str, str] = os.environ) -> Config:
         max_body_megabytes=_integer(
             environ, "SCHEDWEB_MAX_BODY_MEGABYTES", 128, lowest=64, highest=100_000
         ),
+        min_free_megabytes=_integer(
+            environ, "SCHEDWEB_MIN_FREE_MEGABYTES", 256, lowest=0, highest=1_000_000
+        ),
         log_format=_one_of(environ, "SCHEDWEB_LOG_FORMAT", ("text", "json")),
         verbosity=_integer(environ, "SCHEDWEB_VERBOSITY", 1, lowest=0, highest=10),
         ledger_max_days=_integer(environ, "SCHEDWEB_LEDGER_MAX_DAYS", 90, lowest=0, highest=36500),
@@ -171,6 +184,21 @@ def load(environ: Mapping[str, str] = os.environ) -> Config:
         tls_folders=_folders(environ, "SCHEDWEB_TLS_FOLDERS"),
         plugins=_words(environ.get("SCHEDWEB_PLUGINS", "")),
     )
+
+
+def _with_files(environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables, with those that are given as files."""
+    found = dict(environ)
+    for variable, path in environ.items():
+        name = variable.removesuffix("_FILE")
+        if not variable.startswith("SCHEDWEB_") or name == variable or not path:
+            continue
+        if name != ALIVE and not found.get(name):
+            try:
+                found[name] = Path(path).read_text(encoding="utf-8").strip()
+            except (OSError, UnicodeDecodeError) as error:
+                raise InvalidEnvironment(f"{variable} cannot be read: {error}") from error
+    return found
 
 
 def _default_web_processes() -> int:
@@ -233,7 +261,12 @@ def _database_url(environ: Mapping[str, str]) -> str:
     url = environ.get("SCHEDWEB_DATABASE_URL", "")
     if url and not url.startswith(("postgresql://", "postgres://")):
         raise InvalidEnvironment("SCHEDWEB_DATABASE_URL must start with postgresql://")
-    return url
+    password = environ.get("SCHEDWEB_DATABASE_PASSWORD", "")
+    parts = urlsplit(url)
+    if not password or parts.password or not parts.username:
+        return url
+    place = parts.netloc.replace("@", f":{quote(password, safe='')}@", 1)
+    return parts._replace(netloc=place).geturl()
 
 
 def _openid(environ: Mapping[str, str]) -> OpenIdSettings | None:

@@ -18,10 +18,15 @@ class DataFolderBusy(Exception):
     """Another process uses this data folder; the message names it."""
 
 
+class DataFolderUnusable(Exception):
+    """The data folder cannot be written: a read-only or full disk, or missing permissions."""
+
+
 class DataFolder:
     """A context manager that locks the data folder for this process.
 
-    The kernel releases the lock when the process ends. Raises :class:`DataFolderBusy` on entry.
+    The kernel releases the lock when the process ends. Raises
+    :class:`DataFolderBusy` or :class:`DataFolderUnusable` on entry.
     """
 
     def __init__(self, path: Path, *, purpose: str) -> None:
@@ -30,11 +35,16 @@ class DataFolder:
         self._lock = -1
 
     def __enter__(self) -> DataFolder:
-        # Searchable by others: if we run as root, the database's user needs access.
-        for folder in (self.path, self.path / "run"):
-            folder.mkdir(mode=0o755, parents=True, exist_ok=True)
-        (self.path / "log").mkdir(mode=0o700, exist_ok=True)
-        self._lock = os.open(self.path / "run" / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            # Searchable by others: if we run as root, the database's user needs access.
+            for folder in (self.path, self.path / "run"):
+                folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+            (self.path / "log").mkdir(mode=0o700, exist_ok=True)
+            self._lock = os.open(self.path / "run" / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise DataFolderUnusable(
+                f"the data folder {self.path} cannot be written: {error.strerror}"
+            ) from error
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -10,10 +10,11 @@ from django.template.loader import get_template
 from django.views.decorators.csrf import requires_csrf_token
 from django.views.defaults import bad_request, server_error
 
-from apps.cluster.availability import DatabaseUnavailable, is_database_unavailable
+from apps.cluster.availability import is_database_unavailable, refusal_for
 from apps.cluster.errors import ApiError, BadRequest
 
 RETRY_SECONDS = 1
+SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 
 
 @requires_csrf_token
@@ -26,11 +27,14 @@ def failure(request: HttpRequest) -> HttpResponse:
         if request.path.startswith("/k8s/"):
             return JsonResponse(_internal_error().status(), status=500)
         return server_error(request)
+    refusal = refusal_for(error, writes=request.method not in SAFE_METHODS)
     if request.path.startswith(("/k8s/", "/api/")):
-        response: HttpResponse = JsonResponse(DatabaseUnavailable().status(), status=503)
+        response: HttpResponse = JsonResponse(refusal.status(), status=refusal.code)
     else:
         # without the request: its user and session are in the database
-        response = HttpResponse(get_template("503.html").render(), status=503)
+        response = HttpResponse(
+            get_template("503.html").render({"reason": refusal.message}), status=refusal.code
+        )
     response.headers["Retry-After"] = str(RETRY_SECONDS)
     return response
 

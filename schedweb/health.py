@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 from kombu.exceptions import OperationalError
 
+from apps.cluster import storage
 from apps.controlplane.workers import heartbeat, readiness
 from schedweb.celery import app
 
@@ -71,12 +72,19 @@ def check_loop() -> None:
         raise CheckFailed(f"{len(late)} clusters have waited for a worker, one for {seconds:.0f} s")
 
 
+def check_disk() -> None:
+    """The disk of the embedded database has room for changes."""
+    if found := storage.shortage():
+        raise CheckFailed(found)
+
+
 CHECKS: dict[str, Callable[[], None]] = {
     "database": check_database,
     "broker": check_broker,
     "worker": check_worker,
     "beat": check_beat,
     "loop": check_loop,
+    "disk": check_disk,
 }
 
 

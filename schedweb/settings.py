@@ -111,7 +111,7 @@ def database(url: str) -> dict[str, Any]:
     options["options"] = f"{options.get('options', '')} {session}".strip()
     pool = {"min_size": 2, "max_size": 40, "timeout": 5} if CONFIG.connection_pool else False
     return {
-        "ENGINE": "django.db.backends.postgresql",
+        "ENGINE": "schedweb.postgresql",
         "NAME": options.pop("dbname", "schedweb"),
         "USER": options.pop("user", ""),
         "PASSWORD": options.pop("password", ""),
@@ -122,6 +122,9 @@ def database(url: str) -> dict[str, Any]:
         "OPTIONS": {**options, "pool": pool},
     }
 
+
+#: With less space for the embedded database changes are refused (`apps.cluster.storage`).
+MIN_FREE_MEGABYTES = CONFIG.min_free_megabytes
 
 DATABASE_URL = CONFIG.running_database_url() or NO_DATABASE
 DATABASES = {"default": database(DATABASE_URL)}

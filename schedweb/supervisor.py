@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 
 from schedweb.config import SITE_POINTER, Config, InvalidEnvironment, load
-from schedweb.datafolder import DataFolder, DataFolderBusy, write_private
+from schedweb.datafolder import DataFolder, DataFolderBusy, DataFolderUnusable, write_private
 from schedweb.embedded.places import PlacesError
 from schedweb.embedded.postgres import Postgres, PostgresError
 from schedweb.front.listening import listen_for
@@ -255,10 +255,10 @@ def main() -> int:
         config = load()
         with DataFolder(config.data, purpose="make up") as folder:
             Supervisor(config, folder).run()
-    except DataFolderBusy as error:
-        say(f"not started: {error}")
-        return 1
-    except (InvalidEnvironment, PlacesError, PostgresError, StartError) as error:
+    except (
+        *(DataFolderBusy, DataFolderUnusable),
+        *(InvalidEnvironment, PlacesError, PostgresError, StartError),
+    ) as error:
         say(f"not started: {error}")
         return 1
     return 0

@@ -28,7 +28,7 @@ from apps.api.kubernetes.presenting import warning_header
 from apps.api.kubernetes.views import refusal_response
 from apps.cluster.access import impersonation
 from apps.cluster.access.service_tokens import is_service_token
-from apps.cluster.availability import DatabaseUnavailable, is_database_unavailable
+from apps.cluster.availability import is_database_unavailable, refusal_for
 from apps.cluster.connections import Connections, Rows, Statement, connect
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import ApiError, Unauthorized
@@ -167,7 +167,7 @@ async def create(route: Route, raw: bytes) -> Created | HttpResponse:
         if not (isinstance(error, psycopg.OperationalError) or is_database_unavailable(error)):
             raise
         log.error("the database is away, or too busy", exc_info=error)
-        return refusal_response(DatabaseUnavailable())
+        return refusal_response(refusal_for(error, writes=True))
 
 
 async def authenticate(credentials: str) -> User:

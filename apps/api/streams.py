@@ -21,8 +21,9 @@ from apps.api.kubernetes import media, params, paths, watching
 from apps.api.kubernetes.calls import Answer, Call
 from apps.api.kubernetes.custom import parse_custom
 from apps.api.kubernetes.errors import UnknownPath, WrongMethod
+from apps.api.kubernetes.finding import Found, find_cluster
 from apps.api.kubernetes.presenting import present_object
-from apps.api.kubernetes.views import access_of, find_cluster, find_handler, refusal_response
+from apps.api.kubernetes.views import access_of, find_handler, refusal_response
 from apps.api.kubernetes.watching import BATCH, Watch, error_line
 from apps.api.sending import send_from_thread
 from apps.cluster.access.deciding import require
@@ -151,7 +152,7 @@ def _call(scope: Scope, match: re.Match[str], user: User, accept: str) -> Call:
     identity = impersonate(identity_of(user), headers)
     require(identity, replace(access_of(target, "GET", query), verb="watch"))
     return Call(
-        cluster=cluster,
+        found=Found(cluster),
         target=target,
         method="GET",
         query=query,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from django.db import InterfaceError, OperationalError
+from psycopg.errors import DiskFull as DiskFullError
 from psycopg.errors import IdleInTransactionSessionTimeout
 
 from apps.cluster.errors import ApiError
+from apps.cluster.storage import DiskFull
 
 
 class DatabaseUnavailable(ApiError):
@@ -13,10 +15,32 @@ class DatabaseUnavailable(ApiError):
 
     code, reason = 503, "ServiceUnavailable"
 
-    def __init__(self) -> None:
+    def __init__(self, note: str = "") -> None:
         super().__init__(
-            "the server is currently unable to handle the request", details={"retryAfterSeconds": 1}
+            f"the server is currently unable to handle the request{note}",
+            details={"retryAfterSeconds": 1},
         )
+
+
+#: For a write whose connection was lost: its commit may have succeeded.
+UNCERTAIN = (
+    ": the connection to the database was lost, and the change may have been made; read the object "
+    "before you send the request again"
+)
+#: Messages of psycopg about connections that were never established.
+_NOT_CONNECTED = ("connection failed", "connection is bad", "couldn't get a connection")
+
+
+def refusal_for(error: BaseException, *, writes: bool) -> ApiError:
+    """The response to a request that failed because of the database.
+
+    Says whether the change of one that writes may have been made.
+    """
+    if isinstance(error, DiskFullError) or isinstance(error.__cause__, DiskFullError):
+        return DiskFull("the disk of the database is full")
+    if not writes or any(words in str(error) for words in _NOT_CONNECTED):
+        return DatabaseUnavailable()
+    return DatabaseUnavailable(UNCERTAIN)
 
 
 def is_database_unavailable(error: BaseException) -> bool:

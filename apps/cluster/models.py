@@ -55,6 +55,9 @@ class Cluster(ClusterSettings):
     #: The version at which an object that admission looks up was last changed. A process that keeps
     #: such objects in memory writes only if this is still the version it has read.
     admission_version = models.BigIntegerField(default=0)
+    #: The feature gates of the API server that the active configuration turns on, by name; only
+    #: those of `apps.cluster.validation.gates.API_GATES`.
+    api_gates = models.JSONField(default=list, blank=True)
 
     class Meta:
         indexes = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from apps.cluster.kinds import Kind
 from apps.cluster.ownership.writes import Applying
@@ -12,6 +12,10 @@ from apps.cluster.ownership.writes import Applying
 Body = dict[str, Any]
 #: kind, namespace ("" for cluster-scoped), name
 Key = tuple[str, str, str]
+
+
+#: The manager of fields that users write with pages and the control API.
+SITE_MANAGER: Final = "schedweb"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +27,11 @@ class Actor:
     #: The name under which managedFields list the client; "" for the control plane, which owns
     #: no fields.
     manager: str = ""
+
+    @property
+    def is_api_client(self) -> bool:
+        """Whether a client of the Kubernetes API writes, and not a page or the control API."""
+        return self.manager not in ("", SITE_MANAGER)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster, Pod
 from apps.controlplane.models import (
     PastCluster,
-    QueueEntry,
     SchedulingDecision,
 )
 from apps.controlplane.profiles import revisions
@@ -31,15 +30,6 @@ class Placement:
     feasible_nodes: int | None
     tied_nodes: int | None
     message: str
-
-
-_SIZES = """
-    SELECT coalesce(q.queue, 'active'), count(*) FROM cluster_pod p
-    LEFT JOIN controlplane_queueentry q ON q.cluster_id = p.cluster_id AND q.pod_uid = p.uid
-    WHERE p.cluster_id = %s AND p.node_name = '' AND p.phase NOT IN ('Succeeded', 'Failed')
-        AND p.scheduler_name = ANY(%s)
-    GROUP BY 1
-"""
 
 
 def list_cluster_names() -> dict[int, str]:
@@ -68,17 +58,6 @@ def count_stranded_pods(cluster: Cluster, configuration: Configuration) -> dict[
     pending = pending.exclude(phase__in=("Succeeded", "Failed")).exclude(scheduler_name__in=known)
     counted = pending.values_list("scheduler_name").annotate(Count("pk")).order_by("scheduler_name")
     return dict(counted)
-
-
-def count_pods_by_queue(cluster: Cluster) -> dict[QueueEntry.Queue, int]:
-    """The number of pods in each queue, including empty queues."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            _SIZES,
-            [cluster.pk, list_scheduler_names(cluster)],
-        )
-        sizes = dict(cursor.fetchall())
-    return {name: sizes.get(name.value, 0) for name in QueueEntry.Queue}
 
 
 def list_decisions(cluster: Cluster, **filters: Any) -> QuerySet[SchedulingDecision]:

@@ -7,6 +7,7 @@ import logging
 from celery import current_app, shared_task
 from django.db import connection
 
+from apps.cluster import storage
 from apps.cluster.partitions import daily
 from apps.controlplane import auditing
 from apps.controlplane.history import retention
@@ -42,7 +43,12 @@ _DUE = f"""
 
 @shared_task(ignore_result=True)
 def run_loop(cluster_id: int) -> None:
-    """Schedule a cluster until nothing is left to do, unless another worker does."""
+    """Schedule a cluster until nothing is left to do, unless another worker does.
+
+    Without room on the disk it waits: the cluster stays due, and beat sends it again.
+    """
+    if storage.shortage():
+        return
     run_slice(engines, cluster_id)
 
 

@@ -18,7 +18,7 @@ from apps.cluster.context import current_request_id
 from apps.cluster.errors import ApiError
 from apps.cluster.models import Cluster
 from apps.cluster.queries import cluster_named
-from apps.cluster.writes import Actor
+from apps.cluster.writes import SITE_MANAGER, Actor
 from apps.controlplane.history import past_clusters
 from apps.dashboard.links import past_address
 from apps.dashboard.recipes.recipe import Recipe
@@ -126,8 +126,8 @@ def posted(request: Request) -> tuple[Any, Any]:
 
 
 def actor(request: Request) -> Actor:
-    """The user and request id that the change log records for this request."""
-    return Actor(request.user.get_username(), current_request_id())
+    """The user and request id that the change log records, and the manager of what is written."""
+    return Actor(request.user.get_username(), current_request_id(), SITE_MANAGER)
 
 
 def _set_headers(response: HttpResponse) -> HttpResponse:

@@ -42,7 +42,9 @@ class Attempt:
 
 
 def new_attempt(framework: Framework, pod: PodInfo, queued: QueuedPodInfo | None = None) -> Attempt:
-    pod = framework.handle.view(pod)
+    if queued is None:
+        # The queue has done this.
+        pod = framework.handle.view(pod)
     decision = Decision(
         pod_key=pod.key,
         pod_uid=pod.uid,

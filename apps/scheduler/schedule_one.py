@@ -83,7 +83,7 @@ def find_node(context: SchedulingContext, attempt: Attempt) -> Status:
 def finish_cycle(context: SchedulingContext, attempt: Attempt, status: Status) -> Status:
     """The decision is complete; pods that a plugin wants to be retried after a success are."""
     finish_decision(attempt)
-    if status is SUCCESS or status.is_wait:
+    if attempt.state.pods_to_activate and (status is SUCCESS or status.is_wait):
         context.queue.activate(activation.take(attempt.state))
     return status
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
@@ -38,7 +37,7 @@ from apps.scheduler.queue.nominator import Nominator
 from apps.scheduler.queue.records import Observer
 from apps.scheduler.queue.scheduling_queue import PriorityQueue
 from apps.scheduler.schedule_next import schedule_next
-from apps.scheduler.tie_break import TieBreak, TieBreaker
+from apps.scheduler.tie_break import TieBreak, TieBreaker, random_draws
 
 
 class Scheduler:
@@ -93,7 +92,7 @@ class Scheduler:
         self.waiting_pods = WaitingPods(on_progress)
         self._client = Client(on_progress)
         self._nominator = Nominator()
-        self._tie_breaker = TieBreaker(tie_break, draws or random.Random(seed).randrange)
+        self._tie_breaker = TieBreaker(tie_break, draws or random_draws(seed))
         self.profiles: dict[str, Framework] = {
             profile.scheduler_name: self._build_framework(profile, registry)
             for profile in config.profiles

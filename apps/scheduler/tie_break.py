@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Sequence
 from typing import Literal
 
 from apps.scheduler.framework.nodes import Int64Array
 
 TieBreak = Literal["random", "first-name"]
+
+
+def random_draws(seed: int) -> Callable[[int], int]:
+    """Random numbers from 0 to below the argument, the same ones for the same seed."""
+    draw = random.Random(seed).random
+    return lambda count: int(draw() * count)
 
 
 class TieBreaker:

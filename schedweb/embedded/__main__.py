@@ -8,7 +8,7 @@ import time
 from types import FrameType
 
 from schedweb import config
-from schedweb.datafolder import DataFolder, DataFolderBusy
+from schedweb.datafolder import DataFolder, DataFolderBusy, DataFolderUnusable
 from schedweb.embedded.places import PlacesError
 from schedweb.embedded.postgres import Postgres, PostgresError
 
@@ -18,7 +18,7 @@ def main() -> int:
     try:
         with DataFolder(config.load().data, purpose="python -m schedweb.embedded") as folder:
             _run(folder)
-    except (DataFolderBusy, PlacesError, PostgresError) as error:
+    except (DataFolderBusy, DataFolderUnusable, PlacesError, PostgresError) as error:
         print(error, file=sys.stderr)
         return 1
     return 0

@@ -12,10 +12,8 @@ import logging
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import parse_qs
 
-import msgspec
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -23,7 +21,7 @@ from django.db import close_old_connections
 from django.http.request import split_domain_port, validate_host
 from django.utils.module_loading import import_string
 
-from apps.api.kubernetes.views import find_cluster
+from apps.api.kubernetes.finding import find_cluster
 from apps.cluster.access import service_tokens
 from apps.cluster.availability import DatabaseUnavailable, is_database_unavailable
 from apps.cluster.context import acceptable_request_id, request_context
@@ -33,6 +31,8 @@ from schedweb.front.asgi import Application, Message, Receive, Scope, Send, head
 from schedweb.front.auditing import record_refusal_of
 from schedweb.front.creation import create_or_pass_on
 from schedweb.front.credentials import CredentialChecks, Credentials
+from schedweb.front.space import refuse_change
+from schedweb.front.statuses import status_body
 from schedweb.front.trust import drop_claims, is_secure, needs_user
 from schedweb.front.websockets import WebSocketRequest
 
@@ -87,6 +87,8 @@ class Front:
         drop_claims(scope)
         if needs_user(scope) and await self._find_user(scope, send) is None:
             return
+        if await refuse_change(scope, send):
+            return
         if scope["method"] == "POST":
             await create_or_pass_on(scope, receive, send, self._other)
             return
@@ -107,7 +109,7 @@ class Front:
             if not is_database_unavailable(error):
                 raise
             refusal = DatabaseUnavailable()
-            body, kind = _status(refusal.code, refusal.reason, refusal.message)
+            body, kind = status_body(refusal.code, refusal.reason, refusal.message)
             await respond(send, 503, body, kind, headers={"retry-after": "1"})
             return None
 
@@ -124,7 +126,7 @@ class Front:
             answer = _Answer(send, request_id)
             try:
                 if settings.SECURE_SSL_REDIRECT and not is_secure(scope):
-                    refusal = _status(403, "Forbidden", "this site serves https only")
+                    refusal = status_body(403, "Forbidden", "this site serves https only")
                     await respond(answer, 403, *refusal)
                     return
                 cluster = match["cluster"] if match.groupdict().get("path") else None
@@ -191,7 +193,7 @@ class _Answer:
             await self.finish()
             return
         refusal = DatabaseUnavailable()
-        body, kind = _status(refusal.code, refusal.reason, refusal.message)
+        body, kind = status_body(refusal.code, refusal.reason, refusal.message)
         await respond(self, 503, body, kind, headers={"retry-after": "1"})
 
 
@@ -202,11 +204,13 @@ async def _admit(headers: dict[str, str], send: Send, cluster: str | None) -> Us
     """
     host = split_domain_port(headers.get("host", ""))[0]
     if not validate_host(host, settings.ALLOWED_HOSTS):
-        await respond(send, 400, *_status(400, "BadRequest", f"the host {host!r} is not served"))
+        await respond(
+            send, 400, *status_body(400, "BadRequest", f"the host {host!r} is not served")
+        )
         return None
     user = await sync_to_async(_authenticate, thread_sensitive=False)(headers, cluster)
     if user is None:
-        body, kind = _status(401, "Unauthorized", "Unauthorized")
+        body, kind = status_body(401, "Unauthorized", "Unauthorized")
         await respond(send, 401, body, kind, headers={"www-authenticate": "Bearer"})
     return user
 
@@ -234,17 +238,3 @@ def _is_valid(credentials: Credentials) -> bool:
     headers = {"authorization": credentials.authorization, "cookie": credentials.cookie}
     user = _authenticate(headers, credentials.cluster)
     return user is not None and user.get_username() == credentials.user
-
-
-def _status(code: int, reason: str, message: str) -> tuple[bytes, str]:
-    """A Kubernetes Status, and its content type."""
-    status: dict[str, Any] = {
-        "kind": "Status",
-        "apiVersion": "v1",
-        "metadata": {},
-        "status": "Failure",
-        "message": message,
-        "reason": reason,
-        "code": code,
-    }
-    return msgspec.json.encode(status), "application/json"

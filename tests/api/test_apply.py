@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import yaml
+from django.contrib.auth.models import User
+from django.test import Client
+
 from apps.cluster.models import Cluster
 from tests.api.conftest import Kube
 from tests.api.objects import pod
@@ -107,3 +111,23 @@ def test_answers_have_the_form_of_the_api_server(kube: Kube) -> None:
     assert wrong == (
         "invalid continue token: continue key is not valid: illegal base64 data at input byte 3"
     )
+
+
+def test_pages_own_what_users_write_there(kube: Kube, user: User, cluster: Cluster) -> None:
+    pages = Client()
+    pages.force_login(user)
+    root, path = f"/clusters/{cluster.name}", "/api/v1/namespaces/default/configmaps/c"
+    manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
+    created = pages.post(f"{root}/new/configmaps", {"manifest": yaml.safe_dump(manifest)})
+    assert created.status_code == 302
+    assert managers(kube.get(path).json()) == [("schedweb", "Update")]
+    kube.patch(f"{path}?fieldManager=kubectl", {"data": {"a": "1", "b": "2"}})
+    edited = kube.get(path).json()
+    edited["data"]["b"] = "3"
+    answer = pages.post(f"{root}/edit/configmaps/default/c", {"manifest": yaml.safe_dump(edited)})
+    assert answer.status_code == 302, answer.content.decode()
+    refused = apply(kube, path, {**manifest, "data": {"a": "1", "b": "4"}}, "ci")
+    assert refused.status_code == 409
+    assert 'conflict with "schedweb"' in refused.json()["message"]
+    (cause,) = refused.json()["details"]["causes"]
+    assert cause["field"] == ".data.b"

@@ -19,6 +19,7 @@ from django.test import Client
 from apps.api import creation
 from apps.cluster.models import Change, Cluster, Event, Node, Pod, Taint
 from apps.controlplane.loop import clock
+from apps.controlplane.profiles import revisions
 from apps.people.models import AccessToken
 from schedweb.front.streams import Front
 from tests.api.conftest import Kube, encode
@@ -467,3 +468,40 @@ def test_a_form_of_a_page_is_passed_on(client: Client) -> None:
         return len(passed)
 
     assert play(scene) == 1
+
+
+def test_tolerations_may_compare_once_their_gate_is_on(
+    front: CreationClient, kube: Kube, cluster: Cluster
+) -> None:
+    """A state that was read before the gate was turned on or off is read again."""
+
+    def tolerant(name: str, value: str = "90", operator: str = "Gt") -> dict[str, Any]:
+        return pod(name, tolerations=[{"key": "sla", "operator": operator, "value": value}])
+
+    def activate(gate: str) -> None:
+        revisions.add_revision(cluster, f"{revisions.BUILT_IN}\nfeatureGates: {gate}\n", user="a")
+
+    async def scene() -> None:
+        status, _, refused = await front.post(PODS, tolerant("p1"))
+        supported = 'supported values: "Equal", "Exists", "Lt", "Gt"'
+        assert status == 422 and refused["details"]["causes"][0]["message"].endswith(supported)
+        await do(lambda: activate("{AllAlpha: true}"))
+        assert (await front.post(PODS, tolerant("p1")))[0] == 201
+        status, _, refused = await front.post(PODS, tolerant("p2", "05"))
+        assert status == 422 and "in canonical form" in refused["message"]
+        assert refused["details"]["causes"][0]["field"] == "spec.tolerations[0].value"
+        assert front.passed_on == 0
+        await do(lambda: activate("{TaintTolerationComparisonOperators: false}"))
+        assert (await front.post(PODS, tolerant("p2")))[0] == 422
+
+    play(scene)
+    path = f"{PODS}/p1"
+    more = kube.get(path).json()["spec"]["tolerations"]
+    more.append({"key": "price", "operator": "Lt", "value": "7"})
+    assert kube.patch(path, {"spec": {"tolerations": more}}).status_code == 200
+    kube.post(PODS, pod("plain"))
+    change = {"spec": {"tolerations": more}}
+    assert kube.patch(f"{PODS}/plain", change).status_code == 422
+    activate("{TaintTolerationComparisonOperators: true}")
+    assert kube.post(f"{PODS}?dryRun=All", tolerant("p3")).status_code == 201
+    assert kube.patch(f"{PODS}/plain?dryRun=All", change).status_code == 200

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from apps.cluster.models import Cluster, DataObject
+from apps.controlplane.loop.engines import Engines
 from tests.api.conftest import Kube
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -245,3 +248,216 @@ def test_a_limit_range_sets_defaults_and_refuses_what_is_outside(kube: Kube) -> 
         'pods "r" is forbidden: [maximum memory usage per Container is 1Gi, but limit is 2Gi, '
         "cpu max limit to request ratio per Container is 3, but provided ratio is 5.000000]"
     )
+
+
+def owned(name: str, owner: dict[str, Any], *, blocks: bool = False) -> dict[str, Any]:
+    """The metadata of a dependant of an object as the API returned it."""
+    reference = {
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "name": owner["metadata"]["name"],
+        "uid": owner["metadata"]["uid"],
+        "blockOwnerDeletion": blocks,
+    }
+    return {"name": name, "ownerReferences": [reference]}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_dependants_of_and_among_custom_resources_are_collected(
+    kube: Kube, cluster: Cluster
+) -> None:
+    """An owner, a ConfigMap, a Secret and a custom resource of it, which owns another Secret."""
+    kube.post(CRDS, JOBS)
+    engines, core = Engines(), "/api/v1/namespaces/default"
+    engines.run(cluster.pk)
+
+    def create_family(name: str) -> None:
+        owner = kube.post(OBJECTS, {**job(queue="a"), "metadata": {"name": name}}).json()
+        kube.post(f"{core}/configmaps", {"metadata": owned(f"{name}-map", owner)})
+        kube.post(f"{core}/secrets", {"metadata": owned(f"{name}-secret", owner, blocks=True)})
+        child = {**job(queue="a"), "metadata": owned(f"{name}-child", owner, blocks=True)}
+        child = kube.post(OBJECTS, child).json()
+        kube.post(f"{core}/secrets", {"metadata": owned(f"{name}-grandchild", child)})
+
+    def names() -> set[str]:
+        paths = (OBJECTS, f"{core}/configmaps", f"{core}/secrets")
+        found = [
+            item["metadata"]["name"] for path in paths for item in kube.get(path).json()["items"]
+        ]
+        return {name for name in found if "-" in name} - {"kube-root-ca.crt"}
+
+    for policy in ("Background", "Foreground", "Orphan"):
+        create_family(policy.lower())
+    engines.run(cluster.pk)
+    assert len(names()) == 12
+    kube.delete(f"{OBJECTS}/background")
+    engines.run(cluster.pk)
+    assert len(names()) == 8
+    kube.delete(f"{OBJECTS}/foreground", {"propagationPolicy": "Foreground"})
+    waiting = kube.get(f"{OBJECTS}/foreground").json()["metadata"]
+    assert waiting["finalizers"] == ["foregroundDeletion"]
+    engines.run(cluster.pk)
+    assert len(names()) == 4 and kube.get(f"{OBJECTS}/foreground").status_code == 404
+    # another worker, which has to read what it has not seen
+    kube.delete(f"{OBJECTS}/orphan", {"propagationPolicy": "Orphan"})
+    engines = Engines()
+    engines.run(cluster.pk)
+    assert kube.get(f"{OBJECTS}/orphan").status_code == 404 and len(names()) == 4
+    child = kube.get(f"{OBJECTS}/orphan-child").json()
+    assert "ownerReferences" not in child["metadata"]
+    kube.delete(f"{OBJECTS}/orphan-child")
+    engines.run(cluster.pk)
+    assert names() == {"orphan-map", "orphan-secret"}
+
+
+GAUGES = "/apis/example.com/v1/namespaces/default/gauges"
+
+
+def gauges(*rules: dict[str, Any], **properties: Any) -> dict[str, Any]:
+    """A definition whose spec has these rules and properties."""
+    spec = {"type": "object", "properties": properties, "x-kubernetes-validations": list(rules)}
+    schema = {"type": "object", "properties": {"spec": spec}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    names = {"plural": "gauges", "singular": "gauge", "kind": "Gauge", "listKind": "GaugeList"}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "gauges.example.com"},
+        "spec": {
+            "group": "example.com",
+            "names": names,
+            "scope": "Namespaced",
+            "versions": [version],
+        },
+    }
+
+
+def gauge(**spec: Any) -> dict[str, Any]:
+    body = {"apiVersion": "example.com/v1", "kind": "Gauge", "metadata": {"name": "g"}}
+    return {**body, "spec": spec}
+
+
+def causes_of(response: Any) -> list[tuple[str, str]]:
+    assert response.status_code == 422, response.json()
+    return [(each["field"], each["message"]) for each in response.json()["details"]["causes"]]
+
+
+def test_rules_of_a_definition_are_compiled(kube: Kube) -> None:
+    rules = (
+        {"rule": "self.low <= self.height"},
+        {"rule": "self.low +"},
+        {"rule": "self.low"},
+        {"rule": " "},
+        {"rule": "true", "messageExpression": "self.low", "fieldPath": ".lows"},
+    )
+    number = {"type": "integer"}
+    found = causes_of(kube.post(CRDS, gauges(*rules, low=number, high=number)))
+    place = "spec.versions[0].schema.openAPIV3Schema.properties[spec].x-kubernetes-validations"
+    assert [field.removeprefix(place) for field, _ in found] == [
+        "[0].rule",
+        "[1].rule",
+        "[2].rule",
+        "[3].rule",
+        "[4].messageExpression",
+        "[4].fieldPath",
+    ]
+    texts = [text for _, text in found]
+    assert 'Invalid value: "self.low <= self.height": compilation failed' in texts[0]
+    assert "undefined field 'height'" in texts[0] and "Syntax error" in texts[1]
+    assert texts[2].endswith("cel expression must evaluate to a bool")
+    assert texts[4].endswith("messageExpression must evaluate to a string")
+
+
+def test_rules_check_objects_and_transitions(kube: Kube) -> None:
+    number, text = {"type": "integer"}, {"type": "string"}
+    item = {
+        "type": "object",
+        "required": ["name"],
+        "properties": {"name": text, "size": number},
+        "x-kubernetes-validations": [
+            {"rule": "self.size >= oldSelf.size", "message": "must not shrink"}
+        ],
+    }
+    unit = {
+        **text,
+        "x-kubernetes-validations": [{"rule": "self == oldSelf", "reason": "FieldValueForbidden"}],
+    }
+    first = [{"rule": "!oldSelf.hasValue() || oldSelf.value() < self", "optionalOldSelf": True}]
+    rules = (
+        {
+            "rule": "self.low <= self.high",
+            "messageExpression": "'%d > %d'.format([self.low, self.high])",
+        },
+        {
+            "rule": "!has(self.unit) || self.unit != 'K'",
+            "reason": "FieldValueRequired",
+            "fieldPath": ".unit",
+            "message": "no kelvin",
+        },
+        {"rule": "!has(self.parts) || self.parts.all(p, p.size < self.__namespace__)"},
+        {"rule": "self.ratio < 0.5 && self.every > duration('1s')"},
+        {"rule": "self.any > 5"},
+    )
+    listed = {
+        "type": "array",
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["name"],
+        "items": item,
+    }
+    definition = gauges(
+        *rules,
+        low=number,
+        high=number,
+        unit=unit,
+        namespace=number,
+        ratio={"type": "number"},
+        every={"type": "string", "format": "duration"},
+        any={"x-kubernetes-int-or-string": True},
+        parts=listed,
+        count={**number, "x-kubernetes-validations": first},
+    )
+    created = kube.post(CRDS, definition)
+    assert created.status_code == 201, created.json()
+    good = {"low": 1, "high": 2, "unit": "C", "namespace": 9, "ratio": 0, "every": "2s", "any": 6}
+    good |= {"count": 1, "parts": [{"name": "a", "size": 2}]}
+
+    assert causes_of(kube.post(GAUGES, gauge(**{**good, "low": 3, "unit": "K", "any": "six"}))) == [
+        ("spec", 'Invalid value: "object": 3 > 2'),
+        ("spec.unit", "Required value: no kelvin"),
+        (
+            "spec",
+            "Invalid value: \"object\": 'no such overload': call arguments did not match a "
+            "supported operator, function or macro signature for rule: self.any > 5",
+        ),
+    ]
+    without = {name: value for name, value in good.items() if name != "high"}
+    (missing,) = causes_of(kube.post(GAUGES, gauge(**without)))
+    assert missing[1] == (
+        'Invalid value: "object": no such key: high evaluating rule: self.low <= self.high'
+    )
+    blocked = causes_of(kube.post(GAUGES, gauge(**{**good, "low": "x"})))
+    assert len(blocked) == 2 and "some validation rules were not checked" in blocked[1][1]
+    assert kube.post(GAUGES, gauge(**good)).status_code == 201
+
+    path = f"{GAUGES}/g"
+    changed = {
+        "unit": "F",
+        "count": 1,
+        "parts": [{"name": "b", "size": 1}, {"name": "a", "size": 1}],
+    }
+    assert causes_of(kube.patch(path, {"spec": changed})) == [
+        ("spec.unit", "Forbidden: failed rule: self == oldSelf"),
+        ("spec.parts[1]", 'Invalid value: "object": must not shrink'),
+    ]
+    assert causes_of(kube.patch(path, {"spec": {"count": 0}}))[0][0] == "spec.count"
+    assert kube.patch(path, {"spec": {"count": 5}}).status_code == 200
+    # a value that an earlier definition admitted can stay
+    definition = kube.get(f"{CRDS}/gauges.example.com").json()
+    schema = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    schema["properties"]["spec"]["x-kubernetes-validations"].append({"rule": "self.high > 100"})
+    assert kube.put(f"{CRDS}/gauges.example.com", definition).status_code == 200
+    labelled = kube.patch(path, {"metadata": {"labels": {"a": "b"}}})
+    assert labelled.status_code == 200
+    assert causes_of(kube.patch(path, {"spec": {"low": 0}})) == [
+        ("spec", 'Invalid value: "object": failed rule: self.high > 100')
+    ]

@@ -20,7 +20,7 @@ COUNTS = ("pods", "bound", "churned")
 
 
 def test_all_workloads_of_upstream_are_there() -> None:
-    assert len(ALL) == 20
+    assert len(ALL) == 21
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -59,6 +59,20 @@ def test_volumes_are_bound_and_count_against_the_limits_of_their_nodes() -> None
     bench.run([workload.pod("csi-volume", f"p{number}", "sched-0") for number in range(45)])
     # cpu has room for 40 pods, the driver for 39 volumes
     assert len(bench.bound) == 39
+
+
+def test_claims_are_written_and_every_device_is_allocated_once() -> None:
+    workload = changed("SchedulingWithResourceClaimTemplate", nodes=2, init=[])
+    bench = Bench(workload)
+    bench.run([workload.pod("claim-template", f"p{number}", "sched-0") for number in range(25)])
+    assert len(bench.bound) == 20
+    results = [
+        result
+        for claim in bench.scheduler.cache.listers.resource_claims
+        if claim.status.allocation is not None
+        for result in claim.status.allocation.devices.results
+    ]
+    assert len({(result.pool, result.device) for result in results}) == len(results) == 20
 
 
 def test_a_workload_that_does_not_bind_its_pods_is_an_error() -> None:

@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from tests.faults.disk import SmallDisk
+from tests.faults.recovery import Struck
 from tests.stack.running_site import RunningSite
 
 #: Patterns of the processes' command lines.
@@ -27,14 +29,14 @@ PROCESSES = {
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A signal to a process; `weight` is its frequency relative to other faults."""
+    """A signal to a process, or a method of `Events`; `weight` is its relative frequency."""
 
     target: str
-    number: signal.Signals
+    number: signal.Signals | None
     weight: int
 
     def __str__(self) -> str:
-        return f"{self.number.name} of {self.target}"
+        return f"{self.number.name} of {self.target}" if self.number else self.target
 
 
 FAULTS = (
@@ -50,8 +52,19 @@ FAULTS = (
     Fault("connection", signal.SIGKILL, 1),
     Fault("connection", signal.SIGSTOP, 1),
     Fault("supervisor", signal.SIGKILL, 1),
+    Fault("supervisor", signal.SIGSTOP, 1),
+    Fault("lost connections", None, 3),
+    Fault("second start", None, 1),
+    Fault("killed operation", None, 3),
+    Fault("killed import", None, 2),
+    Fault("killed maintenance", None, 2),
 )
 BROKER_FAULTS = (Fault("broker", signal.SIGKILL, 2), Fault("broker", signal.SIGSTOP, 1))
+DISK_FAULTS = (Fault("full disk", None, 3), Fault("read-only disk", None, 1))
+CLOCK_FAULTS = (Fault("clock jump", None, 3),)
+
+#: Nothing can be scheduled until these continue: there is one of each.
+ESSENTIAL = ("web", "database", "connection", "broker")
 
 
 @dataclass
@@ -64,6 +77,9 @@ class Chaos:
     #: running processes besides the site's own, by id: the broker
     others: Callable[[], dict[int, str]] = dict
     say: Callable[[str], None] = print
+    #: what is no signal: name -> function, which gets the random source and this object
+    events: dict[str, Callable[[Chaos, random.Random], None]] = field(default_factory=dict)
+    disk: SmallDisk | None = None
     done: int = 0
     _first: list[Fault] = field(default_factory=list)
 
@@ -74,6 +90,7 @@ class Chaos:
         self._stopped: list[threading.Timer] = []
         #: errors while causing faults
         self.errors: list[str] = []
+        self.struck: list[Struck] = []
 
     def strike(self) -> None:
         """Cause one fault now; a stopped process continues some seconds later."""
@@ -81,20 +98,18 @@ class Chaos:
         # also longer than the lease, and than the idle timeout of transactions
         seconds = self._random.choice((1.0, 5.0, 12.0, 12.0, 20.0, 35.0))
         self.done += 1
-        if fault.target == "supervisor":
-            self.say(f"{self.done}: {fault}, then a restart")
-            self._restart()
-            return
-        pid = self._find(fault.target)
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, fault.number)
-        if fault.number == signal.SIGSTOP:
-            self.say(f"{self.done}: {fault} {pid} for {seconds:.0f} s")
-            timer = threading.Timer(seconds, _continue, [pid])
-            timer.start()
-            self._stopped.append(timer)
+        began = time.monotonic()
+        if fault.number is None:
+            self.say(f"{self.done}: {fault}")
+            self.events[fault.target](self, self._random)
+        elif fault.target == "supervisor":
+            self._strike_supervisor(fault, seconds)
         else:
-            self.say(f"{self.done}: {fault} {pid}")
+            self._signal(fault, seconds)
+        ended = time.monotonic()
+        if fault.number == signal.SIGSTOP and fault.target in ESSENTIAL:
+            ended += seconds
+        self.struck.append(Struck(str(fault), began, ended))
 
     def strike_along(self, progress: Callable[[], float], count: int) -> None:
         """Cause `count` faults at random moments, while `progress` goes from 0 to 1."""
@@ -109,6 +124,51 @@ class Chaos:
             timer.join()
         self._stopped.clear()
 
+    def restart(self, between: Callable[[], None] = lambda: None) -> None:
+        """Kill the whole site at once, as in a power failure, and start it again."""
+        for timer in self._stopped:
+            # a stopped database process would block the data folder
+            timer.cancel()
+            _continue(*timer.args)
+        if self.disk is not None:
+            self.disk.empty()
+        self.site.end(signal.SIGKILL)
+        between()
+        try:
+            self.site.start()
+        except AssertionError as error:
+            self.errors.append(str(error))
+
+    def kill(self, target: str) -> None:
+        """Kill -9 of one process of this part."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self._find(target), signal.SIGKILL)
+
+    def later(self, seconds: float, action: Callable[..., None], *arguments: object) -> None:
+        """End a fault after so many seconds."""
+        timer = threading.Timer(seconds, action, arguments)
+        timer.start()
+        self._stopped.append(timer)
+
+    def _strike_supervisor(self, fault: Fault, seconds: float) -> None:
+        if fault.number == signal.SIGKILL:
+            self.say(f"{self.done}: {fault}, then a restart")
+            self.restart()
+            return
+        self.say(f"{self.done}: {fault} for {seconds:.0f} s")
+        os.kill(self.site.pid, signal.SIGSTOP)
+        self.later(seconds, _continue, self.site.pid)
+
+    def _signal(self, fault: Fault, seconds: float) -> None:
+        pid = self._find(fault.target)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, fault.number or signal.SIGKILL)
+        if fault.number == signal.SIGSTOP:
+            self.say(f"{self.done}: {fault} {pid} for {seconds:.0f} s")
+            self.later(seconds, _continue, pid)
+        else:
+            self.say(f"{self.done}: {fault} {pid}")
+
     def _draw(self) -> Fault:
         if self._first:
             return self._first.pop()
@@ -117,7 +177,8 @@ class Chaos:
     def _find(self, target: str) -> int:
         """A process of this part; waits for one, as it may just have been killed."""
         pids: list[int] = []
-        deadline = time.monotonic() + 60
+        # a stopped supervisor restarts nothing for some time
+        deadline = time.monotonic() + 120
         while not pids:
             assert time.monotonic() < deadline, f"no {target} has been restarted"
             processes = self.site.processes() | self.others()
@@ -125,18 +186,6 @@ class Chaos:
             pids = sorted(pid for pid, line in processes.items() if re.search(pattern, line))
             time.sleep(0.02)
         return self._random.choice(pids)
-
-    def _restart(self) -> None:
-        """Kill the whole site at once, as in a power failure, and start it again."""
-        for timer in self._stopped:
-            # a stopped database process would block the data folder
-            timer.cancel()
-            _continue(*timer.args)
-        self.site.end(signal.SIGKILL)
-        try:
-            self.site.start()
-        except AssertionError as error:
-            self.errors.append(str(error))
 
 
 def _continue(pid: int) -> None:

@@ -172,5 +172,16 @@ def find_violations(database_url: str, cluster: str, pods: set[str]) -> list[str
     return [text for text in found if text]
 
 
+def list_pods(database_url: str, cluster: str) -> set[str]:
+    """The names of the pods of a cluster."""
+    with psycopg.connect(database_url) as database:
+        rows = database.execute(
+            "SELECT p.name FROM cluster_pod p JOIN cluster_cluster c ON c.id = p.cluster_id "
+            "WHERE c.name = %s",
+            [cluster],
+        )
+        return {str(name) for (name,) in rows.fetchall()}
+
+
 def _describe(cluster: str, what: str, rows: list[Any]) -> str:
     return f"{cluster}: {what}: {len(rows)} rows, such as {rows[:3]}" if rows else ""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import psycopg
 import yaml
 
-from tests.faults.invariants import NOWHERE, find_violations
+from tests.faults.invariants import NOWHERE, find_violations, list_pods
 from tests.faults.load import Poster, Watcher
 from tests.stack.running_site import RunningSite
 
@@ -95,6 +95,14 @@ def wait_until_quiet(site: RunningSite, clusters: list[str]) -> list[str]:
             return []
         time.sleep(0.5)
     return [f"after {QUIET_SECONDS:.0f} s there is still work left: {left}"]
+
+
+def check_cluster(site: RunningSite, cluster: str) -> list[str]:
+    """The violations in a cluster with whatever pods it has."""
+    errors = wait_until_quiet(site, [cluster])
+    return errors + find_violations(
+        site.database_url, cluster, list_pods(site.database_url, cluster)
+    )
 
 
 def _wait_until_ready(site: RunningSite) -> list[str]:

@@ -1,10 +1,10 @@
-"""``make soak``: kills and stops processes at random, then runs a long time with little load.
+"""``make soak``: causes faults at random, then runs a long time with little load.
 
-    python -m tests.faults.soak [--seed N] [--kills N] [--pods N] [--workers N]
-                                [--broker embedded|valkey|both] [--quiet MINUTES]
+    python -m tests.faults.soak [--seed N] [--minutes N | --kills N | --runs N] [--pods N]
+                                [--workers N] [--broker embedded|valkey|both] [--quiet MINUTES]
 
-Prints its actions and results; exits with 1 on any error. The same seed selects the same faults;
-their times depend on the machine.
+Prints its actions and results; exits with 1 on any error, and prints the command that repeats the
+run. The same seed selects the same faults; their times depend on the machine.
 """
 
 from __future__ import annotations
@@ -17,20 +17,29 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
 from tests.faults import quiet
 from tests.faults.broker import NAMES, Broker, find_free_port, find_program
-from tests.faults.chaos import BROKER_FAULTS, FAULTS, Chaos
+from tests.faults.chaos import BROKER_FAULTS, CLOCK_FAULTS, DISK_FAULTS, FAULTS, Chaos
+from tests.faults.clock import Clock
+from tests.faults.disk import SmallDisk
+from tests.faults.events import Events
 from tests.faults.load import Client
-from tests.faults.run import read_token, run
+from tests.faults.recovery import CLUSTER, Probe, Times, summarize
+from tests.faults.run import check_cluster, read_token, run
+from tests.faults.upgrades import kill_upgrades
 from tests.stack.running_site import RunningSite
 
 CLUSTERS = 3
 #: Maximum number of faults in one run.
 FAULTS_IN_A_RUN = 12
+#: Size of the disk that is filled, in MiB.
+DISK = 3000
 
 
 def main() -> int:
@@ -66,80 +75,145 @@ def _run_on_broker(kind: str, options: argparse.Namespace) -> int:
 
 def _run_parts(kind: str, options: argparse.Namespace, broker: Broker | None) -> int:
     failed = 0
-    if options.kills:
-        failed += _run_on_site(
-            options, broker, lambda site: cause_faults(site, options, broker, kind)
-        )
+    if options.kills is None or options.kills or options.runs:
+        failed += cause_faults(options, broker, kind)
+        if broker is None:
+            failed += kill_upgrades(options.seed, say)
     if options.quiet:
-        failed += _run_on_site(
-            options, broker, lambda site: quiet.soak(site, 60 * options.quiet, say)
-        )
+        with _site(options, broker) as (site, _, _):
+            failed += quiet.soak(site, 60 * options.quiet, say)
     return failed
 
 
-def _run_on_site(
-    options: argparse.Namespace, broker: Broker | None, part: Callable[[RunningSite], int]
-) -> int:
-    folder = tempfile.mkdtemp(prefix="schedweb-soak-")
-    Path(folder).chmod(0o755)
-    ports = [str(find_free_port()) for _ in range(2)]
-    variables = {"SCHEDWEB_PORT": ports[0], "SCHEDWEB_TLS_PORT": ports[1]}
+@contextmanager
+def _site(
+    options: argparse.Namespace, broker: Broker | None
+) -> Iterator[tuple[RunningSite, SmallDisk | None, Clock | None]]:
+    """A running site, with a small disk and a clock of its own where the machine allows it."""
+    folder = Path(tempfile.mkdtemp(prefix="schedweb-soak-"))
+    folder.chmod(0o755)
+    disk = SmallDisk(folder / "disk", DISK)
+    small = disk.mount()
+    variables = dict(zip(("SCHEDWEB_PORT", "SCHEDWEB_TLS_PORT"), _ports(), strict=True))
     variables |= {"SCHEDWEB_WORKERS": str(options.workers), "SCHEDWEB_ADMIN_PASSWORD": "soak"}
     if broker is not None:
         variables["SCHEDWEB_BROKER_URL"] = broker.url
-    site = RunningSite(Path(folder), **variables)
-    say(f"data and logs are in {folder}")
+    clock = Clock(folder)
+    if has_clock := clock.build():
+        variables |= clock.variables()
+    data = folder / "disk" / "data"
+    data.mkdir(parents=True)
+    site = RunningSite(data, **variables)
+    say(f"data and logs are in {data}")
     try:
         site.start()
-        failed = part(site)
+        yield site, disk if small else None, clock if has_clock else None
     finally:
         site.end(signal.SIGTERM)
         site.close()
-    if not failed:
-        shutil.rmtree(folder)
-    return failed
+        if small:
+            shutil.copytree(data / "log", folder / "log", dirs_exist_ok=True)
+            disk.unmount()
 
 
-def cause_faults(
-    site: RunningSite, options: argparse.Namespace, broker: Broker | None, kind: str
-) -> int:
+def _ports() -> tuple[str, str]:
+    return str(find_free_port()), str(find_free_port())
+
+
+def cause_faults(options: argparse.Namespace, broker: Broker | None, kind: str) -> int:
     """Run until enough faults have occurred; returns the number of errors."""
-    token = read_token(site)
-    faults = FAULTS + (BROKER_FAULTS if broker else ())
-    others = broker.processes if broker else dict[int, str]
-    chaos = Chaos(site, options.seed, faults, others, say)
-    errors: list[str] = []
-    number = 0
-    while chaos.done < options.kills:
-        number += 1
-        clusters = _create_clusters(Client(site, token), number, options.pods)
-        count = min(FAULTS_IN_A_RUN, options.kills - chaos.done)
-        outcome = run(
-            site,
-            token,
-            clusters,
-            partial(chaos.strike_along, count=count),
-            seed=options.seed + number,
-            settle=chaos.settle,
-        )
-        found = [*chaos.errors, *outcome.errors]
-        chaos.errors.clear()
-        errors += found
-        say(
-            f"run {number} on {kind}: {outcome.pods} pods in {outcome.seconds:.0f} s, "
-            f"{chaos.done} faults so far; client failures {dict(outcome.failures)}, "
-            f"{outcome.reconnects} watches reconnected"
-        )
-        for text in found:
+    until = time.monotonic() + 60 * options.minutes / (2 if options.broker == "both" else 1)
+    errors = faults = number = 0
+    times: Times = defaultdict(list)
+    alone: list[float | None] = []
+    with _site(options, broker) as (site, disk, clock):
+        token = read_token(site)
+        events = Events(site, token, clock)
+        probe = Probe(site, token)
+        probe.start()
+        selected = FAULTS + (BROKER_FAULTS if broker else ())
+        selected += (DISK_FAULTS if disk else ()) + (CLOCK_FAULTS if clock else ())
+        for missing, there in (("a small disk", disk), ("C compiler for a clock", clock)):
+            if there is None:
+                say(f"!!! NOT TESTED on {kind}: this machine has no {missing} !!!")
+        while not _is_done(options, number, faults, until):
+            seed = options.seed + number
+            number += 1
+            count = FAULTS_IN_A_RUN
+            if options.kills is not None:
+                count = min(count, options.kills - faults)
+            chaos = Chaos(
+                site,
+                seed,
+                selected,
+                broker.processes if broker else dict,
+                say,
+                events=events.functions(),
+                disk=disk,
+            )
+            found = _run_once(chaos, events, token, options.pods, number, count, kind)
+            faults += chaos.done
+            for struck in chaos.struck:
+                times[struck.name].append(probe.recovery(struck))
+                if probe.is_alone(struck, chaos.struck):
+                    alone.append(probe.recovery(struck))
+            if found:
+                say(f"repeat it with: {_command(options, seed, kind)}")
+            errors += len(found)
+        probe.stop()
+        for text in check_cluster(site, CLUSTER):
+            errors += 1
             say(f"    ERROR: {text}")
-        if not found:
-            _delete_clusters(Client(site, token), clusters)
-    return len(errors)
+    say(f"{kind}: {faults} faults in {number} runs, {errors} errors")
+    for line in summarize(times, alone):
+        say(line)
+    return errors
+
+
+def _is_done(options: argparse.Namespace, number: int, faults: int, until: float) -> bool:
+    if options.runs:
+        return bool(number >= options.runs)
+    if options.kills is not None:
+        return bool(faults >= options.kills)
+    return time.monotonic() > until
+
+
+def _run_once(
+    chaos: Chaos, events: Events, token: str, pods: int, number: int, count: int, kind: str
+) -> list[str]:
+    """One run with new clusters; returns its errors."""
+    clusters = _create_clusters(Client(chaos.site, token), number, pods)
+    outcome = run(
+        chaos.site,
+        token,
+        clusters,
+        partial(chaos.strike_along, count=count),
+        seed=chaos.seed,
+        settle=chaos.settle,
+    )
+    found = [*chaos.errors, *outcome.errors, *events.check()]
+    say(
+        f"run {number} on {kind}, seed {chaos.seed}: {outcome.pods} pods in "
+        f"{outcome.seconds:.0f} s, {chaos.done} faults; client failures {dict(outcome.failures)}, "
+        f"{outcome.reconnects} watches reconnected"
+    )
+    for text in found:
+        say(f"    ERROR: {text}")
+    if not found:
+        _delete_clusters(Client(chaos.site, token), clusters)
+    return found
+
+
+def _command(options: argparse.Namespace, seed: int, kind: str) -> str:
+    return (
+        f"python -m tests.faults.soak --seed {seed} --runs 1 --pods {options.pods} "
+        f"--workers {options.workers} --broker {kind} --quiet 0"
+    )
 
 
 def _delete_clusters(client: Client, clusters: Iterable[str]) -> None:
     for name in clusters:
-        client.send("DELETE", f"/api/v1/clusters/{name}")
+        client.send("DELETE", f"/api/v1/clusters/{name}?with_history=true")
     client.close()
 
 
@@ -162,7 +236,10 @@ def _parse_options() -> argparse.Namespace:
         return int(environ.get(f"SOAK_{name}") or default)
 
     parser.add_argument("--seed", type=int, default=number("SEED", random.randrange(10**6)))
-    parser.add_argument("--kills", type=int, default=number("KILLS", 50))
+    kills = environ.get("SOAK_KILLS")
+    parser.add_argument("--minutes", type=float, default=float(environ.get("SOAK_MINUTES") or 60))
+    parser.add_argument("--kills", type=int, default=int(kills) if kills else None)
+    parser.add_argument("--runs", type=int, default=number("RUNS", 0))
     parser.add_argument("--pods", type=int, default=number("PODS", 5000))
     parser.add_argument("--workers", type=int, default=number("WORKERS", 3))
     parser.add_argument(

@@ -129,6 +129,11 @@ def test_a_worker_that_was_stopped_beyond_its_lease_cannot_write(
         assert find_violations(site.database_url, poster.cluster, poster.pods) == []
 
 
+def test_the_password_of_the_first_user_is_in_no_process(site: RunningSite) -> None:
+    for pid, line in site.processes().items():
+        assert b"correct horse" not in Path(f"/proc/{pid}/environ").read_bytes(), line
+
+
 def test_kill_9_of_each_part_loses_nothing_and_does_nothing_twice(
     site: RunningSite, capsys: pytest.CaptureFixture[str]
 ) -> None:

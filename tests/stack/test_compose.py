@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 import yaml
 
-from schedweb import config, supervisor
+from schedweb import alive, config, supervisor
 
 ROOT = Path(__file__).parents[2]
 
@@ -56,8 +56,8 @@ def test_workers_can_be_scaled(compose: Any) -> None:
     assert not {"container_name", "ports"} & set(compose["services"]["worker"])
 
 
-#: Set by the file itself: a process of its own is what `make up` forks.
-NOT_OF_COMPOSE = {"SCHEDWEB_WEB_PROCESSES"}
+#: Of the processes and the database that `make up` starts.
+NOT_OF_COMPOSE = {"SCHEDWEB_WEB_PROCESSES", "SCHEDWEB_MIN_FREE_MEGABYTES"}
 
 
 def test_every_setting_of_the_documents_reaches_the_containers(compose: Any) -> None:
@@ -65,17 +65,23 @@ def test_every_setting_of_the_documents_reaches_the_containers(compose: Any) -> 
     table = text.partition("\n## ")[0]
     documented = set(re.findall(r"`(SCHEDWEB_[A-Z_]+)`", table)) - NOT_OF_COMPOSE
     passed = set(re.findall(r"\$\{(SCHEDWEB_[A-Z_]+)", json.dumps(compose)))
+    passed |= {secret["environment"] for secret in compose["secrets"].values()}
     assert passed == documented
 
 
-def test_the_environment_is_one_that_the_settings_read(compose: Any) -> None:
+def test_the_environment_is_one_that_the_settings_read(compose: Any, tmp_path: Path) -> None:
     given = dict(compose["x-schedweb"]["environment"])
     assert given.pop("PYTHONPATH") == "/plugins"
-    assert set(given) <= set(re.findall(r"SCHEDWEB_[A-Z_]+", Path(config.__file__).read_text()))
-    chosen = {"SCHEDWEB_DATABASE_PASSWORD": "secret"}
+    names = {name.removesuffix("_FILE") for name in given}
+    assert names <= set(re.findall(r"SCHEDWEB_[A-Z_]+", Path(config.__file__).read_text()))
+    (tmp_path / "database-password").write_text("s@cret\n")
+    secret = given["SCHEDWEB_DATABASE_PASSWORD_FILE"]
+    assert secret == "/run/secrets/database-password"
+    given["SCHEDWEB_DATABASE_PASSWORD_FILE"] = str(tmp_path / "database-password")
+    chosen: dict[str, str] = {}
     plain = config.load({name: fill(value, chosen) for name, value in given.items()})
     assert plain.broker_url == "redis://valkey:6379/0"
-    assert plain.database_url == "postgresql://schedweb:secret@postgres:5432/schedweb"
+    assert plain.database_url == "postgresql://schedweb:s%40cret@postgres:5432/schedweb"
     assert plain.https_url() == "https://localhost:8443"
     assert plain.changelog_covers_ledger and plain.ledger_max_days == 90
     chosen |= {"SCHEDWEB_TLS_PORT": "9443", "SCHEDWEB_VERBOSITY": "5"}
@@ -103,6 +109,32 @@ def fill(text: str, chosen: Mapping[str, str]) -> str:
     while (filled := re.sub(r"\$\{(\w+):([-?])([^${}]*)\}", value, text)) != text:
         text = filled
     return text
+
+
+def test_no_container_has_privileges_or_may_change_its_files(compose: Any) -> None:
+    for name, service in compose["services"].items():
+        assert service["read_only"] and "/tmp" in service["tmpfs"], name
+        assert service["cap_drop"] == ["ALL"], name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+        if service["image"] == "schedweb":
+            assert "cap_add" not in service and "privileged" not in service
+    users = re.findall(r"^USER (.*)", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    assert users == ["10001:10001"]
+
+
+def test_every_lasting_service_has_a_health_check(compose: Any) -> None:
+    lasting = {name for name, each in compose["services"].items() if name != "prepare"}
+    assert {name for name, each in compose["services"].items() if "healthcheck" in each} == lasting
+    for name in ("worker", "beat"):
+        test = compose["services"][name]["healthcheck"]["test"]
+        assert test == ["CMD", "python", "-m", alive.__name__]
+
+
+def test_no_password_is_in_the_environment_of_a_container(compose: Any) -> None:
+    for name, service in compose["services"].items():
+        given = service.get("environment", {})
+        assert not any(key.endswith("PASSWORD") and "DATABASE" in key for key in given), name
+        assert "DATABASE_PASSWORD}" not in json.dumps(service), name
 
 
 def test_the_image_copies_what_the_repository_has() -> None:

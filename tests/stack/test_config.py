@@ -18,6 +18,19 @@ def test_an_empty_environment_is_enough() -> None:
     assert not config.debug
 
 
+def test_any_variable_may_be_a_file(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("of the house\n")
+    assert load({"SCHEDWEB_SECRET_KEY_FILE": str(secret)}).secret_key == "of the house"
+    both = {"SCHEDWEB_ADMIN_PASSWORD_FILE": str(secret), "SCHEDWEB_ADMIN_PASSWORD": "given"}
+    assert load(both).admin_password == "given"
+    url = {"SCHEDWEB_DATABASE_URL": "postgresql://me@db/x"}
+    url["SCHEDWEB_DATABASE_PASSWORD_FILE"] = str(secret)
+    assert load(url).database_url == "postgresql://me:of%20the%20house@db/x"
+    with pytest.raises(InvalidEnvironment, match="SCHEDWEB_SECRET_KEY_FILE cannot be read"):
+        load({"SCHEDWEB_SECRET_KEY_FILE": str(tmp_path / "missing")})
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [

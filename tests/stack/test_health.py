@@ -49,7 +49,7 @@ def test_ready_when_all_heartbeats_are_recent(client: Client) -> None:
     seen("loop_a", 1)
     response = client.get("/readyz")
     assert response.status_code == 200
-    assert response.content.decode().count("[+]") == 5
+    assert response.content.decode().count("[+]") == 6
 
 
 def test_a_site_without_worker_and_beat_is_not_ready(client: Client) -> None:
@@ -61,6 +61,7 @@ def test_a_site_without_worker_and_beat_is_not_ready(client: Client) -> None:
         "[-]worker no worker has sent a heartbeat recently",
         "[-]beat beat has never sent a heartbeat",
         "[+]loop ok",
+        "[+]disk ok",
     ]
 
 

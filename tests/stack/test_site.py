@@ -49,7 +49,7 @@ def test_the_first_start_prints_the_url_and_the_first_user(site: RunningSite) ->
     assert f"http://localhost:{site.port()}" in site.output
     assert site.get("/readyz") == (
         200,
-        "[+]database ok\n[+]broker ok\n[+]worker ok\n[+]beat ok\n[+]loop ok\n",
+        "[+]database ok\n[+]broker ok\n[+]worker ok\n[+]beat ok\n[+]loop ok\n[+]disk ok\n",
     )
 
 

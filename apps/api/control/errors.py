@@ -6,10 +6,11 @@ import logging
 from typing import Any
 
 from rest_framework.exceptions import APIException, ValidationError
+from rest_framework.permissions import SAFE_METHODS
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
-from apps.cluster.availability import is_database_unavailable
+from apps.cluster.availability import is_database_unavailable, refusal_for
 from apps.cluster.errors import ApiError
 from apps.scheduler.config import ConfigError
 
@@ -32,8 +33,10 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
             return _response(400, "BadRequest", message, causes)
         case _ if is_database_unavailable(error):
             log.error("the database is not available, or overloaded", exc_info=error)
-            message = "the database is not available, or overloaded; try again"
-            return _response(503, "ServiceUnavailable", message, [], {"Retry-After": "1"})
+            writes = context["request"].method not in SAFE_METHODS
+            refusal = refusal_for(error, writes=writes)
+            retry = {"Retry-After": str(refusal.details["retryAfterSeconds"])}
+            return _response(refusal.code, refusal.reason, refusal.message, [], retry)
     response = exception_handler(error, context)
     if response is not None:
         # DRF's handler adds a detail to Django's 404 and 403 as well

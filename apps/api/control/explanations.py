@@ -18,7 +18,7 @@ from apps.api.control.explanation_serializers import (
     ScoreInputsOfDecisionSerializer,
     VisitingOrderSerializer,
 )
-from apps.api.control.recorded import create_renderer, describe_files, file_response
+from apps.api.control.recorded import FileErrors, create_renderer, describe_files, file_response
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.errors import BadRequest, NotFound
 from apps.cluster.queries import cluster_named
@@ -110,7 +110,7 @@ class ScoreInputsView(ControlView):
         return Response(ScoreInputsOfDecisionSerializer({"nodes": found}).data)
 
 
-class ScoreInputsExportView(ControlView):
+class ScoreInputsExportView(FileErrors):
     """The inputs of all scores of a decision as a file."""
 
     area = Area.EXPLANATIONS
@@ -141,11 +141,6 @@ class ScoreInputsExportView(ControlView):
         explained = explain_scores(row, read(row).decision, nodes, plugin)
         rows = iter([list(list_inputs(explained))])
         return file_response(request, f"inputs-{row.pk}", INPUT_COLUMNS, rows)
-
-    def handle_exception(self, exc: Exception) -> Response:
-        response = super().handle_exception(exc)
-        response.content_type = "application/json"
-        return response
 
 
 class VisitingOrderView(ControlView):

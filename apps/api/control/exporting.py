@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.http import StreamingHttpResponse
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
-from rest_framework.response import Response
 
-from apps.api.control.base import ControlView, parse_whole_number, reject_unknown
+from apps.api.control.base import parse_whole_number, reject_unknown
 from apps.api.control.decisions import FILTERS, DecisionViewSet, find_cluster
 from apps.api.control.documentation.areas import Area
-from apps.api.control.recorded import create_renderer, describe_files, recorded_cluster
+from apps.api.control.recorded import (
+    FileErrors,
+    create_renderer,
+    describe_files,
+    file_response,
+    recorded_cluster,
+)
 from apps.api.control.serializers import ErrorSerializer
+from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
+from apps.controlplane.explanations.exporting import (
+    EXTENTS,
+    SCORE_INPUTS,
+    Extent,
+    add_score_inputs,
+)
 from apps.controlplane.ledger import export, finding
 
 _MAX_LIMIT = 10**9
@@ -23,18 +36,26 @@ _MAX_LIMIT = 10**9
 _QUERY = [
     OpenApiParameter("format", str, enum=list(export.FORMATS), default="csv"),
     OpenApiParameter("limit", int, description="Maximum number of decisions; the newest ones."),
+    OpenApiParameter(
+        SCORE_INPUTS,
+        str,
+        enum=list(EXTENTS),
+        description="Adds a column with the inputs of all scores of the selected node, or of all "
+        "feasible nodes, as `/inputs/export` has them. The state of each decision is rebuilt, "
+        "which takes time: use filters or `limit`.",
+    ),
     *FILTERS,
 ]
 _REFUSALS = {400: ErrorSerializer, 404: ErrorSerializer, 501: ErrorSerializer}
 
 
 @extend_schema(parameters=_QUERY, responses={**describe_files(export.FORMATS), **_REFUSALS})
-class DecisionExportView(ControlView):
+class DecisionExportView(FileErrors):
     """Decisions of all clusters, newest first; `cluster` or `cluster_id` selects one."""
 
     area = Area.DECISIONS
     renderer_classes = [create_renderer(each) for each in export.FORMATS.values()]
-    parameters = frozenset({"format", "limit", *DecisionViewSet.parameters})
+    parameters = frozenset({"format", "limit", SCORE_INPUTS, *DecisionViewSet.parameters})
 
     def get(self, request: Request, **names: Any) -> StreamingHttpResponse:
         """Export decisions.
@@ -42,24 +63,30 @@ class DecisionExportView(ControlView):
         A file with a row for each decision that the filters select, newest first.
         """
         reject_unknown(request, self.parameters)
-        chosen = export.FORMATS[request.accepted_renderer.format]
         limit = parse_whole_number(request, "limit", 0, highest=_MAX_LIMIT) or None
+        extent = _parse_extent(request)
         cluster = self.find_cluster(request, **names)
         filters = finding.parse(request.query_params, now=cluster.now() if cluster else None)
         number = cluster.pk if cluster else None
-        found = export.batches(filters, cluster_id=number, limit=limit)
-        chunks = chosen.write(export.FIELDS, found)
-        response = StreamingHttpResponse(chunks, content_type=chosen.media_type)
-        response["Content-Disposition"] = f'attachment; filename="decisions.{chosen.name}"'
-        return response
+        columns: Sequence[str] = export.FIELDS
+        rows = export.batches(filters, cluster_id=number, limit=limit)
+        if extent is not None:
+            columns, rows = (*columns, SCORE_INPUTS), add_score_inputs(rows, extent)
+        return file_response(request, "decisions", columns, rows, export.FORMATS)
 
     def find_cluster(self, request: Request) -> Cluster | None:
         return find_cluster(request)
 
-    def handle_exception(self, exc: Exception) -> Response:
-        response = super().handle_exception(exc)
-        response.content_type = "application/json"
-        return response
+
+def _parse_extent(request: Request) -> Extent | None:
+    """`score_inputs`: None without it; BadRequest."""
+    given = request.query_params.get(SCORE_INPUTS, "")
+    for extent in EXTENTS:
+        if given == extent:
+            return extent
+    if given:
+        raise BadRequest(f"{SCORE_INPUTS}: {given!r} is not one of {', '.join(EXTENTS)}")
+    return None
 
 
 @extend_schema(summary="Export the decisions of a cluster")

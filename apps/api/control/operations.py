@@ -20,7 +20,7 @@ from apps.cluster import kinds, queries
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import BadRequest
 from apps.cluster.queries import cluster_named
-from apps.cluster.writes import Actor
+from apps.cluster.writes import SITE_MANAGER, Actor
 from apps.controlplane.clusters import bulk, lifecycle
 from apps.controlplane.clusters.bulk import BulkAction
 from apps.controlplane.models import Operation
@@ -295,4 +295,4 @@ def _accept(operation: Operation) -> Response:
 
 
 def get_actor(request: Request) -> Actor:
-    return Actor(request.user.get_username(), current_request_id())
+    return Actor(request.user.get_username(), current_request_id(), SITE_MANAGER)

@@ -79,17 +79,30 @@ FILES = describe_files(files.FORMATS)
 
 
 def file_response(
-    request: Request, name: str, columns: Sequence[str], batches: Rows
+    request: Request,
+    name: str,
+    columns: Sequence[str],
+    batches: Rows,
+    formats: Mapping[str, files.Format] = files.FORMATS,
 ) -> StreamingHttpResponse:
     """The rows as a file called `name`, in the negotiated format, whose name is its ending."""
-    chosen = files.FORMATS[request.accepted_renderer.format]
+    chosen = formats[request.accepted_renderer.format]
     chunks = chosen.write(columns, batches)
     response = StreamingHttpResponse(chunks, content_type=chosen.media_type)
     response["Content-Disposition"] = f'attachment; filename="{name}.{chosen.name}"'
     return response
 
 
-class FileView(ControlView):
+class FileErrors(ControlView):
+    """Answers errors as JSON, whichever format was negotiated."""
+
+    def handle_exception(self, exc: Exception) -> Response:
+        response = super().handle_exception(exc)
+        response.content_type = "application/json"
+        return response
+
+
+class FileView(FileErrors):
     """Streams a list of a cluster as a file of the format that `?format=` selects."""
 
     renderer_classes = [create_renderer(each) for each in files.FORMATS.values()]
@@ -104,8 +117,3 @@ class FileView(ControlView):
         reject_unknown(request, {*self.parameters, "format"})
         rows = type(self).batches(recorded_cluster(kwargs), request.query_params)
         return file_response(request, self.file_name, self.columns, rows)
-
-    def handle_exception(self, exc: Exception) -> Response:
-        response = super().handle_exception(exc)
-        response.content_type = "application/json"
-        return response

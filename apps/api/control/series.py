@@ -13,8 +13,9 @@ from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.control.base import ControlView, reject_unknown
+from apps.api.control.base import reject_unknown
 from apps.api.control.documentation.areas import Area
+from apps.api.control.recorded import FileErrors
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.errors import BadRequest
 from apps.cluster.queries import cluster_named
@@ -79,7 +80,7 @@ class SeriesSerializer(serializers.Serializer[Any]):
     charts = ChartSerializer(many=True)
 
 
-class SeriesView(ControlView):
+class SeriesView(FileErrors):
     """Charts over time."""
 
     area = Area.SERIES
@@ -138,11 +139,6 @@ class SeriesView(ControlView):
             return Response(list(table_rows(series)), headers=header)
         response = Response(_describe(series, found.now()))
         response["Cache-Control"] = "no-store"
-        return response
-
-    def handle_exception(self, exc: Exception) -> Response:
-        response = super().handle_exception(exc)
-        response.content_type = "application/json"
         return response
 
 

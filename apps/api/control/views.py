@@ -27,7 +27,7 @@ from apps.api.control.serializers import (
 from apps.cluster.context import current_request_id
 from apps.cluster.models import Cluster
 from apps.cluster.queries import cluster_named, clusters
-from apps.cluster.writes import Actor
+from apps.cluster.writes import SITE_MANAGER, Actor
 from apps.controlplane.clusters import lifecycle, manifests
 from apps.controlplane.clusters import settings as cluster_settings
 
@@ -151,7 +151,7 @@ class ClusterViewSet(
         and the field. Objects of APIs that the cluster does not serve are skipped; the response
         counts them.
         """
-        actor = Actor(request.user.get_username(), current_request_id())
+        actor = Actor(request.user.get_username(), current_request_id(), SITE_MANAGER)
         sent: Any = request.data
         imported = manifests.import_yaml(self.get_object(), sent["yaml"], actor=actor)
         names = [

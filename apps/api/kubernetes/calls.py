@@ -9,11 +9,14 @@ from typing import Any
 from django.http import QueryDict
 
 from apps.api.kubernetes import bodies, params
+from apps.api.kubernetes.finding import Found
 from apps.api.kubernetes.listing import ListPage
 from apps.api.kubernetes.media import Media
 from apps.api.kubernetes.paths import Target
 from apps.api.kubernetes.resources import Resource
+from apps.cluster import queries
 from apps.cluster.access.identity import Identity
+from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster
 from apps.cluster.schema import definition_of
 from apps.cluster.writes import Actor
@@ -25,7 +28,8 @@ Body = dict[str, Any]
 class Call:
     """A request: its cluster, target, parameters and user."""
 
-    cluster: Cluster
+    #: the cluster, and the object as it was when the request arrived
+    found: Found
     target: Target
     method: str
     query: QueryDict
@@ -37,6 +41,10 @@ class Call:
     accepts_gzip: bool = False
 
     @property
+    def cluster(self) -> Cluster:
+        return self.found.cluster
+
+    @property
     def resource(self) -> Resource:
         return self.target.resource
 
@@ -44,6 +52,16 @@ class Call:
     def namespace(self) -> str:
         """The namespace of a single object; "" for cluster-scoped kinds."""
         return self.target.namespace or ""
+
+    def stored(self) -> Body:
+        """The object of the path; NotFound when it does not exist."""
+        row = self.found.row
+        if row is None:
+            return queries.get(self.cluster, self.resource.kind, self.namespace, self.target.name)
+        if row.body is None:
+            kind = self.resource.kind
+            raise NotFound(kind.plural, self.target.name, kind.group)
+        return row.body
 
     def read_object(self, validation: str) -> tuple[Body, list[str]]:
         """The object in the body, in stored form, and warnings about unknown fields."""

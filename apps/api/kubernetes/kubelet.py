@@ -46,7 +46,7 @@ class ServiceUnavailable(ApiError):
 
 def log(call: Call) -> Answer:
     """GET of a container's log; 204 for a pod without a node."""
-    pod = queries.get(call.cluster, call.resource.kind, call.namespace, call.target.name)
+    pod = call.stored()
     options = _log_options(call)
     container = _container(call, pod)
     if not pod["spec"].get("nodeName"):
@@ -64,7 +64,7 @@ def log(call: Call) -> Answer:
 
 def connect(call: Call) -> Answer:
     """exec, attach, port-forward."""
-    pod = queries.get(call.cluster, call.resource.kind, call.namespace, call.target.name)
+    pod = call.stored()
     if call.target.subresource != "portforward":
         _container(call, pod)
     if not pod["spec"].get("nodeName"):

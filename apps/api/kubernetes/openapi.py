@@ -17,6 +17,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from apps.api.kubernetes import resources
 from apps.api.kubernetes.discovery import Custom, group_versions
 from apps.api.kubernetes.errors import UnknownPath
+from apps.api.kubernetes.protobuf import swagger
 from apps.api.kubernetes.resources import Resource
 from apps.cluster.schema import DEFINITIONS
 from apps.cluster.schema.definitions import Schema, reference
@@ -61,10 +62,24 @@ def answer(request: HttpRequest, path: str, custom: Custom) -> HttpResponse:
 
 def answer_v2(request: HttpRequest, custom: Custom) -> HttpResponse:
     """The whole API as one Swagger 2.0 document, for clients that do not read v3."""
-    text, digest = _swagger(custom)
+    as_protobuf = _wants_protobuf(request.headers.get("Accept", ""))
+    text, digest = (_swagger_message if as_protobuf else _swagger)(custom)
+    headers = {"ETag": f'"{digest}"', "Vary": "Accept"}
     if request.headers.get("If-None-Match") == f'"{digest}"':
-        return HttpResponse(status=304)
-    return HttpResponse(text, content_type="application/json", headers={"ETag": f'"{digest}"'})
+        return HttpResponse(status=304, headers=headers)
+    content_type = swagger.MEDIA_TYPE if as_protobuf else "application/json"
+    return HttpResponse(text, content_type=content_type, headers=headers)
+
+
+def _wants_protobuf(accept: str) -> bool:
+    """Whether the first form that can be sent is protobuf."""
+    for clause in accept.split(","):
+        media_type = clause.partition(";")[0].strip()
+        if media_type in swagger.ACCEPTED:
+            return True
+        if media_type in ("application/json", "application/*", "*/*"):
+            return False
+    return False
 
 
 def document_paths(custom: Custom) -> list[str]:
@@ -98,6 +113,12 @@ def _swagger(custom: Custom) -> tuple[bytes, str]:
     }
     text = msgspec.json.encode(document).replace(b"#/components/schemas/", b"#/definitions/")
     return text, hashlib.sha256(text).hexdigest().upper()
+
+
+@lru_cache(maxsize=16)
+def _swagger_message(custom: Custom) -> tuple[bytes, str]:
+    message = swagger.encode(msgspec.json.decode(_swagger(custom)[0]))
+    return message, hashlib.sha256(message).hexdigest().upper()
 
 
 def _swagger_operation(operation: Body) -> Body:

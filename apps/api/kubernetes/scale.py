@@ -7,7 +7,6 @@ from typing import Any
 from apps.api.kubernetes import params
 from apps.api.kubernetes.calls import Answer, Call
 from apps.api.kubernetes.patching import read_patch
-from apps.cluster import queries
 from apps.cluster.custom import paths
 from apps.cluster.errors import BadRequest, Cause, Invalid
 from apps.cluster.schema import ShapeError, decode, definition_of
@@ -21,9 +20,7 @@ _KEPT = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
 def get(call: Call) -> Answer:
-    target = call.target
-    workload = queries.get(call.cluster, call.resource.kind, call.namespace, target.name)
-    return Answer(_scale(call, workload))
+    return Answer(_scale(call, call.stored()))
 
 
 def update(call: Call) -> Answer:
@@ -68,6 +65,7 @@ def _write(call: Call, change: Any, warnings: list[str]) -> Answer:
         set_replicas,
         actor=call.actor,
         dry_run=params.dry_run(call.query, call.method),
+        found=call.found.row,
     )
     return Answer(_scale(call, body), 200, warnings)
 

@@ -51,6 +51,7 @@ def finalize(call: Call) -> Answer:
         actor=call.actor,
         subresource="finalize",
         dry_run=params.dry_run(call.query, call.method),
+        found=call.found.row,
     )
     return Answer(changed, 200, warnings)
 
@@ -69,12 +70,25 @@ def bind(call: Call) -> Answer:
         raise BadRequest("namespace in URL does not match namespace in Binding object")
     if metadata.get("uid"):
         _check_uid(call, name, metadata["uid"])
-    store.bind(call.cluster, call.namespace, name, binding, actor=call.actor, dry_run=dry_run)
+    store.bind(
+        call.cluster,
+        call.namespace,
+        name,
+        binding,
+        actor=call.actor,
+        dry_run=dry_run,
+        found=call.found.row,
+        labels=call.found.node_labels,
+    )
     return Answer(success(code=201), 201, warnings)
 
 
 def _check_uid(call: Call, name: str, said: str) -> None:
     """Reject early, with the message of the API server's storage; the store checks again later."""
-    is_ = queries.get(call.cluster, call.resource.kind, call.namespace, name)["metadata"]["uid"]
+    if call.target.name:
+        pod = call.stored()
+    else:
+        pod = queries.get(call.cluster, call.resource.kind, call.namespace, name)
+    is_ = pod["metadata"]["uid"]
     if said != is_:
         raise other_uid(call, said, is_)

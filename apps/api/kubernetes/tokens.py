@@ -30,7 +30,7 @@ def create_token(call: Call) -> Answer:
         raise BadRequest("metadata.name: must match the service account name if specified")
     if metadata.get("namespace", call.namespace) != call.namespace:
         raise BadRequest("metadata.namespace: must match the service account namespace")
-    account = queries.get(call.cluster, call.resource.kind, call.namespace, name)
+    account = call.stored()
     seconds = spec.get("expirationSeconds") or _DEFAULT_SECONDS
     if causes := list(_causes(seconds)):
         raise Invalid("TokenRequest", name, causes, _GROUP)

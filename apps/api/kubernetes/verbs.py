@@ -12,7 +12,6 @@ from apps.api.kubernetes.deletion import delete_options
 from apps.api.kubernetes.errors import WrongMethod
 from apps.api.kubernetes.exposing import drop_topology_labels
 from apps.api.kubernetes.paths import Target
-from apps.cluster import queries
 from apps.cluster.errors import ApiError, BadRequest, Conflict, NotFound
 from apps.cluster.ownership.writes import Applying
 from apps.cluster.warnings import warnings_of
@@ -23,9 +22,8 @@ Body = dict[str, Any]
 
 
 def get(call: Call) -> Answer:
-    target = call.target
     params.resource_version(call.query)
-    return Answer(queries.get(call.cluster, call.resource.kind, call.namespace, target.name))
+    return Answer(call.stored())
 
 
 def list_(call: Call) -> Answer:
@@ -92,6 +90,7 @@ def delete(call: Call) -> Answer:
         actor=call.actor,
         options=options,
         dry_run=options["dryRun"],
+        found=call.found.row,
     )
     if resource.returns_deleted or _is_held(body):
         return Answer(body)
@@ -161,6 +160,7 @@ def modify(
         subresource=call.target.subresource,
         dry_run=dry_run,
         applying=applying,
+        found=call.found.row,
     )
     if not dry_run:
         return body

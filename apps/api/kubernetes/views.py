@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -11,13 +10,12 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.core.exceptions import RequestDataTooBig
-from django.db import connection
-from django.db.models import JSONField
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
 from rest_framework.authentication import BaseAuthentication, SessionAuthentication
 from rest_framework.exceptions import APIException, AuthenticationFailed, NotAuthenticated
 from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.permissions import SAFE_METHODS
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 
@@ -41,6 +39,7 @@ from apps.api.kubernetes import (
 from apps.api.kubernetes.calls import Answer, Call
 from apps.api.kubernetes.custom import parse_custom
 from apps.api.kubernetes.errors import UnknownPath, WrongMethod
+from apps.api.kubernetes.finding import find, find_cluster
 from apps.api.kubernetes.paths import Target
 from apps.api.kubernetes.presenting import present, warn
 from apps.api.kubernetes.streaming import accepts_gzip
@@ -49,10 +48,9 @@ from apps.cluster.access import service_tokens
 from apps.cluster.access.deciding import Access, require
 from apps.cluster.access.identity import Identity, identity_of
 from apps.cluster.access.impersonation import impersonate
-from apps.cluster.availability import DatabaseUnavailable, is_database_unavailable
+from apps.cluster.availability import is_database_unavailable, refusal_for
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import ApiError, BadRequest, NotFound, Unauthorized
-from apps.cluster.models import Cluster
 from apps.cluster.writes import Actor
 from apps.people.authentication import KEYWORDS, BearerAuthentication
 
@@ -81,7 +79,6 @@ _COMPUTED_COLLECTION: Mapping[str, Handler] = {
     "Lease": computed.list_all_leases,
 }
 _REVIEW: Mapping[str, Handler] = {"POST": reviews.answer}
-_COLUMNS = Cluster._meta.concrete_fields
 _VERBS = {
     ("GET", True): "get",
     ("GET", False): "list",
@@ -208,7 +205,8 @@ class KubernetesView(ReleasingView):
             exc = Unauthorized("Unauthorized")
         elif isinstance(exc, APIException):
             exc = _as_api_error(exc)
-        response = error_response(exc, self.request.META.get("HTTP_ACCEPT", ""))
+        writes = self.request.method not in SAFE_METHODS
+        response = error_response(exc, self.request.META.get("HTTP_ACCEPT", ""), writes=writes)
         if response is None:
             raise exc
         return response
@@ -228,15 +226,16 @@ def answer(
     accepts_gzip: bool = False,
 ) -> HttpResponseBase:
     """The response to a request for an object or a collection; `read` returns its body."""
-    cluster = find_cluster(cluster_name)
+    read_once = cache(read)
+    found = find(cluster_name, target, read_once)
     params.check_text(query)
     require(identity, access_of(target, method, query))
     call = Call(
-        cluster=cluster,
+        found=found,
         target=target,
         method=method,
         query=query,
-        raw=read(),
+        raw=read_once(),
         content_type=content_type,
         media=replace(
             media.negotiate(accept, protobuf=target.resource.has_message),
@@ -249,40 +248,16 @@ def answer(
     return present(call, find_handler(target, method)(call))
 
 
-def error_response(error: Exception, accept: str) -> HttpResponse | None:
+def error_response(error: Exception, accept: str, *, writes: bool = False) -> HttpResponse | None:
     """The response for an error that a request may cause; None for any other."""
     if isinstance(error, ApiError):
         return refusal_response(error, accept)
     if is_database_unavailable(error):
         log.error("the database is unavailable or overloaded", exc_info=error)
-        return refusal_response(DatabaseUnavailable(), accept)
+        return refusal_response(refusal_for(error, writes=writes), accept)
     if isinstance(error, RequestDataTooBig):
         return refusal_response(bodies.too_large(), accept)
     return None
-
-
-def find_cluster(name: str) -> Cluster:
-    """The cluster of a path; NotFound if there is none."""
-    row = None
-    if "\x00" not in name:
-        with connection.cursor() as cursor:
-            cursor.execute(_cluster_query(), [name])
-            row = cursor.fetchone()
-    if row is None:
-        raise NotFound("clusters", name)
-    # JSON is returned as text, which the ORM would have decoded
-    values = [
-        json.loads(value) if isinstance(field, JSONField) else value
-        for field, value in zip(_COLUMNS, row, strict=True)
-    ]
-    return Cluster.from_db("default", [field.attname for field in _COLUMNS], values)
-
-
-@cache
-def _cluster_query() -> str:
-    """The SQL query for a cluster by name; compiled once, because every request needs it."""
-    statement: str = Cluster.objects.filter(name="").query.sql_with_params()[0]
-    return statement
 
 
 def find_handler(target: Target, method: str) -> Handler:

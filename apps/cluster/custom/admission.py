@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from functools import lru_cache
+from typing import Any, Final
 
 from apps.cluster.admission.defaulting import default_metadata
 from apps.cluster.admission.draft import undecodable
@@ -14,9 +15,27 @@ from apps.cluster.kinds import Kind
 from apps.cluster.schema import ShapeError, decode
 from apps.cluster.schema.definitions import structural
 from apps.cluster.schema.pruning import set_defaults
+from apps.cluster.validation.custom_rules import apply_rules, has_rules
 from apps.cluster.validation.metadata import validate_metadata, validate_metadata_update
 
 Body = dict[str, Any]
+
+#: With such a fault, the rules might fail for reasons that have nothing to do with them.
+_BLOCKING: Final = frozenset(
+    {
+        "FieldValueNotSupported",
+        "FieldValueRequired",
+        "FieldValueTooLong",
+        "FieldValueTooMany",
+        "FieldValueTypeInvalid",
+    }
+)
+_NOT_CHECKED: Final = Cause(
+    "FieldValueInvalid",
+    "Invalid value: null: some validation rules were not checked because the object was invalid; "
+    "correct the existing errors to complete validation",
+    "<nil>",
+)
 
 
 def admit_custom(kind: Kind, body: Mapping[str, Any], old: Mapping[str, Any] | None) -> Body:
@@ -41,4 +60,16 @@ def validate_custom_object(kind: Kind, body: Body, old: Body | None) -> list[Cau
     causes = list(validate_metadata(kind.key, body["metadata"]))
     if old is not None:
         causes += validate_metadata_update(body["metadata"], old["metadata"])
-    return [*causes, *validate_custom(structural(kind.schema_name), body)]
+    schema = structural(kind.schema_name)
+    found = list(validate_custom(schema, body))
+    causes += found
+    if not _has_rules(kind.schema_name):
+        return causes
+    if any(each.reason in _BLOCKING for each in found):
+        return [*causes, _NOT_CHECKED]
+    return [*causes, *apply_rules(schema, body, old)]
+
+
+@lru_cache(maxsize=256)
+def _has_rules(schema_name: str) -> bool:
+    return has_rules(structural(schema_name))

@@ -1,6 +1,6 @@
 """Validates a custom resource by its schema, in the words of the API server.
 
-CEL rules (`x-kubernetes-validations`) are stored with the definition, but not evaluated.
+Its CEL rules are evaluated by `apps.cluster.validation.custom_rules`.
 """
 
 from __future__ import annotations

@@ -78,19 +78,19 @@ def changes_after(
 
 
 def read_objects_after(
-    sent: Exchange, cluster_id: int, version: int, *, kinds: Collection[str], limit: int
+    sent: Exchange, cluster_id: int, version: int, *, without: Collection[str], limit: int
 ) -> Answer:
-    """Read up to `limit` changes of these kinds with a version above `version`, in version order.
+    """Read up to `limit` changes of other kinds with a version above `version`, in version order.
 
     The rows of the answer are for `ObjectChange`; their bodies are JSON text.
     """
-    return sent.send(_OBJECTS_AFTER, [cluster_id, version, texts([*kinds]), limit])
+    return sent.send(_OBJECTS_AFTER, [cluster_id, version, texts([*without]), limit])
 
 
 _OBJECTS_AFTER: Final = (
     "SELECT version, type, kind, namespace, name, uid::text, at, request_id, "
     '"object"::text FROM cluster_change WHERE cluster_id = $1 AND version > $2 '
-    "AND kind = ANY($3) ORDER BY version LIMIT $4"
+    "AND kind <> ALL($3) ORDER BY version LIMIT $4"
 )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import datetime
 from typing import Any
 
@@ -100,6 +100,21 @@ def list_all(cursor: CursorWrapper, cluster_id: int, kind: Kind) -> Iterator[tup
         [cluster_id],
     )
     return _texts(cursor.fetchall())
+
+
+def list_dependants(
+    cursor: CursorWrapper, cluster_id: int, without: Collection[str]
+) -> list[tuple[str, str, datetime]]:
+    """The present objects of other kinds that are only data, with owners or finalizers.
+
+    Each as (key of the kind, JSON text, creation time).
+    """
+    cursor.execute(
+        "SELECT kind, body::text, created_at FROM cluster_dataobject WHERE cluster_id = %s "
+        "AND kind <> ALL(%s) AND body->'metadata' ?| '{ownerReferences,finalizers}' ORDER BY id",
+        [cluster_id, [*without]],
+    )
+    return [(kind, body, created_at) for kind, body, created_at in cursor.fetchall()]
 
 
 def _texts(rows: list[tuple[Any, ...]]) -> Iterator[tuple[str, datetime]]:

@@ -6,13 +6,14 @@ that every field has its type and its default, and reads nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 from apps.cluster.errors import Cause
 from apps.cluster.validation import data
 from apps.cluster.validation.causes import Causes
 from apps.cluster.validation.claims import validate_claim, validate_claim_update
+from apps.cluster.validation.gates import use_gates
 from apps.cluster.validation.metadata import validate_metadata, validate_metadata_update
 from apps.cluster.validation.nodes import validate_node, validate_node_update
 from apps.cluster.validation.pod_updates import (
@@ -61,9 +62,22 @@ Body = Mapping[str, Any]
 
 
 def validate(
-    kind: str, body: Body, old: Body | None = None, *, subresource: str = ""
+    kind: str,
+    body: Body,
+    old: Body | None = None,
+    *,
+    subresource: str = "",
+    gates: Collection[str] = (),
 ) -> list[Cause]:
-    """The invalid fields of a new object, or of an update of `old`; empty if it is valid."""
+    """The invalid fields of a new object, or of an update of `old`; empty if it is valid.
+
+    `gates` are the feature gates of `API_GATES` that are on.
+    """
+    with use_gates(gates, old):
+        return _find_causes(kind, body, old, subresource)
+
+
+def _find_causes(kind: str, body: Body, old: Body | None, subresource: str) -> list[Cause]:
     if old is None:
         causes = list(validate_metadata(kind, body["metadata"]))
         rule = _NEW.get(kind)

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from apps.cluster.validation import names
 from apps.cluster.validation.causes import Causes, all_invalid, invalid, not_supported, required
+from apps.cluster.validation.custom_rules import find_faults
 
 Body = Mapping[str, Any]
 
@@ -69,6 +70,7 @@ def _structural(schema: Body, path: str, *, root: bool = False) -> Causes:
         yield required(f"{path}.type", "must not be empty for specified object fields")
     elif given and given not in _TYPES:
         yield not_supported(f"{path}.type", given, _TYPES)
+    yield from find_faults(schema, path, root=root)
     if given == "array" and not isinstance(schema.get("items"), Mapping):
         yield required(f"{path}.items", "must be specified")
     for name, each in (schema.get("properties") or {}).items():

@@ -19,6 +19,7 @@ _LABEL_RE: Final = re.compile(_LABEL)
 _SUBDOMAIN_RE: Final = re.compile(_SUBDOMAIN)
 _NAME_PART_RE: Final = re.compile(_NAME_PART)
 _LABEL_VALUE_RE: Final = re.compile(_LABEL_VALUE)
+_INTEGER_RE: Final = re.compile("0|-?[1-9][0-9]*")
 _ENVIRONMENT_RE: Final = re.compile(r"[ -<>-~]+")
 _PORT_NAME_RE: Final = re.compile("[-a-z0-9]+")
 
@@ -50,8 +51,16 @@ _NOT_ENVIRONMENT: Final = (
     "a valid environment variable name must consist only of printable ASCII characters other than "
     "'='"
 )
+_NOT_INTEGER: Final = "must be a valid decimal integer in canonical form"
 NOT_A_PORT: Final = "must be between 1 and 65535, inclusive"
 NOT_NEGATIVE: Final = "must be greater than or equal to 0"
+
+
+def decimal_integer(text: str) -> tuple[str, ...]:
+    """A whole number without a plus sign or leading zeros."""
+    if not text:
+        return ("must be non-empty",)
+    return () if _INTEGER_RE.fullmatch(text) else (_NOT_INTEGER,)
 
 
 @lru_cache(maxsize=8192)

@@ -15,6 +15,7 @@ from apps.cluster.validation.causes import (
     not_supported,
     required,
 )
+from apps.cluster.validation.gates import COMPARING_OPERATORS, COMPARISONS, is_enabled
 from apps.cluster.validation.selectors import (
     validate_label_key,
     validate_label_selector,
@@ -152,6 +153,8 @@ def _toleration(toleration: Body, path: str) -> Causes:
             yield invalid(
                 f"{path}.operator", value, "value must be empty when `operator` is 'Exists'"
             )
+    elif operator in COMPARING_OPERATORS and is_enabled(COMPARISONS):
+        yield from all_invalid(f"{path}.value", value, names.decimal_integer(value))
     else:
         yield not_supported(f"{path}.operator", operator, ("Equal", "Exists", "Lt", "Gt"))
     if effect:

@@ -123,7 +123,7 @@ def _admit(
         stamped,
         controllers=state.controllers,
         paused=state.paused,
-        by_client=bool(actor.manager),
+        by_client=actor.is_api_client,
     )
     admitted = admit(
         kind.name,
@@ -133,7 +133,7 @@ def _admit(
         plugins=plugins,
         decoded=True,
     )
-    _refuse(kind, admitted, validate(kind.name, admitted, None))
+    _refuse(kind, admitted, validate(kind.name, admitted, gates=state.api_gates))
     plugins.validate(kind.name, admitted, state)
     head, tail = _encode(admitted)
     return Creation(kind, actor, admitted, head, tail, _columns(kind, admitted), now)

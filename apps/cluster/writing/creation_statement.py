@@ -180,7 +180,7 @@ def _counter(count: str, *returned: str) -> str:
                     ELSE statement_timestamp() END
             WHERE id = $1::bigint AND admission_version = $2::bigint
             AND quotas = 0 AND manual_time IS NULL
-            AND jsonb_build_array(admission_plugins, controllers, paused) = $3::jsonb
+            AND jsonb_build_array(admission_plugins, controllers, paused, api_gates) = $3::jsonb
             RETURNING {", ".join(columns)}
         )"""
 

@@ -39,6 +39,8 @@ class AdmissionState:
     #: Whether the cluster runs controllers, which untaint new nodes.
     controllers: bool
     paused: bool
+    #: The feature gates with which objects are validated.
+    api_gates: Sequence[str]
     #: A cluster with quotas, or with a clock that is set by hand, takes the store's own way.
     is_simple: bool
     namespaces: Mapping[str, Body]
@@ -53,7 +55,8 @@ class AdmissionState:
     @cached_property
     def settings_text(self) -> bytes:
         """The settings with which objects were admitted, as the statement compares them."""
-        return msgspec.json.encode([self.admission_plugins, self.controllers, self.paused])
+        settings = [self.admission_plugins, self.controllers, self.paused, self.api_gates]
+        return msgspec.json.encode(settings)
 
     def now(self) -> datetime:
         """The cluster's time."""
@@ -95,6 +98,7 @@ def read_admission_state(cluster_name: str) -> AdmissionState:
             cluster.admission_plugins,
             cluster.controllers,
             cluster.paused,
+            cluster.api_gates,
             cluster.quotas == 0 and cluster.manual_time is None,
             _bodies(cluster, models.Namespace),
             _bodies(cluster, models.PriorityClass),

@@ -20,6 +20,7 @@ from apps.cluster.models import Cluster, Node
 from apps.cluster.ownership.writes import Applying
 from apps.cluster.writes import Actor, Create, Delete, Update, Write
 from apps.cluster.writing.binding import bind_change
+from apps.cluster.writing.rows import Row
 from apps.cluster.writing.transaction import WriteTransaction
 
 Body = dict[str, Any]
@@ -34,6 +35,7 @@ def write(
     dry_run: bool = False,
     wake: bool = True,
     journal: list[ObjectChange] | None = None,
+    found: Row | None = None,
 ) -> list[Body | ApiError]:
     """Execute `writes` in one transaction and return the resulting object of each.
 
@@ -41,9 +43,10 @@ def write(
     returned in its place and the others continue. `wake` wakes the scheduling loop. The changes are
     appended to `journal`; they are real once the outermost transaction commits. May be called
     inside an outer transaction, but only once and as its last step, because it locks the counter;
-    or several times if all calls only create objects, because then no other row is locked.
+    or several times if all calls only create objects, because then no other row is locked. `found`
+    is the row of the object that all writes are about, if the caller has just read it.
     """
-    return WriteTransaction(cluster, actor, collect_refusals, journal).run(
+    return WriteTransaction(cluster, actor, collect_refusals, journal, found).run(
         writes, dry_run=dry_run, wake=wake
     )
 
@@ -110,10 +113,15 @@ def patch(
     subresource: str = "",
     dry_run: bool = False,
     applying: Applying | None = None,
+    found: Row | None = None,
 ) -> Body:
-    """Read, change and write an object under its row lock."""
+    """Read, change and write an object, so that no write in between is lost.
+
+    `found` is its row, if the caller has just read it; `change` may be called again with a newer
+    one.
+    """
     wanted = Update(kind, namespace, name, change, subresource, applying=applying)
-    return _single_outcome(write(cluster, [wanted], actor=actor, dry_run=dry_run))
+    return _single_outcome(write(cluster, [wanted], actor=actor, dry_run=dry_run, found=found))
 
 
 def bind(
@@ -124,13 +132,19 @@ def bind(
     *,
     actor: Actor,
     dry_run: bool = False,
+    found: Row | None = None,
+    labels: Mapping[str, str] | None = None,
 ) -> Body:
-    """Bind a pod; Conflict if it is bound, gated or being deleted."""
-    target = (binding.get("target") or {}).get("name", "")
-    labels = node_labels(cluster, [target]).get(target, {})
+    """Bind a pod; Conflict if it is bound, gated or being deleted.
+
+    `found` is the row of the pod and `labels` those of the node, if the caller has just read them.
+    """
+    if labels is None:
+        target = (binding.get("target") or {}).get("name", "")
+        labels = node_labels(cluster, [target]).get(target, {})
     change = bind_change(binding, labels, cluster.now())
     wanted = Update(kinds.POD, namespace, name, change, "binding", trusted=True)
-    return _single_outcome(write(cluster, [wanted], actor=actor, dry_run=dry_run))
+    return _single_outcome(write(cluster, [wanted], actor=actor, dry_run=dry_run, found=found))
 
 
 def delete(
@@ -142,13 +156,14 @@ def delete(
     actor: Actor,
     options: Mapping[str, Any] | None = None,
     dry_run: bool = False,
+    found: Row | None = None,
 ) -> Body:
     """Delete an object, or mark it while something holds it; returns its last state."""
     wanted = Delete(kind, namespace, name, options or {})
     if kind.key == "CustomResourceDefinition" and not dry_run:
         # its objects first: nothing addresses them afterwards
         write(cluster, list(deletions(cluster, name)), actor=actor, collect_refusals=True)
-    return _single_outcome(write(cluster, [wanted], actor=actor, dry_run=dry_run))
+    return _single_outcome(write(cluster, [wanted], actor=actor, dry_run=dry_run, found=found))
 
 
 def node_labels(cluster: Cluster, names: Sequence[str]) -> dict[str, dict[str, str]]:

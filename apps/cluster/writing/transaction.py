@@ -32,7 +32,7 @@ from apps.cluster.quota.charging import QUOTA, Charges
 from apps.cluster.quota.usage import countable
 from apps.cluster.validation import validate
 from apps.cluster.writes import Actor, Create, Delete, Key, Update, Write, key_of
-from apps.cluster.writing import deletion
+from apps.cluster.writing import deletion, single_object
 from apps.cluster.writing.lookups import StoreLookups
 from apps.cluster.writing.metadata import (
     count_generation,
@@ -62,11 +62,14 @@ class WriteTransaction:
         actor: Actor,
         collect_refusals: bool,
         journal: list[ObjectChange] | None = None,
+        found: Row | None = None,
     ) -> None:
+        """`found` is the row of the object to write, as it was just read without a lock."""
         self.cluster = cluster
         self.actor = actor
         self.collect_refusals = collect_refusals
         self.journal = journal
+        self.found = found
         self.now: datetime = cluster.now()
         self.lookups = StoreLookups(cluster)
         self.plugins = Chain(cluster.admission_plugins, actor.user)
@@ -80,12 +83,45 @@ class WriteTransaction:
         prepared = [self._prepare(write) for write in writes]
         if self.cluster.quotas or any(_is_about(QUOTA, write) for write in prepared):
             self.charges = Charges(self.cluster)
+        existing = [write for write in prepared if not isinstance(write, ApiError | Create)]
+        if self.charges is None and not dry_run and len(existing) == len(prepared) > 0:
+            outcomes = self._write_one(existing, wake)
+            if outcomes is not None:
+                return outcomes
+            self._start_again()
         try:
             return self._execute(prepared, dry_run, wake)
         except _QuotasAppeared:
-            self.rows, self.changes, self.latest = {}, [], {}
+            self._start_again()
             self.charges = Charges(self.cluster)
             return self._execute(prepared, dry_run, wake)
+
+    def _start_again(self) -> None:
+        """Forget what was applied to rows; nothing of it has been written."""
+        self.rows, self.changes, self.latest = {}, [], {}
+
+    def _write_one(
+        self, writes: Sequence[Update | Delete], wake: bool
+    ) -> list[Body | ApiError] | None:
+        """Write one object without holding a lock; None, and nothing is written, if that fails."""
+        if not single_object.can_write(writes):
+            return None
+        key = key_of(writes[0])
+        row = self.found or single_object.read_row(self.cluster, writes[0].kind, *key[1:])
+        # a failed attempt leaves the row as it was read to the locks
+        self.found = None
+        old, self.rows[key] = row.body, row
+        outcomes = [self._apply(write) for write in writes]
+        if not self.changes or old is None:
+            return outcomes
+        committed = single_object.commit(
+            self.cluster, row, old, self.changes, actor=self.actor, now=self.now, wake=wake
+        )
+        if committed is None:
+            return None
+        self._note_journal()
+        announcer.announce(self.cluster.pk, committed.version, due=committed.became_due)
+        return outcomes
 
     def _execute(
         self, prepared: Sequence[Write | ApiError], dry_run: bool, wake: bool
@@ -121,7 +157,7 @@ class WriteTransaction:
                 stamped,
                 controllers=self.cluster.controllers,
                 paused=self.cluster.paused,
-                by_client=bool(self.actor.manager),
+                by_client=self.actor.is_api_client,
             )
             if kind.schema_name:
                 body = admit_custom(kind, stamped, None)
@@ -133,7 +169,7 @@ class WriteTransaction:
                     taint_new_nodes=tainted,
                     plugins=self.plugins,
                 )
-            _validate(kind, body, None)
+            self._validate(kind, body, None)
             if not kind.schema_name:
                 self.plugins.validate(kind.name, body, self.lookups)
         except ApiError as refusal:
@@ -223,6 +259,15 @@ class WriteTransaction:
             raise NotFound(write.kind.plural, key[2], write.kind.group)
         return row, row.body
 
+    def _validate(self, kind: Kind, body: Body, old: Body | None, subresource: str = "") -> None:
+        if kind.schema_name:
+            causes = validate_custom_object(kind, body, old)
+        else:
+            gates = self.cluster.api_gates
+            causes = validate(kind.name, body, old, subresource=subresource, gates=gates)
+        if causes:
+            raise Invalid(kind.name, body["metadata"].get("name", ""), causes, kind.group)
+
     def _update(self, write: Update, row: Row, old: Body) -> Body:
         kind, key = write.kind, key_of(write)
         if write.uid and write.uid != old["metadata"]["uid"]:
@@ -237,7 +282,7 @@ class WriteTransaction:
                 new = admit(
                     kind.name, new, self.lookups, old=old, subresource=part, plugins=self.plugins
                 )
-            _validate(kind, new, old, part)
+            self._validate(kind, new, old, part)
             if not part and not kind.schema_name:
                 self.plugins.validate(kind.name, new, self.lookups, old)
         if not write.subresource or write.subresource in SPEC_PARTS:
@@ -315,19 +360,13 @@ class WriteTransaction:
         self.cluster.quotas = quotas
         if quotas and self.charges is None and any(countable(c.row.kind) for c in self.changes):
             raise _QuotasAppeared
+        self._note_journal()
+        transaction.on_commit(lambda: announcer.announce(self.cluster.pk, last, due=became_due))
+
+    def _note_journal(self) -> None:
         if self.journal is not None:
             self.journal += [change.recorded(self.actor) for change in self.changes]
-        transaction.on_commit(lambda: announcer.announce(self.cluster.pk, last, due=became_due))
 
 
 def _is_about(kind: Kind, write: Write | ApiError) -> bool:
     return not isinstance(write, ApiError) and write.kind is kind
-
-
-def _validate(kind: Kind, body: Body, old: Body | None, subresource: str = "") -> None:
-    if kind.schema_name:
-        causes = validate_custom_object(kind, body, old)
-    else:
-        causes = validate(kind.name, body, old, subresource=subresource)
-    if causes:
-        raise Invalid(kind.name, body["metadata"].get("name", ""), causes, kind.group)

@@ -20,9 +20,9 @@ from apps.controlplane.clusters.summaries import (
     cluster_cards,
     pod_states,
 )
-from apps.controlplane.models import QueueEntry
 from apps.controlplane.profiles import revisions
 from apps.controlplane.profiles.differences import NOTHING, describe_configuration
+from apps.controlplane.queue.listing import Part
 
 #: Clusters in one comparison.
 MAX_CLUSTERS: Final = 6
@@ -122,10 +122,11 @@ def _compare_states(chosen: Sequence[Cluster]) -> list[ComparedRow]:
     counted: list[tuple[str, Callable[[PodStates], int]]] = [
         ("pods", lambda pods: pods.total),
         ("pods bound", lambda pods: pods.bound),
-        ("pods in activeQ", lambda pods: pods.queues[QueueEntry.Queue.ACTIVE]),
-        ("pods in backoffQ", lambda pods: pods.queues[QueueEntry.Queue.BACKOFF]),
-        ("pods unschedulable", lambda pods: pods.queues[QueueEntry.Queue.UNSCHEDULABLE]),
-        ("pods gated", lambda pods: pods.queues[QueueEntry.Queue.GATED]),
+        ("pods in activeQ", lambda pods: pods.queues[Part.ACTIVE]),
+        ("pods in backoffQ", lambda pods: pods.queues[Part.BACKOFF]),
+        ("pods unschedulable", lambda pods: pods.queues[Part.UNSCHEDULABLE]),
+        ("pods gated", lambda pods: pods.queues[Part.GATED]),
+        ("pods held by Permit", lambda pods: pods.queues[Part.PERMIT]),
         ("pods of other schedulers", lambda pods: pods.of_others),
         ("pods succeeded", lambda pods: pods.succeeded),
         ("pods failed", lambda pods: pods.failed),

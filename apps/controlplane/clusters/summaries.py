@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from django.db import connection
 
 from apps.cluster.models import Cluster
-from apps.controlplane import queries
 from apps.controlplane.loop.clock import NOW_SQL
-from apps.controlplane.models import QueueEntry
+from apps.controlplane.queue.listing import Part, count_by_part
 
 #: The throughput chart: this many bars of this many seconds.
 BARS = 30
@@ -109,7 +108,8 @@ class ClusterCard:
 class PodStates:
     """The number of pods in each state."""
 
-    queues: dict[QueueEntry.Queue, int]
+    #: by part of the queue; pods that Permit plugins hold are a part of their own
+    queues: dict[Part, int]
     bound: int
     succeeded: int
     failed: int
@@ -161,6 +161,6 @@ def pod_states(cluster: Cluster) -> PodStates:
     alive = [row for row in rows if row[0] not in ("Succeeded", "Failed")]
     bound = sum(count for _, is_bound, count in alive if is_bound)
     pending = sum(count for _, is_bound, count in alive if not is_bound)
-    queues = queries.count_pods_by_queue(cluster)
+    queues = count_by_part(cluster)
     others = max(0, pending - sum(queues.values()))
     return PodStates(queues, bound, succeeded, failed, others)

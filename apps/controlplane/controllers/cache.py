@@ -36,7 +36,8 @@ _WHOLE = frozenset(
         "StatefulSet",
     }
 )
-#: Kinds that are not cached; their owner references are ignored.
+#: Kinds that are not cached. Of those that are only data, the metadata of objects with owners or
+#: finalizers is, and of custom resources.
 UNWATCHED = frozenset(
     {"Event", "Lease", *(kind.name for kind in kinds.ALL if kind.name not in KINDS)}
 )
@@ -59,6 +60,8 @@ class ControllerCache:
         self._volumes_for: dict[tuple[str, str], dict[Ref, None]] = defaultdict(dict)
         #: uid of an owner -> its dependants
         self._owned_by: dict[str, dict[Ref, None]] = defaultdict(dict)
+        #: uid -> an object of a kind that is not cached as a whole, such as a custom resource
+        self._others: dict[str, Ref] = {}
         #: pods to evict from their node, and when
         self.leaving: dict[Ref, datetime] = {}
         #: uid of an autoscaler -> what its controller remembers
@@ -134,6 +137,10 @@ class ControllerCache:
         refs = self._volumes_for.get((namespace, claim), ())
         return [found for ref in refs if (found := self.get(ref, PersistentVolume)) is not None]
 
+    def other(self, uid: str) -> Ref | None:
+        """The object with this uid, if it is of an unwatched kind and has owners or finalizers."""
+        return self._others.get(uid)
+
     def owned_by(self, uid: str) -> list[Ref]:
         """The objects that have `uid` among their owners."""
         return list(self._owned_by.get(uid, ()))
@@ -149,6 +156,8 @@ class ControllerCache:
     def _index(self, kind: str, item: KubeObject, body: Body | str | None) -> None:
         ref = ref_of(kind, item)
         self._objects[kind][ref[1:]] = item
+        if kind not in KINDS:
+            self._others[item.metadata.uid] = ref
         if kind in _WHOLE and body is not None:
             self._bodies[ref] = sql.load_json(body) if isinstance(body, str) else body
         for owner in item.metadata.owner_references:
@@ -166,6 +175,7 @@ class ControllerCache:
     def _unindex(self, kind: str, item: KubeObject) -> None:
         ref = ref_of(kind, item)
         self._objects[kind].pop(ref[1:], None)
+        self._others.pop(item.metadata.uid, None)
         self._bodies.pop(ref, None)
         for owner in item.metadata.owner_references:
             _remove_from_index(self._owned_by, owner.uid, ref)

@@ -52,6 +52,8 @@ class Controller:
     #: kind of a changed object -> function that returns the objects to reconcile
     concerns: Mapping[str, Concerns]
     reconcile: Reconcile
+    #: kind that is not in `concerns` -> the same; None: such kinds do not concern it
+    others: Callable[[str], Concerns] | None = None
 
 
 def parse_time(text: str) -> datetime:

@@ -31,7 +31,7 @@ def map_kind(kind: str) -> Concerns:
     ) -> Iterable[Ref]:
         if new is None:
             assert old is not None
-            owners = [_owner_ref(each, old) for each in old.metadata.owner_references]
+            owners = [_owner_ref(cache, each, old) for each in old.metadata.owner_references]
             return [*cache.owned_by(old.metadata.uid), *owners]
         metadata = new.metadata
         waits = metadata.deletion_timestamp and not _WAITING.isdisjoint(metadata.finalizers)
@@ -56,7 +56,7 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
     owners = metadata.owner_references
     if owners and all(_is_absent(cache, each, item) for each in owners):
         options = {"preconditions": {"uid": metadata.uid}, "propagationPolicy": "Background"}
-        yield Delete(kinds.by_name(ref[0]), *ref[1:], options)
+        yield Delete(kinds.by_key(ref[0]), *ref[1:], options)
 
 
 def _orphan(cache: ControllerCache, ref: Ref, owner: KubeObject) -> Iterator[Step]:
@@ -84,23 +84,29 @@ def _delete_in_foreground(cache: ControllerCache, ref: Ref, owner: KubeObject) -
                 "preconditions": {"uid": item.metadata.uid},
                 "propagationPolicy": "Foreground",
             }
-            yield Delete(kinds.by_name(dependant[0]), *dependant[1:], options)
+            yield Delete(kinds.by_key(dependant[0]), *dependant[1:], options)
     if not blocked:
         yield update_object(ref, uid, lambda body: _remove_finalizer(body, FOREGROUND))
 
 
 def _is_absent(cache: ControllerCache, owner: OwnerReference, item: KubeObject) -> bool:
-    if not is_watched(owner.api_version, owner.kind):
-        return False
-    found = cache.get(_owner_ref(owner, item), KubeObject)
-    if found is not None and found.metadata.uid == owner.uid:
+    if not is_uuid(owner.uid):
         return False
     # rare enough to query the log
     known = Change.objects.filter(cluster=cache.cluster, uid=owner.uid)
-    return is_uuid(owner.uid) and known.exists()
+    if not is_watched(owner.api_version, owner.kind):
+        return known.filter(type=Change.Type.DELETED).exists()
+    found = cache.get(_owner_ref(cache, owner, item), KubeObject)
+    if found is not None and found.metadata.uid == owner.uid:
+        return False
+    return known.exists()
 
 
-def _owner_ref(owner: OwnerReference, item: KubeObject) -> Ref:
+def _owner_ref(cache: ControllerCache, owner: OwnerReference, item: KubeObject) -> Ref:
+    """The object that a reference names; a custom resource only if it has finalizers."""
+    other = cache.other(owner.uid)
+    if other is not None:
+        return other
     try:
         namespaced = kinds.by_name(owner.kind).namespaced
     except KeyError:
@@ -137,4 +143,5 @@ CONTROLLER = Controller(
     user="generic-garbage-collector",
     concerns={kind.name: map_kind(kind.name) for kind in kinds.ALL if kind.name not in UNWATCHED},
     reconcile=reconcile,
+    others=map_kind,
 )

@@ -23,7 +23,7 @@ from apps.controlplane.controllers.kubelet.starting import ImmediateStarts
 from apps.controlplane.controllers.registry import CONTROLLERS, KUBELET
 from apps.controlplane.events.writer import EventWriter, PendingEvent
 from apps.controlplane.workers.lease import ClusterLease
-from apps.scheduler.objects import KubeObject
+from apps.scheduler.objects import KINDS, KubeObject
 
 log = logging.getLogger(__name__)
 
@@ -144,7 +144,10 @@ class Controllers:
         return self._timers.next()
 
     def _enqueue(self, kind: str, old: KubeObject | None, new: KubeObject | None) -> None:
-        for place, concerns in self._listening.get(kind, ()):
+        listening = self._listening.get(kind)
+        if listening is None:
+            listening = self._listening[kind] = self._listeners_of_other(kind)
+        for place, concerns in listening:
             for ref in concerns(self.cache, old, new):
                 self._queue[place, ref] = None
 
@@ -232,6 +235,16 @@ class Controllers:
                 for kind, concerns in controller.concerns.items():
                     listeners.setdefault(kind, []).append((place, concerns))
         return listeners
+
+    def _listeners_of_other(self, kind: str) -> list[tuple[int, Concerns]]:
+        """The enabled controllers that a kind concerns which none of them names."""
+        if kind in KINDS:
+            return []
+        return [
+            (place, controller.others(kind))
+            for place, controller in enumerate(self._controllers)
+            if controller.others is not None and self._is_on(controller)
+        ]
 
     def _apply_settings(self) -> None:
         """Apply changed settings: enabled controllers reconcile everything."""

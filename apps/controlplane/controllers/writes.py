@@ -44,7 +44,7 @@ def disrupt(pod: Pod, reason: str, message: str, now: datetime, **status: str) -
 def update_object(ref: Ref, uid: str, change: Callable[[Body], Body]) -> Update:
     """Change the object with this UID, without a new generation."""
     kind, namespace, name = ref
-    return Update(kinds.by_name(kind), namespace, name, change, "controller", trusted=True, uid=uid)
+    return Update(kinds.by_key(kind), namespace, name, change, "controller", trusted=True, uid=uid)
 
 
 def set_status(ref: Ref, uid: str, status: Body) -> Update:

@@ -2,7 +2,8 @@
 
 Rows are read in batches by id, without a long transaction: an export blocks neither the loop nor
 retention, and each batch has the decisions that exist when it is read. A file has the columns of
-the ledger; refusals and scores are at each decision's own address.
+the ledger; refusals are at each decision's own address. `explanations.exporting` adds the inputs of
+scores.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+import msgspec
 
 from apps.cluster.errors import ApiError
 from apps.controlplane import files, queries
@@ -112,10 +115,20 @@ def _write_row_groups(
     sink = _Chunks()
     with parquet.ParquetWriter(sink, schema, compression="zstd") as writer:
         for batch in batches:
-            plain = [{**row, "pod_uid": str(row["pod_uid"])} for row in batch]
+            plain = [_flatten(row) for row in batch]
             writer.write_table(pyarrow.Table.from_pylist(plain, schema))
             yield sink.take()
     yield sink.take()
+
+
+def _flatten(row: Mapping[str, Any]) -> Row:
+    """Lists of anything but texts become JSON."""
+    lists = {
+        name: msgspec.json.encode(value).decode()
+        for name, value in row.items()
+        if isinstance(value, list) and name not in _LISTS
+    }
+    return {**row, "pod_uid": str(row["pod_uid"]), **lists}
 
 
 class _Chunks(io.RawIOBase):

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from django.db import connection, transaction
 
-from apps.cluster import kinds
+from apps.cluster import kinds, sql
 from apps.cluster.exchange import Answer, Exchange, exchange
 from apps.cluster.log import history
 from apps.cluster.log.changelog import ObjectChange, creations, read_objects_after
@@ -32,6 +32,8 @@ WATCHED = tuple(
     if kind.name not in ("Event", "Lease")
 )
 _WATCHED_NAMES = frozenset(kind.name for kind in WATCHED)
+#: Kinds without dependants, of which most changes are.
+_IGNORED: Final = frozenset({"Event", "Lease"})
 _BATCH = 2000
 
 Body = dict[str, Any]
@@ -116,6 +118,8 @@ class Informer:
             self._known[_key(kind, item)] = item
             if self.observe is not None:
                 self.observe(kind, None, item, body)
+            if kind not in _WATCHED_NAMES:
+                continue
             if isinstance(item, Pod) and not item.spec.node_name:
                 pending[item.metadata.uid] = item, created_at
                 self._pending.put(item, body)
@@ -174,7 +178,7 @@ class Informer:
             for change in own.changes:
                 if isinstance(change, PlacedPod):
                     self._apply_placement(change)
-                elif change.kind in _WATCHED_NAMES:
+                elif change.kind not in _IGNORED:
                     self._apply(change)
             self.position = own.last
         self._read_log(self._read_version() if upto is None else upto)
@@ -187,7 +191,7 @@ class Informer:
 
     def _send_read(self, sent: Exchange) -> Answer:
         return read_objects_after(
-            sent, self.cluster_id, self.position, kinds=_WATCHED_NAMES, limit=_BATCH
+            sent, self.cluster_id, self.position, without=_IGNORED, limit=_BATCH
         )
 
     def _read_log(self, upto: int) -> None:
@@ -220,6 +224,9 @@ class Informer:
         return node.metadata.labels if node is not None else {}
 
     def _apply(self, change: ObjectChange) -> None:
+        if change.kind not in _WATCHED_NAMES:
+            self._apply_unwatched(change)
+            return
         key = (change.kind, change.namespace, change.name)
         old = self._known.pop(key, None)
         new = None
@@ -240,6 +247,20 @@ class Informer:
             self._pass_on(change.kind, old, new, change.at.timestamp())
             if self.observe is not None:
                 self.observe(change.kind, old, new, change.body if new is not None else None)
+
+    def _apply_unwatched(self, change: ObjectChange) -> None:
+        """Tell the garbage collector of an object that the scheduler does not know."""
+        if self.observe is None:
+            return
+        key = (change.kind, change.namespace, change.name)
+        item, old = decode_metadata(change.body), self._known.pop(key, None)
+        if change.type == "DELETED":
+            self.observe(change.kind, old or item, None, None)
+        elif _has_references(item):
+            self._known[key] = item
+            self.observe(change.kind, old, item, None)
+        elif old is not None:
+            self.observe(change.kind, old, None, None)
 
     def _pass_on(
         self, kind: str, old: KubeObject | None, new: KubeObject | None, at: float | None = None
@@ -304,6 +325,9 @@ class Informer:
                 else:
                     found = history.list_all_at(cursor, self.cluster_id, kind, start)
                 fetched.append((kind.name, found))
+            unwatched = history.list_dependants(cursor, self.cluster_id, _WATCHED_NAMES)
+        for kind_key, body, created_at in unwatched:
+            yield kind_key, decode_metadata(body), body, created_at
         for name, found in fetched:
             for body, created_at in found:
                 item = decode(name, body)
@@ -335,6 +359,17 @@ def decode(kind: str, body: dict[str, object] | str) -> KubeObject | None:
         log.exception("cannot decode a %s", kind)
         return None
     return item
+
+
+def decode_metadata(body: dict[str, object] | str) -> KubeObject:
+    """The metadata of an object of any kind."""
+    read = sql.load_json(body) if isinstance(body, str) else body
+    return objects.decode_as(KubeObject, {"metadata": read["metadata"]})
+
+
+def _has_references(item: KubeObject) -> bool:
+    """Whether the garbage collector has to know an object: it has owners or finalizers."""
+    return bool(item.metadata.owner_references or item.metadata.finalizers)
 
 
 def _key(kind: str, item: KubeObject) -> tuple[str, str, str]:

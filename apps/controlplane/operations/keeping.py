@@ -6,16 +6,12 @@ database was unavailable, its worker lives on, but the lease expires.
 
 from __future__ import annotations
 
-import logging
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
-from django.db import DatabaseError, InterfaceError, connection
+from django.db import connection
 
 from apps.controlplane.models import Operation
-
-log = logging.getLogger(__name__)
+from apps.controlplane.workers.renewing import renew_periodically
 
 #: Interval of renewals; `heartbeat.STALE_SECONDS` without one, and another worker takes over.
 RENEW_SECONDS = 2.0
@@ -26,30 +22,15 @@ _RENEW = """
 """
 
 
-@contextmanager
-def keep_renewed(operation: Operation) -> Iterator[None]:
-    """Renew the lease of a claimed operation in this block, also while it reports no progress."""
-    done = threading.Event()
-    thread = threading.Thread(
-        target=_renew_periodically, args=(operation, done), name="operation", daemon=True
-    )
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
+def keep_renewed(operation: Operation) -> AbstractContextManager[None]:
+    """Renew the lease of a claimed operation in a block, also while it reports no progress.
 
+    Until the block ends, or another worker has taken over the operation.
+    """
 
-def _renew_periodically(operation: Operation, done: threading.Event) -> None:
-    """Until the block ends, or another worker has taken over the operation."""
-    renewed = True
-    while renewed and not done.wait(RENEW_SECONDS):
-        try:
-            with connection.cursor() as cursor:
-                cursor.execute(_RENEW, [operation.pk, operation.attempts])
-                renewed = cursor.fetchone() is not None
-        except (DatabaseError, InterfaceError):
-            log.warning("could not renew the lease of operation %s", operation.pk, exc_info=True)
-        finally:
-            connection.close()
+    def renew() -> bool:
+        with connection.cursor() as cursor:
+            cursor.execute(_RENEW, [operation.pk, operation.attempts])
+            return cursor.fetchone() is not None
+
+    return renew_periodically(renew, name=f"operation {operation.pk}", every=RENEW_SECONDS)

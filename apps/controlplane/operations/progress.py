@@ -15,7 +15,7 @@ from apps.cluster.context import current_request_id
 from apps.cluster.log.announce import announcer
 from apps.cluster.log.listen import SITE
 from apps.cluster.models import Cluster
-from apps.cluster.writes import Actor
+from apps.cluster.writes import SITE_MANAGER, Actor
 from apps.controlplane.models import Operation
 
 #: Minimum seconds between two progress reports.
@@ -46,7 +46,8 @@ class Progress:
 
     def __init__(self, operation: Operation) -> None:
         self.operation = operation
-        self.actor = Actor(operation.user, operation.request_id or current_request_id())
+        request_id = operation.request_id or current_request_id()
+        self.actor = Actor(operation.user, request_id, SITE_MANAGER)
         self._beside = connection.copy()
         self._told_at = 0.0
         self._message = ""

@@ -10,6 +10,7 @@ from django.db.models import Max, QuerySet
 
 from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster
+from apps.cluster.validation.gates import API_GATES
 from apps.controlplane.models import ConfigurationRevision
 from apps.controlplane.profiles import plugins
 from apps.controlplane.profiles.names import check_name, invalid_name
@@ -85,7 +86,7 @@ def add_revision(
             user=user,
         )
         if active:
-            make_due(cluster.pk)
+            _put_in_effect(cluster, added)
             if last:
                 _record_activation(cluster, added, user)
     return added
@@ -180,9 +181,17 @@ def activate(cluster: Cluster, number: int) -> ConfigurationRevision:
         ConfigurationRevision.objects.filter(cluster=cluster, active=True).update(active=False)
         revision.active = True
         revision.save(update_fields=["active"])
-        make_due(cluster.pk)
+        _put_in_effect(cluster, revision)
         _record_activation(cluster, revision)
     return revision
+
+
+def _put_in_effect(cluster: Cluster, revision: ConfigurationRevision) -> None:
+    """Turn on the gates of the API server, and let the loop read the revision."""
+    gates = load_configuration(revision).gates
+    cluster.api_gates = [name for name in API_GATES if gates.enabled(name)]
+    cluster.save(update_fields=["api_gates"])
+    make_due(cluster.pk)
 
 
 def get_revision(cluster: Cluster, number: int) -> ConfigurationRevision:

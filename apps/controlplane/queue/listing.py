@@ -16,7 +16,6 @@ from uuid import UUID
 from django.db import connection, models
 
 from apps.cluster.models import Cluster
-from apps.controlplane import queries
 from apps.controlplane.models import LoopLease
 from apps.controlplane.queries import list_scheduler_names
 
@@ -126,13 +125,14 @@ _PAGE = """
     ORDER BY {order}
 """
 _COUNT = "SELECT count(*) FROM ({pending}) pending WHERE {where}"
-#: Held pods by the queue that counts them without this table.
-_HELD = """
-    SELECT coalesce(q.queue, 'active'), count(*) FROM controlplane_permitwait h
-    JOIN cluster_pod p ON p.cluster_id = h.cluster_id AND p.uid = h.pod_uid AND p.node_name = ''
-        AND p.phase NOT IN ('Succeeded', 'Failed')
-    LEFT JOIN controlplane_queueentry q ON q.cluster_id = h.cluster_id AND q.pod_uid = h.pod_uid
-    WHERE h.cluster_id = %(cluster)s GROUP BY 1
+_SIZES = """
+    SELECT CASE WHEN h.id IS NOT NULL THEN 'permit' ELSE coalesce(q.queue, 'active') END, count(*)
+    FROM cluster_pod p
+    LEFT JOIN controlplane_queueentry q ON q.cluster_id = p.cluster_id AND q.pod_uid = p.uid
+    LEFT JOIN controlplane_permitwait h ON h.cluster_id = p.cluster_id AND h.pod_uid = p.uid
+    WHERE p.cluster_id = %s AND p.node_name = '' AND p.phase NOT IN ('Succeeded', 'Failed')
+        AND p.scheduler_name = ANY(%s)
+    GROUP BY 1
 """
 _ORDERS: Mapping[Sort, str] = {
     "place": "",
@@ -182,14 +182,10 @@ def count_pods(cluster: Cluster, selected: QueueFilter, sizes: Mapping[Part, int
 
 def count_by_part(cluster: Cluster) -> dict[Part, int]:
     """The number of pods in each part of the queue, including empty ones."""
-    sizes = queries.count_pods_by_queue(cluster)
-    counted = {Part(queue.value): size for queue, size in sizes.items()}
     with connection.cursor() as cursor:
-        cursor.execute(_HELD, {"cluster": cluster.pk})
-        held: dict[str, int] = dict(cursor.fetchall())
-    for queue, size in held.items():
-        counted[Part(queue)] -= size
-    return {**counted, Part.PERMIT: sum(held.values())}
+        cursor.execute(_SIZES, [cluster.pk, list_scheduler_names(cluster)])
+        sizes: dict[str, int] = dict(cursor.fetchall())
+    return {part: sizes.get(part.value, 0) for part in Part}
 
 
 @dataclass(frozen=True, slots=True)

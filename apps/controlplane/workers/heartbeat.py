@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 #: Interval of the heartbeats of a worker process ...
 INTERVAL_SECONDS = 2.0
 #: ... which counts as dead after this time without one.
-STALE_SECONDS = 10.0
+STALE_SECONDS = 6.0
 #: After this time its heartbeat is deleted.
 DEAD_SECONDS = 60.0
 #: The condition on a time that is not older. One in the future was written before the clock was set

@@ -8,12 +8,9 @@ the clocks of the machines do not matter.
 
 from __future__ import annotations
 
-import logging
-import threading
-import time
 import uuid
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,11 +18,10 @@ from django.db import DatabaseError, InterfaceError, connection
 from psycopg.types.numeric import Int4, Int8
 
 from apps.cluster.prepared import Step, execute_together
-
-log = logging.getLogger(__name__)
+from apps.controlplane.workers.renewing import renew_periodically
 
 #: A holder that does not renew for this time may be replaced. Longer than any batch takes.
-TTL_SECONDS = 10.0
+TTL_SECONDS = 6.0
 
 #: Interval of renewals while nothing is recorded (an extender is slow) ...
 KEEP_SECONDS = TTL_SECONDS / 3
@@ -144,31 +140,22 @@ def release(cluster_id: int, holder: str = PROCESS) -> None:
         )
 
 
-@contextmanager
-def keep_renewed(lease: ClusterLease) -> Iterator[None]:
-    """Keep renewing the lease in this block, also while nothing is recorded."""
-    done = threading.Event()
-    thread = threading.Thread(
-        target=_renew_periodically, args=(lease, done), name="lease", daemon=True
-    )
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
+def keep_renewed(lease: ClusterLease) -> AbstractContextManager[None]:
+    """Keep renewing the lease in a block, also while nothing is recorded.
 
+    The transaction that comes after a lost lease detects it.
+    """
 
-def _renew_periodically(lease: ClusterLease, done: threading.Event) -> None:
-    until = time.monotonic() + LONGEST_SECONDS
-    while not done.wait(KEEP_SECONDS) and time.monotonic() < until:
+    def renew() -> bool:
         try:
             lease.renew()
-        except (LeaseLost, DatabaseError, InterfaceError):
-            # the next transaction detects a lost lease
-            log.warning("could not renew the lease", exc_info=True)
-        finally:
-            connection.close()
+        except LeaseLost:
+            return False
+        return True
+
+    return renew_periodically(
+        renew, name=f"cluster {lease.cluster_id}", every=KEEP_SECONDS, longest=LONGEST_SECONDS
+    )
 
 
 def acquire(cluster_id: int, holder: str = PROCESS) -> ClusterLease | None:

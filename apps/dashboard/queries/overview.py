@@ -10,8 +10,9 @@ from django.db import connection
 from apps.cluster.models import Cluster, Event
 from apps.controlplane import queries
 from apps.controlplane.clusters.summaries import PodStates, Throughput, pod_states, throughputs
-from apps.controlplane.models import Operation, QueueEntry, SchedulingDecision
+from apps.controlplane.models import Operation, SchedulingDecision
 from apps.controlplane.opinions import Agreement
+from apps.controlplane.queue.listing import Part
 from apps.dashboard.queries.operations import recent_operations
 from apps.dashboard.queries.opinions import agreement_of
 from apps.dashboard.queries.usage import (
@@ -59,7 +60,7 @@ class Overview:
     @property
     def needs_attention(self) -> bool:
         """Whether pods or nodes are in a state that someone should look at."""
-        waiting = self.pods.queues[QueueEntry.Queue.UNSCHEDULABLE] + self.pods.of_others
+        waiting = self.pods.queues[Part.UNSCHEDULABLE] + self.pods.of_others
         nodes = self.all.not_ready + self.all.cordoned + len(self.under_pressure)
         return bool(waiting or self.pods.failed or nodes)
 

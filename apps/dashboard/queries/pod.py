@@ -150,4 +150,4 @@ def _state(
 ) -> str:
     if pod is None:
         return "deleted"
-    return "permit" if held is not None else pod_state(pod, entry, profiles)
+    return pod_state(pod, entry, profiles, is_held=held is not None)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 from uuid import UUID
 
-from django.db.models import BigIntegerField, F, Q, QuerySet
+from django.db.models import BigIntegerField, Exists, F, OuterRef, Q, QuerySet
 from django.db.models.expressions import OrderBy
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Coalesce
@@ -15,8 +15,9 @@ from django.db.models.functions import Cast, Coalesce
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster, KubernetesObject, Namespace, Pod
 from apps.cluster.selectors import label_requirements
-from apps.controlplane.models import QueueEntry
+from apps.controlplane.models import PermitWait, QueueEntry
 from apps.controlplane.queries import list_pods_of_other_schedulers, list_scheduler_names
+from apps.controlplane.queue.listing import Part
 from apps.dashboard.paging import NumberedPage, numbered_page
 from apps.dashboard.tables import Field, Sorting, read_sorting
 
@@ -39,7 +40,8 @@ STATES: Mapping[str, Q] = {
     "failed": Q(phase="Failed"),
 }
 #: States of the filter that are queues of pending pods.
-QUEUES = tuple(QueueEntry.Queue.values)
+QUEUES = tuple(Part.values)
+_IS_HELD: Final = "is_held"
 #: The state of a pending pod whose schedulerName no profile has.
 OTHER_SCHEDULER = "others"
 
@@ -67,10 +69,14 @@ class PodList:
     filters: Sequence[Field]
 
 
-def pod_state(pod: Pod, entry: QueueEntry | None, profiles: Collection[str]) -> str:
-    """ "bound", "succeeded", "failed"; for a pending pod its queue, or OTHER_SCHEDULER.
+def pod_state(
+    pod: Pod, entry: QueueEntry | None, profiles: Collection[str], *, is_held: bool
+) -> str:
+    """ "bound", "succeeded", "failed"; for a pending pod its `Part` of the queue, or
+    OTHER_SCHEDULER.
 
-    `profiles`: the schedulerNames of the cluster's active configuration.
+    `profiles`: the schedulerNames of the cluster's active configuration. `is_held`: whether Permit
+    plugins hold the pod.
     """
     if pod.phase in ENDED:
         return pod.phase.lower()
@@ -78,18 +84,22 @@ def pod_state(pod: Pod, entry: QueueEntry | None, profiles: Collection[str]) -> 
         return "bound"
     if pod.scheduler_name not in profiles:
         return OTHER_SCHEDULER
+    if is_held:
+        return Part.PERMIT.value
     return entry.queue if entry is not None else QueueEntry.Queue.ACTIVE.value
 
 
 def pod_list(cluster: Cluster, query: Mapping[str, str]) -> PodList:
     """Pods filtered and sorted as the address says; BadRequest for an invalid label selector."""
     sorting = read_sorting(query, SORTS, default="name")
-    found = _sort(filter_pods(cluster, query).defer("body"), sorting)
+    waits = PermitWait.objects.filter(cluster=cluster, pod_uid=OuterRef("uid"))
+    found = filter_pods(cluster, query).defer("body").annotate(**{_IS_HELD: Exists(waits)})
+    found = _sort(found, sorting)
     page = numbered_page(found, query)
     entries = queue_entries(cluster, [pod.uid for pod in page.rows if not pod.node_name])
     profiles = list_scheduler_names(cluster)
     rows = [
-        PodRow(pod, pod_state(pod, entry, profiles), entry)
+        PodRow(pod, pod_state(pod, entry, profiles, is_held=getattr(pod, _IS_HELD)), entry)
         for pod, entry in ((pod, entries.get(pod.uid)) for pod in page.rows)
     ]
     return PodList(page.showing(rows), sorting, _filters(cluster))
@@ -145,7 +155,11 @@ def _in_state(cluster: Cluster, pods: QuerySet[Pod], state: str) -> QuerySet[Pod
         return pods.filter(STATES.get(state, Q()))
     pending = pods.filter(STATES["pending"], scheduler_name__in=list_scheduler_names(cluster))
     queued = QueueEntry.objects.filter(cluster=cluster)
-    if state == QueueEntry.Queue.ACTIVE:
+    held = PermitWait.objects.filter(cluster=cluster).values("pod_uid")
+    if state == Part.PERMIT:
+        return pending.filter(uid__in=held)
+    pending = pending.exclude(uid__in=held)
+    if state == Part.ACTIVE:
         # a pod without an entry waits in activeQ for its first attempt
         elsewhere = queued.exclude(queue=state)
         return pending.exclude(uid__in=elsewhere.values("pod_uid"))
@@ -185,5 +199,5 @@ def _filters(cluster: Cluster) -> list[Field]:
 
 
 def _queue_choices() -> list[Any]:
-    queues = [(name, f"pending: {label}") for name, label in QueueEntry.Queue.choices]
+    queues = [(name, f"pending: {label}") for name, label in Part.choices]
     return [*queues, (OTHER_SCHEDULER, "pending: other schedulers")]

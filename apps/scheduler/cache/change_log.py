@@ -17,14 +17,12 @@ class ChangeLog(Generic[K]):
     def __init__(self) -> None:
         self._keys: list[K] = []
         self._start = 0
-
-    @property
-    def position(self) -> int:
-        """The position after the last change."""
-        return self._start + len(self._keys)
+        #: the position after the last change
+        self.position = 0
 
     def append(self, key: K) -> None:
         self._keys.append(key)
+        self.position += 1
         if len(self._keys) > 2 * _KEPT:
             del self._keys[:_KEPT]
             self._start += _KEPT

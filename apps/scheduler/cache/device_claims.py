@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from apps.scheduler.cache.assume_cache import AssumeCache
+from apps.scheduler.cache.change_log import ChangeLog, LogReader
+from apps.scheduler.cache.devices_in_use import Allocated, DevicesInUse, PoolId
 from apps.scheduler.cache.lister import Lister
 from apps.scheduler.objects import AllocationResult, ResourceClaim
+
+#: (namespace, name)
+_Key = tuple[str, str]
 
 
 class DeviceClaims:
@@ -22,7 +27,14 @@ class DeviceClaims:
         #: uid of the claim -> what it will be
         self._in_flight: dict[str, ResourceClaim] = {}
         #: (namespace, name) of claims that are created with a decision
-        self._created: dict[tuple[str, str], ResourceClaim] = {}
+        self._created: dict[_Key, ResourceClaim] = {}
+        self._in_use = DevicesInUse()
+        #: the pools whose devices ``allocated`` counts differently
+        self.pools_log: ChangeLog[PoolId] = self._in_use.log
+        self._listed = LogReader(lister.log)
+        #: claims and uids in flight whose allocation may count differently since it was counted
+        self._touched: set[_Key] = set()
+        self._touched_in_flight: set[str] = set()
 
     def get(self, name: str, namespace: str) -> ResourceClaim | None:
         return self._assumed.get(name, namespace)
@@ -42,13 +54,16 @@ class DeviceClaims:
         """The claim is written, or created, like this with the decision."""
         self._assumed.assume(claim)
         meta = claim.metadata
+        self._touched.add((meta.namespace, meta.name))
         if self._lister.get(meta.name, meta.namespace) is None:
             self._created[meta.namespace, meta.name] = claim
 
     def restore(self, claim: ResourceClaim) -> None:
         """Undo ``assume(claim)``."""
+        key = (claim.metadata.namespace, claim.metadata.name)
         self._assumed.restore(claim)
-        self._created.pop((claim.metadata.namespace, claim.metadata.name), None)
+        self._created.pop(key, None)
+        self._touched.add(key)
 
     def is_in_flight(self, uid: str) -> bool:
         return uid in self._in_flight
@@ -56,16 +71,46 @@ class DeviceClaims:
     def reserve(self, claim: ResourceClaim) -> None:
         """``claim`` with its allocation, which is in flight from now on."""
         self._in_flight[claim.metadata.uid] = claim
+        self._touch_flight(claim)
 
     def release(self, uid: str) -> None:
         """The allocation was written, or will not be."""
-        self._in_flight.pop(uid, None)
+        claim = self._in_flight.pop(uid, None)
+        if claim is not None:
+            self._touch_flight(claim)
 
-    def allocations(self) -> Iterator[AllocationResult]:
-        """Of all claims, with those in flight."""
-        for claim in self:
-            if claim.metadata.uid not in self._in_flight and claim.status.allocation is not None:
-                yield claim.status.allocation
-        for claim in self._in_flight.values():
-            if claim.status.allocation is not None:
-                yield claim.status.allocation
+    def _touch_flight(self, claim: ResourceClaim) -> None:
+        meta = claim.metadata
+        self._touched_in_flight.add(meta.uid)
+        self._touched.add((meta.namespace, meta.name))
+
+    def allocated(self) -> Allocated:
+        """The devices in use by all claims and by allocations in flight."""
+        news = self._listed.news()
+        if news is None:
+            self._touched.update((c.metadata.namespace, c.metadata.name) for c in self)
+            self._in_use.keep_only([*self._touched, *self._in_flight])
+        else:
+            self._touched.update(news)
+            for key in news:
+                # It was created since, and may even be deleted again.
+                self._created.pop(key, None)
+        for key in self._touched:
+            self._in_use.replace(key, self._allocation_of(key))
+        for uid in self._touched_in_flight:
+            flying = self._in_flight.get(uid)
+            self._in_use.replace(uid, None if flying is None else flying.status.allocation)
+        self._touched.clear()
+        self._touched_in_flight.clear()
+        return self._in_use.allocated()
+
+    def _allocation_of(self, key: _Key) -> AllocationResult | None:
+        """What counts for the claim itself: nothing while its allocation is in flight."""
+        namespace, name = key
+        if self._lister.get(name, namespace) is not None:
+            claim = self._assumed.get(name, namespace)
+        else:
+            claim = self._created.get(key)
+        if claim is None or claim.metadata.uid in self._in_flight:
+            return None
+        return claim.status.allocation

@@ -16,6 +16,7 @@ class Lister(Generic[T]):
 
     def __init__(self) -> None:
         self._objects: dict[str, dict[str, T]] = {}
+        self._count = 0
         #: (namespace, name) of every object that was stored or removed
         self.log: ChangeLog[tuple[str, str]] = ChangeLog()
 
@@ -35,17 +36,20 @@ class Lister(Generic[T]):
             yield from objects.values()
 
     def __len__(self) -> int:
-        return sum(map(len, self._objects.values()))
+        return self._count
 
     def put(self, item: T) -> None:
         meta = item.metadata
-        self._objects.setdefault(meta.namespace, {})[meta.name] = item
+        objects = self._objects.setdefault(meta.namespace, {})
+        self._count += meta.name not in objects
+        objects[meta.name] = item
         self.log.append((meta.namespace, meta.name))
 
     def remove(self, item: T) -> None:
         meta = item.metadata
         objects = self._objects.get(meta.namespace, {})
         if objects.pop(meta.name, None) is not None:
+            self._count -= 1
             self.log.append((meta.namespace, meta.name))
         if not objects:
             self._objects.pop(meta.namespace, None)

@@ -1,8 +1,8 @@
-"""The type check of selectors: what the compiler refuses before anything is evaluated."""
+"""The type check of expressions: what the compiler refuses before anything is evaluated."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -33,7 +33,7 @@ from apps.scheduler.cel.types import (
 )
 from apps.scheduler.cel.values import UInt
 
-_FIELDS: Final = {
+_DEVICE_FIELDS: Final = {
     "driver": STRING,
     "attributes": Type("map", (STRING, Type("map", (STRING, ANY)))),
     "capacity": Type("map", (STRING, Type("map", (STRING, Type("kubernetes.Quantity"))))),
@@ -50,6 +50,20 @@ _CONSTANTS: Final = {bool: "bool", int: "int", float: "double", str: "string", b
 
 
 @dataclass(frozen=True, slots=True)
+class Environment:
+    """What an expression may refer to."""
+
+    #: name -> type
+    variables: Mapping[str, Type]
+    #: name of a type with fields -> field -> type
+    structs: Mapping[str, Mapping[str, Type]]
+
+
+#: Of selectors of devices.
+DEVICE_ENVIRONMENT: Final = Environment({"device": DEVICE}, {DEVICE.name: _DEVICE_FIELDS})
+
+
+@dataclass(frozen=True, slots=True)
 class Checked:
     """``problems``: (offset, text). ``types`` and ``overloads``: by the id of the expression."""
 
@@ -58,9 +72,9 @@ class Checked:
     overloads: dict[int, tuple[Overload, ...]]
 
 
-def check_types(tree: Expr) -> Checked:
+def check_types(tree: Expr, environment: Environment) -> Checked:
     """The types of all expressions of a tree, and what is wrong with them."""
-    checker = _Checker()
+    checker = _Checker(environment)
     checker.check(tree)
     types = {
         id_: checker.bindings.substitute(found, final=True) for id_, found in checker.types.items()
@@ -79,12 +93,13 @@ def qualified_name(expr: Expr) -> str | None:
 
 
 class _Checker:
-    def __init__(self) -> None:
+    def __init__(self, environment: Environment) -> None:
         self.problems: list[tuple[int, str]] = []
         self.types: dict[int, Type] = {}
         self.overloads: dict[int, tuple[Overload, ...]] = {}
         self.bindings = Bindings()
-        self._scope: dict[str, Type] = {"device": DEVICE}
+        self._scope = dict(environment.variables)
+        self._structs = environment.structs
 
     def check(self, expr: Expr) -> Type:
         """The type of the expression; that of errors if it is wrong."""
@@ -121,8 +136,9 @@ class _Checker:
         return optional_of(found) if optional or was_optional else found
 
     def _field_of(self, expr: Expr, operand: Type, field: str) -> Type:
-        if operand == DEVICE:
-            return _FIELDS.get(field) or self._report(expr, f"undefined field '{field}'")
+        fields = self._structs.get(operand.name)
+        if fields is not None:
+            return fields.get(field) or self._report(expr, f"undefined field '{field}'")
         if operand.name in _STRUCTS:
             return self._report(expr, f"unexpected failed resolution of '{operand}'")
         if operand.name == "map":

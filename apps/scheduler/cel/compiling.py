@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from apps.scheduler.cel.checking import Checked, check_types
+from apps.scheduler.cel.checking import DEVICE_ENVIRONMENT, Checked, Environment, check_types
 from apps.scheduler.cel.literals import check_literals
 from apps.scheduler.cel.tree import Expr
 from apps.scheduler.cel.types import ANY, BOOL
@@ -16,14 +16,20 @@ _WIDE_DOT, _WIDE_MARK = "\uff0e", "\uff3e"
 
 def check_selector(tree: Expr, source: str) -> tuple[str, Checked]:
     """Why the compiler refuses the expression, "" if it is a selector; and its types."""
-    checked = check_types(tree)
-    problems = sorted(checked.problems or check_literals(tree, checked), key=lambda each: each[0])
-    if problems:
-        return "compilation failed: " + _lines(problems, source), checked
+    problem, checked = check_expression(tree, source, DEVICE_ENVIRONMENT)
+    if problem:
+        return problem, checked
     found = checked.types[tree.id]
     if found in (BOOL, ANY):
         return "", checked
     return f"must evaluate to bool or the unknown type, not {found.full_name}", checked
+
+
+def check_expression(tree: Expr, source: str, environment: Environment) -> tuple[str, Checked]:
+    """Why the compiler refuses the expression, "" if it does not; and its types."""
+    checked = check_types(tree, environment)
+    problems = sorted(checked.problems or check_literals(tree, checked), key=lambda each: each[0])
+    return "compilation failed: " + _lines(problems, source) if problems else "", checked
 
 
 def _lines(problems: list[tuple[int, str]], source: str) -> str:

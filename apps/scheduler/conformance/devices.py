@@ -56,9 +56,10 @@ def claim_state(attempt: Attempt) -> ClaimState:
 
 def describe_allocations(attempt: Attempt) -> Json:
     """What Filter found for each node, in the recording's form."""
-    found = {}
-    for node, allocation in claim_state(attempt).by_node.items():
-        if not _passed(attempt, node):
+    found, state = {}, claim_state(attempt)
+    for node in filter(None, attempt.decision.nodes):
+        allocation = state.allocation_on(node)
+        if allocation is None or not _passed(attempt, node):
             continue
         entries = []
         for claim, result in allocation.pairs():
@@ -227,7 +228,7 @@ class ClaimReplay:
     ) -> AllocationResult | None:
         if now.status.allocation is not None:
             return now.status.allocation
-        found = claim_state(attempt).by_node.get(attempt.decision.node)
+        found = claim_state(attempt).allocation_on(attempt.decision.node)
         for each, allocation in found.pairs() if found is not None else ():
             if each.metadata.uid == claim.metadata.uid:
                 return allocation

@@ -57,7 +57,7 @@ class ScoreInputs:
 
 
 class ScoredSight:
-    """A recorded decision in the state that it saw, with PreScore for its feasible nodes.
+    """A recorded decision in the state that it saw, with Filter and PreScore of its feasible nodes.
 
     ``sight`` must not be used afterwards for other feasible nodes. Scores are the recorded ones;
     inputs are given only for those that the plugin computes again.
@@ -68,7 +68,15 @@ class ScoredSight:
         self._decision = decision
         self._rows = decision.feasible
         self._same: dict[str, bool] = {}
+        self._run_filter()
         sight.framework.run_pre_score_plugins(sight.state, sight.pod, sight.snapshot, self._rows)
+
+    def _run_filter(self) -> None:
+        """Some scores follow from what Filter found for a node, such as its devices."""
+        sight = self._sight
+        sight.framework.filters.run_filter_plugins_with_nominated_pods(
+            sight.state, sight.pod, sight.snapshot.select(self._rows)
+        )
 
     def inputs(self, node: str, plugin: str) -> ScoreInputs:
         """One plugin's (or extender's) score of a feasible node; KeyError if there is none."""

@@ -22,8 +22,8 @@ EFFECTS: Final[Mapping[str, str]] = {
         "argument shape can be set."
     ),
     "TaintTolerationComparisonOperators": (
-        "On: tolerations with the operators Lt and Gt compare whole numbers. Off: they tolerate "
-        "nothing. The API server refuses new pods with them, as that of 1.36 does by default."
+        "On: tolerations with the operators Lt and Gt compare whole numbers. Off: the API server "
+        "rejects new pods with them, and those of existing pods tolerate nothing."
     ),
     "VolumeLimitScaling": (
         "On: NodeVolumeLimits rejects nodes without the CSI driver of a volume, if the CSIDriver "

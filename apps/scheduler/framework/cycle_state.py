@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from apps.scheduler.framework.status import StatusError, error
+
+if TYPE_CHECKING:
+    from apps.scheduler.framework.intents import Intent
+    from apps.scheduler.objects import Pod
 
 
 class StateData(Protocol):
@@ -23,7 +27,15 @@ T = TypeVar("T")
 class CycleState:
     """Per-cycle data keyed by a plugin-chosen string, e.g. ``PreFilterNodeResourcesFit``."""
 
-    __slots__ = ("_data", "durations", "plugin_durations", "skip_filter", "skip_score")
+    __slots__ = (
+        "_data",
+        "durations",
+        "intents",
+        "plugin_durations",
+        "pods_to_activate",
+        "skip_filter",
+        "skip_score",
+    )
 
     def __init__(self) -> None:
         self._data: dict[str, StateData] = {}
@@ -35,6 +47,9 @@ class CycleState:
         self.durations: dict[str, int] = {}
         #: extension point -> plugin -> nanoseconds, of the plugins that ran
         self.plugin_durations: dict[str, dict[str, int]] = {}
+        #: see framework.intents and framework.activation
+        self.intents: list[Intent] = []
+        self.pods_to_activate: dict[str, Pod] = {}
 
     def write(self, key: str, data: StateData) -> None:
         self._data[key] = data
@@ -64,4 +79,6 @@ class CycleState:
         copy._data = {key: data.clone() for key, data in self._data.items()}
         copy.skip_filter = set(self.skip_filter)
         copy.skip_score = set(self.skip_score)
+        copy.intents = list(self.intents)
+        copy.pods_to_activate = self.pods_to_activate
         return copy

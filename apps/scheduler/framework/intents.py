@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from apps.scheduler.framework.cycle_state import CycleState
-
-_KEY = "Intents"
 
 
 class Binding(msgspec.Struct, frozen=True):
@@ -86,24 +84,11 @@ class PodEvent:
 Intent = Binding | MergePatch | Creation | Deletion | Eviction | PodEvent
 
 
-@dataclass(slots=True)
-class _Intents:
-    items: list[Intent] = field(default_factory=list)
-
-    def clone(self) -> _Intents:
-        return _Intents(list(self.items))
-
-
 def add(state: CycleState, intent: Intent) -> None:
     """Request a write, to be committed in one transaction with the decision."""
-    intents = state.find(_KEY, _Intents)
-    if intents is None:
-        intents = _Intents()
-        state.write(_KEY, intents)
-    intents.items.append(intent)
+    state.intents.append(intent)
 
 
 def of(state: CycleState) -> tuple[Intent, ...]:
     """The writes requested in this cycle, in order."""
-    intents = state.find(_KEY, _Intents)
-    return tuple(intents.items) if intents is not None else ()
+    return tuple(state.intents)

@@ -231,6 +231,11 @@ class NormalizeScorePlugin(Plugin, Protocol):
 
 @runtime_checkable
 class ReservePlugin(Plugin, Protocol):
+    """A class with ``is_idle_when_skipped`` promises that its Reserve and PreBind do nothing.
+
+    That is if its PreFilter has returned Skip: then they need not be called. Not inherited.
+    """
+
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
         """The (assumed) pod will run on the node. After a failure all plugins are unreserved."""
 

@@ -77,6 +77,13 @@ class Framework:
         self.has_slow_steps = any(
             each.name in slow for each in (*self._at.pre_bind, *self._at.bind)
         )
+        #: extension point -> its plugins with 0, if all of them say ``is_idle_when_skipped``
+        self._idle: dict[str, dict[str, int]] = {
+            point: dict.fromkeys((each.name for each in plugins), 0)
+            for point, plugins in (("Reserve", self._at.reserve), ("PreBind", self._at.pre_bind))
+            # Not inherited: a subclass may do more.
+            if all("is_idle_when_skipped" in vars(type(each)) for each in plugins)
+        }
         #: what is known for pods by signature
         self.signing = Signing(self.plugins.values())
 
@@ -360,17 +367,22 @@ class Framework:
         status = self._call_until_failure("PreBind", "pre_bind", plugins, state, pod, node)
         if status is not SUCCESS:
             return status
-        watch, outcome = Stopwatch(state, "Bind"), SKIP
+        spent: dict[str, int] = {}
+        outcome = SKIP
+        begun = before = perf_counter_ns()
         for plugin in self._at.bind:
             outcome = guard.call(plugin.name, "Bind", plugin.bind, state, pod, node)
-            watch.lap(plugin.name)
-            if not outcome.is_skip:
+            now = perf_counter_ns()
+            spent[plugin.name] = now - before
+            before = now
+            if outcome.code is not Code.SKIP:
                 break
-        watch.stop()
+        state.plugin_durations["Bind"] = spent
+        state.durations["Bind"] = before - begun
         return outcome
 
-    @staticmethod
     def _call_until_failure(
+        self,
         point: str,
         method: str,
         plugins: Sequence[Plugin],
@@ -379,6 +391,10 @@ class Framework:
         node: str,
     ) -> Status:
         """Call each plugin at an extension point that may reject the pod, until one does."""
+        idle = self._idle.get(point)
+        if idle is not None and idle.keys() <= state.skip_filter:
+            state.plugin_durations[point], state.durations[point] = idle.copy(), 0
+            return SUCCESS
         spent: dict[str, int] = {}
         outcome = SUCCESS
         begun = before = perf_counter_ns()
@@ -395,7 +411,7 @@ class Framework:
                 if outcome is not SUCCESS:
                     break
         state.plugin_durations[point] = spent
-        state.durations[point] = perf_counter_ns() - begun
+        state.durations[point] = before - begun
         return outcome
 
     def run_post_bind_plugins(self, state: CycleState, pod: PodInfo, node: str) -> None:

@@ -56,6 +56,7 @@ class SignedVerdicts:
         #: the filters of the last cycle, and those before the first that did not sign; how many
         #: of these look at nodes alone, and how many ran until no row was left
         self._all_filters: Sequence[FilterPlugin] = ()
+        self._count = 0
         self._filters: Sequence[FilterPlugin] = ()
         self._of_nodes = self._ran = 0
         #: the names of those that ran, each with 0, and the last one
@@ -83,11 +84,6 @@ class SignedVerdicts:
         self._left = self._passed
         #: how many of the filters of the last cycle are among those or before them
         self.layers_end = 0
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether all filters of the last cycle signed the pod and none looks at domains."""
-        return len(self._filters) == len(self._all_filters)
 
     def spent(self, nanoseconds: int) -> dict[str, int]:
         """Filter -> nanoseconds; the last one gets the time."""
@@ -123,7 +119,7 @@ class SignedVerdicts:
     ) -> NodeStatuses:
         """The verdicts of all ``filters``; those that did not sign run now."""
         if filters != self._all_filters:
-            self._all_filters = list(filters)
+            self._all_filters, self._count = list(filters), len(filters)
             signed = filters[: _leading(filters, self._reads)]
             if signed != self._filters:
                 self._filters = signed
@@ -140,7 +136,8 @@ class SignedVerdicts:
     def look_further(self, ask: Ask) -> Passed:
         """What filters that look at domains leave of ``feasible``."""
         left, filters, end = self._passed, self._all_filters, len(self._filters)
-        while end < len(filters) and len(left.feasible) and filters[end].name in self._layers:
+        count = self._count
+        while end < count and left.feasible.size and filters[end].name in self._layers:
             left = self._layers[filters[end].name].on(left, ask(filters[end]))
             end += 1
         self._left, self.layers_end = left, end
@@ -149,7 +146,7 @@ class SignedVerdicts:
     @property
     def is_signed(self) -> bool:
         """Whether all filters of the last cycle signed the pod and some node was left."""
-        return self.layers_end == len(self._all_filters) and len(self._left.feasible) > 0
+        return self.layers_end == self._count and self._left.feasible.size > 0
 
     def feasible_by(self, statuses: NodeStatuses) -> Int64Array:
         """The rows that pass by ``statuses``, ascending."""

@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
 
 from apps.cluster.partitions import daily
 from apps.controlplane.workers import heartbeat
@@ -27,7 +28,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         _check_plugins()
         _check_version()
-        call_command("migrate", interactive=False, verbosity=0)
+        upgrade()
         # After a long downtime; while the site runs, beat does this.
         daily.prepare_all()
         if not settings.CONFIG.broker_url:
@@ -47,6 +48,18 @@ class Command(BaseCommand):
         User.objects.create_superuser(ADMIN, password=password)
         shown = "the password given in SCHEDWEB_ADMIN_PASSWORD" if given else f"password {password}"
         self.stdout.write(f"Created the first user: {ADMIN}, {shown}")
+
+
+def upgrade() -> None:
+    """Apply all migrations in one transaction: after a failure the earlier version still starts."""
+    try:
+        with transaction.atomic():
+            call_command("migrate", interactive=False, verbosity=0)
+    except Exception as error:
+        raise CommandError(
+            f"the database could not be upgraded: {error}. Nothing was changed: the version that "
+            "has used it until now can still start."
+        ) from error
 
 
 def _check_version() -> None:

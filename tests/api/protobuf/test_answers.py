@@ -242,3 +242,65 @@ def send(kube: Kube, path: str, api_version: str, kind: str, **body: Any) -> Bod
     found = read(answer)
     assert answer.status_code == 201, found
     return found
+
+
+def fields_of(message: bytes) -> dict[int, list[Any]]:
+    """The fields of any message on the wire: number -> values, messages and texts as bytes."""
+    found: dict[int, list[Any]] = {}
+    place = 0
+
+    def varint() -> int:
+        nonlocal place
+        value = shift = 0
+        while True:
+            byte = message[place]
+            place += 1
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value
+
+    while place < len(message):
+        number, wire_type = divmod(varint(), 8)
+        if wire_type == 2:
+            size = varint()
+            found.setdefault(number, []).append(message[place : place + size])
+            place += size
+        elif wire_type == 1:
+            place += 8
+        else:
+            found.setdefault(number, []).append(varint())
+    return found
+
+
+def test_the_swagger_document_is_also_a_message(kube: Kube) -> None:
+    path = "/openapi/v2"
+    asked = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+    answer = kube.get(path, headers={"accept": f"{asked}, application/json"})
+    assert answer["Content-Type"] == asked.replace("@", ".")
+    plain = kube.get(path).json()
+    document = fields_of(answer.content)
+    assert document[1] == [b"2.0"]
+
+    def named(message: bytes, number: int) -> dict[str, bytes]:
+        pairs = (fields_of(each) for each in fields_of(message).get(number, ()))
+        return {pair[1][0].decode(): pair.get(2, [b""])[0] for pair in pairs}
+
+    paths, definitions = named(document[8][0], 2), named(document[9][0], 1)
+    assert paths.keys() == plain["paths"].keys()
+    assert definitions.keys() == plain["definitions"].keys()
+    pod_path = fields_of(paths["/api/v1/namespaces/{namespace}/pods/{name}"])
+    patch = fields_of(pod_path[8][0])
+    extensions = named(pod_path[8][0], 13)
+    assert fields_of(extensions["x-kubernetes-action"])[2] == [b'"patch"\n']
+    (dry_run, *_) = (fields_of(each) for each in patch[8])
+    query = fields_of(fields_of(fields_of(dry_run[1][0])[2][0])[3][0])
+    assert (query[2], query[4], query[6]) == ([b"query"], [b"dryRun"], [b"string"])
+    spec = fields_of(definitions["io.k8s.api.core.v1.PodSpec"])
+    assert spec[19] == [b"containers"] and fields_of(spec[22][0])[1] == [b"object"]
+    containers = fields_of(named(spec[25][0], 1)["containers"])
+    assert fields_of(fields_of(containers[23][0])[1][0])[1] == [
+        b"#/definitions/io.k8s.api.core.v1.Container"
+    ]
+    again = kube.get(path, headers={"accept": asked, "if-none-match": answer["ETag"]})
+    assert again.status_code == 304

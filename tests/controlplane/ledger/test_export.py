@@ -15,7 +15,9 @@ from django.core.management.base import CommandError
 
 from apps.cluster.models import Cluster
 from apps.controlplane.clusters.lifecycle import create_cluster, delete_cluster
+from apps.controlplane.explanations.scores import explain_scores, list_inputs
 from apps.controlplane.ledger import export, finding
+from apps.controlplane.ledger.reading import read
 from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import SchedulingDecision
 from tests.controlplane.driving import create_pods, pod
@@ -84,6 +86,30 @@ def test_the_command_writes_a_file_also_of_a_deleted_cluster(lab: Cluster, tmp_p
         call_command("export_decisions", "lab")
     with pytest.raises(CommandError, match="result: 'odd' is not one of"):
         call_command("export_decisions", result="odd")
+
+
+def test_inputs_of_scores_are_a_column_on_request(lab: Cluster, tmp_path: Path) -> None:
+    path = tmp_path / "decisions.jsonl"
+
+    def inputs_of(extent: str) -> dict[str, set[tuple[str, str]]]:
+        call_command("export_decisions", "lab", format="jsonl", output=path, score_inputs=extent)
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+        return {
+            row["name"]: {(each["node"], each["step"]) for each in row["score_inputs"]}
+            for row in rows
+        }
+
+    nodes = {row.name: row.node for row in SchedulingDecision.objects.all()}
+    selected, feasible = inputs_of("selected"), inputs_of("feasible")
+    assert set(selected) == set(nodes) and selected["big"] == feasible["big"] == set()
+    steps = {"input", "normalization", "points"}
+    assert selected["p0"] == {(nodes["p0"], step) for step in steps}
+    assert len({node for node, _ in feasible["p0"]}) == 2
+    recomputed = explain_scores(
+        row := SchedulingDecision.objects.get(name="p4"), read(row).decision
+    )
+    last = json.loads(path.read_text().splitlines()[1])
+    assert last["name"] == "p4" and last["score_inputs"] == list(list_inputs(recomputed))
 
 
 @pytest.mark.skipif(PYARROW, reason="pyarrow is installed")

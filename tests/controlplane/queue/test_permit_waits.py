@@ -92,6 +92,11 @@ def test_a_group_waits_with_a_deadline_until_it_is_complete(
     page = shown(alice, "/clusters/lab/queue?queue=permit")
     assert "held by Permit" in page and "WaitForGroup" in page and "rejected in" in page
     assert "scheduling cycle 2" in " ".join(page.split())
+    assert shown(alice, "/clusters/lab/pods").count("held by Permit") == 3
+    assert "default/b" in shown(alice, "/clusters/lab/pods?state=permit")
+    assert "default/b" not in shown(alice, "/clusters/lab/pods?state=active")
+    overview = shown(alice, "/clusters/lab")
+    assert '?queue=permit">2</a>' in overview and '?queue=active">0</a>' in overview
     member(cluster, "c")
     settle(engines, cluster)
     assert not PermitWait.objects.exists() and queue(alice)["total"] == 0

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from django.core.management.base import CommandError, CommandParser
 
+from apps.controlplane.explanations.exporting import EXTENTS, SCORE_INPUTS, add_score_inputs
 from apps.controlplane.history import past_clusters
 from apps.controlplane.ledger import export, finding
 from apps.controlplane.management.command import ControlPlaneCommand
@@ -22,6 +24,9 @@ class Command(ControlPlaneCommand):
         parser.add_argument("--format", choices=list(export.FORMATS), default="csv")
         parser.add_argument("--output", type=Path, help="file to write (default: standard output)")
         parser.add_argument("--limit", type=int, help="maximum number of decisions")
+        parser.add_argument(
+            "--score-inputs", choices=EXTENTS, help="add the inputs of scores of these nodes (slow)"
+        )
         for parameter in finding.PARAMETERS:
             option = "--" + parameter.name.replace("_", "-")
             parser.add_argument(option, help=parameter.meaning.replace("%", "%%"))
@@ -31,7 +36,10 @@ class Command(ControlPlaneCommand):
         filters = finding.parse(options, now=found.now() if found is not None else None)
         number = found.pk if found is not None else self._get_past_id(options["cluster_id"])
         batches = export.batches(filters, cluster_id=number, limit=options["limit"])
-        chunks = export.FORMATS[options["format"]].write(export.FIELDS, batches)
+        columns: Sequence[str] = export.FIELDS
+        if extent := options["score_inputs"]:
+            columns, batches = (*columns, SCORE_INPUTS), add_score_inputs(batches, extent)
+        chunks = export.FORMATS[options["format"]].write(columns, batches)
         if options["output"] is None:
             _write(chunks, sys.stdout.buffer)
             return

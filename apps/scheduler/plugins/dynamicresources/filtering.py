@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Sequence
 from typing import Final
 
+import numpy as np
+
 from apps.scheduler import quantity
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns
 from apps.scheduler.framework.status import Status, error, unresolvable
 from apps.scheduler.framework.types import NodeInfo, PodInfo
 from apps.scheduler.objects import Node, ResourceClaim
 from apps.scheduler.plugins.dynamicresources import extended
 from apps.scheduler.plugins.dynamicresources.extended import Mappings
+from apps.scheduler.plugins.dynamicresources.known_searches import Results
 from apps.scheduler.plugins.dynamicresources.node_matching import matches_node
+from apps.scheduler.plugins.dynamicresources.node_states import ALONE
+from apps.scheduler.plugins.dynamicresources.pools import Pool
 from apps.scheduler.plugins.dynamicresources.results import allocation_results
-from apps.scheduler.plugins.dynamicresources.search import AllocationError, Search
+from apps.scheduler.plugins.dynamicresources.search import AllocationError, Search, Solution
 from apps.scheduler.plugins.dynamicresources.state import ClaimState, NodeAllocation
 from apps.scheduler.plugins.helper.device_classes import ClassResolver
 from apps.scheduler.plugins.helper.device_rows import shared_rows
@@ -23,6 +30,8 @@ REASON_NOT_ALLOCATABLE: Final = "cannot allocate all claims"
 REASON_INVALID_POOLS: Final = "invalid resource pools were encountered"
 REASON_LEFT_OVER: Final = "cannot schedule extended resource claim"
 REASON_NO_RESOURCE: Final = "cannot fit resource"
+
+_FEASIBLE, _REFUSED, _ONE_BY_ONE = range(3)
 
 #: whether an allocated claim cannot be used any more
 IsUnusable = Callable[[ResourceClaim], bool]
@@ -36,6 +45,30 @@ class NodeFilter:
     ) -> None:
         self._state, self._pod, self._classes = state, pod, classes
         self._is_unusable = is_unusable
+
+    def filter_alike(
+        self, numbers: Int64Array, nodes: NodeColumns, rows: Int64Array, known: Results
+    ) -> tuple[Int64Array, Int64Array]:
+        """Filter ``rows`` by the numbers of their nodes, one search for each that is not ``known``.
+
+        Returns the rows that are refused with ``REASON_NOT_ALLOCATABLE``, and those that have to
+        be filtered one by one.
+        """
+        claims = self._state.to_allocate()
+        distinct, firsts, places = np.unique(numbers, return_index=True, return_inverse=True)
+        verdicts = np.empty(len(distinct), dtype=np.int8)
+        for index, number in enumerate(distinct.tolist()):
+            if number != ALONE and number not in known:
+                node = nodes.info(int(rows[firsts[index]])).node
+                assert node is not None
+                with contextlib.suppress(AllocationError):
+                    known[number] = self._search(node, claims)[1]
+            if number == ALONE or number not in known:
+                verdicts[index] = _ONE_BY_ONE
+            else:
+                verdicts[index] = _FEASIBLE if known[number] is not None else _REFUSED
+        of_rows = verdicts[places]
+        return rows[of_rows == _REFUSED], rows[of_rows == _ONE_BY_ONE]
 
     def filter(self, info: NodeInfo) -> Status | None:
         node = info.node
@@ -94,20 +127,26 @@ class NodeFilter:
     def _allocate(
         self, node: Node, claims: list[ResourceClaim], mappings: Mappings
     ) -> Status | None:
-        state = self._state
-        pools = state.slices.gather(node)
-        search = Search(node, pools, claims, state.allocated, self._classes.get, shared_rows())
         try:
-            found = search.run()
+            pools, found = self._search(node, claims)
         except AllocationError as wrong:
             return error(str(wrong))
-        if not found:
+        if found is None:
             invalid = any(pool.invalid for pool in pools)
             return unresolvable(REASON_INVALID_POOLS if invalid else REASON_NOT_ALLOCATABLE)
         name = node.metadata.name
-        results = allocation_results(search, claims, name)
-        state.by_node[name] = NodeAllocation(tuple(claims), results, mappings)
+        results = allocation_results(found, claims, name)
+        self._state.by_node[name] = NodeAllocation(tuple(claims), results, mappings)
         return None
+
+    def _search(
+        self, node: Node, claims: Sequence[ResourceClaim]
+    ) -> tuple[list[Pool], Solution | None]:
+        """The pools of the node, and how the claims can be allocated; AllocationError."""
+        state = self._state
+        pools = state.slices.gather(node)
+        search = Search(node, pools, claims, state.allocated, self._classes.get, shared_rows())
+        return pools, search.run()
 
 
 def _is_zero(listed: str | int | float | None) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
@@ -12,6 +12,7 @@ from apps.scheduler.framework import intents
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.diagnosis import Diagnosis
 from apps.scheduler.framework.events import ClusterEventWithHint
+from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PostFilterResult, PreFilterResult, Verdicts
 from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads, constant
@@ -26,14 +27,18 @@ from apps.scheduler.plugins.dynamicresources.claims import (
     missing_class,
     pod_claims,
 )
-from apps.scheduler.plugins.dynamicresources.filtering import NodeFilter
+from apps.scheduler.plugins.dynamicresources.filtering import REASON_NOT_ALLOCATABLE, NodeFilter
+from apps.scheduler.plugins.dynamicresources.known_searches import KnownSearches, SharedAllocations
+from apps.scheduler.plugins.dynamicresources.node_states import NodeStates
 from apps.scheduler.plugins.dynamicresources.pools import Slices
 from apps.scheduler.plugins.dynamicresources.reservation import Reservation
-from apps.scheduler.plugins.dynamicresources.scoring import score_of
+from apps.scheduler.plugins.dynamicresources.scoring import describe_score, score_of
 from apps.scheduler.plugins.dynamicresources.state import ClaimState
 from apps.scheduler.plugins.helper.device_classes import ClassResolver
-from apps.scheduler.plugins.helper.devices_in_use import Allocated
-from apps.scheduler.plugins.helper.normalize import default_normalize_score
+from apps.scheduler.plugins.helper.normalize import (
+    default_normalize_score,
+    explain_default_normalization,
+)
 
 NAME: Final = "DynamicResources"
 REASON_NO_CLAIMS: Final = "no new claims to deallocate"
@@ -48,6 +53,7 @@ class DynamicResources:
     """Allocates devices to the claims of a pod."""
 
     name = NAME
+    is_idle_when_skipped = True
     sign_reads: Reads = "nodes"
     normalizes_by_extremes = True
     args_type = DynamicResourcesArgs
@@ -60,6 +66,8 @@ class DynamicResources:
         self._claims = handle.listers.device_claims
         self._classes = ClassResolver(handle.listers)
         self._slices: tuple[int, Slices] = (-1, Slices(()))
+        self._states = NodeStates(self._claims.pools_log)
+        self._searches = KnownSearches()
         self._hints = hints.Hints(self._claims)
         #: chooses the name of a claim that is created
         self.choose_name = writes.generate_name
@@ -97,9 +105,17 @@ class DynamicResources:
         if resources:
             left_over = extended.find_claim(pod, self._claims)
             found.extended = left_over or extended.new_claim(pod)
-        found.allocated = Allocated.of(self._claims.allocations())
+        found.allocated = self._claims.allocated()
         found.slices = self._current_slices()
+        if not found.extended and len(found.to_allocate()) == len(claims):
+            self._share_searches(found)
         return None, None
+
+    def _share_searches(self, found: ClaimState) -> None:
+        """One search serves all nodes with equal devices, of which the same ones are in use."""
+        self._states.update(self._handle.snapshot, found.slices, found.allocated)
+        results = self._searches.of(found.claims, self._classes.version, self._states.epoch)
+        found.shared = SharedAllocations(found.claims, self._states, results)
 
     def _why_not(self, claims: Sequence[ResourceClaim]) -> str:
         for claim in claims:
@@ -127,7 +143,12 @@ class DynamicResources:
         """Errors come first among the statuses, by text: the least ends the attempt."""
         found = state.read(NAME, ClaimState)
         node_filter = NodeFilter(found, pod, self._classes, self._is_unusable)
-        answers = {int(row): node_filter.filter(nodes.info(int(row))) for row in rows}
+        answers: dict[int, Status | None] = {}
+        if found.shared is not None:
+            states = self._states.at(nodes.snapshot_rows[rows])
+            refused, rows = node_filter.filter_alike(states, nodes, rows, found.shared.results)
+            answers = dict.fromkeys(refused.tolist(), unresolvable(REASON_NOT_ALLOCATABLE))
+        answers |= {int(row): node_filter.filter(nodes.info(int(row))) for row in rows}
         distinct = sorted(
             {answer for answer in answers.values() if answer is not None},
             key=lambda status: (status.code is not Code.ERROR, status.message),
@@ -167,11 +188,25 @@ class DynamicResources:
         found = state.find(NAME, ClaimState)
         if found is None or not found.claims:
             return constant(len(rows), 0)
+        if not any(each.first_available for c in found.claims for each in c.spec.devices.requests):
+            return constant(len(rows), 0)
         names = [nodes.info(int(row)).name for row in rows]
         return np.array([score_of(found, name) for name in names], dtype=np.int64)
 
+    def explain_score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns
+    ) -> Iterator[Detail]:
+        """The alternative that each request gets on the node."""
+        found = state.find(NAME, ClaimState) or ClaimState()
+        return describe_score(found, nodes.info(0).name)
+
     def normalize_score(self, state: CycleState, pod: PodInfo, scores: Int64Array) -> Int64Array:
         return default_normalize_score(scores)
+
+    def explain_normalization(
+        self, state: CycleState, pod: PodInfo, scores: Int64Array, place: int
+    ) -> Iterator[Detail]:
+        return explain_default_normalization(scores, place)
 
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
         found = state.find(NAME, ClaimState)

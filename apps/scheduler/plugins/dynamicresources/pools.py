@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -46,6 +47,8 @@ class Slices:
                 self._of_node.setdefault(each.spec.node_name, []).append(each)
             else:
                 self._shared.append(each)
+        #: name of a pool -> how many drivers have such a pool
+        self._names = Counter(name for _, name in self._of_pool)
         self._unusable: list[Pool] | None = None
 
     def gather(self, node: Node) -> list[Pool]:
@@ -64,6 +67,26 @@ class Slices:
         pools += [pool for pool in self._unusable_ones() if (pool.driver, pool.name) not in found]
         present = [pool for pool in pools if pool is not None]
         return sorted(present, key=lambda pool: (_has_conditions(pool), pool.driver, pool.name))
+
+    def own_pools(self, node: Node) -> list[Pool] | None:
+        """The same for a node with usable pools that no other node sees; None for others."""
+        name = node.metadata.name
+        if any(has_devices_for(each, node) for each in self._shared):
+            return None
+        for pool_id in {_pool_id(each) for each in self._of_node.get(name, ())}:
+            if self._names[pool_id[1]] > 1 or not all(
+                each.spec.node_name == name and not each.spec.per_device_node_selection
+                for each in self._of_pool[pool_id]
+            ):
+                return None
+        pools = self.gather(node)
+        usable = not any(each.incomplete or each.invalid or each.elsewhere for each in pools)
+        return pools if usable else None
+
+    @property
+    def has_unusable_pools(self) -> bool:
+        """Whether every node sees a pool from which nothing can be allocated."""
+        return bool(self._unusable_ones())
 
     def _unusable_ones(self) -> list[Pool]:
         """The incomplete and invalid pools with counters, as nodes without devices see them."""

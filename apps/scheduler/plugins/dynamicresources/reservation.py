@@ -25,7 +25,10 @@ class Reservation:
 
     def reserve(self, node_name: str) -> None:
         """The allocations that Filter found for the node are in flight from now on."""
-        found = self._state.by_node.get(node_name)
+        found = self._state.allocation_on(node_name)
+        if found is not None:
+            # From now on the devices are in use: the same search would find others.
+            self._state.by_node[node_name] = found
         for claim, allocation in found.pairs() if found is not None else ():
             status = msgspec.structs.replace(claim.status, allocation=allocation)
             self._claims.reserve(msgspec.structs.replace(claim, status=status))

@@ -15,22 +15,22 @@ from apps.scheduler.objects import (
     NodeSelectorTerm,
     ResourceClaim,
 )
-from apps.scheduler.plugins.dynamicresources.search import Pick, RequestData, Search
+from apps.scheduler.plugins.dynamicresources.search import Pick, RequestData, Solution
 
 
 def allocation_results(
-    search: Search, claims: Sequence[ResourceClaim], node_name: str
+    solution: Solution, claims: Sequence[ResourceClaim], node_name: str
 ) -> tuple[AllocationResult, ...]:
-    """The allocation of each claim of a search that succeeded."""
+    """The allocation of each claim."""
     return tuple(
         AllocationResult(
             devices=DeviceAllocationResult(
                 results=tuple(map(_result, picks)),
-                config=tuple(_configuration(claim, list(_selected(search, index, claim)))),
+                config=tuple(_configuration(claim, list(_selected(solution, index, claim)))),
             ),
             node_selector=_node_selector(picks, node_name),
         )
-        for index, (claim, picks) in enumerate(zip(claims, search.picks, strict=True))
+        for index, (claim, picks) in enumerate(zip(claims, solution.picks, strict=True))
     )
 
 
@@ -51,11 +51,11 @@ def _result(pick: Pick) -> DeviceRequestAllocationResult:
     )
 
 
-def _selected(search: Search, index: int, claim: ResourceClaim) -> Iterator[RequestData]:
+def _selected(solution: Solution, index: int, claim: ResourceClaim) -> Iterator[RequestData]:
     """The requests of a claim, each with its selected alternative."""
     for place in range(len(claim.spec.devices.requests)):
-        data = search.requests[index, place, 0]
-        yield search.requests[index, place, data.selected] if data.parent else data
+        data = solution.requests[index, place, 0]
+        yield solution.requests[index, place, data.selected] if data.parent else data
 
 
 def _configuration(

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from apps.scheduler.cache.devices_in_use import Allocated, DeviceId
 from apps.scheduler.cel.selector import CompileProblem
 from apps.scheduler.cel.values import CelError
 from apps.scheduler.objects import (
@@ -28,7 +29,6 @@ from apps.scheduler.plugins.dynamicresources import capacity, constraints
 from apps.scheduler.plugins.dynamicresources.capacity import nanos
 from apps.scheduler.plugins.dynamicresources.pools import Pool, device_is_for, devices_of
 from apps.scheduler.plugins.helper.device_rows import DeviceRows
-from apps.scheduler.plugins.helper.devices_in_use import Allocated, DeviceId
 
 MOST_RESULTS: Final = 32
 ALL: Final = "All"
@@ -94,6 +94,33 @@ class Pick:
     consumed: Mapping[str, Quantity]
 
 
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """The result of a search in ``pools``."""
+
+    pools: Sequence[Pool]
+    requests: Mapping[RequestKey, RequestData]
+    #: by claim
+    picks: Sequence[Sequence[Pick]]
+
+    def on(self, pools: Sequence[Pool]) -> Solution:
+        """The same positions in pools that are equal but for names."""
+        picks = [[self._pick_on(pools, pick) for pick in of_claim] for of_claim in self.picks]
+        return Solution(pools, self.requests, picks)
+
+    def _pick_on(self, pools: Sequence[Pool], pick: Pick) -> Pick:
+        found = pick.candidate
+        pool = pools[_position(self.pools, found.pool)]
+        each = pool.slices[_position(found.pool.slices, found.slice)]
+        device = each.spec.devices[_position(found.slice.spec.devices, found.device)]
+        return Pick(pick.data, _candidate(pool, each, device), pick.consumed)
+
+
+def _position(items: Sequence[object], wanted: object) -> int:
+    """The position of this very object, not of an equal one."""
+    return next(place for place, item in enumerate(items) if item is wanted)
+
+
 class Search:
     """One search for one node. ``classes`` finds a DeviceClass by name."""
 
@@ -108,7 +135,7 @@ class Search:
     ) -> None:
         self._node, self._pools, self._claims = node, pools, claims
         self._allocated, self._classes, self._rows = allocated, classes, rows
-        self.requests: dict[RequestKey, RequestData] = {}
+        self._requests: dict[RequestKey, RequestData] = {}
         self._constraints: list[list[constraints.Constraint]] = []
         #: devices taken in this search -> indices of the claims
         self._taken: dict[DeviceId, set[int]] = {}
@@ -117,10 +144,10 @@ class Search:
         self._consumed_counters: dict[str, dict[tuple[str, str], int]] = {}
         self._available_counters: dict[str, dict[tuple[str, str], int]] = {}
         self._selectable: dict[tuple[DeviceId, RequestKey], bool] = {}
-        self.picks: list[list[Pick]] = [[] for _ in claims]
+        self._picks: list[list[Pick]] = [[] for _ in claims]
 
-    def run(self) -> bool:
-        """Whether all claims can be allocated; AllocationError. The result is in ``picks``."""
+    def run(self) -> Solution | None:
+        """How all claims can be allocated; None if they cannot. AllocationError."""
         for index, claim in enumerate(self._claims):
             least = self._prepare(index, claim)
             if least > MOST_RESULTS:
@@ -132,9 +159,10 @@ class Search:
                 [constraints.create(each) for each in claim.spec.devices.constraints]
             )
         try:
-            return self._claim(0)
+            found = self._claim(0)
         except _TooManyResults:
-            return False
+            return None
+        return Solution(self._pools, self._requests, self._picks) if found else None
 
     # what is requested
 
@@ -162,7 +190,7 @@ class Search:
                 f'"{request.device_class_name}" not found'
             )
         data = RequestData(request, name, parent, device_class, request.count)
-        self.requests[key] = data
+        self._requests[key] = data
         if request.allocation_mode == ALL:
             data.all_devices = list(self._find_all(key, data, claim))
             data.devices = len(data.all_devices)
@@ -196,14 +224,14 @@ class Search:
                 return self._claim(index + 1)
             except _TooManyResults:
                 return False
-        data = self.requests[index, place, 0]
+        data = self._requests[index, place, 0]
         if not data.parent:
             return self._device((index, place, 0), data, 0, _START)
         return self._alternatives(index, place, data)
 
     def _alternatives(self, index: int, place: int, first: RequestData) -> bool:
         all_too_many, number = True, 0
-        while (data := self.requests.get((index, place, number))) is not None:
+        while (data := self._requests.get((index, place, number))) is not None:
             try:
                 if self._device((index, place, number), data, 0, _START):
                     first.selected = number
@@ -224,7 +252,7 @@ class Search:
             return False
         if number >= data.devices:
             return self._request(index, place + 1)
-        if len(self.picks[index]) + data.devices - number > MOST_RESULTS:
+        if len(self._picks[index]) + data.devices - number > MOST_RESULTS:
             raise _TooManyResults
         if mode_all:
             return self._take_and_continue(
@@ -356,7 +384,7 @@ class Search:
         consumed = capacity.consumption(device, data.capacities) if shared else {}
         if shared:
             self._add_capacity(candidate.id, consumed, 1)
-        self.picks[index].append(Pick(data, candidate, consumed))
+        self._picks[index].append(Pick(data, candidate, consumed))
         return True
 
     def _satisfies_constraints(
@@ -382,7 +410,7 @@ class Search:
         for constraint in self._constraints[index]:
             constraint.remove(data.names)
         self._taken[candidate.id].discard(index)
-        pick = self.picks[index].pop()
+        pick = self._picks[index].pop()
         if candidate.device.allow_multiple_allocations:
             self._add_capacity(candidate.id, pick.consumed, -1)
         else:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
+from apps.scheduler.cache.devices_in_use import Allocated
 from apps.scheduler.framework.intents import MergePatch
 from apps.scheduler.objects import AllocationResult, ResourceClaim
 from apps.scheduler.plugins.dynamicresources.extended import Mappings
 from apps.scheduler.plugins.dynamicresources.pools import Slices
-from apps.scheduler.plugins.helper.devices_in_use import Allocated
+from apps.scheduler.plugins.dynamicresources.search import Solution
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,14 @@ class NodeAllocation:
         return zip(self.claims, self.allocations, strict=True)
 
 
+class AllocationFinder(Protocol):
+    """Finds allocations by what is known for nodes of the same state; see known_searches."""
+
+    results: dict[int, Solution | None]
+
+    def find(self, node_name: str) -> NodeAllocation | None: ...
+
+
 @dataclass(slots=True)
 class ClaimState:
     #: of ``spec.resourceClaims``
@@ -35,7 +45,10 @@ class ClaimState:
     resources: Mapping[str, int] = field(default_factory=dict)
     allocated: Allocated = field(default_factory=Allocated)
     slices: Slices = field(default_factory=lambda: Slices(()))
+    #: of the nodes that were searched one by one, and of the node of Reserve
     by_node: dict[str, NodeAllocation] = field(default_factory=dict)
+    #: of the others
+    shared: AllocationFinder | None = None
     #: indices of claims whose allocation some node cannot use
     unavailable: set[int] = field(default_factory=set)
     #: what Reserve and PreBind did: uid of the claim -> its new version
@@ -56,6 +69,13 @@ class ClaimState:
     @property
     def is_empty(self) -> bool:
         return not self.claims and self.extended is None
+
+    def allocation_on(self, node_name: str) -> NodeAllocation | None:
+        """What Filter found for the node, if it has passed."""
+        found = self.by_node.get(node_name)
+        if found is None and self.shared is not None:
+            found = self.shared.find(node_name)
+        return found
 
     def to_allocate(self) -> list[ResourceClaim]:
         return [claim for claim in self.claims if claim.status.allocation is None]

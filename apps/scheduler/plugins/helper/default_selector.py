@@ -48,10 +48,10 @@ def default_selector(pod: PodInfo, listers: Listers) -> Selector:
 def sources_version(listers: Listers) -> tuple[int, ...]:
     """Changes whenever the selector of some pod may have changed."""
     return (
-        listers.services.version,
-        listers.replication_controllers.version,
-        listers.replica_sets.version,
-        listers.stateful_sets.version,
+        listers.services.log.position,
+        listers.replication_controllers.log.position,
+        listers.replica_sets.log.position,
+        listers.stateful_sets.log.position,
     )
 
 

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import numpy as np
 
+from apps.scheduler.cache.devices_in_use import Allocated
 from apps.scheduler.cache.listers import Listers
 from apps.scheduler.cel.selector import CompileProblem
 from apps.scheduler.framework.nodes import BoolArray, Int64Array, NodeColumns
 from apps.scheduler.objects import Device, DeviceClass, NodeSelector, ResourceSlice
 from apps.scheduler.plugins.helper.device_rows import shared_rows
-from apps.scheduler.plugins.helper.devices_in_use import Allocated
 from apps.scheduler.plugins.helper.node_selection import matches_selector
 
 
 def device_totals(listers: Listers, device_class: DeviceClass, nodes: NodeColumns) -> Int64Array:
     """(2, n) int64: the devices of each node, and those in use."""
-    allocated = Allocated.of(listers.device_claims.allocations())
+    allocated = listers.device_claims.allocated()
     totals = np.zeros((2, len(nodes)), dtype=np.int64)
     for each in listers.resource_slices:
         _add(totals, each, device_class, allocated, nodes)

@@ -48,5 +48,11 @@ def has_untolerated(taints: Sequence[Taint], tolerations: Sequence[Toleration]) 
 
 
 def _compare(taint: Taint, toleration: Toleration, holds: Callable[[int, int], bool]) -> bool:
-    value, bound = parse_int64(taint.value), parse_int64(toleration.value)
+    value, bound = _parse(taint.value), _parse(toleration.value)
     return value is not None and bound is not None and holds(value, bound)
+
+
+def _parse(text: str) -> int | None:
+    """A 64-bit integer in its canonical form: neither "+5" nor "05"."""
+    number = parse_int64(text)
+    return number if str(number) == text else None

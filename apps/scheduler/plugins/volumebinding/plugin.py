@@ -74,6 +74,7 @@ class VolumeBindingArgs:
 
 class VolumeBinding:
     name = NAME
+    is_idle_when_skipped = True
     sign_reads: Reads = "nodes"
     args_type = VolumeBindingArgs
     gated_args: ClassVar[Mapping[str, str]] = {"shape": STORAGE_CAPACITY_SCORING}

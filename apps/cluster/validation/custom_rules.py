@@ -1,0 +1,274 @@
+"""CEL rules of a CustomResourceDefinition (`x-kubernetes-validations`): compiled and evaluated.
+
+A rule that refers to `oldSelf` is a transition rule: it is evaluated only in an update, where the
+value has a counterpart in the old object.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+import msgspec
+
+from apps.cluster.errors import Cause
+from apps.cluster.validation.causes import Causes, duplicate, forbidden, invalid, required
+from apps.cluster.validation.custom_values import environment_of, value_of, with_type_fields
+from apps.scheduler.cel.programs import Program, compile_program
+from apps.scheduler.cel.selector import CompileProblem
+from apps.scheduler.cel.tracking import CostExceeded, CostTracker
+from apps.scheduler.cel.types import BOOL, STRING, Type
+from apps.scheduler.cel.values import NO_OVERLOAD, CelError, OptionalValue, Value
+
+Schema = Mapping[str, Any]
+
+RULES: Final = "x-kubernetes-validations"
+#: What one rule, and all rules for one object, may cost.
+RULE_LIMIT: Final = 1_000_000
+OBJECT_LIMIT: Final = 10_000_000
+#: What takes the place of a value that has no counterpart in the old object.
+_ABSENT: Final = object()
+_NOT_BOOL: Final = "cel expression must evaluate to a bool"
+_NOT_STRING: Final = "messageExpression must evaluate to a string"
+_EXCEEDED: Final = (
+    "'operation cancelled: actual cost limit exceeded': no further validation rules will be run "
+    "due to call cost exceeds limit for rule"
+)
+_NO_SIGNATURE: Final = (
+    "call arguments did not match a supported operator, function or macro signature for rule"
+)
+_STEP: Final = re.compile(r"\.([A-Za-z_][A-Za-z0-9_]*)|\['([^']+)'\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A compiled rule. `path`: of the field that it is about, after that of the value."""
+
+    program: Program
+    message: str
+    reason: str
+    path: str
+    message_program: Program | None
+    optional_old: bool
+
+    @property
+    def is_transition(self) -> bool:
+        return "oldSelf" in self.program.names
+
+    @property
+    def title(self) -> str:
+        return self.message or self.program.expression.strip()
+
+
+def compile_rule(schema: Schema, given: Mapping[str, Any]) -> Rule:
+    """A rule of a schema; CompileProblem, whose message says what is wrong with its expression."""
+    optional_old = bool(given.get("optionalOldSelf"))
+    environment = environment_of(schema, optional_old=optional_old)
+    program = _typed(compile_program(given["rule"], environment), BOOL, _NOT_BOOL)
+    text = given.get("messageExpression", "")
+    message = None
+    if text.strip():
+        message = _typed(compile_program(text, environment), STRING, _NOT_STRING)
+    return Rule(
+        program,
+        given.get("message", "").strip(),
+        given.get("reason") or "FieldValueInvalid",
+        given.get("fieldPath", ""),
+        message,
+        optional_old,
+    )
+
+
+def _typed(program: Program, wanted: Type, problem: str) -> Program:
+    if program.result != wanted and not program.result.is_dyn:
+        raise CompileProblem(problem)
+    return program
+
+
+def steps_of(field_path: str) -> list[str] | None:
+    """The names in a fieldPath such as `.spec.a` or `.spec['a.b']`; None if it is none."""
+    found = list(_STEP.finditer(field_path))
+    if not found or "".join(each[0] for each in found) != field_path:
+        return None
+    return [each[1] or each[2] for each in found]
+
+
+@lru_cache(maxsize=2048)
+def _compiled(schema_text: str) -> tuple[Rule, ...]:
+    schema = msgspec.json.decode(schema_text)
+    return tuple(compile_rule(schema, each) for each in schema[RULES])
+
+
+def has_rules(schema: Any) -> bool:
+    """Whether a schema or one inside it has rules."""
+    if isinstance(schema, Mapping):
+        return bool(schema.get(RULES)) or any(map(has_rules, schema.values()))
+    return isinstance(schema, list) and any(map(has_rules, schema))
+
+
+def apply_rules(schema: Schema, body: Mapping[str, Any], old: Mapping[str, Any] | None) -> Causes:
+    """What the rules of a schema find in a valid object, or in an update of `old`.
+
+    The first one that costs too much is the last one.
+    """
+    evaluation = _Evaluation()
+    root = with_type_fields(schema)
+    with suppress(CostExceeded):
+        yield from evaluation.check(root, body, old if old is not None else _ABSENT, "")
+
+
+class _Evaluation:
+    def __init__(self) -> None:
+        self._left = OBJECT_LIMIT
+
+    def check(self, schema: Schema, value: Any, old: Any, path: str) -> Causes:
+        """The rules of a schema and of those inside it. An unchanged value keeps its faults."""
+        if value is None or value == old:
+            return
+        if schema.get(RULES):
+            yield from self._apply_all(schema, value, old, path)
+        yield from self._inside(schema, value, old, path)
+
+    def _apply_all(self, schema: Schema, value: Any, old: Any, path: str) -> Causes:
+        try:
+            rules = _compiled(msgspec.json.encode(schema, order="sorted").decode())
+        except CompileProblem as wrong:
+            # a definition that was stored before its rules were compiled
+            yield invalid(path, schema.get("type", ""), f"rule compile error: {wrong}")
+            return
+        seen = value_of(schema, value)
+        before = _ABSENT if old is _ABSENT or old is None else value_of(schema, old)
+        for rule in rules:
+            yield from self._apply(rule, schema, seen, before, path)
+
+    def _inside(self, schema: Schema, value: Any, old: Any, path: str) -> Causes:
+        if isinstance(value, Mapping):
+            properties, others = schema.get("properties") or {}, schema.get("additionalProperties")
+            known = old if isinstance(old, Mapping) else {}
+            for name, item in value.items():
+                inner = properties.get(name, others)
+                if isinstance(inner, Mapping):
+                    at = f"{path}.{name}" if path else name
+                    at = at if name in properties else f"{path}[{name}]"
+                    yield from self.check(inner, item, known.get(name, _ABSENT), at)
+        elif isinstance(value, list) and isinstance(schema.get("items"), Mapping):
+            counterparts = _by_key(schema, old)
+            for index, item in enumerate(value):
+                before = counterparts.get(_key_of(schema, item), _ABSENT)
+                yield from self.check(schema["items"], item, before, f"{path}[{index}]")
+
+    def _apply(self, rule: Rule, schema: Schema, value: Value, old: Value, path: str) -> Causes:
+        variables = {"self": value}
+        if rule.is_transition:
+            if rule.optional_old:
+                is_new = old is _ABSENT
+                variables["oldSelf"] = OptionalValue() if is_new else OptionalValue(old, True)
+            elif old is _ABSENT:
+                return
+            else:
+                variables["oldSelf"] = old
+        shown = schema.get("type", "")
+        try:
+            result = self._evaluate(rule.program, variables)
+        except CostExceeded:
+            yield invalid(path, shown, f"{_EXCEEDED}: {rule.title}")
+            raise
+        if isinstance(result, CelError):
+            detail = f"{result.text} evaluating rule: {rule.title}"
+            if result.text.startswith(NO_OVERLOAD):
+                detail = f"'{result.text}': {_NO_SIGNATURE}: {rule.title}"
+            yield invalid(path, shown, detail)
+        elif result is not True:
+            yield _failure(rule, shown, path, self._message(rule, variables))
+
+    def _evaluate(self, program: Program, variables: Mapping[str, Any]) -> Value:
+        tracker = CostTracker(min(RULE_LIMIT, self._left))
+        try:
+            return program.evaluate(variables, tracker)
+        finally:
+            self._left -= tracker.cost
+
+    def _message(self, rule: Rule, variables: Mapping[str, Any]) -> str:
+        """Of the expression, if it evaluates to a text of one line that is not blank."""
+        if rule.message_program is not None:
+            try:
+                found = self._evaluate(rule.message_program, variables)
+            except CostExceeded:
+                found = None
+            if isinstance(found, str) and found.strip() and "\n" not in found.strip():
+                return found.strip()
+        return rule.message or f"failed rule: {rule.title}"
+
+
+def _failure(rule: Rule, shown: str, path: str, message: str) -> Cause:
+    at = f"{path}{rule.path}" if path else rule.path.removeprefix(".")
+    match rule.reason:
+        case "FieldValueRequired":
+            return required(at, message)
+        case "FieldValueForbidden":
+            return forbidden(at, message)
+        case "FieldValueDuplicate":
+            return duplicate(at, shown)
+        case _:
+            return invalid(at, shown, message)
+
+
+def _by_key(schema: Schema, old: Any) -> dict[str, Any]:
+    """The items of an old list by their keys; those of other lists have no counterparts."""
+    if not isinstance(old, list) or schema.get("x-kubernetes-list-type") != "map":
+        return {}
+    return {_key_of(schema, item): item for item in old}
+
+
+def _key_of(schema: Schema, item: Any) -> str:
+    if not isinstance(item, Mapping):
+        return ""
+    names = schema.get("x-kubernetes-list-map-keys") or ()
+    return msgspec.json.encode([item.get(name) for name in names]).decode()
+
+
+def find_faults(schema: Schema, path: str, *, root: bool = False) -> Iterator[Cause]:
+    """What is wrong with the rules of a schema itself, without those inside it."""
+    typed = with_type_fields(schema) if root else schema
+    for index, given in enumerate(schema.get(RULES) or ()):
+        yield from _faults_of(typed, given, f"{path}.{RULES}[{index}]")
+
+
+def _faults_of(schema: Schema, given: Mapping[str, Any], at: str) -> Iterator[Cause]:
+    if not given.get("rule", "").strip():
+        yield required(f"{at}.rule", "rule is not specified")
+        return
+    try:
+        compile_rule(schema, {"rule": given["rule"], **_old_flag(given)})
+    except CompileProblem as wrong:
+        yield invalid(f"{at}.rule", given["rule"], str(wrong))
+        return
+    try:
+        compile_rule(schema, given)
+    except CompileProblem as wrong:
+        yield invalid(f"{at}.messageExpression", given["messageExpression"], str(wrong))
+    yield from _field_path_faults(schema, given.get("fieldPath", ""), f"{at}.fieldPath")
+
+
+def _old_flag(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {"optionalOldSelf": given.get("optionalOldSelf")}
+
+
+def _field_path_faults(schema: Schema, field_path: str, at: str) -> Iterator[Cause]:
+    if not field_path:
+        return
+    steps = steps_of(field_path)
+    if steps is None:
+        yield invalid(at, field_path, "fieldPath must be a valid path")
+        return
+    for step in steps:
+        inner = (schema.get("properties") or {}).get(step, schema.get("additionalProperties"))
+        if not isinstance(inner, Mapping):
+            detail = "does not refer to a valid field"
+            yield invalid(at, field_path, f"fieldPath must be a valid path: {detail}")
+            return
+        schema = inner

@@ -1,0 +1,162 @@
+"""Custom resources as CEL sees them: the types of a schema, and the values of an object."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from apps.scheduler.cel.checking import Environment
+from apps.scheduler.cel.conversions import to_duration, to_timestamp
+from apps.scheduler.cel.types import BOOL, DYN, INT, STRING, Type, optional_of
+from apps.scheduler.cel.values import CelError, Value
+
+Schema = Mapping[str, Any]
+
+_METADATA: Final[Schema] = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "generateName": {"type": "string"}},
+}
+_TEXT: Final[Schema] = {"type": "string"}
+_DOUBLE: Final = Type("double")
+
+
+def _decode_base64(text: str) -> Value:
+    try:
+        return base64.b64decode(text, validate=True)
+    except binascii.Error as wrong:
+        return CelError(str(wrong))
+
+
+_SCALARS: Final = {"integer": INT, "number": _DOUBLE, "boolean": BOOL}
+_FORMATS: Final = {
+    "byte": (Type("bytes"), _decode_base64),
+    "duration": (Type("google.protobuf.Duration"), to_duration),
+    "date": (Type("google.protobuf.Timestamp"), lambda text: to_timestamp(f"{text}T00:00:00Z")),
+    "date-time": (Type("google.protobuf.Timestamp"), to_timestamp),
+}
+_RESERVED: Final = frozenset(
+    [
+        "true",
+        "false",
+        "null",
+        "in",
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "for",
+        "function",
+        "if",
+        "import",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "return",
+        "var",
+        "void",
+        "while",
+    ]
+)
+_IDENTIFIER: Final = re.compile("[A-Za-z_][A-Za-z0-9_]*")
+_ESCAPES: Final = (
+    ("__", "__underscores__"),
+    (".", "__dot__"),
+    ("-", "__dash__"),
+    ("/", "__slash__"),
+)
+
+
+def escape(name: str) -> str:
+    """The name by which an expression selects a property; "" if it cannot."""
+    if name in _RESERVED:
+        return f"__{name}__"
+    for text, escaped in _ESCAPES:
+        name = name.replace(text, escaped)
+    return name if _IDENTIFIER.fullmatch(name) else ""
+
+
+def with_type_fields(schema: Schema) -> Schema:
+    """The schema of a whole object, with the fields that every one has."""
+    own = {"apiVersion": _TEXT, "kind": _TEXT, "metadata": _METADATA}
+    return {**schema, "type": "object", "properties": {**(schema.get("properties") or {}), **own}}
+
+
+def environment_of(schema: Schema, *, optional_old: bool) -> Environment:
+    """`self` and `oldSelf` with the types of a schema."""
+    structs: dict[str, Mapping[str, Type]] = {}
+    found = _type(schema, "object", structs) or DYN
+    old = optional_of(found) if optional_old else found
+    return Environment({"self": found, "oldSelf": old}, structs)
+
+
+def _type(schema: Schema, name: str, structs: dict[str, Mapping[str, Type]]) -> Type | None:
+    """None for what expressions cannot read: values without a known type."""
+    if schema.get("x-kubernetes-int-or-string"):
+        return DYN
+    match schema.get("type"):
+        case "object":
+            return _object_type(schema, name, structs)
+        case "array":
+            element = _type(schema.get("items") or {}, f"{name}[]", structs)
+            return None if element is None else Type("list", (element,))
+        case "string":
+            known = _FORMATS.get(schema.get("format", ""))
+            return known[0] if known is not None else STRING
+        case given:
+            return _SCALARS.get(given or "")
+
+
+def _object_type(schema: Schema, name: str, structs: dict[str, Mapping[str, Type]]) -> Type | None:
+    others = schema.get("additionalProperties")
+    if isinstance(others, Mapping):
+        value = _type(others, f"{name}{{}}", structs)
+        return None if value is None else Type("map", (STRING, value))
+    if schema.get("x-kubernetes-embedded-resource"):
+        schema = with_type_fields(schema)
+    properties = schema.get("properties")
+    if properties is None and schema.get("x-kubernetes-preserve-unknown-fields"):
+        return None
+    fields = {}
+    for field, each in (properties or {}).items():
+        found = _type(each, f"{name}.{field}", structs)
+        if found is not None and (escaped := escape(field)):
+            fields[escaped] = found
+    structs[name] = fields
+    return Type(name)
+
+
+def value_of(schema: Schema, value: Any) -> Value:
+    """A valid value of a schema as expressions see it; null counts as absent."""
+    if isinstance(value, list):
+        items = schema.get("items") or {}
+        return [value_of(items, item) for item in value]
+    if isinstance(value, Mapping):
+        return _object_value(schema, value)
+    if schema.get("type") == "number" and isinstance(value, int):
+        return float(value)
+    known = _FORMATS.get(schema.get("format", "")) if isinstance(value, str) else None
+    if known is None:
+        return value
+    converted = known[1](value)
+    return value if isinstance(converted, CelError) else converted
+
+
+def _object_value(schema: Schema, value: Mapping[str, Any]) -> Value:
+    others = schema.get("additionalProperties")
+    if isinstance(others, Mapping):
+        return {key: value_of(others, item) for key, item in value.items() if item is not None}
+    if schema.get("x-kubernetes-embedded-resource"):
+        schema = with_type_fields(schema)
+    properties = schema.get("properties") or {}
+    if not properties and schema.get("x-kubernetes-preserve-unknown-fields"):
+        return dict(value)
+    return {
+        escape(field): value_of(properties[field], item)
+        for field, item in value.items()
+        if field in properties and item is not None
+    }

@@ -1,0 +1,98 @@
+"""Reads a backup into an empty database: first the schema that it was written from, then its rows,
+then the migrations since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import psycopg
+from apps.controlplane.partitions import daily
+from django.core.management import call_command
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.loader import MigrationLoader
+from psycopg import sql
+
+from schedweb.backup import tables
+from schedweb.backup.archive import BackupError, Manifest, Reader
+from schedweb.backup.tables import AnyCursor
+
+_LISTED = 3
+
+
+def refuse_newer(manifest: Manifest) -> None:
+    """Raise BackupError if the backup has migrations that this version does not have."""
+    loader = MigrationLoader(connection)
+    known = set(loader.disk_migrations)
+    for migration in loader.disk_migrations.values():
+        known.update(migration.replaces)
+    newer = [
+        f"{app}.{name}"
+        for app, name in manifest.migrations
+        if app in loader.migrated_apps and (app, name) not in known
+    ]
+    if newer:
+        more = f" and {len(newer) - _LISTED} more" if len(newer) > _LISTED else ""
+        raise BackupError(
+            f"a newer version of schedweb ({manifest.version}) wrote this backup: this version "
+            f"does not have the migrations {', '.join(newer[:_LISTED])}{more}"
+        )
+
+
+def fill_database(backup: Reader) -> None:
+    """Restore into the empty database of Django's connection, and upgrade it to this version."""
+    manifest = backup.manifest
+    migrate_to(manifest.migrations)
+    connection.ensure_connection()
+    with connection.connection.transaction(), connection.connection.cursor() as cursor:
+        # COPY waits for the file and its decompression
+        cursor.execute("SET LOCAL idle_in_transaction_session_timeout = '10min'")
+        _empty_tables(cursor)
+        _create_days(cursor, manifest)
+        for name in manifest.tables:
+            _fill_table(cursor, backup, name)
+        for name, value in manifest.sequences.items():
+            cursor.execute(
+                "SELECT setval(c.oid, %s) FROM pg_class c WHERE c.relkind = 'S' "
+                "AND c.relnamespace = current_schema()::regnamespace AND c.relname = %s",
+                [value, name],
+            )
+    call_command("migrate", interactive=False, verbosity=0)
+
+
+def migrate_to(applied: Sequence[tuple[str, str]]) -> None:
+    """Migrate to the state in which these migrations are applied, of those that still exist."""
+    executor = MigrationExecutor(connection)
+    graph = executor.loader.graph
+    wanted = {(app, name) for app, name in applied} & set(graph.nodes)
+    followed = {parent.key for key in wanted for parent in graph.node_map[key].parents}
+    targets = [key for key in wanted if key not in followed]
+    executor.migrate(sorted(targets))
+
+
+def _empty_tables(cursor: AnyCursor) -> None:
+    """Delete rows that migrations have added; partitioned tables have none."""
+    names = [name for name in tables.list_tables(cursor) if name not in daily.TABLES]
+    cursor.execute(sql.SQL("TRUNCATE {}").format(sql.SQL(", ").join(map(sql.Identifier, names))))
+
+
+def _create_days(cursor: AnyCursor, manifest: Manifest) -> None:
+    present = tables.list_days(cursor)
+    with connection.cursor() as wrapped:
+        for table, days in manifest.days.items():
+            for day in sorted(set(days) - set(present.get(table, ()))):
+                daily.add_day(wrapped, table, datetime.strptime(day, "%y%m%d").date())
+
+
+def _fill_table(cursor: AnyCursor, backup: Reader, name: str) -> None:
+    table = backup.manifest.tables[name]
+    try:
+        with cursor.copy(tables.copy_in(name, table)) as rows:
+            for block in backup.read_table(name):
+                rows.write(block)
+    except psycopg.DataError as error:
+        raise BackupError(f"the rows of {name} cannot be restored: {error}") from error
+    if cursor.rowcount != table.rows:
+        raise BackupError(f"the backup has {cursor.rowcount} rows of {name}, not {table.rows}")

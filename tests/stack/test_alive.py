@@ -1,0 +1,42 @@
+"""The health checks of workers and beat, which have no port."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from schedweb import alive
+from tests.stack.running_site import ROOT
+
+TICK = """
+from schedweb.beat import AliveScheduler, app
+scheduler = AliveScheduler(app)
+scheduler.apply_entry = lambda entry, producer=None: None
+scheduler.tick()
+"""
+
+
+def check(path: Path) -> tuple[int, str]:
+    run = subprocess.run(
+        [sys.executable, "-m", "schedweb.alive"],
+        env=os.environ | {alive.VARIABLE: str(path)},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    return run.returncode, run.stderr
+
+
+def test_beat_that_ticks_is_alive_and_one_that_stopped_is_not(tmp_path: Path) -> None:
+    file = tmp_path / "alive"
+    assert check(file) == (1, f"{file}: No such file or directory\n")
+    environment = os.environ | {alive.VARIABLE: str(file)}
+    subprocess.run([sys.executable, "-c", TICK], cwd=ROOT, env=environment, check=True)
+    assert check(file) == (0, "")
+    long_ago = time.time() - 60
+    os.utime(file, (long_ago, long_ago))
+    code, message = check(file)
+    assert code == 1 and "60 s old" in message
