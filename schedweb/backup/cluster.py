@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
 
-from apps.controlplane.partitions import daily
 from django.apps import apps
 from django.db import connection, models, transaction
 from psycopg import sql
 
 from apps.cluster.errors import AlreadyExists
 from apps.cluster.models import Cluster
+from apps.cluster.partitions import daily
 from apps.controlplane.models import LoopLease, Operation, Webhook
 from apps.controlplane.workers.waking import make_due
 from schedweb.backup import databases, tables
