@@ -13,6 +13,7 @@ from psycopg import sql
 
 from apps.cluster.errors import AlreadyExists
 from apps.cluster.models import Cluster
+from apps.cluster.partitions import daily
 from apps.controlplane.models import LoopLease, Operation, Webhook
 from apps.controlplane.workers.waking import make_due
 from schedweb.backup import databases, tables

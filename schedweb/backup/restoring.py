@@ -74,7 +74,9 @@ def migrate_to(applied: Sequence[tuple[str, str]]) -> None:
 
 def _empty_tables(cursor: AnyCursor) -> None:
     """Delete rows that migrations have added; partitioned tables have none."""
-    names = [name for name in tables.list_tables(cursor) if name not in daily.TABLES]
+    names = [
+        name for name in tables.list_tables(cursor) if name not in (*daily.TABLES, daily.AUDIT)
+    ]
     cursor.execute(sql.SQL("TRUNCATE {}").format(sql.SQL(", ").join(map(sql.Identifier, names))))
 
 

@@ -25,7 +25,7 @@ _MAINTENANCE = """
 from datetime import date, timedelta
 from django.db import connection
 from apps.controlplane.history import retention
-from apps.controlplane.partitions import daily
+from apps.cluster.partitions import daily
 for number in range(30):
     daily.prepare_all()
     for table in daily.TABLES:
