@@ -51,6 +51,7 @@ from apps.cluster.auth import KEYWORDS, BearerAuthentication
 from apps.cluster.availability import DatabaseUnavailable, is_database_unavailable
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import ApiError, BadRequest, NotFound, Unauthorized
+from apps.cluster.models import Cluster
 from apps.cluster.writes import Actor
 
 log = logging.getLogger(__name__)
