@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
 
-from apps.controlplane.partitions import daily
 from django.apps import apps
 from django.db import connection, models, transaction
 from psycopg import sql

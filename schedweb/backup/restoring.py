@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from datetime import datetime
 
 import psycopg
-from apps.controlplane.partitions import daily
 from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 from psycopg import sql
 
+from apps.cluster.partitions import daily
 from schedweb.backup import tables
 from schedweb.backup.archive import BackupError, Manifest, Reader
 from schedweb.backup.tables import AnyCursor

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.contrib.auth.models import User
+
 from apps.cluster.errors import BadRequest
 from apps.controlplane.auditing import PARAMETERS, find_entries
 from apps.controlplane.periods import Period
@@ -30,9 +32,9 @@ class AuditList:
     period: Period = Period()
 
 
-def audit_list(query: Mapping[str, Any]) -> AuditList:
+def audit_list(query: Mapping[str, Any], user: User) -> AuditList:
     """Entries, newest first, filtered as the address says; a problem if it is wrong."""
-    filters = _filters()
+    filters = _filters(user)
     try:
         found = find_entries(query)
     except BadRequest as error:
@@ -41,11 +43,11 @@ def audit_list(query: Mapping[str, Any]) -> AuditList:
     return AuditList(log_page(found.rows, query), filters, files, period=found.period)
 
 
-def _filters() -> list[Field]:
+def _filters(user: User) -> list[Field]:
     return [
         Field("user", "User", suggestions=user_names()),
         Field("action", "Action", choices=AuditEntry.Action.choices),
-        Field("cluster", "Cluster", suggestions=cluster_names()),
+        Field("cluster", "Cluster", suggestions=cluster_names(user)),
         Field("q", "Target", hint="contains"),
         Field("token", "Token"),
         Field("address", "Address"),
