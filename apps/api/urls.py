@@ -14,6 +14,7 @@ from apps.api.control.base import UnknownAddressView
 from apps.api.control.changes import ChangeExportView, ChangeListView
 from apps.api.control.comparison import ComparisonView
 from apps.api.control.configurations import ConversionView, FeatureGateListView
+from apps.api.control.counterfactuals import CounterfactualView
 from apps.api.control.decisions import (
     ClusterDecisionViewSet,
     DecisionViewSet,
@@ -226,6 +227,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
         "api/v1/clusters/<str:cluster>/decisions/<str:number>/state",
         DecisionStateView.as_view(),
         name="api-decision-state",
+    ),
+    path(
+        "api/v1/clusters/<str:cluster>/decisions/<str:number>/counterfactual",
+        CounterfactualView.as_view(),
+        name="api-decision-counterfactual",
     ),
     path(
         "api/v1/clusters/<str:cluster>/pod-groups/<str:namespace>/<str:name>/explanation",

@@ -62,7 +62,7 @@ class DecisionExplanationView(ControlView):
         The figures of a refusal are those at the time of the decision, not the current ones.
         """
         found = cluster_named(cluster)
-        row = queries.decision_numbered(_parse_number(number), found)
+        row = queries.decision_numbered(parse_number(number), found)
         node, against = (request.query_params.get(name, "") for name in ("node", "against"))
         if against and not node:
             raise BadRequest("against: requires `node`, which it is compared with")
@@ -102,7 +102,7 @@ class ScoreInputsView(ControlView):
         no inputs if it cannot be rebuilt. The scores themselves are always those of the ledger.
         """
         reject_unknown(request, {"node", "plugin"})
-        row = queries.decision_numbered(_parse_number(number), cluster_named(cluster))
+        row = queries.decision_numbered(parse_number(number), cluster_named(cluster))
         decision = read(row).decision
         nodes = request.query_params.getlist("node") or score_matrix(decision).nodes[:1]
         plugin = request.query_params.get("plugin", "")
@@ -136,7 +136,7 @@ class ScoreInputsExportView(FileErrors):
         feasible nodes, or of those that `node` names.
         """
         reject_unknown(request, {"format", "node", "plugin"})
-        row = queries.decision_numbered(_parse_number(number), cluster_named(cluster))
+        row = queries.decision_numbered(parse_number(number), cluster_named(cluster))
         nodes, plugin = request.query_params.getlist("node"), request.query_params.get("plugin", "")
         explained = explain_scores(row, read(row).decision, nodes, plugin)
         rows = iter([list(list_inputs(explained))])
@@ -156,7 +156,7 @@ class VisitingOrderView(ControlView):
         All nodes in the order in which the search visits them, a node of each zone in turn; where
         the search started, and where it stopped because enough nodes were feasible.
         """
-        row = queries.decision_numbered(_parse_number(number), cluster_named(cluster))
+        row = queries.decision_numbered(parse_number(number), cluster_named(cluster))
         order = read_visiting_order(row, read(row).decision)
         return Response(VisitingOrderSerializer(order).data)
 
@@ -210,11 +210,12 @@ class DecisionStateView(ControlView):
         The nodes with their pods, and the pending pods, as the decision saw them; rebuilt from the
         change log.
         """
-        row = queries.decision_numbered(_parse_number(number), cluster_named(cluster))
+        row = queries.decision_numbered(parse_number(number), cluster_named(cluster))
         return Response(StateAroundSerializer(read_state_around(row, read(row).decision)).data)
 
 
-def _parse_number(number: str) -> int:
+def parse_number(number: str) -> int:
+    """The id of a decision in an address; NotFound for anything else."""
     if not (number.isascii() and number.isdecimal() and len(number) <= 18):
         raise NotFound("decisions", number)
     return int(number)

@@ -205,6 +205,7 @@ ROUTES: Final[Mapping[str, Mapping[str, Need]]] = {
     "api-export-decision-inputs": {"GET": _VIEWER},
     "api-decision-order": {"GET": _VIEWER},
     "api-decision-state": {"GET": _VIEWER},
+    "api-decision-counterfactual": {"GET": _VIEWER},
     "api-pod-explanation": {"GET": _VIEWER},
     "api-pod-group-explanation": {"GET": _VIEWER},
     "api-feature-gates": {"GET": _VIEWER},

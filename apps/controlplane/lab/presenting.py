@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from apps.controlplane.lab.base import Base
+from apps.controlplane.lab.counterfactuals import Counterfactual
 from apps.controlplane.lab.emptying import EmptiedNode, Emptying
 from apps.controlplane.lab.failures import Failures, NodeFailure
 from apps.controlplane.lab.fitting import Fitting
@@ -149,5 +150,38 @@ def _present_failure(failure: NodeFailure) -> Json:
                 "sentence": describe_pod(scheduler, pod),
             }
             for pod in simulation.not_placed
+        ],
+    }
+
+
+def present_counterfactual(found: Counterfactual) -> Json:
+    """What a recorded decision would have been."""
+    recorded = dict(zip(found.recorded.nodes, found.recorded.total.tolist(), strict=True))
+    totals = found.matrix.total.tolist()
+    ranked = zip(found.matrix.nodes, found.matrix.ranks.tolist(), totals, strict=True)
+    return {
+        "sentence": found.sentence,
+        "effect": found.effect.value,
+        "recorded_node": found.rule.node,
+        "node": found.node,
+        "tied": list(found.tied),
+        "weights": [
+            {"plugin": plugin, "recorded": before, "weight": weight}
+            for plugin, (before, weight) in found.weights.items()
+        ],
+        "off": list(found.question.off),
+        "nodes": [
+            {
+                "node": node,
+                "rank": rank,
+                "total": total,
+                "recorded_total": recorded.get(node),
+                "missed_by": totals[0] - total,
+            }
+            for node, rank, total in ranked
+        ],
+        "flips": [
+            {**asdict(each), "distance": each.distance, "sentence": each.sentence}
+            for each in found.flips
         ],
     }

@@ -46,6 +46,7 @@ IN_QUERIES: Final[dict[str, Any]] = {
     "name": "default",
     "namespace": "default",
     "node": "node-1",
+    "off": "TaintToleration",
     "offset": 10,
     "page_size": 10,
     "plugin": "NodeResourcesFit",

@@ -1,0 +1,140 @@
+"""The smallest changes of one weight with which another node is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.controlplane.results.scores import Column, PluginScores, ScoreMatrix
+from apps.controlplane.results.weighing import TieRule, name_some, reweigh
+
+#: The weights that are examined are from 0 to this one.
+MAX_WEIGHT = 100
+_WEIGHTS = np.arange(MAX_WEIGHT + 1, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """The weight of a plugin nearest to the recorded one with which another node wins."""
+
+    plugin: str
+    recorded_weight: int
+    weight: int
+    #: the same nodes win up to this weight, which is farther from the recorded one
+    last_weight: int
+    #: whether they win with any weight beyond it as well
+    is_open: bool
+    #: the nodes with the greatest total, by name: one of them is chosen
+    tied: Sequence[str]
+    #: the node that is chosen; "" if the draw is not known
+    node: str
+    total: int
+    #: the total of the recorded node with this weight
+    recorded_node_total: int
+
+    @property
+    def distance(self) -> int:
+        """By how much the weight changes."""
+        return abs(self.weight - self.recorded_weight)
+
+    @property
+    def sentence(self) -> str:
+        """ "node-7 wins when NodeResourcesFit weighs 3 or more."."""
+        winner = self.node or f"One of {name_some(self.tied)}"
+        return f"{winner} wins when {self.plugin} weighs {self._weights}."
+
+    @property
+    def _weights(self) -> str:
+        if self.is_open and self.weight:
+            return f"{self.weight} or {'more' if self.weight > self.recorded_weight else 'less'}"
+        low, high = sorted((self.weight, self.last_weight))
+        return f"{low}" if low == high else f"{low} to {high}"
+
+
+def find_flips(matrix: ScoreMatrix, rule: TieRule) -> list[Flip]:
+    """For each plugin the nearest higher and lower weight with which the recorded node loses.
+
+    The smallest change first. Empty if no node was chosen by score.
+    """
+    if not rule.node or rule.node not in matrix.nodes:
+        return []
+    flips = [flip for plugin in matrix.plugins for flip in _find_flips(matrix, plugin, rule)]
+    return sorted(flips, key=lambda flip: (flip.distance, flip.plugin, flip.weight))
+
+
+def _find_flips(matrix: ScoreMatrix, plugin: PluginScores, rule: TieRule) -> list[Flip]:
+    winners = _Winners(matrix, plugin)
+    up = range(max(0, plugin.weight + 1), MAX_WEIGHT + 1)
+    down = range(min(MAX_WEIGHT, plugin.weight - 1), -1, -1)
+    found = []
+    for weights in (up, down):
+        # the recorded node loses with every weight beyond the first with which it loses
+        losing = [weight for weight in weights if rule.excludes_recorded(winners.at(weight))]
+        if losing:
+            found.append(_build_flip(matrix, plugin, rule, winners, losing))
+    return found
+
+
+def _build_flip(
+    matrix: ScoreMatrix,
+    plugin: PluginScores,
+    rule: TieRule,
+    winners: _Winners,
+    losing: Sequence[int],
+) -> Flip:
+    """The flip at the first of these weights, with figures of a matrix with this weight."""
+    weight = last = losing[0]
+    for each in losing:
+        if winners.at(each) != winners.at(weight):
+            break
+        last = each
+    again = reweigh(matrix, {plugin.name: weight}, rule)
+    place = again.find_place(rule.node)
+    assert place is not None
+    return Flip(
+        plugin.name,
+        plugin.weight,
+        weight,
+        last,
+        is_open=last == 0 or (last == MAX_WEIGHT and winners.win_beyond()),
+        tied=sorted(again.nodes[: again.tied]),
+        node=again.nodes[0] if again.chosen else "",
+        total=int(again.total[0]),
+        recorded_node_total=int(again.total[place]),
+    )
+
+
+class _Winners:
+    """The nodes with the greatest total for each weight of one plugin.
+
+    Of the nodes with the same normalized score, only those with the most points from the other
+    plugins can win, with any weight.
+    """
+
+    def __init__(self, matrix: ScoreMatrix, plugin: PluginScores) -> None:
+        rest = matrix.total - plugin.weighted
+        self._values, classes = np.unique(plugin.normalized, return_inverse=True)
+        best = np.full(len(self._values), np.iinfo(np.int64).min)
+        np.maximum.at(best, classes, rest)
+        #: (normalized scores, weights) of bool
+        self._wins: NDArray[np.bool_] = self._find_best(best)
+        places = np.flatnonzero(rest == best[classes])
+        self._names = [matrix.nodes[place] for place in places.tolist()]
+        self._classes = classes[places]
+
+    def at(self, weight: int) -> list[str]:
+        """The nodes with the greatest total when the plugin has this weight, in matrix order."""
+        winning = self._wins[self._classes, weight].nonzero()[0]
+        return [self._names[index] for index in winning.tolist()]
+
+    def win_beyond(self) -> bool:
+        """Whether the nodes that win with MAX_WEIGHT win with any greater weight."""
+        return bool(self._wins[-1, MAX_WEIGHT]) and int(self._wins[:, MAX_WEIGHT].sum()) == 1
+
+    def _find_best(self, best: Column) -> NDArray[np.bool_]:
+        totals = best[:, None] + self._values[:, None] * _WEIGHTS
+        wins: NDArray[np.bool_] = totals == totals.max(axis=0)
+        return wins
