@@ -13,11 +13,11 @@ from rest_framework.viewsets import GenericViewSet
 from apps.api.control.base import ControlView
 from apps.api.control.documentation.areas import Area
 from apps.api.control.serializers import ErrorSerializer
-from apps.cluster.access import members
 from apps.cluster.access.gate import require_role
 from apps.cluster.access.roles import MEMBER_ROLES, Role, Visibility, role_named
 from apps.cluster.models import Cluster, Membership
 from apps.cluster.queries import cluster_named
+from apps.people import members
 
 _ROLES = [role.label for role in MEMBER_ROLES]
 _ERRORS = {400: ErrorSerializer, 404: ErrorSerializer}
