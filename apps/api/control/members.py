@@ -105,7 +105,11 @@ class MemberViewSet(ControlView, GenericViewSet[Membership]):
         )
         return Response(self.get_serializer(added).data, status=status.HTTP_201_CREATED)
 
-    @extend_schema(request=ChangedAccessSerializer, responses={200: AccessSerializer, **_ERRORS})
+    @extend_schema(
+        operation_id="clusters_access_partial_update",
+        request=ChangedAccessSerializer,
+        responses={200: AccessSerializer, **_ERRORS},
+    )
     def access(self, request: Request, cluster: str) -> Response:
         """Change the visibility or the owner.
 
