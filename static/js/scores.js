@@ -329,8 +329,10 @@
     }
   }
 
-  /* The form and the headings sort and filter without the server, and update the address. */
-  function begin(matrix) {
+  /* The form and the headings sort and filter without the server, and update the address.
+     Other weights give another matrix: see what-if.js. */
+  function begin(loaded, recorded) {
+    let matrix = loaded;
     const form = document.getElementById("score-filters");
     const scroller = section.querySelector(".rows");
     const pager = section.querySelector(".pager");
@@ -388,11 +390,25 @@
       }
       show();
     });
+
+    function replace(other) {
+      matrix = table.matrix = overview.matrix = other;
+      section.querySelectorAll("thead a").forEach((link, index) => {
+        const plugin = matrix.plugins[index - 3];
+        const label = link.firstChild;
+        if (plugin) label.textContent = label.textContent.replace(/\S+\s*$/, plugin.weight);
+      });
+      show();
+    }
+
     show();
+    document.dispatchEvent(
+      new CustomEvent("scores-loaded", { detail: { matrix: loaded, recorded, replace } }),
+    );
   }
 
   fetch(section.dataset.matrix, { headers: { Accept: "application/json" } })
     .then((answer) => (answer.ok ? answer.json() : Promise.reject(new Error(answer.statusText))))
-    .then((data) => begin(new Matrix(data)))
+    .then((data) => begin(new Matrix(data), data.recorded))
     .catch(() => section.classList.add("paged"));
 })();

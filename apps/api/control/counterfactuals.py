@@ -86,7 +86,7 @@ class CounterfactualSerializer(serializers.Serializer[Any]):
         child=serializers.CharField(), help_text="The nodes with the greatest total."
     )
     weights = _WeightSerializer(many=True)
-    off = serializers.ListField(child=serializers.CharField())
+    without = serializers.ListField(child=serializers.CharField())
     nodes = _NodeTotalSerializer(many=True, help_text="All feasible nodes, by rank.")
     flips = _FlipSerializer(
         many=True, help_text="Of the recorded decision; the smallest change first."
@@ -109,7 +109,7 @@ class CounterfactualView(ControlView):
                 "The recorded weight by default.",
             ),
             OpenApiParameter(
-                "off", str, many=True, description="A filter plugin that is switched off."
+                "without", str, many=True, description="A filter plugin that is switched off."
             ),
         ],
         responses={
@@ -126,11 +126,11 @@ class CounterfactualView(ControlView):
         filtered and scored again. `flips` has the nearest weight of each plugin, upwards and
         downwards, with which another node is chosen. Nothing is written.
         """
-        reject_unknown(request, {"weight", "off"})
+        reject_unknown(request, {"weight", "without"})
         row = queries.decision_numbered(parse_number(number), cluster_named(cluster))
         question = Question(
             weights=dict(map(_parse_weight, request.query_params.getlist("weight"))),
-            off=request.query_params.getlist("off"),
+            without=request.query_params.getlist("without"),
         )
         found = ask(row, read(row), question)
         return Response(CounterfactualSerializer(present_counterfactual(found)).data)

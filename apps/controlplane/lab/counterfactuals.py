@@ -32,10 +32,7 @@ class Question:
     #: plugin (or extender) -> its weight instead of the recorded one
     weights: Mapping[str, int]
     #: filter plugins that are switched off
-    off: Sequence[str] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.weights or self.off)
+    without: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,8 +82,8 @@ def ask(row: SchedulingDecision, record: DecisionRecord, question: Question) -> 
     recorded = score_matrix(decision)
     by_name = record.draws.tie_break == Cluster.TieBreak.FIRST_NAME
     rule = replace(recorded_rule(recorded, by_name=by_name), node=decision.node)
-    again = _decide_without(row, decision, question.off) if question.off else decision
-    unweighed = reweigh(score_matrix(again), {}, rule) if question.off else recorded
+    again = _decide_without(row, decision, question.without) if question.without else decision
+    unweighed = reweigh(score_matrix(again), {}, rule) if question.without else recorded
     _check_weights(unweighed, question.weights)
     matrix = reweigh(unweighed, question.weights, rule)
     node = _chosen_node(matrix, again)
@@ -141,44 +138,44 @@ def _check_weights(matrix: ScoreMatrix, weights: Mapping[str, int]) -> None:
             raise BadRequest(f"weight: {name} must weigh 0 to {max(MAX_WEIGHT, recorded[name])}")
 
 
-def _decide_without(row: SchedulingDecision, recorded: Decision, off: Collection[str]) -> Decision:
+def _decide_without(
+    row: SchedulingDecision, recorded: Decision, without: Collection[str]
+) -> Decision:
     """The attempt in the state that it saw, without these filter plugins."""
     try:
-        state = rebuild_state_before(row, _configuration_without(row, off))
+        state = rebuild_state_before(row, _configuration_without(row, without))
         again = decide_again(state, row, recorded)
     except GAPS as failure:
         if isinstance(failure, BadRequest):
             raise
-        raise BadRequest(f"off: {describe_gap(failure)}") from failure
+        raise BadRequest(f"without: {describe_gap(failure)}") from failure
     except CannotRecompute as failure:
-        raise BadRequest(f"off: {failure}") from failure
+        raise BadRequest(f"without: {failure}") from failure
     if again.result is Result.ERROR:
-        raise BadRequest(f"off: the attempt ends with an error: {again.message}")
+        raise BadRequest(f"without: the attempt ends with an error: {again.message}")
     return again
 
 
-def _configuration_without(row: SchedulingDecision, off: Collection[str]) -> Configuration:
+def _configuration_without(row: SchedulingDecision, without: Collection[str]) -> Configuration:
     """The configuration of the decision, with these plugins off in the profile of its pod."""
     stored = revisions.get_revision(Cluster.objects.get(pk=row.cluster_id), row.profile_revision)
     loaded = revisions.load_configuration(stored)
     profile = loaded.profile(row.scheduler_name)
     if profile is None:
-        raise BadRequest(f"off: revision {stored.revision} has no profile {row.scheduler_name}")
+        raise BadRequest(f"without: revision {stored.revision} has no profile {row.scheduler_name}")
     filters = profile.plugins.get("filter", ())
-    for name in off:
+    for name in without:
         if name not in filters:
             known = ", ".join(sorted(filters))
-            raise BadRequest(
-                f"off: {name} is not a filter plugin of the profile; those are {known}"
-            )
-    changed = _without(profile, off)
+            raise BadRequest(f"without: {name} is no filter plugin of the profile: {known}")
+    changed = _without(profile, without)
     profiles = tuple(changed if each is profile else each for each in loaded.profiles)
     return replace(loaded, profiles=profiles)
 
 
-def _without(profile: Profile, off: Collection[str]) -> Profile:
+def _without(profile: Profile, without: Collection[str]) -> Profile:
     plugins = {
-        point: tuple(name for name in names if point not in _POINTS or name not in off)
+        point: tuple(name for name in names if point not in _POINTS or name not in without)
         for point, names in profile.plugins.items()
     }
     return replace(profile, plugins=plugins)

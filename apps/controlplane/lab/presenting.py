@@ -169,7 +169,7 @@ def present_counterfactual(found: Counterfactual) -> Json:
             {"plugin": plugin, "recorded": before, "weight": weight}
             for plugin, (before, weight) in found.weights.items()
         ],
-        "off": list(found.question.off),
+        "without": list(found.question.without),
         "nodes": [
             {
                 "node": node,

@@ -13,6 +13,7 @@ from apps.cluster.models import Cluster, Pod
 from apps.controlplane import queries
 from apps.controlplane.ledger import completion, finding
 from apps.controlplane.ledger.reading import read
+from apps.controlplane.ledger.records import DecisionRecord
 from apps.controlplane.ledger.saved_views import list_views
 from apps.controlplane.models import SavedView, SchedulingDecision
 from apps.controlplane.periods import Period
@@ -60,11 +61,15 @@ class LedgerEntry:
     """A decision with its row, and the attempts of the same pod around it, newest first."""
 
     row: SchedulingDecision
-    decision: Decision
+    record: DecisionRecord
     attempts: Sequence[SchedulingDecision]
     previous: SchedulingDecision | None
     next: SchedulingDecision | None
     pod_exists: bool
+
+    @property
+    def decision(self) -> Decision:
+        return self.record.decision
 
 
 def decision_list(cluster: Cluster, query: Mapping[str, Any], user: str) -> DecisionList:
@@ -108,7 +113,7 @@ def ledger_entry(cluster: Cluster, number: int) -> LedgerEntry:
     later = list(attempts.filter(pk__gt=row.pk).order_by("pk")[:MAX_AROUND])
     return LedgerEntry(
         row,
-        read(row).decision,
+        read(row),
         attempts=[*reversed(later), row, *earlier],
         previous=earlier[0] if earlier else None,
         next=later[0] if later else None,

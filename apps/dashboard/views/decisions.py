@@ -10,16 +10,19 @@ from django.views.decorators.http import require_GET
 
 from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster
+from apps.controlplane import queries
 from apps.controlplane.ledger import completion
-from apps.controlplane.results.presenting import describe_tie, present_scores
+from apps.controlplane.ledger.reading import read
+from apps.controlplane.results.presenting import describe_tie
 from apps.controlplane.results.refusals import group_refusals
-from apps.controlplane.results.scores import VALUES, score_matrix
+from apps.controlplane.results.scores import VALUES
 from apps.dashboard.decision_page.funnel import funnel_steps
 from apps.dashboard.decision_page.preemption import preemption_table
 from apps.dashboard.decision_page.scores import score_table
 from apps.dashboard.decision_page.waterfall import waterfall_stages
+from apps.dashboard.decision_page.what_if import WhatIf, present_base, what_if
 from apps.dashboard.paging import numbered_page
-from apps.dashboard.queries.decisions import LedgerEntry, decision_list, ledger_entry
+from apps.dashboard.queries.decisions import decision_list, ledger_entry
 from apps.dashboard.rendering import Request, recorded_page, render_page
 
 NODES_SHOWN = 500
@@ -49,7 +52,13 @@ def complete_filter(request: Request, cluster: Cluster) -> HttpResponse:
 def decision(request: Request, cluster: Cluster, number: int) -> HttpResponse:
     """One decision; an htmx request gets only its scores."""
     entry = ledger_entry(cluster, number)
-    context = {"cluster": cluster, "entry": entry, **_scores(request, entry)}
+    asked = what_if(entry.row, entry.record, request.GET)
+    context = {
+        "cluster": cluster,
+        "entry": entry,
+        "what_if": asked,
+        **_scores(request, asked),
+    }
     if not request.htmx:
         refusals = group_refusals(entry.decision)
         context |= {
@@ -66,12 +75,15 @@ def decision(request: Request, cluster: Cluster, number: int) -> HttpResponse:
 @require_GET
 @recorded_page
 def scores(request: Request, cluster: Cluster, number: int) -> HttpResponse:
-    """The whole matrix of scores as the API has it, for the browser to sort."""
-    matrix = score_matrix(ledger_entry(cluster, number).decision)
+    """The whole matrix of scores as the API has it, for the browser to sort and to weigh.
+
+    `?without=`: the scores without these filter plugins.
+    """
+    row, without = queries.decision_numbered(number, cluster), request.GET.getlist("without")
     return HttpResponse(
-        msgspec.json.encode(present_scores(matrix)),
+        msgspec.json.encode(present_base(row, read(row), without)),
         content_type="application/json",
-        headers={"Cache-Control": _IMMUTABLE},
+        headers={"Cache-Control": "no-store" if without else _IMMUTABLE},
     )
 
 
@@ -92,6 +104,6 @@ def refused_nodes(request: Request, cluster: Cluster, number: int, status: int) 
     return render_page(request, "refused_nodes", context)
 
 
-def _scores(request: Request, entry: LedgerEntry) -> dict[str, Any]:
-    table = score_table(score_matrix(entry.decision), request.GET.dict())
+def _scores(request: Request, asked: WhatIf) -> dict[str, Any]:
+    table = score_table(asked.matrix, request.GET.dict())
     return {"table": table, "sorting": table.sorting, "values": VALUES}

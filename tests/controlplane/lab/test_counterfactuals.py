@@ -25,9 +25,9 @@ from tests.controlplane.driving import create_pods, pod
 Schedule = Callable[..., None]
 
 
-def ask_about(name: str, off: tuple[str, ...] = (), **weights: int) -> Counterfactual:
+def ask_about(name: str, without: tuple[str, ...] = (), **weights: int) -> Counterfactual:
     row = SchedulingDecision.objects.filter(name=name).latest("pk")
-    return ask(row, read(row), Question(weights=weights, off=off))
+    return ask(row, read(row), Question(weights=weights, without=without))
 
 
 def random_matrix(draw: random.Random, *, by_name: bool) -> tuple[ScoreMatrix, TieRule]:
@@ -174,17 +174,17 @@ def test_a_filter_that_is_off_admits_the_nodes_that_it_rejected(
 ) -> None:
     schedule(pod("elsewhere", nodeSelector={"disk": "ssd"}), pod("huge", cpu="64"), pod("web"))
     before = row_counts()
-    found = ask_about("elsewhere", off=("NodeAffinity",))
+    found = ask_about("elsewhere", without=("NodeAffinity",))
     assert (found.node, found.effect) == ("node-0", Effect.NOW_SCHEDULED)
     assert len(found.matrix.nodes) == 3
     assert found.sentence.startswith("node-0 is chosen, with ")
-    still = ask_about("huge", off=("NodeAffinity",))
+    still = ask_about("huge", without=("NodeAffinity",))
     assert (still.node, still.effect) == ("", Effect.SAME)
     assert "Insufficient cpu" in still.sentence
-    same = ask_about("web", off=("NodeResourcesFit",))
+    same = ask_about("web", without=("NodeResourcesFit",))
     assert same.effect is Effect.SAME and same.matrix.total.tolist() == same.recorded.total.tolist()
-    with pytest.raises(BadRequest, match="off: ImageLocality is not a filter plugin"):
-        ask_about("web", off=("ImageLocality",))
+    with pytest.raises(BadRequest, match="without: ImageLocality is no filter plugin"):
+        ask_about("web", without=("ImageLocality",))
     assert row_counts() == before
 
 

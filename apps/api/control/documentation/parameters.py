@@ -46,7 +46,6 @@ IN_QUERIES: Final[dict[str, Any]] = {
     "name": "default",
     "namespace": "default",
     "node": "node-1",
-    "off": "TaintToleration",
     "offset": 10,
     "page_size": 10,
     "plugin": "NodeResourcesFit",
@@ -73,6 +72,7 @@ IN_QUERIES: Final[dict[str, Any]] = {
     "version": 12,
     "victim": "default/web-0",
     "with_history": False,
+    "without": "TaintToleration",
     "workload": "Deployment/web",
     "zone": "Europe/Berlin",
 }
