@@ -108,8 +108,7 @@
         totalOf(matrix, recordedNode)
       }.`;
     }
-    const still = recordedNode ? "is still chosen" : "is chosen";
-    return `${node} ${still}, with ${points(best)}${describeLead(matrix, best)}.`;
+    return `${node} is chosen, with ${points(best)}${describeLead(matrix, best)}.`;
   }
 
   function describeLead(matrix, best) {

@@ -92,8 +92,7 @@ def describe_outcome(matrix: ScoreMatrix, rule: TieRule) -> str:
     node = matrix.nodes[0]
     if rule.node and node != rule.node:
         return f"{node} instead of {rule.node}: {best:,} to {_total_of(matrix, rule.node)}."
-    still = f"{node} is still chosen" if rule.node else f"{node} is chosen"
-    return f"{still}, with {format_points(best)}{_describe_lead(matrix, best)}."
+    return f"{node} is chosen, with {format_points(best)}{_describe_lead(matrix, best)}."
 
 
 def name_some(names: Sequence[str]) -> str:

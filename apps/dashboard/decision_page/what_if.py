@@ -144,7 +144,7 @@ def _read_question(asked: Sequence[tuple[str, str]]) -> Question:
             continue
         plugin, text = name.removeprefix(_WEIGHT), value.strip()
         if not (text.isascii() and text.isdecimal() and len(text) <= 18):
-            raise BadRequest(f"weight: that of {plugin} must be a whole number from 0 to 100")
+            raise BadRequest(f"weight.{plugin}: must be a whole number from 0 to 100")
         weights[plugin] = int(text)
     return Question(weights=weights, without=[value for name, value in asked if name == "without"])
 

@@ -151,7 +151,7 @@ def test_another_weight_chooses_another_node_and_the_sentence_says_by_how_much(
     schedule(pod("web", affinity=preferred))
     found = ask_about("web")
     assert (found.node, found.effect, found.question) == ("node-2", Effect.SAME, found.question)
-    assert found.sentence.startswith("node-2 is still chosen, with ")
+    assert found.sentence.startswith("node-2 is chosen, with ")
     without = ask_about("web", NodeAffinity=0)
     assert (without.node, without.effect) == ("node-0", Effect.OTHER_NODE)
     best = int(without.matrix.total[0])
