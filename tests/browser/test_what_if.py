@@ -114,6 +114,12 @@ def test_a_slider_moves_the_chosen_node_and_the_address_shows_the_same_without_s
     panel.get_by_label("NodeResourcesFit", exact=True).fill("9")
     expect(page).to_have_url(re.compile(r"without=NodeAffinity&weight\.NodeResourcesFit=9#"))
     compare_with_server(seen)
+
+    # an impossible weight is named, and the recorded decision is shown
+    seen.open(f"{path}?weight.NodeAffinity=many")
+    said = "weight.NodeAffinity: must be a whole number from 0 to 100"
+    expect(panel.get_by_role("alert")).to_have_text(said)
+    expect(outcome).to_contain_text("node-00 is chosen, with ")
     assert seen.problems == []
 
 

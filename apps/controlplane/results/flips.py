@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.controlplane.results.scores import Column, PluginScores, ScoreMatrix
-from apps.controlplane.results.weighing import TieRule, name_some, reweigh
+from apps.controlplane.results.weighing import TieRule, name_some
 
 #: The weights that are examined are from 0 to this one.
 MAX_WEIGHT = 100
@@ -85,25 +85,25 @@ def _build_flip(
     winners: _Winners,
     losing: Sequence[int],
 ) -> Flip:
-    """The flip at the first of these weights, with figures of a matrix with this weight."""
+    """The flip at the first of these weights, proven by the totals of all nodes with it."""
     weight = last = losing[0]
     for each in losing:
         if winners.at(each) != winners.at(weight):
             break
         last = each
-    again = reweigh(matrix, {plugin.name: weight}, rule)
-    place = again.find_place(rule.node)
-    assert place is not None
+    total = matrix.total + plugin.normalized * (weight - plugin.weight)
+    best = int(total.max())
+    tied = sorted(matrix.nodes[place] for place in np.flatnonzero(total == best).tolist())
     return Flip(
         plugin.name,
         plugin.weight,
         weight,
         last,
         is_open=last == 0 or (last == MAX_WEIGHT and winners.win_beyond()),
-        tied=sorted(again.nodes[: again.tied]),
-        node=again.nodes[0] if again.chosen else "",
-        total=int(again.total[0]),
-        recorded_node_total=int(again.total[place]),
+        tied=tied,
+        node=rule.choose(tied),
+        total=best,
+        recorded_node_total=int(total[matrix.nodes.index(rule.node)]),
     )
 
 
