@@ -217,6 +217,9 @@ ROUTES: Final[Mapping[str, Mapping[str, Need]]] = {
     "api-series": {"GET": _VIEWER},
     "api-simulate": {"POST": _VIEWER},
     "api-capacity-fit": {"POST": _VIEWER},
+    "api-capacity-nodes": {"POST": _VIEWER},
+    "api-capacity-emptiable": {"POST": _VIEWER},
+    "api-capacity-failures": {"POST": _VIEWER},
     "api-prospects": {"GET": _VIEWER},
     "api-convert-configuration": {"POST": _VIEWER},
     "api-previews": {"POST": _ADMIN},
@@ -261,4 +264,17 @@ SUBJECTS: Final[Mapping[str, Subject]] = {
 }
 
 #: Requests by POST that change nothing: a token that only reads may send them.
-READING_POSTS: Final = frozenset({"api-convert-configuration", "api-profile-check", "logout"})
+READING_POSTS: Final = frozenset(
+    {
+        "api-convert-configuration",
+        "api-profile-check",
+        "logout",
+        # they simulate, and write nothing
+        "lab",
+        "api-simulate",
+        "api-capacity-fit",
+        "api-capacity-nodes",
+        "api-capacity-emptiable",
+        "api-capacity-failures",
+    }
+)
