@@ -38,7 +38,7 @@ ROUTES: Final[Mapping[str, Mapping[str, Need]]] = {
     "account": {"GET": _USER, "POST": _USER},
     "set-theme": {"POST": _USER},
     "set-password": {"GET": _NOTHING, "POST": _NOTHING},
-    "openid": {"GET": _NOTHING, "POST": _NOTHING},
+    "openid": {"GET": _NOTHING},
     "openid-callback": {"GET": _NOTHING},
     "new-token": {"GET": _USER, "POST": _USER},
     "delete-token": {"POST": _USER},
