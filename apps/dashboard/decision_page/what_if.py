@@ -84,8 +84,9 @@ class WhatIf:
 
     @property
     def without_query(self) -> str:
-        """The filters that are off, as a query."""
-        return urlencode([("without", name) for name in self.question.without])
+        """The filters that are off, as the query of an address: "?without=TaintToleration"."""
+        query = urlencode([("without", name) for name in self.question.without])
+        return f"?{query}" if query else ""
 
     @property
     def listed(self) -> int:
