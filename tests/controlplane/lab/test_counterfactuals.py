@@ -16,6 +16,7 @@ from apps.controlplane.lab.counterfactuals import Counterfactual, Question, ask
 from apps.controlplane.ledger.reading import read
 from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import SchedulingDecision
+from apps.controlplane.profiles.revisions import get_active, load_configuration
 from apps.controlplane.rebuilding.previewing import Effect
 from apps.controlplane.results.flips import MAX_WEIGHT, Flip, find_flips
 from apps.controlplane.results.scores import PluginScores, ScoreMatrix, score_matrix
@@ -185,6 +186,11 @@ def test_a_filter_that_is_off_admits_the_nodes_that_it_rejected(
     assert "Insufficient cpu" in still.sentence
     same = ask_about("web", without=("NodeResourcesFit",))
     assert same.effect is Effect.SAME and same.matrix.total.tolist() == same.recorded.total.tolist()
+    filters = cast(
+        Profile, load_configuration(get_active(cluster)).profile("default-scheduler")
+    ).plugins
+    every = ask_about("elsewhere", without=filters["filter"])
+    assert (every.node, len(every.matrix.nodes)) == ("node-0", 3)
     with pytest.raises(BadRequest, match="without: ImageLocality is no filter plugin"):
         ask_about("web", without=("ImageLocality",))
     assert row_counts() == before
