@@ -34,6 +34,7 @@ _ARGUMENTS = {
 #: Pages before the login.
 _OPEN = {"login", "logout", "set-password", "openid", "openid-callback"}
 _POST_ONLY = {
+    "change-group",
     "undo-nodes",
     "undo-operation",
     "activate-pod",
@@ -62,6 +63,8 @@ _POST_ONLY = {
     "switch",
 }
 _FORMS = {
+    "groups",
+    "lab",
     "account",
     "kubeconfig",
     "new-token",

@@ -73,7 +73,7 @@ ROUTES: Final[Mapping[str, Mapping[str, Need]]] = {
     "cluster": {"GET": _VIEWER},
     "heat": {"GET": _VIEWER},
     "charts": {"GET": _VIEWER},
-    "kubeconfig": {"GET": _VIEWER},
+    "kubeconfig": {"GET": _VIEWER, "POST": _VIEWER},
     "queue": {"GET": _VIEWER},
     "queue-history": {"GET": _VIEWER},
     "nodes": {"GET": _VIEWER},
