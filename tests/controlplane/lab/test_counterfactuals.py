@@ -186,10 +186,8 @@ def test_a_filter_that_is_off_admits_the_nodes_that_it_rejected(
     assert "Insufficient cpu" in still.sentence
     same = ask_about("web", without=("NodeResourcesFit",))
     assert same.effect is Effect.SAME and same.matrix.total.tolist() == same.recorded.total.tolist()
-    filters = cast(
-        Profile, load_configuration(get_active(cluster)).profile("default-scheduler")
-    ).plugins
-    every = ask_about("elsewhere", without=filters["filter"])
+    (profile,) = load_configuration(get_active(cluster)).profiles
+    every = ask_about("elsewhere", without=profile.plugins["filter"])
     assert (every.node, len(every.matrix.nodes)) == ("node-0", 3)
     with pytest.raises(BadRequest, match="without: ImageLocality is no filter plugin"):
         ask_about("web", without=("ImageLocality",))
