@@ -28,6 +28,7 @@ from apps.api.control.explanations import (
     VisitingOrderView,
 )
 from apps.api.control.exporting import ClusterDecisionExportView, DecisionExportView
+from apps.api.control.groups import GroupListView, GroupView
 from apps.api.control.history import PastClusterViewSet
 from apps.api.control.lab import (
     EmptyingView,
@@ -256,6 +257,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     ),
     path("api/v1/audit", AuditListView.as_view(), name="api-audit"),
     path("api/v1/audit/export", AuditExportView.as_view(), name="api-export-audit"),
+    path("api/v1/groups", GroupListView.as_view(), name="api-groups"),
+    path("api/v1/groups/<str:name>", GroupView.as_view(), name="api-group"),
     path("api/v1/users", UserListView.as_view(), name="api-users"),
     path("api/v1/users/<str:name>", UserView.as_view(), name="api-user"),
     path("api/v1/users/<str:name>/reset", UserResetView.as_view(), name="api-reset-user"),

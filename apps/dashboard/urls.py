@@ -15,6 +15,7 @@ from apps.dashboard.views import (
     documents,
     events,
     explanations,
+    groups,
     lab,
     members,
     new_cluster,
@@ -155,6 +156,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path(
         "set-password/<str:uidb64>/<str:token>", accounts.SetPassword.as_view(), name="set-password"
     ),
+    path("groups", groups.all_groups, name="groups"),
+    path("groups/<str:name>/change", groups.change_group, name="change-group"),
     path("users", users.users, name="users"),
     path("users/<str:name>", users.user, name="user"),
     path("users/<str:name>/change", users.change_user, name="change-user"),

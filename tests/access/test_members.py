@@ -13,7 +13,7 @@ from django.contrib.auth.models import Group, User
 from django.core.management import call_command
 from django.test import Client
 
-from apps.cluster.access import members, rates
+from apps.cluster.access import rates
 from apps.cluster.access.needs import Need
 from apps.cluster.access.roles import Role
 from apps.cluster.access.routes import ROUTES
@@ -23,6 +23,7 @@ from apps.cluster.writes import Actor
 from apps.controlplane.clusters.lifecycle import create_cluster, delete_cluster
 from apps.controlplane.operations import running, service
 from apps.dashboard.urls import _cluster
+from apps.people import members
 from apps.people.tokens import create_token
 from tests.api.conftest import Kube, encode
 from tests.api.objects import PODS, node, pod

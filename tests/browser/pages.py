@@ -36,6 +36,7 @@ PAGES = {
     "password": "/account/password",
     "new-token": "/account/new-token",
     "kubeconfig": "/clusters/lab/kubeconfig",
+    "groups": "/groups",
     "users": "/users",
     "user": "/users/admin",
     "audit": "/audit?since=1h",

@@ -28,6 +28,7 @@ BOUNDS = {
     "audit": 6,
     "members": 5,
     "new-token": 4,
+    "groups": 6,
     "user": 6,
     "users": 4,
     "help": 2,

@@ -27,10 +27,10 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Origin
 
-from apps.cluster.access import members
 from apps.cluster.access.roles import Role
 from apps.cluster.context import current_request_id
 from apps.controlplane.clusters.lifecycle import create_cluster
+from apps.people import members
 from apps.people.models import AccessToken
 from apps.people.tokens import create_token
 from schedweb import tls

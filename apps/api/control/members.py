@@ -13,11 +13,11 @@ from rest_framework.viewsets import GenericViewSet
 from apps.api.control.base import ControlView
 from apps.api.control.documentation.areas import Area
 from apps.api.control.serializers import ErrorSerializer
-from apps.cluster.access import members
 from apps.cluster.access.gate import require_role
 from apps.cluster.access.roles import MEMBER_ROLES, Role, Visibility, role_named
 from apps.cluster.models import Cluster, Membership
 from apps.cluster.queries import cluster_named
+from apps.people import members
 
 _ROLES = [role.label for role in MEMBER_ROLES]
 _ERRORS = {400: ErrorSerializer, 404: ErrorSerializer}
@@ -105,7 +105,11 @@ class MemberViewSet(ControlView, GenericViewSet[Membership]):
         )
         return Response(self.get_serializer(added).data, status=status.HTTP_201_CREATED)
 
-    @extend_schema(request=ChangedAccessSerializer, responses={200: AccessSerializer, **_ERRORS})
+    @extend_schema(
+        operation_id="clusters_access_partial_update",
+        request=ChangedAccessSerializer,
+        responses={200: AccessSerializer, **_ERRORS},
+    )
     def access(self, request: Request, cluster: str) -> Response:
         """Change the visibility or the owner.
 

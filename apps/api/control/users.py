@@ -228,7 +228,9 @@ class SessionListView(ControlView):
         found = sessions.list_sessions(sender(request))
         return Response(SessionSerializer(found, many=True).data)
 
-    @extend_schema(responses={200: EndedSerializer, **_FORBIDDEN})
+    @extend_schema(
+        operation_id="sessions_destroy_all", responses={200: EndedSerializer, **_FORBIDDEN}
+    )
     def delete(self, request: Request) -> Response:
         """Sign out everywhere.
 

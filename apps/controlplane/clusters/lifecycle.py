@@ -10,7 +10,6 @@ from django.db import IntegrityError, connection, transaction
 from django.db.backends.utils import CursorWrapper
 
 from apps.cluster import kinds
-from apps.cluster.access import members
 from apps.cluster.access.roles import Visibility
 from apps.cluster.errors import AlreadyExists, Cause, Invalid, NotFound
 from apps.cluster.kinds import Kind
@@ -34,6 +33,7 @@ from apps.controlplane.history import past_clusters
 from apps.controlplane.models import LoopLease
 from apps.controlplane.profiles import revisions
 from apps.controlplane.workers.waking import make_due
+from apps.people import members
 from apps.people.audit.recording import record
 from apps.people.models import AuditEntry
 

@@ -56,7 +56,10 @@ class Area(Enum):
     )
     SAVED_VIEWS = ("Saved views", "Named filters, grouping and sorting of decisions.")
     WEBHOOKS = ("Webhooks", "Addresses that receive the events of a cluster.")
-    USERS = ("Users", "Invite, deactivate and reset users. For site admins.")
+    USERS = (
+        "Users",
+        "Invite, deactivate and reset users; groups of users. For site admins.",
+    )
     AUDIT = ("Audit", "Who did what, when, from where and with which token. For site admins.")
     ACCOUNT = ("Account", "The access tokens and the sessions of the user who sends the request.")
 

@@ -6,7 +6,6 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from apps.cluster.access import members
 from apps.cluster.access.roles import Visibility
 from apps.cluster.settings import SETTINGS
 from apps.controlplane.clusters import lifecycle
@@ -14,6 +13,7 @@ from apps.controlplane.controllers.devices.templates import TEMPLATES
 from apps.controlplane.management.command import USER, ControlPlaneCommand
 from apps.controlplane.management.settings import add_options, read_values
 from apps.controlplane.profiles.revisions import ALL_NODES
+from apps.people import members
 
 
 class Command(ControlPlaneCommand):

@@ -6,10 +6,10 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from apps.cluster.access import members
 from apps.cluster.access.roles import MEMBER_ROLES, Visibility, role_named
 from apps.cluster.models import Cluster, Membership
 from apps.controlplane.management.command import USER, ControlPlaneCommand
+from apps.people import members
 
 
 class Command(ControlPlaneCommand):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-
 from django.contrib.auth.models import Group, User
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
@@ -12,8 +10,8 @@ from apps.cluster.access.grants import forget
 from apps.cluster.access.roles import MEMBER_ROLES, Role, Visibility
 from apps.cluster.errors import AlreadyExists, BadRequest, NotFound
 from apps.cluster.models import Cluster, ClusterAccess, Membership
-
-log = logging.getLogger(__name__)
+from apps.people.audit.recording import record
+from apps.people.models import AuditEntry
 
 
 def create_access(cluster: Cluster, *, owner: str, visibility: Visibility) -> ClusterAccess:
@@ -140,6 +138,8 @@ def _check_role(role: Role) -> Role:
 
 
 def _record(cluster: Cluster, actor: str, change: str) -> None:
-    """Log a change of access, which counts at once in this process."""
+    """Record a change of access, which counts at once in this process."""
     forget()
-    log.info("access to cluster %s changed by %s: %s", cluster.name, actor, change)
+    record(
+        AuditEntry.Action.ROLE_CHANGED, user=actor, cluster=cluster.name, details={"change": change}
+    )
