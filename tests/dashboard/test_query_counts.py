@@ -87,6 +87,7 @@ BOUNDS = {
     "opinions": 6,
     "operation-output": 7,
     "operations": 6,
+    "past": 14,
     "plugin": 2,
     "plugins": 2,
     "pod": 15,

@@ -20,7 +20,7 @@ class PodChange(StrEnum):
     MOVED = "moved"
     RECREATED = "recreated"
     BOUND = "bound"
-    PHASE = "phase"
+    PHASE = "phase-changed"
     CHANGED = "changed"
 
 
