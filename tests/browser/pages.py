@@ -147,6 +147,7 @@ PAGES = {
 MISTAKEN = {
     "no-page": "/nothing/here",
     "no-cluster": "/clusters/nowhere",
+    "past-of-the-future": "/clusters/lab/past?at=2999-01-01",
     "no-node": "/clusters/lab/nodes/nobody",
     "no-pod": "/clusters/lab/pods/default/nobody",
     "no-decision": "/clusters/lab/decisions/7",

@@ -20,6 +20,8 @@ class PodChange(StrEnum):
     MOVED = "moved"
     RECREATED = "recreated"
     BOUND = "bound"
+    #: its deletion has begun
+    TERMINATING = "terminating"
     PHASE = "phase-changed"
     CHANGED = "changed"
 
@@ -111,6 +113,8 @@ def _classify(old: PodVersion | None, new: PodVersion | None) -> PodChange | Non
         return PodChange.MOVED if old.node and old.node != new.node else PodChange.RECREATED
     if old.node != new.node:
         return PodChange.BOUND
+    if new.terminating and not old.terminating:
+        return PodChange.TERMINATING
     if old.phase != new.phase:
         return PodChange.PHASE
     return PodChange.CHANGED if _content(old) != _content(new) else None

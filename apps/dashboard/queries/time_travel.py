@@ -106,6 +106,12 @@ class TimeTravelPage:
         return sum(self.overview.queue.values())
 
     @property
+    def queue_words(self) -> str:
+        """The parts of the queue that have pods."""
+        sizes = self.overview.queue.items()
+        return ", ".join(f"{size:,} {part.label}" for part, size in sizes if size)
+
+    @property
     def tabs(self) -> list[tuple[str, str, int]]:
         """(value of `show`, label, number of rows) of each table."""
         found = [
