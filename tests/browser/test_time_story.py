@@ -89,7 +89,7 @@ def test_times_are_picked_an_undo_says_what_is_lost_and_history_outlives_its_clu
 
 
 def _slide_through_the_life(seen: Seen) -> None:
-    """With the keyboard from now to the first version; the filter stays, and so does the address."""
+    """With the keyboard from now to the first version; the address keeps moment and filter."""
     page = seen.page
     seen.open("/clusters/lab")
     page.get_by_role("link", name="Past", exact=True).click()
@@ -110,6 +110,6 @@ def _slide_through_the_life(seen: Seen) -> None:
     expect(page.get_by_label("Name")).to_have_value("node-1")
     page.get_by_role("link", name="Compare with now").click()
     expect(page.locator("#compared")).to_contain_text("created")
-    page.get_by_label("Time").fill("0s")
+    page.get_by_role("searchbox", name="Time").fill("now")
     page.get_by_role("button", name="Show", exact=True).click()
     expect(banner).to_contain_text("This is the present state.")
