@@ -57,6 +57,12 @@ class ProviderUnavailable(ApiError):
     code, reason = 503, "ServiceUnavailable"
 
 
+class NoProvider(ApiError):
+    """The site has no provider, so the page does not exist."""
+
+    code, reason = 404, "NotFound"
+
+
 class OpenIdBackend(ModelBackend):
     """The backend of sessions that began at the provider; it checks no passwords."""
 
@@ -160,7 +166,7 @@ def _create(name: str, claims: Mapping[str, Any], provider: Provider) -> User:
 def _settings() -> Provider:
     provider: Provider | None = settings.OPENID
     if provider is None:
-        raise Forbidden("this site has no OpenID Connect provider")
+        raise NoProvider("this site has no OpenID Connect provider")
     return provider
 
 

@@ -49,6 +49,7 @@ def fill_database(backup: Reader) -> None:
     with connection.connection.transaction(), connection.connection.cursor() as cursor:
         # COPY waits for the file and its decompression
         cursor.execute("SET LOCAL idle_in_transaction_session_timeout = '10min'")
+        _create_former_tables(cursor, manifest)
         _empty_tables(cursor)
         _create_days(cursor, manifest)
         for name in manifest.tables:
@@ -70,6 +71,15 @@ def migrate_to(applied: Sequence[tuple[str, str]]) -> None:
     followed = {parent.key for key in wanted for parent in graph.node_map[key].parents}
     targets = [key for key in wanted if key not in followed]
     executor.migrate(sorted(targets))
+
+
+def _create_former_tables(cursor: AnyCursor, manifest: Manifest) -> None:
+    """Create the tables of apps that this version lacks, which its migrations take rows from."""
+    if "authtoken_token" in manifest.tables:
+        cursor.execute(
+            "CREATE TABLE authtoken_token (key varchar(40) PRIMARY KEY, "
+            "created timestamptz NOT NULL, user_id integer NOT NULL)"
+        )
 
 
 def _empty_tables(cursor: AnyCursor) -> None:

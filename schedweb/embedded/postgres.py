@@ -185,4 +185,6 @@ class Postgres:
 
 
 def _clean_environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if not name.startswith("PG")}
+    """Without settings of other PostgreSQL servers, and the secrets of the site."""
+    foreign = ("PG", "SCHEDWEB_")
+    return {name: value for name, value in os.environ.items() if not name.startswith(foreign)}

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from django.contrib.auth.models import User
 
 from apps.api import objects
 from apps.cluster.models import Pod
@@ -33,8 +34,9 @@ def send(
     }
     request = objects.request_of(scope, headers)
     assert request is not None
+    user = User.objects.get(username="alice")
     with traffic() as found:
-        response = objects.respond(request, raw, "tests", "request-9")
+        response = objects.respond(request, raw, user, "request-9")
     assert response.status_code < 300, response.content
     return found
 

@@ -153,10 +153,10 @@ def test_a_list_costs_the_same_queries_however_long_it_is(
         assert len(names(five_pods.get(PODS))) == 5
 
 
-def test_one_object_costs_three_queries(
+def test_one_object_costs_two_queries(
     five_pods: Kube, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
-    with django_assert_num_queries(3) as queries:
+    with django_assert_num_queries(2) as queries:
         five_pods.get(f"{PODS}/p1")
     assert isinstance(queries, CaptureQueriesContext)
 

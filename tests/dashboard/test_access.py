@@ -62,6 +62,8 @@ _POST_ONLY = {
     "switch",
 }
 _FORMS = {
+    "groups",
+    "lab",
     "account",
     "kubeconfig",
     "new-token",

@@ -102,5 +102,5 @@ def test_the_help_lists_a_key_for_every_section(alice: Client, lab: Cluster) -> 
     sections = page[page.index('class="sections"') : page.index("<main")]
     listed = alice.get("/help").content.decode()
     keys = [part[0] for part in sections.split('data-go="')[1:]]
-    assert len(keys) == len(set(keys)) == 10
+    assert len(keys) == len(set(keys)) == 11
     assert all(f"<kbd>g</kbd> <kbd>{key}</kbd>" in listed for key in keys)

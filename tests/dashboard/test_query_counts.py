@@ -85,7 +85,7 @@ BOUNDS = {
     "objects": 7,
     "operation": 5,
     "opinions": 6,
-    "operation-output": 7,
+    "operation-output": 8,
     "operations": 6,
     "past": 14,
     "plugin": 2,

@@ -113,7 +113,7 @@ def test_a_response_that_does_not_fit_is_refused(provider: Provider, wrong: str)
 
 
 def test_without_a_provider_or_its_answer_the_page_says_so(settings: Any) -> None:
-    assert Client().get("/login/openid").status_code == 403
+    assert Client().get("/login/openid").status_code == 404
     settings.OPENID = OpenIdSettings("http://127.0.0.1:1", "schedweb", "secret")
     refused = Client().get("/login/openid")
     assert refused.status_code == 503 and "does not respond" in refused.content.decode()

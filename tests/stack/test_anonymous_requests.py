@@ -15,7 +15,11 @@ from schedweb.front.streams import STREAMS, Front
 pytestmark = pytest.mark.django_db
 
 #: Public URLs; static files are not served by Django's URL patterns.
-OPEN = {"/healthz", "/livez", "/readyz", "/login"}
+OPEN = {
+    *("/healthz", "/livez", "/readyz"),
+    # ways to log in
+    *("/login", "/login/openid", "/login/openid/callback", "/set-password/lab/lab"),
+}
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 _ARGUMENTS = {

@@ -38,7 +38,7 @@ ROUTES: Final[Mapping[str, Mapping[str, Need]]] = {
     "account": {"GET": _USER, "POST": _USER},
     "set-theme": {"POST": _USER},
     "set-password": {"GET": _NOTHING, "POST": _NOTHING},
-    "openid": {"GET": _NOTHING, "POST": _NOTHING},
+    "openid": {"GET": _NOTHING},
     "openid-callback": {"GET": _NOTHING},
     "new-token": {"GET": _USER, "POST": _USER},
     "delete-token": {"POST": _USER},
@@ -73,7 +73,7 @@ ROUTES: Final[Mapping[str, Mapping[str, Need]]] = {
     "cluster": {"GET": _VIEWER},
     "heat": {"GET": _VIEWER},
     "charts": {"GET": _VIEWER},
-    "kubeconfig": {"GET": _VIEWER},
+    "kubeconfig": {"GET": _VIEWER, "POST": _VIEWER},
     "queue": {"GET": _VIEWER},
     "queue-history": {"GET": _VIEWER},
     "nodes": {"GET": _VIEWER},
@@ -222,6 +222,9 @@ ROUTES: Final[Mapping[str, Mapping[str, Need]]] = {
     "api-series": {"GET": _VIEWER},
     "api-simulate": {"POST": _VIEWER},
     "api-capacity-fit": {"POST": _VIEWER},
+    "api-capacity-nodes": {"POST": _VIEWER},
+    "api-capacity-emptiable": {"POST": _VIEWER},
+    "api-capacity-failures": {"POST": _VIEWER},
     "api-prospects": {"GET": _VIEWER},
     "api-convert-configuration": {"POST": _VIEWER},
     "api-previews": {"POST": _ADMIN},
@@ -266,4 +269,17 @@ SUBJECTS: Final[Mapping[str, Subject]] = {
 }
 
 #: Requests by POST that change nothing: a token that only reads may send them.
-READING_POSTS: Final = frozenset({"api-convert-configuration", "api-profile-check", "logout"})
+READING_POSTS: Final = frozenset(
+    {
+        "api-convert-configuration",
+        "api-profile-check",
+        "logout",
+        # they simulate, and write nothing
+        "lab",
+        "api-simulate",
+        "api-capacity-fit",
+        "api-capacity-nodes",
+        "api-capacity-emptiable",
+        "api-capacity-failures",
+    }
+)

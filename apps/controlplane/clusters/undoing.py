@@ -46,6 +46,13 @@ class UndoResult:
     kept: list[str] = field(default_factory=list)
     evictions: Evictions = Evictions()
 
+    def add(self, name: str, restored: Sequence[str], kept: Sequence[str]) -> None:
+        """Add what was restored of one object, and what was not."""
+        self.kept += [f"{name}: {text}" for text in kept]
+        if restored:
+            self.names.append(name)
+            self.restored += [text for text in restored if text not in self.restored]
+
 
 def undo_node_changes(
     cluster: Cluster, first: int, last: int, request_id: str, *, actor: Actor
@@ -119,50 +126,50 @@ def _undo(
     versions = [each.previous_version for each in changes if each.previous_version]
     earlier = changelog.objects_at(cluster.pk, versions)
     known = [each for each in changes if each.previous_version in earlier]
+    reversals = [_Reversal(each, earlier[each.previous_version or 0]) for each in known]
     updates = [
-        Update(
-            kind,
-            each.namespace,
-            each.name,
-            _build_reversal(each, earlier[each.previous_version or 0], result),
-            uid=str(each.uid),
-        )
-        for each in known
+        Update(kind, each.namespace, each.name, reversal.reverse, uid=str(each.uid))
+        for each, reversal in zip(known, reversals, strict=True)
     ]
     outcomes = store.write(cluster, updates, actor=actor, collect_refusals=True)
-    for each, outcome in zip(known, outcomes, strict=True):
+    for each, reversal, outcome in zip(known, reversals, outcomes, strict=True):
         if isinstance(outcome, ApiError):
             result.kept.append(f"{each.name}: {outcome.message}")
+        else:
+            result.add(each.name, reversal.restored, reversal.kept)
     return [each.name for each in known]
 
 
-def _build_reversal(
-    change: Change, before: Mapping[str, Any], result: UndoResult
-) -> Callable[[Body], Body]:
-    """The function that changes the present object back; it adds to `result` what it did."""
+class _Reversal:
+    """Undoes one change of an object; describes what the last call of `reverse` did."""
 
-    def reverse(item: Body) -> Body:
+    def __init__(self, change: Change, before: Mapping[str, Any]) -> None:
+        self._change = change
+        self._before = before
+        self.restored: list[str] = []
+        self.kept: list[str] = []
+
+    def reverse(self, item: Body) -> Body:
+        """The present object, changed back; the store may call it again with a later one."""
+        change, before = self._change, self._before
         old, new, present = (_read_fields(body) for body in (before, change.object, item))
         values = dict(present)
-        restored = []
+        restored: list[str] = []
+        kept: list[str] = []
         for name in _changed(old, new):
             value = old.get(name, _ABSENT)
             if present.get(name, _ABSENT) != new.get(name, _ABSENT):
                 if present.get(name, _ABSENT) != value:
                     text = f"{_label(name)} was changed since, and stays as it is"
-                    result.kept.append(f"{change.name}: {text}")
+                    kept.append(text)
                 continue
             if value is _ABSENT:
                 values.pop(name, None)
             else:
                 values[name] = value
             restored.append(_describe(name, value))
-        if restored:
-            result.names.append(change.name)
-            result.restored += [text for text in restored if text not in result.restored]
+        self.restored, self.kept = restored, kept
         return _write_fields(item, values, present, is_node=change.kind == kinds.NODE.name)
-
-    return reverse
 
 
 def _changed(old: Fields, new: Fields) -> Iterator[Any]:

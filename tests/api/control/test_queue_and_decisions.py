@@ -157,6 +157,7 @@ def test_decisions_are_listed_newest_first(
     api: Api, lab: Cluster, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     # the token with its user, the cluster, the names of clusters, the decisions
+    api.get("/clusters")  # notes when the token was used
     with django_assert_num_queries(4):
         found = api.get("/decisions?cluster=lab").json()["results"]
     assert {row["name"] for row in found} == {"a", "b", "big"}
@@ -231,7 +232,9 @@ def test_a_decision_has_its_search_draw_and_durations(api: Api, lab: Cluster) ->
     assert (full["tie_break"], full["seed"]) == ("first-name", lab.seed)
     assert full["preemption"] is None
     for point, spent in full["plugin_durations"].items():
-        assert 0 < sum(spent.values()) <= full["durations"][point] or not spent
+        assert sum(spent.values()) <= full["durations"][point]
+        # these plugins have nothing to do for a pod without volumes and claims
+        assert sum(spent.values()) > 0 or point in ("Reserve", "PreBind") or not spent
     assert full["plugin_durations"]["Score"].keys() == {
         column["plugin"] for column in full["scores"]["plugins"]
     }

@@ -51,7 +51,7 @@ def test_a_limited_token_gets_no_token_without_limits(api: Api) -> None:
     limited = Api(api.post("/tokens", {"name": "ci", "read_only": True}).json()["token"])
     assert limited.get("/tokens").status_code == 200
     answer = limited.post("/tokens", {"name": "more"})
-    assert answer.status_code == 403 and "limited" in answer.json()["message"]
+    assert answer.status_code == 403 and "read-only" in answer.json()["message"]
     assert limited.delete("/tokens/1").status_code == 403
 
 

@@ -92,6 +92,7 @@ def state_with(plugins: Body, default_class: bool) -> AdmissionState:
     kata = named("kata", overhead={"podFixed": {"cpu": "250m"}})
     return AdmissionState(
         cluster_id=1,
+        api_gates=(),
         admission_version=1,
         admission_plugins=plugins,
         controllers=True,
