@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 from django.db import connection
 
@@ -127,7 +127,7 @@ def read_snapshot(
     if version < cluster.forgotten_version:
         raise Expired(TOO_OLD)
     with connection.cursor() as cursor:
-        values = {"cluster": cluster.pk, "version": version, "known": list(known)}
+        values: dict[str, Any] = {"cluster": cluster.pk, "version": version, "known": list(known)}
         cursor.execute(_READ, values)
         rows = cursor.fetchall()
     nodes: dict[str, NodeVersion] = {}

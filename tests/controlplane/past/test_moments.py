@@ -9,6 +9,7 @@ import pytest
 from apps.cluster.errors import ApiError
 from apps.cluster.log.forgetting import forget_changes
 from apps.cluster.models import Change
+from apps.controlplane.models import QueueMove
 from apps.controlplane.past.differences import find_node_differences, find_pod_differences
 from apps.controlplane.past.listing import list_nodes, list_pods
 from apps.controlplane.past.moments import parse_moment, parse_selected_moment, read_life
@@ -26,7 +27,7 @@ def test_a_moment_has_the_nodes_pods_usage_and_queue_of_then(past: Past) -> None
     assert (then.nodes.total, then.nodes.ready, then.nodes.unschedulable) == (3, 3, 0)
     assert (then.pods.total, then.pods.bound, then.pods.pending) == (4, 3, 1)
     assert then.usage["cpu"] == (3000, 24000) and then.usage["pods"][0] == 3
-    assert then.queue["unschedulable"] == 1 and then.queue_since is None
+    assert then.queue[QueueMove.Place.UNSCHEDULABLE] == 1 and then.queue_since is None
     assert then.revision == 1 and then.decision is not None and not then.is_now
     now = read_overview(cluster, parse_selected_moment(cluster, {}))
     assert (now.nodes.total, now.nodes.unschedulable) == (4, 1) and now.is_now
@@ -101,7 +102,7 @@ def test_two_moments_differ_pod_by_pod_and_node_by_node(past: Past) -> None:
     assert fields["unschedulable"] == (False, True)
     back = {each.pod.name: each.change.value for each in find_pod_differences(after, before)}
     assert (back["comes"], back["leaves"]) == ("deleted", "created")
-    assert find_pod_differences(after, after) == find_node_differences(after, after) == []
+    assert not find_pod_differences(after, after) and not find_node_differences(after, after)
 
 
 def test_a_snapshot_in_memory_equals_one_that_is_read_anew(past: Past) -> None:
