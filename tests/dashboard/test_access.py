@@ -34,6 +34,7 @@ _ARGUMENTS = {
 #: Pages before the login.
 _OPEN = {"login", "logout", "set-password", "openid", "openid-callback"}
 _POST_ONLY = {
+    "change-group",
     "undo-nodes",
     "undo-operation",
     "activate-pod",
