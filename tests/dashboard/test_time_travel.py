@@ -63,6 +63,10 @@ def test_the_page_shows_a_cluster_as_it_was_and_what_differs(alice: Client) -> N
     only = alice.get(f"{base}?version={before}&with=now&change=moved").context["past"].page.rows
     assert [each.pod.name for each in only] == ["web-1"]
 
+    later = alice.get(f"{base}?version={before}&show=pods&with=now").content.decode()
+    assert f"version={before + 1}&amp;show=pods&amp;with=now" in later
+    assert f"version={before}&amp;show=differences&amp;with=now" in later
+
     region = alice.get(f"{base}?version={before}", headers={"HX-Request": "true"}).content.decode()
     assert region.lstrip().startswith("<div") and "<html" not in region
 

@@ -101,6 +101,16 @@ class TimeTravelPage:
         return self.overview.life
 
     @property
+    def previous(self) -> int:
+        """The version before; it exists unless this is the first one."""
+        return self.moment.version - 1
+
+    @property
+    def next(self) -> int:
+        """The version after; it exists unless this is the present one."""
+        return self.moment.version + 1
+
+    @property
     def waiting(self) -> int:
         """Pods in any part of the queue."""
         return sum(self.overview.queue.values())
