@@ -48,6 +48,12 @@ from apps.api.control.operations import (
     OperationViewSet,
 )
 from apps.api.control.opinions import AgreementView, SecondOpinionListView
+from apps.api.control.past import (
+    PastDifferencesView,
+    PastNodeListView,
+    PastPodListView,
+    PastView,
+)
 from apps.api.control.pod_groups import PodGroupExplanationView
 from apps.api.control.profiles import (
     DraftViewSet,
@@ -194,6 +200,22 @@ urlpatterns: list[URLPattern | URLResolver] = [
         "api/v1/clusters/<str:cluster>/capacity/failures",
         FailuresView.as_view(),
         name="api-capacity-failures",
+    ),
+    path("api/v1/clusters/<str:cluster>/past", PastView.as_view(), name="api-past"),
+    path(
+        "api/v1/clusters/<str:cluster>/past/nodes",
+        PastNodeListView.as_view(),
+        name="api-past-nodes",
+    ),
+    path(
+        "api/v1/clusters/<str:cluster>/past/pods",
+        PastPodListView.as_view(),
+        name="api-past-pods",
+    ),
+    path(
+        "api/v1/clusters/<str:cluster>/past/differences",
+        PastDifferencesView.as_view(),
+        name="api-past-differences",
     ),
     path("api/v1/clusters/<str:cluster>/series", SeriesView.as_view(), name="api-series"),
     path("api/v1/clusters/<str:cluster>/copy", CopyView.as_view(), name="api-copy"),

@@ -43,6 +43,7 @@ _cluster: list[URLPattern | URLResolver] = [
     path("", overview.cluster, name="cluster"),
     path("/heat.json", overview.heat, name="heat"),
     path("/charts", charts.charts, name="charts"),
+    path("/past", past.past, name="past"),
     path("/kubeconfig", tokens.kubeconfig, name="kubeconfig"),
     path("/clock", overview.clock, name="clock"),
     path("/switch", overview.switch, name="switch"),

@@ -45,6 +45,10 @@ PAGES = {
     "cluster-empty": "/clusters/bare",
     "charts": "/clusters/lab/charts",
     "charts-empty": "/clusters/bare/charts",
+    "past": "/clusters/lab/past?decision={preempting}",
+    "past-pods": "/clusters/lab/past?show=pods",
+    "past-differences": "/clusters/lab/past?decision={preempting}&with=now",
+    "past-empty": "/clusters/bare/past",
     "cluster-settings": "/clusters/lab/settings",
     "webhooks": "/clusters/lab/webhooks",
     "opinions": "/clusters/external/opinions",
@@ -143,6 +147,7 @@ PAGES = {
 MISTAKEN = {
     "no-page": "/nothing/here",
     "no-cluster": "/clusters/nowhere",
+    "past-of-the-future": "/clusters/lab/past?at=2999-01-01",
     "no-node": "/clusters/lab/nodes/nobody",
     "no-pod": "/clusters/lab/pods/default/nobody",
     "no-decision": "/clusters/lab/decisions/7",

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, expect
 from apps.cluster.models import Pod
 from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.loop.engines import Engines
-from tests.browser.conftest import watch_page
+from tests.browser.conftest import Seen, watch_page
 from tests.dashboard.conftest import add_pods, pod
 
 pytestmark = pytest.mark.browser
@@ -73,6 +73,8 @@ def test_times_are_picked_an_undo_says_what_is_lost_and_history_outlives_its_clu
     page.locator("#decision_state tbody a", has_text="node-1").first.click()
     expect(page.locator("#explanation")).to_contain_text("node-1 was")
 
+    _slide_through_the_life(seen)
+
     # a deleted cluster keeps its pages
     seen.open("/clusters/lab/delete")
     page.get_by_label("Type lab to confirm").fill("lab")
@@ -84,3 +86,30 @@ def test_times_are_picked_an_undo_says_what_is_lost_and_history_outlives_its_clu
     expect(page.locator("#story")).to_contain_text("attempt 1")
     assert [text for text in seen.problems if "422" not in text] == []
     window.close()
+
+
+def _slide_through_the_life(seen: Seen) -> None:
+    """With the keyboard from now to the first version; the address keeps moment and filter."""
+    page = seen.page
+    seen.open("/clusters/lab")
+    page.get_by_role("link", name="Past", exact=True).click()
+    banner, state = page.locator("#past-banner"), page.locator("#past-state")
+    expect(banner).to_contain_text("This is the present state.")
+    expect(state).to_contain_text("node-1")
+    slider = page.get_by_role("slider")
+    slider.press("ArrowLeft")
+    page.wait_for_url(f"**version={slider.input_value()}*")
+    expect(banner).to_contain_text(f"version {slider.input_value()}.")
+    page.get_by_label("Name").fill("node-1")
+    expect(state.locator("tbody tr")).to_have_count(1)
+    slider.press("Home")
+    expect(banner).to_contain_text("version 1.")
+    expect(state).to_contain_text("The cluster had no nodes.")
+    page.reload()
+    expect(banner).to_contain_text("version 1.")
+    expect(page.get_by_label("Name")).to_have_value("node-1")
+    page.get_by_role("link", name="Compare with now").click()
+    expect(page.locator("#compared")).to_contain_text("created")
+    page.get_by_role("searchbox", name="Time").fill("now")
+    page.get_by_role("button", name="Show", exact=True).click()
+    expect(banner).to_contain_text("This is the present state.")

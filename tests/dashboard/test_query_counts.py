@@ -87,6 +87,7 @@ BOUNDS = {
     "opinions": 6,
     "operation-output": 8,
     "operations": 6,
+    "past": 10,
     "plugin": 2,
     "plugins": 2,
     "pod": 15,

@@ -13,6 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection
+from django.db.backends.utils import CursorWrapper
 
 from apps.cluster.errors import BadRequest, Expired
 from apps.cluster.models import Change, Cluster
@@ -188,16 +189,10 @@ def read_past_queue(
         raise wrong("queue", f"{queue!r} is not one of {', '.join(PARTS)}")
     if "\x00" in pod:
         raise BadRequest("pod: contains a NUL character")
-    parameters: dict[str, Any] = {
-        "cluster": cluster.pk,
-        "at": moment.at,
-        "schedulers": queries.list_scheduler_names(cluster),
-        "parts": [str(part) for part in PARTS],
-    }
+    parameters = _build_parameters(cluster, moment.at)
     where, selection = _build_condition(queue, pod)
     with connection.cursor() as cursor:
-        cursor.execute(_SIZES, parameters)
-        sizes = dict(cursor.fetchall())
+        sizes = _read_sizes(cursor, parameters)
         cursor.execute(_COUNT.replace("{where}", where), {**parameters, **selection})
         row = cursor.fetchone()
         cursor.execute(
@@ -207,11 +202,38 @@ def read_past_queue(
         pods = [PastPod(*found) for found in cursor.fetchall()]
     return PastQueue(
         moment,
-        {part: sizes.get(part.value, 0) for part in PARTS},
+        sizes,
         total=row[0] if row is not None else 0,
         pods=pods,
         reaches_back_to=_find_gap(cluster, moment.at),
     )
+
+
+def count_past_queue(
+    cluster: Cluster, at: datetime
+) -> tuple[dict[QueueMove.Place, int], datetime | None]:
+    """The sizes of the parts of the queue at a time.
+
+    And the oldest move that is still recorded, if the time is before it.
+    """
+    with connection.cursor() as cursor:
+        sizes = _read_sizes(cursor, _build_parameters(cluster, at))
+    return sizes, _find_gap(cluster, at)
+
+
+def _build_parameters(cluster: Cluster, at: datetime) -> dict[str, Any]:
+    return {
+        "cluster": cluster.pk,
+        "at": at,
+        "schedulers": queries.list_scheduler_names(cluster),
+        "parts": [str(part) for part in PARTS],
+    }
+
+
+def _read_sizes(cursor: CursorWrapper, parameters: dict[str, Any]) -> dict[QueueMove.Place, int]:
+    cursor.execute(_SIZES, parameters)
+    sizes = dict(cursor.fetchall())
+    return {part: sizes.get(part.value, 0) for part in PARTS}
 
 
 def _build_condition(queue: str, pod: str) -> tuple[str, dict[str, str]]:

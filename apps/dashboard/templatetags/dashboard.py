@@ -34,7 +34,7 @@ SECTIONS = (
         "cluster",
         {"cluster", "cluster-settings", "delete-cluster", "webhooks", "webhook", "members"},
     ),
-    ("Charts", "charts", {"charts"}),
+    ("Charts", "charts", {"charts", "past"}),
     ("Queue", "queue", {"queue", "queue-history"}),
     ("Pods", "pods", {"pods", "pod", "new-pod", "pod-story", "change-pods", "prospects"}),
     ("Nodes", "nodes", {"nodes", "node", "new-node", "drain", "change-nodes"}),

@@ -10,9 +10,17 @@ from django.views.decorators.http import require_GET, require_http_methods
 from apps.cluster.errors import ApiError
 from apps.cluster.models import Cluster
 from apps.controlplane.history import past_clusters
+from apps.controlplane.past.moments import read_life
 from apps.controlplane.queue.past import PastMoment
 from apps.dashboard.queries.past import deleted_clusters, past_queue_page, state_page
-from apps.dashboard.rendering import Request, recorded_page, render_page, render_refusal
+from apps.dashboard.queries.time_travel import time_travel_page
+from apps.dashboard.rendering import (
+    Request,
+    cluster_page,
+    recorded_page,
+    render_page,
+    render_refusal,
+)
 from apps.dashboard.streams import site_stamp
 
 
@@ -21,6 +29,18 @@ def past_queue(request: Request, cluster: Cluster, moment: PastMoment) -> HttpRe
     found = past_queue_page(cluster, moment, request.GET)
     context = {"cluster": cluster, "past": found, "moment": moment}
     return render_page(request, "past_queue", context)
+
+
+@require_GET
+@cluster_page
+def past(request: Request, cluster: Cluster) -> HttpResponse:
+    """The cluster at any moment of its life, read-only; the region while the slider moves."""
+    try:
+        found = time_travel_page(cluster, request.GET)
+    except ApiError as refusal:
+        context = {"cluster": cluster, "life": read_life(cluster), "problem": refusal.message}
+        return render_page(request, "past", context, status=refusal.code)
+    return render_page(request, "past", {"cluster": cluster, "past": found, "life": found.life})
 
 
 @require_GET

@@ -36,6 +36,11 @@ class Area(Enum):
         "Lab",
         "What would happen if: simulations, and questions about capacity. Nothing is written.",
     )
+    PAST = (
+        "Past",
+        "The nodes, pods, usage and queue of a cluster at any version or time, and what differs "
+        "between two moments.",
+    )
     CHANGES = ("Changes", "The change log: who changed which object, with every version of it.")
     EVENTS = ("Events", "The events of a cluster, those that have expired as well.")
     PROFILES = (

@@ -1,0 +1,198 @@
+"""The cluster at past moments, and what differs between two."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.api.control.base import MAX_PAGE, ControlView, parse_whole_number, reject_unknown
+from apps.api.control.documentation.areas import Area
+from apps.api.control.past_serializers import (
+    PastDifferencesSerializer,
+    PastNodeListSerializer,
+    PastOverviewSerializer,
+    PastPodListSerializer,
+)
+from apps.api.control.recorded import PERIOD
+from apps.api.control.serializers import ErrorSerializer
+from apps.cluster.queries import cluster_named
+from apps.controlplane.past import listing
+from apps.controlplane.past.differences import find_node_differences, find_pod_differences
+from apps.controlplane.past.moments import PARAMETERS, parse_moment, parse_selected_moment
+from apps.controlplane.past.overview import read_overview
+from apps.controlplane.past.snapshots import snapshots
+
+_ERRORS = {400: ErrorSerializer, 404: ErrorSerializer, 410: ErrorSerializer}
+_ZONE = PERIOD[2]
+_PAGING = ("limit", "offset", "format")
+_MOMENT = [
+    OpenApiParameter("at", str, description="A time: `1h` ago, `2026-11-22T09:00`. Default: now."),
+    OpenApiParameter("version", int, description="Instead: a version of the cluster."),
+    OpenApiParameter("decision", int, description="Instead: the version that a decision saw."),
+    _ZONE,
+]
+_PAGE = [
+    OpenApiParameter("limit", int, default=100),
+    OpenApiParameter("offset", int, default=0),
+]
+_ENUMS: Mapping[tuple[tuple[str, str], ...], Sequence[str]] = {
+    listing.POD_FILTERS: listing.POD_STATES,
+    listing.NODE_FILTERS: listing.NODE_STATES,
+}
+
+
+def _describe(filters: tuple[tuple[str, str], ...]) -> list[OpenApiParameter]:
+    return [
+        OpenApiParameter(
+            name, str, description=text, enum=_ENUMS[filters] if name == "state" else None
+        )
+        for name, text in filters
+    ]
+
+
+class PastView(ControlView):
+    """A cluster at a moment."""
+
+    area = Area.PAST
+
+    @extend_schema(parameters=_MOMENT, responses={200: PastOverviewSerializer, **_ERRORS})
+    def get(self, request: Request, cluster: str) -> Response:
+        """Read the figures of a past moment.
+
+        Nodes, pods, requested resources and the queue at a time, at a version of the cluster, or
+        at the version that a decision saw; without parameters, at present. `life` has the first
+        moment whose state can be read. A state before it is answered with 410.
+        """
+        reject_unknown(request, {*PARAMETERS, "format"})
+        found = cluster_named(cluster)
+        overview = read_overview(found, parse_selected_moment(found, request.query_params))
+        body = {
+            "moment": overview.moment,
+            "life": overview.life,
+            "nodes": overview.nodes,
+            "pods": overview.pods,
+            "usage": [
+                {"resource": name, "requested": requested, "allocatable": allocatable}
+                for name, (requested, allocatable) in overview.usage.items()
+            ],
+            "queue": {part.value: size for part, size in overview.queue.items()},
+            "queue_since": overview.queue_since,
+            "decision": overview.decision,
+            "revision": overview.revision,
+        }
+        return Response(PastOverviewSerializer(body).data)
+
+
+class PastNodeListView(ControlView):
+    """The nodes at a moment."""
+
+    area = Area.PAST
+
+    @extend_schema(
+        parameters=[*_MOMENT, *_describe(listing.NODE_FILTERS), *_PAGE],
+        responses={200: PastNodeListSerializer, **_ERRORS},
+    )
+    def get(self, request: Request, cluster: str) -> Response:
+        """List the nodes at a past moment.
+
+        By name, with what their pods request. They are the nodes that the Kubernetes API lists
+        with `resourceVersion` and `resourceVersionMatch=Exact`.
+        """
+        reject_unknown(request, {*PARAMETERS, *_names(listing.NODE_FILTERS), *_PAGING})
+        found, query = cluster_named(cluster), request.query_params
+        moment = parse_selected_moment(found, query)
+        snapshot = snapshots.at(found, moment.version)
+        nodes = listing.list_nodes(snapshot, query)
+        shown = [
+            {**asdict(node), "requested": snapshot.requested.get(node.name, {})}
+            for node in _cut(request, nodes)
+        ]
+        body = {"moment": moment, "total": len(nodes), "nodes": shown}
+        return Response(PastNodeListSerializer(body).data)
+
+
+class PastPodListView(ControlView):
+    """The pods at a moment."""
+
+    area = Area.PAST
+
+    @extend_schema(
+        parameters=[*_MOMENT, *_describe(listing.POD_FILTERS), *_PAGE],
+        responses={200: PastPodListSerializer, **_ERRORS},
+    )
+    def get(self, request: Request, cluster: str) -> Response:
+        """List the pods at a past moment.
+
+        By namespace and name. They are the pods that the Kubernetes API lists with
+        `resourceVersion` and `resourceVersionMatch=Exact`.
+        """
+        reject_unknown(request, {*PARAMETERS, *_names(listing.POD_FILTERS), *_PAGING})
+        found, query = cluster_named(cluster), request.query_params
+        moment = parse_selected_moment(found, query)
+        pods = listing.list_pods(snapshots.at(found, moment.version), query)
+        body = {"moment": moment, "total": len(pods), "pods": _cut(request, pods)}
+        return Response(PastPodListSerializer(body).data)
+
+
+class PastDifferencesView(ControlView):
+    """What differs between two moments."""
+
+    area = Area.PAST
+
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("from", str, required=True, description="A version, or a time."),
+            OpenApiParameter("to", str, required=True, description="A version, or a time."),
+            _ZONE,
+            OpenApiParameter("change", str, enum=listing.POD_CHANGES, description="Of pods."),
+            OpenApiParameter("namespace", str, description="Of pods."),
+            OpenApiParameter("q", str, description="Part of a pod's name."),
+            *_PAGE,
+        ],
+        responses={200: PastDifferencesSerializer, **_ERRORS},
+    )
+    def get(self, request: Request, cluster: str) -> Response:
+        """Compare two moments.
+
+        Pod by pod and node by node: what was created, deleted, bound, moved or changed between
+        `from` and `to`. The filters, `limit` and `offset` select pods; all nodes that differ are
+        listed. If `from` is the later moment, the answer is what would lead back.
+        """
+        known = {"from", "to", "zone", "change", "namespace", "q", *_PAGING}
+        reject_unknown(request, known)
+        found, query = cluster_named(cluster), request.query_params
+        before, after = (parse_moment(found, query, name) for name in ("from", "to"))
+        first, second = (snapshots.at(found, each.version) for each in (before, after))
+        pods, nodes = find_pod_differences(first, second), find_node_differences(first, second)
+        selected = listing.select_pod_differences(pods, query)
+        body = {
+            "before": before,
+            "after": after,
+            "pod_changes": _count(pods),
+            "node_changes": _count(nodes),
+            "total": len(selected),
+            "pods": _cut(request, selected),
+            "nodes": nodes,
+        }
+        return Response(PastDifferencesSerializer(body).data)
+
+
+def _names(filters: tuple[tuple[str, str], ...]) -> list[str]:
+    return [name for name, _ in filters]
+
+
+def _cut(request: Request, rows: Sequence[Any]) -> Sequence[Any]:
+    """The rows that `limit` and `offset` select."""
+    limit = parse_whole_number(request, "limit", 100, highest=MAX_PAGE)
+    offset = parse_whole_number(request, "offset", 0, highest=10**9)
+    return rows[offset : offset + limit]
+
+
+def _count(differences: Iterable[Any]) -> dict[str, int]:
+    return dict(Counter(each.change.value for each in differences))
