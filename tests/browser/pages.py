@@ -174,6 +174,7 @@ NOT_PAGES = {
     "decision-scores": "JSON, for the table of scores of a decision's page",
     "decision-nodes": "options, for a field of a decision's page",
     "complete-filter": "options, for the filters of decisions",
+    "change-group": _POSTED,
     "saved-view": "goes on to the page of decisions",
     "delete-view": _POSTED,
     "document-file": "a picture of a document",
