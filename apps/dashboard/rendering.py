@@ -22,7 +22,6 @@ from apps.cluster.writes import SITE_MANAGER, Actor
 from apps.controlplane.history import past_clusters
 from apps.dashboard.links import past_address
 from apps.dashboard.recipes.recipe import Recipe
-from apps.people.permissions import require_site_admin
 
 Arguments = ParamSpec("Arguments")
 
@@ -70,13 +69,12 @@ def recorded_page(view: ClusterView[Arguments]) -> Callable[..., HttpResponse]:
     return _cluster_page(view, recorded=True)
 
 
-def site_admin_page(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Let only site admins pass to the view; an ApiError becomes a page."""
+def site_page(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """For a page that is not about one cluster: an ApiError becomes a page."""
 
     @wraps(view)
     def show(request: Request, *args: Any, **kwargs: Any) -> HttpResponse:
         try:
-            require_site_admin(request.user)
             return view(request, *args, **kwargs)
         except ApiError as refusal:
             return render_refusal(request, refusal)

@@ -114,7 +114,7 @@ def watch_page(window: BrowserContext, site: str) -> Seen:
     window.add_init_script("localStorage.setItem('schedweb-tour', 'seen')")
     page = window.new_page()
     seen = Seen(page, site)
-    page.set_default_timeout(10_000)
+    page.set_default_timeout(30_000)
     page.on("console", lambda said: _record_console(seen, said.type, said.text))
     page.on("pageerror", lambda error: seen.problems.append(str(error)))
     page.on("request", lambda request: _record_request(seen, request.url))

@@ -17,14 +17,13 @@ from apps.api.control.recorded import (
     FILES,
     FORMAT,
     PERIOD,
+    FileErrors,
     create_renderer,
     file_response,
 )
 from apps.api.control.serializers import ErrorSerializer
-from apps.api.control.tokens import sender
 from apps.controlplane import auditing, files
 from apps.people.models import AuditEntry
-from apps.people.permissions import require_site_admin
 
 _FILTERS = [OpenApiParameter(name, str, description=text) for name, text in auditing.FILTERS]
 _REFUSALS = {400: ErrorSerializer, 403: ErrorSerializer}
@@ -60,14 +59,13 @@ class AuditListView(ControlView, GenericAPIView[Any]):
         changes of users, tokens, roles, settings and clusters. Changes of objects are in the
         change log of each cluster.
         """
-        require_site_admin(sender(request))
         reject_unknown(request, {*auditing.PARAMETERS, "cursor", "page_size", "format"})
         found = auditing.find_entries(request.query_params)
         rows: list[Any] = self.paginate_queryset(found.rows) or []
         return self.get_paginated_response(self.get_serializer(rows, many=True).data)
 
 
-class AuditExportView(ControlView):
+class AuditExportView(FileErrors):
     """Entries as a file."""
 
     area = Area.AUDIT
@@ -79,12 +77,6 @@ class AuditExportView(ControlView):
 
         A file with a row for each entry that the filters select, newest first.
         """
-        require_site_admin(sender(request))
         reject_unknown(request, {*auditing.PARAMETERS, "format"})
         rows = auditing.batches(request.query_params)
         return file_response(request, "audit", auditing.FIELDS, rows)
-
-    def handle_exception(self, exc: Exception) -> Response:
-        response = super().handle_exception(exc)
-        response.content_type = "application/json"
-        return response

@@ -6,11 +6,11 @@ from django.http import HttpResponse
 from django.views.decorators.http import require_GET
 
 from apps.dashboard.queries.audit import audit_list
-from apps.dashboard.rendering import Request, render_page, site_admin_page
+from apps.dashboard.rendering import Request, render_page, site_page
 
 
 @require_GET
-@site_admin_page
+@site_page
 def audit(request: Request) -> HttpResponse:
     found = audit_list(request.GET, request.user)
     return render_page(request, "audit", {"audit": found}, status=422 if found.problem else 200)

@@ -10,12 +10,12 @@ from django.views.decorators.http import require_http_methods, require_POST
 from apps.cluster.errors import AlreadyExists, BadRequest, Invalid
 from apps.dashboard.forms.groups import GroupForm, GroupUsersForm
 from apps.dashboard.forms.refusals import show_refusal
-from apps.dashboard.rendering import Request, render_page, site_admin_page
+from apps.dashboard.rendering import Request, render_page, site_page
 from apps.people import accounts, groups
 
 
 @require_http_methods(["GET", "POST"])
-@site_admin_page
+@site_page
 def all_groups(request: Request) -> HttpResponse:
     """The list; POST creates one."""
     names = accounts.user_names()
@@ -37,7 +37,7 @@ def all_groups(request: Request) -> HttpResponse:
 
 
 @require_POST
-@site_admin_page
+@site_page
 def change_group(request: Request, name: str) -> HttpResponse:
     """Apply `action`: set the users, or delete the group."""
     group = groups.group_named(name)

@@ -12,13 +12,13 @@ from apps.cluster.errors import AlreadyExists, BadRequest, Invalid
 from apps.dashboard.forms.refusals import show_refusal
 from apps.dashboard.forms.users import InvitationForm
 from apps.dashboard.paging import parse_whole_number
-from apps.dashboard.rendering import Request, render_page, site_admin_page
+from apps.dashboard.rendering import Request, render_page, site_page
 from apps.people import accounts, sessions, tokens
 from apps.people.mail import send_link
 
 
 @require_http_methods(["GET", "POST"])
-@site_admin_page
+@site_page
 def users(request: Request) -> HttpResponse:
     """The list; POST invites one and shows the link."""
     form = InvitationForm(request.POST or None)
@@ -32,7 +32,7 @@ def users(request: Request) -> HttpResponse:
 
 
 @require_GET
-@site_admin_page
+@site_page
 def user(request: Request, name: str) -> HttpResponse:
     """One user, with tokens and sessions."""
     found = accounts.user_named(name)
@@ -46,7 +46,7 @@ def user(request: Request, name: str) -> HttpResponse:
 
 
 @require_POST
-@site_admin_page
+@site_page
 def change_user(request: Request, name: str) -> HttpResponse:
     """Apply `action`."""
     found, action = accounts.user_named(name), request.POST.get("action", "")

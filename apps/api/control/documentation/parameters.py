@@ -68,7 +68,7 @@ IN_QUERIES: Final[dict[str, Any]] = {
     "text": "Insufficient cpu",
     "token": "ci",
     "type": "Warning",
-    "until": "2026-11-22T18:00:00Z",
+    "until": "now",
     "user": "alice",
     "verb": "MODIFIED",
     "version": 12,
