@@ -49,7 +49,7 @@ quick-cases:
 # SOAK_MINUTES, SOAK_KILLS or SOAK_RUNS, SOAK_SEED, SOAK_PODS, SOAK_WORKERS, SOAK_QUIET (minutes) and
 # SOAK_BROKER make it shorter.
 soak: development
-	SOAK_FACTOR=$${SOAK_FACTOR:-20} $(BIN)/python -m pytest -q $(MACHINES)
+	SOAK_FACTOR=$${SOAK_FACTOR:-20} $(BIN)/python -m pytest -q $(MACHINES) tests/browser/test_hostile_texts.py
 	$(BIN)/python -m tests.faults.soak
 
 # Results as JSON, in var/bench. BENCH="SchedulingBasic --nodes 500 --pods 200" runs only this, once.
