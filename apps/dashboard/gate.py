@@ -33,10 +33,6 @@ class Rights:
         return MEANINGS[self.role] if self.role is not None else ""
 
     @property
-    def operate(self) -> bool:
-        return self.role is not None and self.role >= Role.OPERATOR
-
-    @property
     def administer(self) -> bool:
         return self.role is not None and self.role >= Role.ADMIN
 

@@ -13,7 +13,7 @@ from apps.cluster.access.needs import Need
 from apps.cluster.access.refusals import refuse
 from apps.cluster.access.roles import Role
 from apps.cluster.access.routes import READING_POSTS, ROUTES, SUBJECTS, Subject
-from apps.cluster.access.scopes import TokenScope
+from apps.cluster.access.scopes import token_scope_of
 from apps.cluster.errors import ApiError, Forbidden, NotFound
 
 #: Parameters of addresses that are the id of a deleted cluster, and those that are a name.
@@ -95,7 +95,7 @@ def require_role(user: AnyUser, cluster: int | str, name: str, role: Role) -> Ro
 
 def check_may_create(user: AnyUser) -> None:
     """Forbidden unless the user may create clusters."""
-    scope: TokenScope | None = getattr(user, "token_scope", None)
+    scope = token_scope_of(user)
     if scope is not None and scope.clusters is not None:
         refuse(user.get_username(), Forbidden("the token is limited to some clusters"))
     if not may_create(user):
@@ -114,7 +114,7 @@ def _lowest(methods: Mapping[str, Need]) -> Need:
 
 
 def _check_scope(user: AnyUser, route: str, method: str, need: Need) -> None:
-    scope: TokenScope | None = getattr(user, "token_scope", None)
+    scope = token_scope_of(user)
     if scope is None:
         return
     reads = method in ("GET", "HEAD", "OPTIONS") or route in READING_POSTS

@@ -11,7 +11,7 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.db import connection
 
 from apps.cluster.access.roles import Role, Visibility
-from apps.cluster.access.scopes import TokenScope
+from apps.cluster.access.scopes import TokenScope, token_scope_of
 
 AnyUser = AbstractBaseUser | AnonymousUser
 
@@ -54,7 +54,7 @@ def role_of(user: AnyUser, cluster: int | str, *, fresh: bool = False) -> Role |
     from memory, never their absence, so a new member has access at once. With `fresh`, the
     database is asked in any case. A site admin has a role in every cluster, existing or not.
     """
-    scope: TokenScope | None = getattr(user, "token_scope", None)
+    scope = token_scope_of(user)
     administers = is_site_admin(user)
     if administers and (scope is None or scope.clusters is None):
         return Role.SITE_ADMIN
@@ -97,7 +97,7 @@ def find_grant(user: AnyUser, cluster: int | str, *, fresh: bool = False) -> Gra
 
 def is_remembered(user: AnyUser, cluster: int | str) -> bool:
     """Whether `role_of` answers without the database."""
-    scope: TokenScope | None = getattr(user, "token_scope", None)
+    scope = token_scope_of(user)
     if is_site_admin(user) and (scope is None or scope.clusters is None):
         return True
     known = _known.get((user.pk or 0, cluster))

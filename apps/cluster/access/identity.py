@@ -11,7 +11,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from apps.cluster.access.grants import role_of
 from apps.cluster.access.refusals import refuse
 from apps.cluster.access.roles import Role
-from apps.cluster.access.scopes import TokenScope
+from apps.cluster.access.scopes import token_scope_of
 from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster
 
@@ -100,7 +100,7 @@ def identity_of(user: AbstractBaseUser, cluster: Cluster) -> Identity:
 
 def identity_with(user: AbstractBaseUser, role: Role) -> Identity:
     """The identity of a user of this site with this role in a cluster."""
-    scope: TokenScope | None = getattr(user, "token_scope", None)
+    scope = token_scope_of(user)
     groups = (_GROUPS[role], AUTHENTICATED)
     read_only = scope is not None and scope.read_only
     return Identity(user.get_username(), groups, str(user.pk), read_only=read_only)

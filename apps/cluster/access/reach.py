@@ -9,7 +9,7 @@ from django.db.models import Model, Q, QuerySet
 
 from apps.cluster.access.grants import AnyUser, is_site_admin
 from apps.cluster.access.roles import Visibility
-from apps.cluster.access.scopes import TokenScope
+from apps.cluster.access.scopes import token_scope_of
 from apps.cluster.models import ClusterAccess, Membership
 
 T = TypeVar("T", bound=Model)
@@ -33,7 +33,7 @@ EVERYTHING = Reach(None)
 
 def reach_of(user: AnyUser) -> Reach:
     """What a user sees, within the scope of the token."""
-    scope: TokenScope | None = getattr(user, "token_scope", None)
+    scope = token_scope_of(user)
     names = None if scope is None else scope.clusters
     if names is None and is_site_admin(user):
         return EVERYTHING
