@@ -211,12 +211,11 @@ def find_nodes_that_pass_filters(
     nodes = snapshot if rows is None else snapshot.select(rows)
     # If a nominated node is refused, a search among all nodes follows: the time of both counts.
     watch = Stopwatch(attempt.state, "Filter")
-    answers = None
     if attempt.results is not None and rows is None:
         answers = framework.filters.run_signed_filter_plugins(
             attempt.state, attempt.pod, snapshot, watch, attempt.results
         )
-    if answers is None:
+    else:
         answers = framework.filters.run_filter_plugins_with_nominated_pods(
             attempt.state, attempt.pod, nodes, watch
         )

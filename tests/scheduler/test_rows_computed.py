@@ -121,6 +121,33 @@ def test_a_node_that_fills_does_not_cost_the_other_nodes(
     assert not rows
 
 
+def test_scores_that_are_equal_on_all_nodes_are_one_array_when_a_node_has_filled(
+    scheduler: Scheduler,
+) -> None:
+    for number in range(5):
+        found = attempt(scheduler, pod(number).req(cpu="4"))
+    raw = [column.raw for name, column in found.scores.items() if name != "NodeResourcesFit"]
+    assert len(raw) > 2
+    assert all(len(column) == NODES - 4 for column in raw)
+    level = [column for column in raw if len(set(column.tolist())) == 1]
+    assert len({id(column) for column in level}) == len({int(column[0]) for column in level})
+
+
+def test_nominated_pods_cost_their_own_nodes(scheduler: Scheduler, rows: Counter[str]) -> None:
+    for number in range(5):
+        attempt(scheduler, pod(number))
+    for node in ("n7", "n8"):
+        rival = make_pod(f"rival-{node}").priority(10).req(cpu="4").info()
+        scheduler.queue.add_nominated_pod(rival, node)
+    rows.clear()
+    for number in range(5, 15):
+        found = attempt(scheduler, pod(number))
+        assert len(found.feasible) == NODES - 2
+    # A node with a nominated pod is filtered with it for each pod, no other node is.
+    assert rows["NodeResourcesFit/Filter"] == 20
+    assert rows["NodeResourcesFit/Score"] <= 10
+
+
 def test_a_node_with_room_again_does_not_cost_the_other_nodes(
     scheduler: Scheduler, rows: Counter[str]
 ) -> None:

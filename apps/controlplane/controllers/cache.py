@@ -122,7 +122,8 @@ class ControllerCache:
 
     def has_any(self, names: Iterable[str]) -> bool:
         """Whether there is an object of one of the kinds with these names."""
-        return any(self._objects.get(name) for name in names)
+        # Asked several times for each pod: without a generator.
+        return any(map(self._objects.get, names))
 
     def all_objects(self) -> Iterator[tuple[str, KubeObject]]:
         """Every object with its kind."""

@@ -119,7 +119,8 @@ def frequent_reasons(decision: Decision, limit: int) -> list[str]:
     statuses = decision.node_statuses
     if statuses is not None and len(statuses.statuses) > 1:
         for status, nodes in statuses.used():
-            counts.update(dict.fromkeys(status.reasons, nodes))
+            for reason in dict.fromkeys(status.reasons):
+                counts[reason] += nodes
     for outcome in (decision.pre_filter, decision.rejection):
         if outcome is not None and not outcome.is_success:
             counts.update(dict.fromkeys(outcome.reasons, decision.total_nodes))

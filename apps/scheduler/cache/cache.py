@@ -144,10 +144,12 @@ class Cache:
             self.nodes[known.node_name].replace_pod(known.pod)
             self.replaced_pods.append(known.node_name)
             return
-        if known is not None:
-            self._replace(known, pod)
-        else:
+        if known is None:
             self._put(PodState(pod, pod.pod.spec.node_name))
+        elif known.pod.takes_same_room(pod):
+            self._relabel(known, pod)
+        else:
+            self._replace(known, pod)
 
     def update_pod(self, pod: PodInfo) -> None:
         """A new version of a bound pod."""
@@ -206,6 +208,19 @@ class Cache:
         self.pod_groups.place(state.pod.pod)
         self.assumed_pods += state.assumed
         self._note_pod(state.pod, name, 1)
+
+    def _relabel(self, known: PodState, pod: PodInfo) -> None:
+        """Replace a pod by a version of it that takes the same room.
+
+        Each pod that is bound to a node with a zone gets the labels of its topology.
+        """
+        pod.take_over(known.pod.share())
+        self._note_pod(known.pod, known.node_name, -1)
+        known.pod = pod
+        self.assumed_pods -= known.assumed
+        known.assumed = False
+        self.nodes[known.node_name].replace_pod(pod)
+        self._note_pod(pod, known.node_name, 1)
 
     def _replace(self, known: PodState, pod: PodInfo) -> None:
         """Replace a pod without changing its place in the node's list of pods."""

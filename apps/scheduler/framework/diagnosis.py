@@ -93,10 +93,11 @@ class NodeStatuses:
 
     def used(self) -> Iterator[tuple[Status, int]]:
         """(status, number of rows) of every status that some row has."""
-        counts = np.bincount(self.ids[self.ids > 0], minlength=len(self.statuses))
-        for number, status in enumerate(self.statuses):
-            if status is not None and counts[number]:
-                yield status, int(counts[number])
+        # One more than each id, as NOT_EVALUATED is -1: faster than to leave rows out.
+        counts = np.bincount(self.ids + 1, minlength=len(self.statuses) + 1).tolist()
+        for status, rows in zip(self.statuses, counts[1:], strict=True):
+            if status is not None and rows:
+                yield status, rows
 
     def with_code(self, code: Code) -> BoolArray:
         """(rows,) bool: rows whose status, or the one for absent rows, has this code."""

@@ -83,8 +83,20 @@ class Filters:
         """
         statuses = self.run_filter_plugins(state, pod, nodes, watch=watch)
         nominated = self.nominated_pods(pod, nodes)
-        if nominated is None:
-            return statuses
+        if nominated is not None:
+            self._overrule(statuses, nominated, state, pod, nodes, watch)
+        return statuses
+
+    def _overrule(
+        self,
+        statuses: NodeStatuses,
+        nominated: PodChange,
+        state: CycleState,
+        pod: PodInfo,
+        nodes: Snapshot | Overlay,
+        watch: Stopwatch | None,
+    ) -> None:
+        """Enter the refusals of the filters on rows with their ``nominated`` pods."""
         overlay, change = nodes.fork(nominated.rows), nominated.renumber()
         overlay.add_pods(change)
         own = None
@@ -93,7 +105,6 @@ class Filters:
             self.run_pre_filter_extensions("add_pod", own, pod, change)
         others = self.run_filter_plugins(state, pod, overlay, own, watch)
         statuses.overrule(nominated.rows, others)
-        return statuses
 
     def run_signed_filter_plugins(
         self,
@@ -102,14 +113,12 @@ class Filters:
         snapshot: Snapshot,
         watch: Stopwatch,
         results: SignedResults,
-    ) -> NodeStatuses | None:
+    ) -> NodeStatuses:
         """The same for the whole snapshot, with what is known for pods of this signature.
 
-        The statuses may be read-only. None if there are nominated pods to respect: they are not
-        among what a signature stands for.
+        The statuses may be read-only. Nominated pods are not among what a signature stands for: the
+        rows that have some are filtered a second time with them.
         """
-        if self.nominated_pods(pod, snapshot) is not None:
-            return None
         run = self.signed_runner(state, pod)
 
         def ask(plugin: FilterPlugin) -> Verdicts | None:
@@ -118,7 +127,12 @@ class Filters:
             return verdicts
 
         active = [each for each in self._filters if each.name not in state.skip_filter]
-        return results.verdicts.filter(active, snapshot, run, ask, watch)
+        statuses = results.verdicts.filter(active, snapshot, run, ask, watch)
+        nominated = self.nominated_pods(pod, snapshot)
+        if nominated is not None:
+            statuses = statuses.copy()
+            self._overrule(statuses, nominated, state, pod, snapshot, watch)
+        return statuses
 
     def signed_runner(self, state: CycleState, pod: PodInfo) -> Run:
         """Runs filters for the pod; see framework.signed_verdicts."""

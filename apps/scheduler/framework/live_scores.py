@@ -32,8 +32,8 @@ class Moment:
         "_count",
         "_first_total",
         "_inside",
+        "_out",
         "_places",
-        "_some_out",
         "_values",
     )
 
@@ -44,9 +44,9 @@ class Moment:
         values: list[tuple[int, ...]],
         first_total: int,
         *,
-        some_out: bool,
+        out: int,
     ) -> None:
-        """The first ``len(places)`` of the changes apply; ``some_out``: rows are not feasible.
+        """The first ``len(places)`` of the changes apply; ``out`` rows are not feasible.
 
         To the totals only those from ``first_total`` on apply.
         """
@@ -55,13 +55,17 @@ class Moment:
         self._values = values
         self._count = len(places)
         self._first_total = first_total
-        self._some_out = some_out
+        self._out = out
         self._inside: BoolArray | None = None
         self._built: dict[int, Int64Array] = {}
 
+    def __len__(self) -> int:
+        """The number of feasible rows."""
+        return len(self._bases[-1]) - self._out
+
     def column(self, index: int) -> Int64Array:
         """Aligned with the feasible rows; the same object each time."""
-        if not self._count and not self._some_out:
+        if not self._count and not self._out:
             return self._bases[index]
         built = self._built.get(index)
         if built is None:
@@ -83,7 +87,7 @@ class Moment:
 
     def restrict(self, column: Int64Array) -> Int64Array:
         """A column of all rows at those that are feasible."""
-        if not self._some_out:
+        if not self._out:
             return column
         if self._inside is None:
             self._inside = self.whole(-1) != _OUT
@@ -152,7 +156,7 @@ class LiveScores:
 
     def _now(self) -> Moment:
         places, values = self._places, self._values
-        return Moment(self._bases, places, values, self._first_total, some_out=self.out > 0)
+        return Moment(self._bases, places, values, self._first_total, out=self.out)
 
     def change_each(self, changes: Iterable[RowChange]) -> None:
         """Enter new scores one by one; rows that are not feasible are ignored."""

@@ -50,6 +50,9 @@ class NominatedPods:
         self._priorities = np.empty(0, dtype=np.int64)
         #: (resources + 3, capacity) int64: see `amounts_of`
         self._amounts = np.empty((0, 0), dtype=np.int64)
+        #: the last answer about the whole snapshot, and the pod and the priority it is for; a cycle
+        #: asks several times. None after any change
+        self._answer: tuple[str, int, PodChange | None] | None = None
         nominator.subscribe(self._change)
 
     def pods_to_respect(self, pod: PodInfo, nodes: NodeColumns) -> PodChange | None:
@@ -57,6 +60,13 @@ class NominatedPods:
         if not self._pods:
             return None
         self._fill_columns()
+        if nodes is not self._nodes:
+            return self._find(pod, nodes)
+        if self._answer is None or self._answer[:2] != (pod.uid, pod.priority):
+            self._answer = pod.uid, pod.priority, self._find(pod, nodes)
+        return self._answer[2]
+
+    def _find(self, pod: PodInfo, nodes: NodeColumns) -> PodChange | None:
         count = len(self._pods)
         relevant = (self._priorities[:count] >= pod.priority) & (self._rows[:count] >= 0)
         own = self._place_of.get(pod.uid)
@@ -72,21 +82,23 @@ class NominatedPods:
         return self._by_row(places, rows) if len(places) else None
 
     def _by_row(self, places: Int64Array, rows: Int64Array) -> PodChange:
-        distinct, first, which = np.unique(rows, return_index=True, return_inverse=True)
-        amounts = self._amounts[:, places]
-        if len(distinct) == len(rows):
-            return PodChange(distinct, amounts[:, first], lambda i: [self._pods[places[first[i]]]])
-        order = np.argsort(which, kind="stable")
-        starts = np.searchsorted(which[order], np.arange(len(distinct) + 1))
-        sums = np.add.reduceat(amounts[:, order], starts[:-1], axis=1)
-
-        def pods(place: int) -> list[PodInfo]:
-            mine = order[starts[place] : starts[place + 1]]
-            return [self._pods[each] for each in places[mine]]
-
-        return PodChange(distinct, sums, pods)
+        order = rows.argsort(kind="stable")
+        places, rows = places.take(order), rows.take(order)
+        amounts = self._amounts.take(places, axis=1)
+        # Pods may be nominated and withdrawn while the change is in use.
+        nominated = [self._pods[place] for place in places.tolist()]
+        differs = rows[1:] != rows[:-1]
+        if differs.all():
+            return PodChange(rows, amounts, lambda place: [nominated[place]])
+        starts = np.concatenate(([0], differs.nonzero()[0] + 1))
+        ends = [*starts[1:].tolist(), len(rows)]
+        sums = np.add.reduceat(amounts, starts, axis=1)
+        return PodChange(
+            rows.take(starts), sums, lambda place: nominated[int(starts[place]) : ends[place]]
+        )
 
     def _change(self, pod: PodInfo, node_name: str, sign: int) -> None:
+        self._answer = None
         if sign > 0:
             self._place_of[pod.uid] = len(self._pods)
             self._pods.append(pod)
@@ -107,6 +119,7 @@ class NominatedPods:
         if self._nodes.names is not self._names or len(self._amounts) != height:
             self._names = self._nodes.names
             self._pending.update(self._place_of)
+            self._answer = None
         if len(self._amounts) != height or len(self._pods) > len(self._rows):
             capacity = max(2 * len(self._pods), _SPARE)
             self._rows = np.empty(capacity, dtype=np.int64)

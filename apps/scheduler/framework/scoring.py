@@ -10,7 +10,7 @@ from apps.scheduler.framework import guard
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.interface import NormalizeScorePlugin, ScorePlugin
 from apps.scheduler.framework.live_scores import Moment
-from apps.scheduler.framework.nodes import Int64Array, NodeColumns
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns, constant
 from apps.scheduler.framework.status import StatusError, error
 from apps.scheduler.framework.types import PodInfo
 
@@ -18,13 +18,15 @@ from apps.scheduler.framework.types import PodInfo
 class ScoreColumn:
     """One plugin's scores, aligned with the feasible rows."""
 
-    __slots__ = ("_at", "_normalized", "_raw", "_whole", "weight")
+    __slots__ = ("_at", "_levels", "_normalized", "_raw", "_whole", "weight")
 
     def __init__(self, raw: Int64Array, normalized: Int64Array, weight: int) -> None:
         self._raw: Int64Array | None = raw
         self._normalized = normalized
         self._at: tuple[Moment, int] | None = None
         self._whole: ScoreColumn | None = None
+        #: the value that all scores have, raw and normalized; None for a part that differs
+        self._levels: tuple[int | None, int | None] | None = None
         self.weight = weight
 
     @classmethod
@@ -32,7 +34,7 @@ class ScoreColumn:
         """Scores that need no normalization, built when they are first read."""
         column = cls.__new__(cls)
         column._raw, column._at, column.weight = None, (moment, index), weight
-        column._whole = None
+        column._whole = column._levels = None
         return column
 
     def restricted(self, moment: Moment) -> ScoreColumn:
@@ -59,11 +61,18 @@ class ScoreColumn:
     def _build(self) -> None:
         assert self._at is not None
         moment, index = self._at
-        if self._whole is None:
+        whole = self._whole
+        if whole is None:
             self._normalized = self._raw = moment.column(index)
             return
-        self._normalized = _read_only(moment.restrict(self._whole.normalized))
-        self._raw = _read_only(moment.restrict(self._whole.raw))
+        if whole._levels is None:
+            whole._levels = _level(whole.raw), _level(whole.normalized)
+        raw, normalized = whole._levels
+        self._raw = _restrict(moment, whole.raw, raw)
+        is_plain = whole.normalized is whole.raw
+        self._normalized = (
+            self._raw if is_plain else _restrict(moment, whole.normalized, normalized)
+        )
 
     @property
     def weighted(self) -> Int64Array:
@@ -128,9 +137,21 @@ class Scorer:
         return ScoreColumn(raw, normalized, self.weight)
 
 
-def _read_only(column: Int64Array) -> Int64Array:
-    column.setflags(write=False)
-    return column
+def _level(column: Int64Array) -> int | None:
+    """The value of all entries; None if they differ, or if there are none."""
+    if not len(column):
+        return None
+    first = int(column[0])
+    return first if bool((column == first).all()) else None
+
+
+def _restrict(moment: Moment, column: Int64Array, level: int | None) -> Int64Array:
+    """``column`` at the rows that are feasible then, read-only; ``level`` as `_level` returns."""
+    if level is not None:
+        return constant(len(moment), level)
+    restricted = moment.restrict(column)
+    restricted.setflags(write=False)
+    return restricted
 
 
 def _check_shape(column: Int64Array, rows: Int64Array) -> None:

@@ -94,13 +94,23 @@ class PodInfo:
 
     def has_same_footprint(self, other: PodInfo) -> bool:
         """Whether all computed values of ``other``, a version of this pod, are equal."""
+        ours, theirs = self.pod.metadata, other.pod.metadata
+        return (
+            ours.labels == theirs.labels
+            and ours.annotations == theirs.annotations
+            and ours.deletion_timestamp == theirs.deletion_timestamp
+            and self.takes_same_room(other)
+        )
+
+    def takes_same_room(self, other: PodInfo) -> bool:
+        """Whether the values that `share` returns are equal for ``other``, a version of this pod.
+
+        It then takes the same room on a node; its labels may differ.
+        """
         ours, theirs = self.pod, other.pod
         return (
             self.key == other.key
             and ours.spec == theirs.spec
-            and ours.metadata.labels == theirs.metadata.labels
-            and ours.metadata.annotations == theirs.metadata.annotations
-            and ours.metadata.deletion_timestamp == theirs.metadata.deletion_timestamp
             and not resources.has_resize_status(ours)
             and not resources.has_resize_status(theirs)
         )

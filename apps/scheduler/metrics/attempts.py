@@ -38,21 +38,20 @@ def note_attempts(
     `now_ns` is `perf_counter_ns`; `points` returns the plugins of a profile by extension point, in
     their order.
     """
-    durations: dict[tuple[str, ...], list[float]] = {}
+    durations = _Durations()
     evaluated: dict[EvaluatedBy, Evaluations] = {}
     for attempt in attempts:
         decision = attempt.decision
         _note_attempt(metrics, decision, now_ns, attempt.at)
-        for point, status, nanoseconds in _extension_points(decision):
-            where = (point, status, decision.profile)
-            durations.setdefault(where, []).append(nanoseconds * NANO)
+        durations.add(decision)
         by = EvaluatedBy.of(decision)
-        if by not in evaluated:
-            evaluated[by] = Evaluations()
-        evaluated[by].add(decision)
+        sums = evaluated.get(by)
+        if sums is None:
+            sums = evaluated[by] = Evaluations()
+        sums.add(decision)
         if metrics.is_sampled():
             _note_plugins(metrics, decision)
-    for labels, seconds in durations.items():
+    for labels, seconds in durations.by_labels().items():
         metrics.observe_all(definitions.EXTENSION_POINT_DURATION, labels, seconds)
     for by, sums in evaluated.items():
         for plugin, point, times in sums.count(by, points(by.profile)):
@@ -143,6 +142,52 @@ _PLUGIN_STATUSES: Mapping[str, Callable[[Decision], dict[str, str]]] = {
     "PreScore": _pre_score,
     "Score": _score,
 }
+
+
+class _Durations:
+    """The time that extension points took in some attempts.
+
+    Most attempts succeed at all of them: these are added as rows, and read as columns.
+    """
+
+    def __init__(self) -> None:
+        #: profile and extension points -> nanoseconds, a row for each attempt that succeeded
+        self._rows: dict[tuple[str, ...], list[Iterable[int]]] = {}
+        self._others: list[Decision] = []
+
+    def add(self, decision: Decision) -> None:
+        if not _succeeded_everywhere(decision):
+            self._others.append(decision)
+            return
+        key = (decision.profile, *decision.durations)
+        rows = self._rows.get(key)
+        if rows is None:
+            rows = self._rows[key] = []
+        rows.append(decision.durations.values())
+
+    def by_labels(self) -> dict[tuple[str, ...], list[float]]:
+        """(extension point, status, profile) -> the seconds of each attempt."""
+        found: dict[tuple[str, ...], list[float]] = {}
+        for (profile, *points), rows in self._rows.items():
+            for point, column in zip(points, zip(*rows, strict=True), strict=True):
+                labels = (point, _SUCCESS, profile)
+                found.setdefault(labels, []).extend([each * NANO for each in column])
+        for decision in self._others:
+            for point, status, nanoseconds in _extension_points(decision):
+                labels = (point, status, decision.profile)
+                found.setdefault(labels, []).append(nanoseconds * NANO)
+        return found
+
+
+def _succeeded_everywhere(decision: Decision) -> bool:
+    """Whether the status of all extension points is success, without going through them."""
+    return (
+        decision.pre_filter.code is Code.SUCCESS
+        and decision.post_filter_status is None
+        and decision.rejection is None
+        and decision.permit_wait is None
+        and not decision.extender_calls
+    )
 
 
 def _extension_points(decision: Decision) -> Iterator[tuple[str, str, int]]:

@@ -10,10 +10,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-import numpy as np
-
 from apps.scheduler.decision import Decision
-from apps.scheduler.framework.status import Code, Status
+from apps.scheduler.framework.status import Code
 
 
 class EvaluatedBy(NamedTuple):
@@ -54,7 +52,8 @@ class Evaluations:
         self._evaluated += decision.evaluated
         self._feasible += len(decision.feasible)
         if decision.node_statuses is not None and len(decision.node_statuses.statuses) > 1:
-            self._refused.update(_count_refusals(decision))
+            for status, nodes in decision.node_statuses.used():
+                self._refused[status.plugin] += nodes
 
     def count(
         self, by: EvaluatedBy, points: Mapping[str, tuple[str, ...]]
@@ -84,15 +83,3 @@ def _asked_before_filters(by: EvaluatedBy, plugins: tuple[str, ...]) -> Iterator
     if ended and refusing in plugins:
         plugins = plugins[: plugins.index(refusing) + 1]
     return (plugin for plugin in plugins if plugin not in by.filter_skipped)
-
-
-def _count_refusals(decision: Decision) -> Counter[str]:
-    statuses = decision.node_statuses
-    assert statuses is not None
-    counts = np.bincount(statuses.ids[statuses.ids > 0], minlength=len(statuses.statuses))
-    refused: Counter[str] = Counter()
-    status: Status | None
-    for status, count in zip(statuses.statuses, counts.tolist(), strict=True):
-        if status is not None and count:
-            refused[status.plugin] += count
-    return refused

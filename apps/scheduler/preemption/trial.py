@@ -73,9 +73,14 @@ class Trial:
 
     def local_refusals(self) -> NodeStatuses:
         """As ``statuses``, but only by filters that need no call for each pod."""
-        found = self._filters.run_local_filter_plugins(self._state, self._pod, self._nodes)
-        if self._nominated is not None:
-            rows = self._nominated.rows
+        nominated = self._nominated
+        if nominated is not None and len(nominated.rows) == len(self._nodes):
+            # What the filters say without the nominated pods does not count on any row.
+            found = NodeStatuses.untouched(self._nodes.alive)
+        else:
+            found = self._filters.run_local_filter_plugins(self._state, self._pod, self._nodes)
+        if nominated is not None:
+            rows = nominated.rows
             self._nominated_nodes.add_pods(self._nominated_pods)
             others = self._filters.run_local_filter_plugins(
                 self._state, self._pod, self._nominated_nodes

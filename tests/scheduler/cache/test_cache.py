@@ -58,6 +58,20 @@ def test_confirmation_brings_the_newer_version(cache: Cache) -> None:
     assert not cache.take_changes(), "the same room is taken, so no column changes"
 
 
+def test_a_pod_with_other_labels_takes_the_room_that_is_counted(cache: Cache) -> None:
+    cache.assume_pod(make_pod("p").req(cpu="1").label("app", "a").on("a").info(), "a")
+    cache.assume_pod(make_pod("q").req(cpu="1").on("a").info(), "a")
+    labelled = make_pod("p").req(cpu="1").label("app", "b").on("a").info()
+    cache.take_changes()
+    cache.add_pod(labelled)
+    assert "requests" in vars(labelled), "requests are not computed again"
+    assert not cache.is_assumed(labelled.uid)
+    assert list(cache.nodes["a"].pods) == ["default/p", "default/q"]
+    assert cache.nodes["a"].requested == {"cpu": 2000}
+    changes = [(pod.labels["app"], sign) for pod, _, sign in cache.take_changes().pods]
+    assert changes == [("a", -1), ("b", 1)]
+
+
 def test_update_counts_the_difference(cache: Cache) -> None:
     cache.add_pod(make_pod("p").req(cpu="1").on("a").info())
     cache.update_pod(make_pod("p").req(cpu="3").on("a").info())
