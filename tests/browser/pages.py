@@ -46,6 +46,7 @@ PAGES = {
     "charts": "/clusters/lab/charts",
     "charts-empty": "/clusters/bare/charts",
     "past": "/clusters/lab/past?decision={preempting}",
+    "fork": "/clusters/lab/fork?decision={preempting}",
     "past-pods": "/clusters/lab/past?show=pods",
     "past-differences": "/clusters/lab/past?decision={preempting}&with=now",
     "past-empty": "/clusters/bare/past",

@@ -67,6 +67,7 @@ BOUNDS = {
     "edit-view": 4,
     "events": 6,
     "forget-cluster": 5,
+    "fork": 4,
     "heat": 5,
     "import": 4,
     "kinds": 6,

@@ -32,7 +32,10 @@ SECTIONS = (
     (
         "Overview",
         "cluster",
-        {"cluster", "cluster-settings", "delete-cluster", "webhooks", "webhook", "members"},
+        {
+            *("cluster", "cluster-settings", "delete-cluster", "webhooks", "webhook"),
+            *("members", "fork"),
+        },
     ),
     ("Charts", "charts", {"charts", "past"}),
     ("Queue", "queue", {"queue", "queue-history"}),
