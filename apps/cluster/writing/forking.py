@@ -35,7 +35,7 @@ _UNCHANGED_BY_ID = """
 #: The objects of some kinds that have changed since, as they were; and when they were created.
 _CHANGED = """
     WITH later AS (
-        SELECT DISTINCT ON (uid) uid, previous_version FROM cluster_change
+        SELECT DISTINCT ON (uid) uid, previous_version FROM cluster_history
         WHERE cluster_id = %(source)s AND version > %(version)s
         AND (kind = %(kind)s OR %(kind)s = '' AND kind <> ALL(%(others)s)) ORDER BY uid, version
     )
