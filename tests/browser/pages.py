@@ -47,6 +47,8 @@ PAGES = {
     "charts-empty": "/clusters/bare/charts",
     "past": "/clusters/lab/past?decision={preempting}",
     "fork": "/clusters/lab/fork?decision={preempting}",
+    "replays": "/clusters/lab/replays?since=1",
+    "replay": "/clusters/lab/replays/{replay}",
     "past-pods": "/clusters/lab/past?show=pods",
     "past-differences": "/clusters/lab/past?decision={preempting}&with=now",
     "past-empty": "/clusters/bare/past",

@@ -102,6 +102,8 @@ BOUNDS = {
     "queue": 10,
     "queue-history": 6,
     "refused-nodes": 9,
+    "replay": 5,
+    "replays": 6,
     "saved-views": 4,
     "search": 8,
 }

@@ -14,16 +14,11 @@ from apps.cluster.errors import Expired
 from apps.cluster.log.changelog import LoggedChange
 from apps.controlplane.ledger.reading import read
 from apps.controlplane.models import SchedulingDecision
-from apps.controlplane.rebuilding import (
-    CannotRecompute,
-    PastState,
-    compare,
-    rebuild_state_before,
-)
+from apps.controlplane.rebuilding import PastState, compare, rebuild_state_before
 from apps.controlplane.rebuilding.earlier import apply_earlier
 from apps.controlplane.rebuilding.following import apply_change
 from apps.controlplane.rebuilding.previewing import Effect, compare_outcomes
-from apps.controlplane.rebuilding.replaying import decide_again
+from apps.controlplane.rebuilding.replaying import CannotRecompute, decide_again
 from apps.controlplane.replay.span import Span
 from apps.scheduler.decision import Decision
 

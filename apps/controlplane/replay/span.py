@@ -102,11 +102,11 @@ def find_span(cluster: Cluster, request: ReplayRequest) -> Span:
     configuration, or an unknown feature gate.
     """
     life = read_life(cluster)
-    query: dict[str, Any] = {"from": request.since, "until": request.until, "zone": request.zone}
-    since = parse_moment(cluster, query, "from") if request.since else life.first
+    query: dict[str, Any] = {"since": request.since, "until": request.until, "zone": request.zone}
+    since = parse_moment(cluster, query, "since") if request.since else life.first
     until = parse_moment(cluster, query, "until") if request.until else life.now
     if until.version < since.version:
-        raise BadRequest("until: must not be before from")
+        raise BadRequest("until: must not be before since")
     configuration = None
     if request.changes_configuration:
         configuration = choose_configuration(
@@ -119,7 +119,7 @@ def find_span(cluster: Cluster, request: ReplayRequest) -> Span:
         cluster=cluster, version__gt=since.version, version__lte=until.version
     )
     if not changes.exists():
-        raise BadRequest("from: nothing has changed from this moment to the end of the span")
+        raise BadRequest("since: nothing has changed from this moment to the end of the span")
     rows = SchedulingDecision.objects.filter(
         cluster=cluster, cluster_version__gte=since.version, cluster_version__lte=until.version
     )
@@ -129,7 +129,7 @@ def find_span(cluster: Cluster, request: ReplayRequest) -> Span:
         )[: MAX_DECISIONS + 1]
     )
     if not decisions:
-        raise BadRequest("from: the span has no decisions of this cluster's scheduler")
+        raise BadRequest("since: the span has no decisions of this cluster's scheduler")
     if len(decisions) > MAX_DECISIONS:
-        raise BadRequest(f"from: the span has more than {MAX_DECISIONS:,} decisions")
+        raise BadRequest(f"since: the span has more than {MAX_DECISIONS:,} decisions")
     return Span(cluster, since, until, configuration, decisions)

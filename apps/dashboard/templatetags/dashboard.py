@@ -55,7 +55,7 @@ SECTIONS = (
             "edit-view",
         },
     ),
-    ("Lab", "lab", {"lab"}),
+    ("Lab", "lab", {"lab", "replays", "replay"}),
     ("Events", "events", {"events"}),
     ("Changes", "changes", {"changes", "change"}),
     (

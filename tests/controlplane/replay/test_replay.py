@@ -191,7 +191,7 @@ def test_what_cannot_be_replayed_is_an_error_that_names_it(
 ) -> None:
     far = str(busy.resource_version + 100)
     for request, error, words in (
-        (ReplayRequest(since=far), BadRequest, "from"),
+        (ReplayRequest(since=far), BadRequest, "since"),
         (ReplayRequest(since="10", until="5"), BadRequest, "until"),
         (ReplayRequest(since=str(busy.resource_version)), BadRequest, "nothing has changed"),
         (ReplayRequest(since="1", until="3"), BadRequest, "no decisions"),
