@@ -260,7 +260,7 @@ def list_checked_routes() -> set[str]:
     numbers = dict.fromkeys(
         (
             *("failed_operation", "operation", "scheduled", "failed", "preempting", "change"),
-            *("moving", "preview", "view", "webhook", "past"),
+            *("moving", "preview", "view", "webhook", "past", "replay"),
         ),
         1,
     )

@@ -119,7 +119,7 @@ class Continuing:
         elif meaning is not Input.NONE and change.kind in _WATCHED:
             item = decode(change.kind, change.object)
             if isinstance(item, Pod):
-                self._apply_pod(item, meaning)
+                self._apply_pod(item, meaning, change.at.timestamp())
             elif isinstance(item, Node):
                 self._apply_node(item, meaning)
             elif item is not None:
@@ -131,13 +131,13 @@ class Continuing:
             uid = found
         return uid
 
-    def _apply_pod(self, item: Pod, meaning: Input) -> None:
+    def _apply_pod(self, item: Pod, meaning: Input, at: float) -> None:
         uid = self.resolve(item.metadata.uid)
         known = self.known.get(uid)
         if meaning is Input.DELETED:
             self._remove(uid)
         elif known is None and meaning is Input.CREATED:
-            self._put(None, item if item.spec.node_name else pods.without_node(item))
+            self._put(None, item if item.spec.node_name else pods.without_node(item), at)
         elif known is not None and uid == item.metadata.uid:
             self._put(known, pods.as_in_replay(item, known))
 
@@ -196,10 +196,12 @@ class Continuing:
             self.instead[pod.metadata.uid] = new.metadata.uid
             self._put(None, new)
 
-    def _put(self, before: Pod | None, now: Pod) -> None:
+    def _put(self, before: Pod | None, now: Pod, at: float | None = None) -> None:
+        """`at`: when it was created, which orders the queue; None for now."""
+        at = self.clock.at if at is None else at
         self.known[now.metadata.uid] = now
-        self.levels.put_pod(now, self.clock.at)
-        self.scheduler.handle("Pod", before, now, self.clock.at if before is None else None)
+        self.levels.put_pod(now, at)
+        self.scheduler.handle("Pod", before, now, at if before is None else None)
 
     def _remove(self, uid: str) -> None:
         pod = self.known.pop(uid, None)

@@ -62,6 +62,8 @@ class Recording:
     levels: Levels
     samples: Samples
     inputs: Inputs = field(default_factory=Inputs)
+    #: uid of a pod -> when it was created in the span, to the microsecond
+    created: dict[str, float] = field(default_factory=dict)
     _changes: Iterator[LoggedChange] | None = None
     _next: LoggedChange | None = None
 
@@ -100,6 +102,8 @@ class Recording:
         if isinstance(item, Node):
             self.levels.put_node(item)
         elif isinstance(item, Pod):
+            if change.type == "ADDED":
+                self.created[change.uid] = at
             self.levels.put_pod(item, at)
 
 
@@ -162,7 +166,9 @@ class Replay:
         continuing = Continuing(
             scheduler, clock, recording.inputs, levels, samples, differences.take, times
         )
-        created = {uid: _created_at(pod) for uid, pod in base.pending.items()}
+        created = {
+            uid: recording.created.get(uid) or _created_at(pod) for uid, pod in base.pending.items()
+        }
         fill_queue(scheduler, self.span.cluster, base.pending, first, created)
         known = {uid: info.pod for uid, info in base.pods.items()} | base.pending
         continuing.start(known, base.nodes, base.objects, retracing.victims)

@@ -63,7 +63,7 @@ def deployment(name: str, replicas: int, cpu: str) -> Create:
             "template": {"metadata": {"labels": labels}, "spec": template["spec"]},
         },
     }
-    return Create(kinds.DEPLOYMENT, body, "default")
+    return Create(kinds.by_name("Deployment"), body, "default")
 
 
 def failing(body: Body) -> Body:
@@ -196,7 +196,7 @@ def test_what_cannot_be_replayed_is_an_error_that_names_it(
         (ReplayRequest(since=str(busy.resource_version)), BadRequest, "nothing has changed"),
         (ReplayRequest(since="1", until="3"), BadRequest, "no decisions"),
         (ReplayRequest(feature_gates={"Unheard": True}), ConfigError, "Unheard"),
-        (ReplayRequest(configuration="kind: Nothing"), ConfigError, "kind"),
+        (ReplayRequest(configuration="kind: Nothing"), ConfigError, "apiVersion"),
         (ReplayRequest(revision=99), ApiError, "99"),
     ):
         with pytest.raises(error, match=words):
@@ -240,7 +240,7 @@ def test_an_unchanged_replay_of_volumes_permit_and_restarts_differs_in_nothing(
     transactional_db: None, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
     settings.SCHEDWEB_PLUGINS = ("tests.controlplane.profiles.outside_plugins:Gatekeeper",)
-    monkeypatch.setattr(busy_run, "ROUNDS", 5)
+    monkeypatch.setattr(busy_run, "ROUNDS", 3)
     cluster = busy_run.busy_run(seed=5)
     cluster.refresh_from_db()
     assert_nothing_differs(cluster)
