@@ -74,6 +74,7 @@ def _create_replay(cluster: Cluster) -> int:
         "  pluginConfig:\n  - {name: NodeResourcesFit, args: "
         "{scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 9}]}}}\n"
     )
+    cluster.refresh_from_db()
     operation = replays.start_replay(cluster, ReplayRequest(configuration=text), actor=ACTOR)
     running.run(operation.pk)
     return operation.pk

@@ -11,9 +11,9 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.control.base import ControlView, get_actor, reject_unknown
+from apps.api.control.base import ControlView, reject_unknown
 from apps.api.control.documentation.areas import Area
-from apps.api.control.operations import OperationSerializer
+from apps.api.control.operations import OperationSerializer, get_actor
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.errors import BadRequest
 from apps.cluster.queries import cluster_named

@@ -118,6 +118,7 @@ def _save_views(cluster: Cluster) -> dict[str, int]:
 def _start_operations(lab: Cluster, bare: Cluster) -> dict[str, int]:
     export = service.start("export", "Export cluster bare as YAML", actor=ACTOR, cluster=bare)
     preview = previewing.start_preview(lab, PACKING, subject="revision 2", actor=ACTOR)
+    lab.refresh_from_db()
     replay = replays.start_replay(lab, ReplayRequest(configuration=PACKING), actor=ACTOR)
     for each in (export, preview, replay):
         running.run(each.pk)
