@@ -57,4 +57,5 @@ class ForkView(ControlView):
         name = given.pop("name")
         moment = parse_selected_moment(source, {key: str(value) for key, value in given.items()})
         fork = fork_cluster(source, moment, name, user=request.user.get_username())
-        return Response(ClusterSerializer(fork).data, status=status.HTTP_201_CREATED)
+        body = ClusterSerializer(fork, context={"request": request}).data
+        return Response(body, status=status.HTTP_201_CREATED)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.apps import apps
+from django.core.management import CommandError, call_command
 from django.db import transaction
 
 from apps.cluster import kinds
@@ -243,6 +244,20 @@ def test_a_fork_outlives_its_parent(story: Story, end: str) -> None:
         assert node_of(each, "again")
         origin = origin_of(each)
         assert origin is not None and origin.name in ("lab", "fork")
+
+
+def test_the_command_forks_before_a_decision_and_names_the_fork_point(
+    story: Story, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = SchedulingDecision.objects.filter(cluster=story.cluster, name="comes").latest("pk")
+    call_command("fork", "lab", "lab-2", "--decision", str(row.pk))
+    assert f"lab-2 forked from lab at version {row.cluster_version}" in capsys.readouterr().out
+    fork = Cluster.objects.get(name="lab-2")
+    origin = origin_of(fork)
+    assert origin is not None and (origin.decision, origin.slug) == (row.pk, "lab")
+    assert node_of(fork, "comes") == ""
+    with pytest.raises(CommandError, match="version"):
+        call_command("fork", "lab", "lab-3", "--at-version", "100000")
 
 
 def test_a_fork_that_cannot_be_created_leaves_nothing_behind(story: Story) -> None:

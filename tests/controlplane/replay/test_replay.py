@@ -8,6 +8,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from django.apps import apps
+from django.core.management import CommandError, call_command
 
 from apps.cluster import kinds
 from apps.cluster.errors import ApiError, BadRequest
@@ -142,7 +144,11 @@ def test_an_unchanged_replay_of_a_busy_run_differs_in_nothing(busy: Cluster, db:
 
 
 def test_another_configuration_leads_to_differences_with_their_first_causes(
-    busy: Cluster, db: None, row_counts: dict[str, int]
+    busy: Cluster,
+    db: None,
+    row_counts: dict[str, int],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     request = ReplayRequest(configuration=PACKING)
     found = replay(busy, request)
@@ -161,6 +167,13 @@ def test_another_configuration_leads_to_differences_with_their_first_causes(
     assert msgspec.json.encode(replay(busy, request)) == msgspec.json.encode(found)
     assert "vast" not in {each.name for each in found.differences}
     lines = "".join(write_csv(found)).splitlines()
+    (tmp_path / "packing.yaml").write_text(PACKING)
+    options = ("busy", "--configuration", str(tmp_path / "packing.yaml"))
+    with pytest.raises(CommandError, match=f"{found.differing} pods differ"):
+        call_command("replay", *options, "--check")
+    assert first.cause in capsys.readouterr().out
+    call_command("replay", *options, "--csv")
+    assert capsys.readouterr().out.splitlines() == lines
     assert lines[0].startswith("namespace,name,uid,kind") and len(lines) == found.differing + 1
 
 
@@ -206,7 +219,6 @@ def test_what_cannot_be_replayed_is_an_error_that_names_it(
 @pytest.fixture
 def row_counts(db: None) -> Iterator[dict[str, int]]:
     """Compares the number of rows of every table before and after the test."""
-    from django.apps import apps
 
     def count() -> dict[str, int]:
         return {model._meta.db_table: model._base_manager.count() for model in apps.get_models()}
@@ -219,8 +231,6 @@ def row_counts(db: None) -> Iterator[dict[str, int]]:
 def test_an_unchanged_replay_of_a_trace_differs_in_nothing_with_its_own_queue_too(
     transactional_db: None, tmp_path: Path
 ) -> None:
-    from django.core.management import call_command
-
     nodes, pods = write_trace(tmp_path, nodes=40, pods=200)
     call_command("create_cluster", "openb", "--tie-break", "first-name")
     call_command("load_openb", "openb", "--nodes", str(nodes), "--pods", str(pods))

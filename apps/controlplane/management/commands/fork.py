@@ -18,13 +18,10 @@ class Command(ControlPlaneCommand):
         parser.add_argument("cluster")
         parser.add_argument("name", help="of the fork")
         moment = parser.add_mutually_exclusive_group()
-        moment.add_argument("--version", dest="at_version", help="a version of the cluster")
-        moment.add_argument("--at", help="a time: 1h, 09:00, 2026-11-22T09:00")
-        moment.add_argument("--decision", help="the number of a decision")
-
-    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
-        # --version is the version of the cluster here, not Django's
-        return super().create_parser(prog_name, subcommand, conflict_handler="resolve", **kwargs)
+        # --version is Django's
+        moment.add_argument("--at-version", metavar="NUMBER", help="fork at this version")
+        moment.add_argument("--at", metavar="TIME", help="fork at this time (UTC)")
+        moment.add_argument("--decision", metavar="ID", help="fork before this decision")
 
     def run(self, **options: Any) -> None:
         source = self.get_cluster(options["cluster"])
