@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import pytest
 from playwright.sync_api import expect
 
 from apps.cluster.models import Cluster
 from tests.browser.conftest import Seen
 from tests.browser.furnishing import furnish
+
+pytestmark = pytest.mark.browser
 
 
 def shoot(seen: Seen, name: str) -> None:
@@ -47,7 +50,7 @@ def test_a_decision_is_forked_and_a_replay_shows_what_differs(seen: Seen) -> Non
     shoot(seen, "forked")
 
     seen.open("/clusters/lab/replays")
-    page.get_by_label("From").fill("100000")
+    page.locator("#id_since").fill("100000")
     page.get_by_role("button", name="Replay").click()
     expect(page.get_by_text("100000").first).to_be_visible()
     shoot(seen, "replays")

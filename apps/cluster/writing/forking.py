@@ -130,7 +130,7 @@ def _read_changed(
 ) -> Sequence[tuple[Any, ...]]:
     kind = "" if model is DataObject else model.__name__
     cursor.execute(_CHANGED, {**values, "kind": kind, "others": [*_OWN_TABLES, "Event"]})
-    rows = cursor.fetchall()
+    rows: list[tuple[Any, ...]] = cursor.fetchall()
     if any(body is None for _, _, body, _ in rows):
         raise Expired("The change log no longer reaches back to this version.")
     return rows

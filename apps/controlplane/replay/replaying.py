@@ -228,7 +228,10 @@ class Replay:
         rows = SchedulingDecision.objects.filter(pk__in=ids).values_list(
             "pod_uid", "attempt", "id", "result", "node", "nominated_node"
         )
-        return {(str(uid), number): Attempt(*rest) for uid, number, *rest in rows}
+        return {
+            (str(uid), number): Attempt(row, result, node, nominated)
+            for uid, number, row, result, node, nominated in rows
+        }
 
     def _read_durations(self) -> dict[str, float]:
         """uid -> seconds from the binding of a pod to its end, of pods that have finished.

@@ -51,7 +51,7 @@ def in_database(create: Callable[[], Cluster]) -> Callable[[Any, Any], Iterator[
             cluster.refresh_from_db()
             yield cluster
 
-    return pytest.fixture(scope="module")(provide)  # type: ignore[return-value]
+    return pytest.fixture(scope="module")(provide)
 
 
 def deployment(name: str, replicas: int, cpu: str) -> Create:
