@@ -21,8 +21,10 @@ from apps.cluster.writing import store
 from apps.controlplane.clusters.lifecycle import create_cluster, delete_cluster
 from apps.controlplane.ledger import saved_views
 from apps.controlplane.models import Operation, PastCluster, SavedView, SchedulingDecision
-from apps.controlplane.operations import previewing
+from apps.controlplane.operations import previewing, replays
 from apps.controlplane.profiles import revisions
+from apps.controlplane.replay.levels import SERIES
+from apps.controlplane.replay.report import Figures, ReplayReport
 from apps.controlplane.webhooks import service
 from apps.dashboard.urls import urlpatterns
 
@@ -58,6 +60,40 @@ def furnish(cluster: Cluster, actor: Actor) -> None:
         arguments={"subject": "revision 1"},
         output=zstandard.compress(msgspec.json.encode(result)),
         output_name=previewing.OUTPUT_NAME,
+        user=actor.user,
+    )
+    moment = cluster.now()
+    figures = Figures(
+        attempts=0, bound=0, pending=0, preempted=0, waiting_p50=None, waiting_p99=None
+    )
+    report = ReplayReport(
+        cluster=cluster.name,
+        since_version=1,
+        since_at=moment,
+        until_version=2,
+        until_at=moment,
+        changed="nothing",
+        decisions=1,
+        equal=1,
+        unknown=0,
+        inexact=[],
+        first=None,
+        first_at=None,
+        recorded=figures,
+        replayed=figures,
+        differing=0,
+        differences=[],
+        times=[moment],
+        recorded_series={name: [0.0] for name, _ in SERIES},
+        replayed_series={name: [0.0] for name, _ in SERIES},
+    )
+    Operation.objects.create(
+        kind=replays.KIND,
+        title="Replay versions 1 to 2 unchanged",
+        cluster=cluster,
+        state=Operation.State.SUCCEEDED,
+        output=zstandard.compress(msgspec.json.encode(report)),
+        output_name=replays.OUTPUT_NAME,
         user=actor.user,
     )
     Operation.objects.create(
@@ -154,6 +190,7 @@ def _values(cluster: Cluster) -> dict[str, Any]:
         "status": 1,
         "operation.number": operation.pk,
         "preview.number": Operation.objects.filter(cluster=cluster, kind="preview").latest("id").pk,
+        "replay.number": Operation.objects.filter(cluster=cluster, kind="replay").latest("id").pk,
         "webhook.number": service.webhooks_of(cluster).latest("pk").pk,
         "forget.number": PastCluster.objects.latest("id").pk,
         "name": pod.node_name,

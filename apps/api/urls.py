@@ -29,6 +29,7 @@ from apps.api.control.explanations import (
     VisitingOrderView,
 )
 from apps.api.control.exporting import ClusterDecisionExportView, DecisionExportView
+from apps.api.control.forks import ForkView
 from apps.api.control.groups import GroupListView, GroupView
 from apps.api.control.history import PastClusterViewSet
 from apps.api.control.lab import (
@@ -68,6 +69,7 @@ from apps.api.control.queue import (
     QueueHistoryView,
     QueueListView,
 )
+from apps.api.control.replays import ReplayListView, ReplayView
 from apps.api.control.saved_views import SavedViewViewSet
 from apps.api.control.schema import DocumentationView, SchemaView
 from apps.api.control.series import SeriesView
@@ -218,6 +220,13 @@ urlpatterns: list[URLPattern | URLResolver] = [
         name="api-past-differences",
     ),
     path("api/v1/clusters/<str:cluster>/series", SeriesView.as_view(), name="api-series"),
+    path("api/v1/clusters/<str:cluster>/fork", ForkView.as_view(), name="api-fork"),
+    path("api/v1/clusters/<str:cluster>/replays", ReplayListView.as_view(), name="api-replays"),
+    path(
+        "api/v1/clusters/<str:cluster>/replays/<int:number>",
+        ReplayView.as_view(),
+        name="api-replay",
+    ),
     path("api/v1/clusters/<str:cluster>/copy", CopyView.as_view(), name="api-copy"),
     path("api/v1/clusters/<str:cluster>/bulk", BulkView.as_view(), name="api-bulk"),
     path("api/v1/clusters/<str:cluster>/exports", ExportView.as_view(), name="api-export"),

@@ -371,8 +371,8 @@ class DataObject(KubernetesObject):
         )
 
 
-class Change(models.Model):
-    """One change of one object. Versions of a cluster become visible in order."""
+class ChangeColumns(models.Model):
+    """The columns of a change of an object."""
 
     class Type(models.TextChoices):
         ADDED = "ADDED"
@@ -398,6 +398,16 @@ class Change(models.Model):
     request_id = models.CharField(max_length=64, blank=True)
 
     class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return f"{self.version} {self.type} {self.kind} {self.namespace}/{self.name}"
+
+
+class Change(ChangeColumns):
+    """One change of one object. Versions of a cluster become visible in order."""
+
+    class Meta:
         constraints = (
             # every reader of the log: "everything after version N", in order
             models.UniqueConstraint(fields=["cluster", "version"], name="unique_change"),
@@ -414,5 +424,43 @@ class Change(models.Model):
             ),
         )
 
+
+class HistoricChange(ChangeColumns):
+    """A change in the past of a cluster, of the clusters too that it was forked from: a view.
+
+    Readers of the past use it; those of the present, such as loops and watches, use `Change`.
+    """
+
+    class Meta:
+        managed = False
+        db_table = "cluster_history"
+
+
+class ForkPoint(models.Model):
+    """A cluster that another one was forked from, and the version up to which it shares history.
+
+    A fork of a fork has a row for each of them. The rows remain with the history of the fork.
+    """
+
+    cluster = models.ForeignKey(
+        Cluster, on_delete=models.DO_NOTHING, db_constraint=False, db_index=False
+    )
+    #: The id of the other cluster, which may be deleted.
+    ancestor = models.BigIntegerField(db_index=True)
+    #: Its name at the time of the fork.
+    name = models.CharField(max_length=63)
+    version = models.BigIntegerField()
+    #: The decision that the fork was made before, if one was chosen.
+    decision = models.BigIntegerField(null=True)
+    #: The time of this version by the clock of the cluster.
+    at = models.DateTimeField()
+    #: Whether the changes up to the version are read from the log of the other cluster.
+    shared = models.BooleanField(default=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=["cluster", "ancestor"], name="unique_fork_point"),
+        )
+
     def __str__(self) -> str:
-        return f"{self.version} {self.type} {self.kind} {self.namespace}/{self.name}"
+        return f"forked from {self.name} at version {self.version}"

@@ -96,7 +96,8 @@ def _models_of_clusters() -> Iterator[type[models.Model]]:
 
 def _belongs_to_clusters(model: type[models.Model]) -> bool:
     columns = {field.column for field in model._meta.concrete_fields}
-    return "cluster_id" in columns or model._meta.db_table in tables.PART_OF
+    is_part = "cluster_id" in columns or model._meta.db_table in tables.PART_OF
+    return is_part and model._meta.managed
 
 
 def _required(model: type[models.Model]) -> set[type[models.Model]]:
@@ -143,6 +144,11 @@ def _adjust(cursor: AnyCursor, name: str) -> None:
         "(SELECT FROM cluster_cluster c WHERE c.uid = r.uid) THEN %s ELSE r.uid END",
         [name, uid],
     )
+    # the changes that a fork shared with other clusters are its own now
+    cursor.execute(
+        "UPDATE restored_cluster_change SET cluster_id = (SELECT id FROM restored_cluster_cluster)"
+    )
+    cursor.execute("UPDATE restored_cluster_forkpoint SET shared = false")
     # an operation would run, and a webhook would tell, a second time
     operation, webhook = Operation._meta.db_table, Webhook._meta.db_table
     cursor.execute(

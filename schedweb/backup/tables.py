@@ -34,6 +34,11 @@ def of_cluster(name: str, table: Table, cluster_id: int) -> sql.Composable | Non
     number = sql.Literal(cluster_id)
     if name == "cluster_cluster":
         return sql.SQL("id = {}").format(number)
+    if name == "cluster_change":
+        # what a fork shares with other clusters is part of its history
+        return sql.SQL("id IN (SELECT id FROM cluster_history WHERE cluster_id = {})").format(
+            number
+        )
     if "cluster_id" in table.columns:
         return sql.SQL("cluster_id = {}").format(number)
     if name in PART_OF:

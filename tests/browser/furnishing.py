@@ -15,8 +15,9 @@ from apps.controlplane.clusters.lifecycle import create_cluster, delete_cluster
 from apps.controlplane.ledger import saved_views
 from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import Operation, PastCluster, SchedulingDecision
-from apps.controlplane.operations import previewing, running
+from apps.controlplane.operations import previewing, replays, running
 from apps.controlplane.profiles import drafts, revisions
+from apps.controlplane.replay.span import ReplayRequest
 from apps.controlplane.series import sampling
 from apps.controlplane.webhooks import service
 
@@ -62,8 +63,21 @@ def places(cluster: Cluster) -> dict[str, Any]:
         .latest("pk")
         .node_name,
         "webhook": _create_webhook(cluster),
+        "replay": _create_replay(cluster),
         "change": Change.objects.filter(cluster=cluster, name="web-1").latest("version").version,
     }
+
+
+def _create_replay(cluster: Cluster) -> int:
+    """A replay under a configuration that fills nodes instead of spreading pods."""
+    text = revisions.BUILT_IN + (
+        "  pluginConfig:\n  - {name: NodeResourcesFit, args: "
+        "{scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 9}]}}}\n"
+    )
+    cluster.refresh_from_db()
+    operation = replays.start_replay(cluster, ReplayRequest(configuration=text), actor=ACTOR)
+    running.run(operation.pk)
+    return operation.pk
 
 
 def _create_webhook(cluster: Cluster) -> int:

@@ -46,6 +46,9 @@ PAGES = {
     "charts": "/clusters/lab/charts",
     "charts-empty": "/clusters/bare/charts",
     "past": "/clusters/lab/past?decision={preempting}",
+    "fork": "/clusters/lab/fork?decision={preempting}",
+    "replays": "/clusters/lab/replays?since=1",
+    "replay": "/clusters/lab/replays/{replay}",
     "past-pods": "/clusters/lab/past?show=pods",
     "past-differences": "/clusters/lab/past?decision={preempting}&with=now",
     "past-empty": "/clusters/bare/past",
@@ -257,7 +260,7 @@ def list_checked_routes() -> set[str]:
     numbers = dict.fromkeys(
         (
             *("failed_operation", "operation", "scheduled", "failed", "preempting", "change"),
-            *("moving", "preview", "view", "webhook", "past"),
+            *("moving", "preview", "view", "webhook", "past", "replay"),
         ),
         1,
     )

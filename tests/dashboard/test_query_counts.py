@@ -67,6 +67,7 @@ BOUNDS = {
     "edit-view": 4,
     "events": 6,
     "forget-cluster": 5,
+    "fork": 4,
     "heat": 5,
     "import": 4,
     "kinds": 6,
@@ -101,6 +102,8 @@ BOUNDS = {
     "queue": 10,
     "queue-history": 6,
     "refused-nodes": 9,
+    "replay": 5,
+    "replays": 6,
     "saved-views": 4,
     "search": 8,
 }

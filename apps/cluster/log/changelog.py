@@ -70,7 +70,7 @@ def changes_after(
     parameters: list[Any] = [cluster_id, version, *([] if kinds is None else [list(kinds)]), limit]
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT {_COLUMNS} FROM cluster_change WHERE cluster_id = %s AND version > %s "
+            f"SELECT {_COLUMNS} FROM cluster_history WHERE cluster_id = %s AND version > %s "
             f"{restriction}ORDER BY version LIMIT %s",
             parameters,
         )
@@ -134,7 +134,7 @@ def objects_at(cluster_id: int, versions: Collection[int]) -> dict[int, dict[str
     """Objects as of these versions; versions that are no longer in the log are omitted."""
     with connection.cursor() as cursor:
         cursor.execute(
-            'SELECT version, "object"::text FROM cluster_change '
+            'SELECT version, "object"::text FROM cluster_history '
             "WHERE cluster_id = %s AND version = ANY(%s)",
             [cluster_id, list(versions)],
         )
@@ -148,7 +148,7 @@ def creations(cluster_id: int, uids: Iterable[str]) -> dict[str, tuple[int, str]
     """
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT uid::text, version, request_id FROM cluster_change "
+            "SELECT uid::text, version, request_id FROM cluster_history "
             "WHERE cluster_id = %s AND uid = ANY(%s::uuid[]) AND type = 'ADDED'",
             [cluster_id, list(uids)],
         )

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from django.db import connection, transaction
 
+from apps.cluster.log import sharing
+
 #: Versions per transaction, which locks the cluster's counter briefly at its end.
 STEP = 2000
 
@@ -37,6 +39,7 @@ def forget_changes(cluster_id: int, horizon: int) -> bool:
         if row is None or row[0] >= min(horizon, row[1]):
             return False
         upto = min(horizon, row[1], row[0] + STEP)
+        sharing.stop_sharing(cursor, cluster_id, upto)
         cursor.execute(_DELETE, {"cluster": cluster_id, "after": row[0], "upto": upto})
         # last, as in every write: a transaction that waits for the counter waits only for the
         # commit
@@ -45,4 +48,5 @@ def forget_changes(cluster_id: int, horizon: int) -> bool:
             "WHERE id = %s",
             [upto, cluster_id],
         )
+        sharing.forget_in_forks(cursor, cluster_id, upto)
     return True

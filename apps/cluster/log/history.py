@@ -23,7 +23,7 @@ def has_changed_since(cluster: Cluster, kind: Kind, version: int) -> bool:
     """Whether any object of this kind has changed after `version`."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT EXISTS (SELECT FROM cluster_change "
+            "SELECT EXISTS (SELECT FROM cluster_history "
             "WHERE cluster_id = %s AND version > %s AND kind = %s)",
             [cluster.pk, version, kind.key],
         )
@@ -56,7 +56,7 @@ def _past_query(kind: Kind) -> str:
     table = kind.table
     return (
         "WITH later AS MATERIALIZED ("
-        "SELECT DISTINCT ON (uid) uid, previous_version FROM cluster_change "
+        "SELECT DISTINCT ON (uid) uid, previous_version FROM cluster_history "
         "WHERE cluster_id = %(cluster)s AND version > %(version)s AND kind = %(kind)s "
         "ORDER BY uid, version), "
         "keys AS MATERIALIZED (SELECT o.namespace, o.name, o.id, NULL::bigint AS version "
@@ -64,12 +64,12 @@ def _past_query(kind: Kind) -> str:
         "WHERE o.cluster_id = %(cluster)s AND (o.namespace, o.name) > (%(ns)s, %(name)s) "
         "AND NOT EXISTS (SELECT FROM later l WHERE l.uid = o.uid) "
         "UNION ALL SELECT c.namespace, c.name, NULL, c.version FROM later l "
-        "JOIN cluster_change c ON c.cluster_id = %(cluster)s AND c.version = l.previous_version "
+        "JOIN cluster_history c ON c.cluster_id = %(cluster)s AND c.version = l.previous_version "
         "WHERE (c.namespace, c.name) > (%(ns)s, %(name)s) ORDER BY 1, 2) "
         "SELECT EXISTS (SELECT FROM later l WHERE l.previous_version IS NOT NULL "
-        "AND NOT EXISTS (SELECT FROM cluster_change c WHERE c.cluster_id = %(cluster)s "
+        "AND NOT EXISTS (SELECT FROM cluster_history c WHERE c.cluster_id = %(cluster)s "
         "AND c.version = l.previous_version)), k.namespace, k.name, CASE WHEN k.id IS NULL "
-        'THEN (SELECT c."object"::text FROM cluster_change c '
+        'THEN (SELECT c."object"::text FROM cluster_history c '
         "WHERE c.cluster_id = %(cluster)s AND c.version = k.version) "
         f"ELSE (SELECT o.body::text FROM {table} o WHERE o.id = k.id) END "
         "FROM (SELECT) one LEFT JOIN keys k ON true"
@@ -77,11 +77,12 @@ def _past_query(kind: Kind) -> str:
 
 
 def is_retained(cursor: CursorWrapper, cluster_id: int, version: int) -> bool:
-    """Whether the state at `version` can still be read."""
+    """Whether the state at `version` can still be read, from the cluster's own log alone."""
     cursor.execute(
-        "SELECT c.forgotten_version <= %(version)s AND NOT EXISTS ("
-        "SELECT FROM cluster_change l WHERE l.cluster_id = c.id AND l.version > %(version)s "
-        "AND l.previous_version <= %(version)s AND NOT EXISTS (SELECT FROM cluster_change o "
+        "SELECT c.forgotten_version <= %(version)s AND NOT EXISTS (SELECT FROM cluster_forkpoint f "
+        "WHERE f.cluster_id = c.id AND f.version > %(version)s) AND NOT EXISTS ("
+        "SELECT FROM cluster_history l WHERE l.cluster_id = c.id AND l.version > %(version)s "
+        "AND l.previous_version <= %(version)s AND NOT EXISTS (SELECT FROM cluster_history o "
         "WHERE o.cluster_id = c.id AND o.version = l.previous_version)) "
         "FROM cluster_cluster c WHERE c.id = %(cluster)s",
         {"cluster": cluster_id, "version": version},
@@ -134,7 +135,7 @@ def list_all_at(
     """
     table = kind.table
     cursor.execute(
-        "WITH later AS (SELECT DISTINCT ON (uid) uid, previous_version FROM cluster_change "
+        "WITH later AS (SELECT DISTINCT ON (uid) uid, previous_version FROM cluster_history "
         "WHERE cluster_id = %(cluster)s AND version > %(version)s AND kind = %(kind)s "
         "ORDER BY uid, version) "
         f"SELECT o.id, o.body::text, o.created_at FROM {table} o "
@@ -142,7 +143,7 @@ def list_all_at(
         "UNION ALL "
         'SELECT o.id, c."object"::text, coalesce(o.created_at, '
         "(c.\"object\" #>> '{metadata,creationTimestamp}')::timestamptz) FROM later l "
-        "JOIN cluster_change c ON c.cluster_id = %(cluster)s AND c.version = l.previous_version "
+        "JOIN cluster_history c ON c.cluster_id = %(cluster)s AND c.version = l.previous_version "
         f"LEFT JOIN {table} o ON o.cluster_id = %(cluster)s AND o.uid = l.uid "
         "ORDER BY 1 NULLS LAST",
         {"cluster": cluster_id, "version": version, "kind": kind.key},

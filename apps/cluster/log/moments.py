@@ -20,7 +20,7 @@ _BISECT = """
             CASE WHEN later THEN probe.version - 1 ELSE high END
         FROM (SELECT low, high, (low + high + 1) / 2 AS middle FROM search WHERE low < high) range
         LEFT JOIN LATERAL (
-            SELECT version, at >= %(moment)s AS later FROM cluster_change
+            SELECT version, at >= %(moment)s AS later FROM cluster_history
             WHERE cluster_id = %(cluster)s AND version > low AND version <= middle
             ORDER BY version DESC LIMIT 1
         ) probe ON true

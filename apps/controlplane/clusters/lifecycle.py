@@ -101,6 +101,11 @@ def create_cluster(
     return cluster
 
 
+def record_creation(cluster: Cluster, *, user: str, **details: Any) -> None:
+    """Record in the audit log that a cluster was created, other than by `create_cluster`."""
+    record(Action.CLUSTER_CREATED, user=user, cluster=cluster.name, details=details)
+
+
 def check_new(name: str, **settings: Any) -> None:
     """Raise Invalid or AlreadyExists if a cluster with this name and settings cannot be created."""
     _check(Cluster(name=name, **initial_values(settings)), 0, 1)
@@ -141,7 +146,8 @@ def delete_cluster(cluster: Cluster, *, with_history: bool = False, user: str = 
         )
         for model in django_apps.get_models():
             belongs_to_cluster = any(f.column == "cluster_id" for f in model._meta.concrete_fields)
-            if belongs_to_cluster and model._meta.db_table not in past_clusters.HISTORY:
+            is_stored = model._meta.managed and model._meta.db_table not in past_clusters.HISTORY
+            if belongs_to_cluster and is_stored:
                 cursor.execute(
                     f"DELETE FROM {model._meta.db_table} WHERE cluster_id = %s", [cluster.pk]
                 )

@@ -12,7 +12,7 @@ from apps.cluster.differences import differences
 from apps.cluster.errors import BadRequest
 from apps.cluster.log import changelog
 from apps.cluster.log.moments import versions_between
-from apps.cluster.models import Change, Cluster
+from apps.cluster.models import Change, Cluster, HistoricChange
 from apps.controlplane import periods
 from apps.controlplane.files import BATCH
 
@@ -49,7 +49,7 @@ _CONTAINED = {"q": "name", "user": "user"}
 class ChangeRange:
     """Changes that match filters, newest first, and the versions among which they can be."""
 
-    rows: QuerySet[Change]
+    rows: QuerySet[HistoricChange]
     first: int
     last: int
     period: periods.Period
@@ -67,7 +67,7 @@ def find_changes(cluster: Cluster, query: Mapping[str, Any]) -> ChangeRange:
     period = periods.parse_period(given, now=cluster.now())
     top = cluster.resource_version
     first, last = versions_between(cluster.pk, period.since, period.until, top=top)
-    rows = Change.objects.filter(cluster=cluster).order_by("-version")
+    rows = HistoricChange.objects.filter(cluster=cluster).order_by("-version")
     conditions = {column: given[name] for name, column in _EXACT.items()}
     conditions |= {f"{column}__contains": given[name] for name, column in _CONTAINED.items()}
     rows = rows.filter(**{name: value for name, value in conditions.items() if value})
@@ -76,7 +76,7 @@ def find_changes(cluster: Cluster, query: Mapping[str, Any]) -> ChangeRange:
     return ChangeRange(rows, first, last, period)
 
 
-def changed_fields(cluster: Cluster, changes: Sequence[Change]) -> list[list[str]]:
+def changed_fields(cluster: Cluster, changes: Sequence[HistoricChange]) -> list[list[str]]:
     """The paths of the fields that each change updated, in one statement for all of them.
 
     Empty for created and deleted objects, and where the previous version is no longer retained.
@@ -92,7 +92,9 @@ def batches(cluster: Cluster, query: Mapping[str, Any]) -> Iterator[list[dict[st
     return _read_batches(cluster, found)
 
 
-def _read_batches(cluster: Cluster, found: QuerySet[Change]) -> Iterator[list[dict[str, Any]]]:
+def _read_batches(
+    cluster: Cluster, found: QuerySet[HistoricChange]
+) -> Iterator[list[dict[str, Any]]]:
     below = cluster.resource_version + 1
     while rows := list(found.filter(version__lt=below)[:BATCH]):
         fields = changed_fields(cluster, rows)
@@ -100,11 +102,11 @@ def _read_batches(cluster: Cluster, found: QuerySet[Change]) -> Iterator[list[di
         below = rows[-1].version
 
 
-def _row(change: Change, fields: list[str]) -> dict[str, Any]:
+def _row(change: HistoricChange, fields: list[str]) -> dict[str, Any]:
     return {name: fields if name == "fields" else getattr(change, name) for name in FIELDS}
 
 
-def _changed_paths(change: Change, before: Mapping[str, Any] | None) -> list[str]:
+def _changed_paths(change: HistoricChange, before: Mapping[str, Any] | None) -> list[str]:
     if before is None or change.type != Change.Type.MODIFIED:
         return []
     return [each.path for each in differences(before, change.object)]

@@ -8,14 +8,15 @@ from django.db.models import QuerySet
 
 from apps.cluster.access.reach import EVERYTHING, Reach
 from apps.cluster.errors import ApiError, NotFound
-from apps.cluster.models import Change, Cluster, ClusterAccess, Membership
+from apps.cluster.log import sharing
+from apps.cluster.models import Change, Cluster, ClusterAccess, ForkPoint, Membership
 from apps.cluster.partitions import daily
 from apps.controlplane.models import ConfigurationRevision, NodeTable, PastCluster
 
 #: Tables whose rows remain when a cluster is deleted: recorded history and what it refers to.
 HISTORY = (
     *daily.TABLES,
-    *(model._meta.db_table for model in (NodeTable, ConfigurationRevision, Change)),
+    *(model._meta.db_table for model in (NodeTable, ConfigurationRevision, Change, ForkPoint)),
     # who may read the history
     *(model._meta.db_table for model in (ClusterAccess, Membership)),
 )
@@ -121,7 +122,8 @@ def delete_past_cluster(past: PastCluster) -> None:
 
 
 def delete_history(cursor: CursorWrapper, cluster_id: int) -> None:
-    """Delete a cluster's history in the caller's transaction."""
+    """Delete a cluster's history in the caller's transaction; forks get what they need of it."""
+    sharing.stop_sharing(cursor, cluster_id)
     for table in HISTORY:
         if table in daily.TABLES:
             daily.set_retention_role(cursor)

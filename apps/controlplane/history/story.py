@@ -14,7 +14,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 from apps.cluster.differences import differences
-from apps.cluster.models import Change, Cluster, Event
+from apps.cluster.models import Change, Cluster, Event, HistoricChange
 from apps.controlplane import queries
 from apps.controlplane.models import QueueMove, SchedulingDecision
 from apps.controlplane.results.presenting import describe_tie
@@ -117,17 +117,17 @@ def _collapse(run: Sequence[StoryEntry]) -> list[StoryEntry]:
 
 def find_last_body(cluster: Cluster, uid: UUID) -> dict[str, Any] | None:
     """The last known version of the pod; None when its changes are no longer retained."""
-    newest = Change.objects.filter(cluster=cluster, uid=uid).order_by("-version").first()
+    newest = HistoricChange.objects.filter(cluster=cluster, uid=uid).order_by("-version").first()
     return newest.object if newest is not None else None
 
 
-def _list_changes(cluster: Cluster, uid: UUID) -> list[Change]:
+def _list_changes(cluster: Cluster, uid: UUID) -> list[HistoricChange]:
     """The newest changes of the pod, oldest first."""
-    newest = Change.objects.filter(cluster=cluster, uid=uid).order_by("-version")[:MAX_ROWS]
+    newest = HistoricChange.objects.filter(cluster=cluster, uid=uid).order_by("-version")[:MAX_ROWS]
     return list(reversed(newest))
 
 
-def _describe_changes(changes: Sequence[Change]) -> Iterator[StoryEntry]:
+def _describe_changes(changes: Sequence[HistoricChange]) -> Iterator[StoryEntry]:
     before: Body = {}
     for change in changes:
         title, text, node = _describe(change, before)
@@ -160,7 +160,7 @@ def _find_activations(rows: Sequence[SchedulingDecision]) -> Iterator[StoryEntry
             )
 
 
-def _read_preemptions(cluster: Cluster, changes: Sequence[Change]) -> list[StoryEntry]:
+def _read_preemptions(cluster: Cluster, changes: Sequence[HistoricChange]) -> list[StoryEntry]:
     """The decisions that selected the pod as a victim, while it existed."""
     if not changes:
         return []
@@ -249,7 +249,7 @@ def _describe_outcome(row: SchedulingDecision, tie_break: str) -> str:
     return " ".join(filter(None, (row.message, row.post_filter_message)))
 
 
-def _describe(change: Change, before: Body) -> tuple[str, str, str]:
+def _describe(change: HistoricChange, before: Body) -> tuple[str, str, str]:
     """A change's title, text and node; an empty title when there is nothing to show."""
     after = change.object
     if change.type == Change.Type.ADDED:

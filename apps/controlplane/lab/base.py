@@ -10,7 +10,7 @@ from datetime import datetime
 
 from django.conf import settings
 
-from apps.cluster.models import Change, Cluster
+from apps.cluster.models import Cluster, HistoricChange
 from apps.controlplane import queries
 from apps.controlplane.explanations.states import states
 from apps.controlplane.lab.configurations import LabConfiguration
@@ -112,7 +112,7 @@ def _version_of(cluster: Cluster, moment: PastMoment) -> int:
     """The version of a moment that is not a decision: the last change up to its time."""
     if moment.version is not None:
         return moment.version
-    changes = Change.objects.filter(cluster=cluster, at__lte=moment.at)
+    changes = HistoricChange.objects.filter(cluster=cluster, at__lte=moment.at)
     last = changes.order_by("-version").values_list("version", flat=True).first()
     return last or 0
 

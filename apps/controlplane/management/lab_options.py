@@ -49,16 +49,16 @@ def build_request(options: dict[str, Any], **fields: Any) -> SimulationRequest:
     """The request that the options describe; CommandError for a file that cannot be read."""
     moments = {"version": "at_version", "at": "at", "decision": "decision"}
     return SimulationRequest(
-        objects=_read(options["file"]) if options["file"] else (),
+        objects=read_file(options["file"]) if options["file"] else (),
         cordon=options["cordon"],
         uncordon=options["uncordon"],
         drain=options["drain"],
         delete_nodes=options["delete_node"],
         delete_pods=options["delete_pod"],
         moment={name: options[key] for name, key in moments.items() if options[key]},
-        configuration=_read(options["configuration"]) if options["configuration"] else "",
+        configuration=read_file(options["configuration"]) if options["configuration"] else "",
         revision=options["revision"],
-        feature_gates=dict(_parse_gate(each) for each in options["feature_gate"]),
+        feature_gates=dict(parse_gate(each) for each in options["feature_gate"]),
         seed=options["seed"],
         **fields,
     )
@@ -69,14 +69,16 @@ def describe(error: ApiError | ConfigError) -> CommandError:
     return CommandError(str(error))
 
 
-def _read(name: str) -> str:
+def read_file(name: str) -> str:
+    """The text of a file, or of the standard input; CommandError if it cannot be read."""
     try:
         return sys.stdin.read() if name == "-" else Path(name).read_text()
     except (OSError, UnicodeDecodeError) as error:
         raise CommandError(f"cannot read {name}: {error}") from error
 
 
-def _parse_gate(text: str) -> tuple[str, bool]:
+def parse_gate(text: str) -> tuple[str, bool]:
+    """NAME=true or NAME=false; CommandError for anything else."""
     name, _, value = text.partition("=")
     if value.lower() not in ("true", "false"):
         raise CommandError(f"--feature-gate {text}: write NAME=true or NAME=false")

@@ -19,6 +19,7 @@ _NEEDED: Final[Mapping[str, Role]] = {
     "export": Role.VIEWER,
     "import": Role.OPERATOR,
     "preview": Role.ADMIN,
+    "replay": Role.VIEWER,
     "undo": Role.OPERATOR,
 }
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from apps.cluster.errors import BadRequest, Expired
 from apps.cluster.log.moments import version_before
-from apps.cluster.models import Change, Cluster
+from apps.cluster.models import Cluster, HistoricChange
 from apps.controlplane import periods
 from apps.controlplane.periods import wrong
 from apps.controlplane.queue import past
@@ -42,7 +42,7 @@ class Life:
 def read_life(cluster: Cluster) -> Life:
     """From the first version whose state can be read to the present one."""
     now = Moment(cluster.resource_version, cluster.now())
-    changes = Change.objects.filter(cluster=cluster, version__gte=cluster.forgotten_version)
+    changes = HistoricChange.objects.filter(cluster=cluster, version__gte=cluster.forgotten_version)
     first = changes.order_by("version").values_list("version", "at").first()
     return Life(now if first is None else Moment(*first), now)
 

@@ -65,7 +65,7 @@ def read_overview(cluster: Cluster, moment: Moment) -> Overview:
     snapshot = snapshots.at(cluster, moment.version)
     life = read_life(cluster)
     sizes, since = count_past_queue(cluster, moment.at)
-    decision, revision = _find_configuration(cluster, moment, life)
+    decision, revision = find_configuration(cluster, moment)
     return Overview(
         moment,
         life,
@@ -111,9 +111,7 @@ def _count_pods(snapshot: Snapshot) -> PodCounts:
     )
 
 
-def _find_configuration(
-    cluster: Cluster, moment: Moment, life: Life
-) -> tuple[int | None, int | None]:
+def find_configuration(cluster: Cluster, moment: Moment) -> tuple[int | None, int | None]:
     """The last decision up to the moment, and the number of the revision in use."""
     if moment.decision is not None:
         rows = SchedulingDecision.objects.filter(cluster=cluster, pk=moment.decision)
@@ -121,6 +119,6 @@ def _find_configuration(
         rows = SchedulingDecision.objects.filter(cluster=cluster, at__lte=moment.at)
     last = rows.order_by("-at", "-id").values_list("pk", "profile_revision").first()
     decision, revision = last or (None, None)
-    if moment.version == life.now.version:
+    if moment.version >= cluster.resource_version:
         revision = revisions.get_active(cluster).revision
     return decision, revision

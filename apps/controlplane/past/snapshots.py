@@ -28,7 +28,7 @@ _KEPT: Final = 3
 #: out of versions that are known.
 _READ = """
     WITH later AS MATERIALIZED (
-        SELECT DISTINCT ON (uid) uid, kind, previous_version FROM cluster_change
+        SELECT DISTINCT ON (uid) uid, kind, previous_version FROM cluster_history
         WHERE cluster_id = %(cluster)s AND version > %(version)s AND kind IN ('Node', 'Pod')
         ORDER BY uid, version
     ),
@@ -45,7 +45,7 @@ _READ = """
     SELECT keys.kind, keys.version, known.version IS NOT NULL,
         CASE WHEN known.version IS NOT NULL THEN NULL
         WHEN keys.id IS NULL THEN (
-            SELECT c."object"::text FROM cluster_change c
+            SELECT c."object"::text FROM cluster_history c
             WHERE c.cluster_id = %(cluster)s AND c.version = keys.version
         ) WHEN keys.kind = 'Node' THEN (SELECT body::text FROM cluster_node WHERE id = keys.id)
         ELSE (SELECT body::text FROM cluster_pod WHERE id = keys.id) END

@@ -16,7 +16,7 @@ from django.db import connection
 from django.db.backends.utils import CursorWrapper
 
 from apps.cluster.errors import BadRequest, Expired
-from apps.cluster.models import Change, Cluster
+from apps.cluster.models import Cluster, HistoricChange
 from apps.controlplane import periods, queries
 from apps.controlplane.models import QueueMove
 from apps.controlplane.periods import wrong
@@ -89,7 +89,7 @@ _WAITING = """
         SELECT DISTINCT ON (m.pod_uid) NULL::bigint, m.pod_uid, m.namespace, m.name, created.at,
             'active', '', '', 0
         FROM controlplane_queuemove m CROSS JOIN LATERAL (
-            SELECT at FROM cluster_change c WHERE c.cluster_id = m.cluster_id
+            SELECT at FROM cluster_history c WHERE c.cluster_id = m.cluster_id
             AND c.uid = m.pod_uid ORDER BY version LIMIT 1
         ) created
         WHERE m.cluster_id = %(cluster)s AND m.at > %(at)s AND m.source = ''
@@ -104,7 +104,7 @@ _WAITING = """
     pods AS (SELECT * FROM last WHERE target <> '' UNION ALL SELECT * FROM unread),
     waiting AS (
         SELECT pods.*, coalesce((
-            SELECT ("object" #>> '{spec,priority}')::int FROM cluster_change c
+            SELECT ("object" #>> '{spec,priority}')::int FROM cluster_history c
             WHERE c.cluster_id = %(cluster)s AND c.uid = pods.pod_uid ORDER BY version LIMIT 1
         ), 0) AS priority,
         coalesce((
@@ -253,7 +253,7 @@ def _find_gap(cluster: Cluster, at: datetime) -> datetime | None:
     oldest = moves.values_list("at", "source").first()
     if oldest is None or oldest[0] <= at:
         return None
-    first = Change.objects.filter(cluster=cluster).order_by("version").first()
+    first = HistoricChange.objects.filter(cluster=cluster).order_by("version").first()
     return oldest[0] if first is None or first.at <= at else None
 
 
@@ -261,7 +261,7 @@ def _time_of_version(cluster: Cluster, version: int) -> datetime:
     if version > cluster.resource_version:
         newest = cluster.resource_version
         raise wrong("version", f"{version} is in the future; the newest version is {newest}")
-    earlier = Change.objects.filter(cluster=cluster, version__lte=version)
+    earlier = HistoricChange.objects.filter(cluster=cluster, version__lte=version)
     at = earlier.order_by("-version").values_list("at", flat=True).first()
     if at is None:
         raise Expired("The change log no longer reaches back to this version.")

@@ -18,8 +18,8 @@ from apps.controlplane.rebuilding.objects import PastObject, sort_by_creation
 
 #: Pods that got their node in the log: created with one, or bound by another scheduler.
 _LOGGED = """
-    SELECT DISTINCT ON (c.uid) c.uid::text, c.version FROM cluster_change c
-    LEFT JOIN cluster_change p ON p.cluster_id = c.cluster_id AND p.version = c.previous_version
+    SELECT DISTINCT ON (c.uid) c.uid::text, c.version FROM cluster_history c
+    LEFT JOIN cluster_history p ON p.cluster_id = c.cluster_id AND p.version = c.previous_version
     WHERE c.cluster_id = %s AND c.uid = ANY(%s::uuid[]) AND c.version > %s AND c.version <= %s
         AND coalesce(c."object"->'spec'->>'nodeName', '') <> ''
         AND (c.previous_version IS NULL OR coalesce(p."object"->'spec'->>'nodeName', '') = '')

@@ -52,7 +52,7 @@ def sort_by_creation(cluster: Cluster, objects: Collection[PastObject]) -> list[
     """The objects in the order of their creation, as a new engine adds them."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT uid::text, version FROM cluster_change "
+            "SELECT uid::text, version FROM cluster_history "
             "WHERE cluster_id = %s AND uid = ANY(%s::uuid[]) AND type = 'ADDED'",
             [cluster.pk, [each.item.metadata.uid for each in objects]],
         )
@@ -83,10 +83,10 @@ def _build_statement(kinds: tuple[Kind, ...]) -> str:
     )
     return (
         "WITH later AS MATERIALIZED (SELECT DISTINCT ON (uid) uid, kind, previous_version "
-        "FROM cluster_change WHERE cluster_id = %(cluster)s AND version > %(version)s "
+        "FROM cluster_history WHERE cluster_id = %(cluster)s AND version > %(version)s "
         "AND kind = ANY(%(kinds)s) ORDER BY uid, version) "
         f"{unchanged} UNION ALL "
-        'SELECT l.kind, NULL, c."object"::text FROM later l LEFT JOIN cluster_change c '
+        'SELECT l.kind, NULL, c."object"::text FROM later l LEFT JOIN cluster_history c '
         "ON c.cluster_id = %(cluster)s AND c.version = l.previous_version "
         "WHERE l.previous_version IS NOT NULL"
     )

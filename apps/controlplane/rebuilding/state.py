@@ -20,7 +20,7 @@ from typing import Final
 from django.conf import settings
 
 from apps.cluster.log.changelog import changes_after
-from apps.cluster.models import Change, Cluster
+from apps.cluster.models import Cluster, HistoricChange
 from apps.controlplane.ledger.reading import read
 from apps.controlplane.loop.extender_objects import StoredBodies
 from apps.controlplane.loop.informer import WATCHED, decode
@@ -263,7 +263,7 @@ _FAILED: Final = (Result.UNSCHEDULABLE, Result.ERROR)
 def _read_pod_at(cluster: Cluster, pod: Pod, version: int) -> Pod:
     """The pod at a version; the given pod when the log does not reach back that far."""
     change = (
-        Change.objects.filter(cluster=cluster, uid=pod.metadata.uid, version__lte=version)
+        HistoricChange.objects.filter(cluster=cluster, uid=pod.metadata.uid, version__lte=version)
         .order_by("-version")
         .first()
     )

@@ -10,7 +10,7 @@ from apps.cluster import kinds
 from apps.cluster.differences import FieldDifference, differences
 from apps.cluster.errors import BadRequest, NotFound
 from apps.cluster.log import changelog
-from apps.cluster.models import Change, Cluster
+from apps.cluster.models import Change, Cluster, HistoricChange
 from apps.controlplane.history.changes import PARAMETERS, changed_fields, find_changes
 from apps.controlplane.periods import Period
 from apps.dashboard.downloads import list_files
@@ -29,7 +29,7 @@ VERBS = (("ADDED", "created"), ("MODIFIED", "updated"), ("DELETED", "deleted"))
 class ChangeRow:
     """A change and the fields that differ; none for a created or deleted object."""
 
-    change: Change
+    change: HistoricChange
     fields: Sequence[str]
     more: int
 
@@ -59,7 +59,7 @@ class ChangeList:
 class OneChange:
     """A change with the object before and after it."""
 
-    change: Change
+    change: HistoricChange
     before: Mapping[str, Any] | None
     #: Whether the version before it is no longer stored.
     forgotten: bool
@@ -99,7 +99,7 @@ def change_list(cluster: Cluster, query: Mapping[str, Any]) -> ChangeList:
     )
 
 
-def change_rows(cluster: Cluster, changes: Sequence[Change]) -> list[ChangeRow]:
+def change_rows(cluster: Cluster, changes: Sequence[HistoricChange]) -> list[ChangeRow]:
     """Changes with the fields that differ, in one more statement."""
     fields = changed_fields(cluster, changes)
     return [
@@ -110,18 +110,18 @@ def change_rows(cluster: Cluster, changes: Sequence[Change]) -> list[ChangeRow]:
 
 def object_changes(cluster: Cluster, uid: Any, *, limit: int) -> list[ChangeRow]:
     """The newest changes of one object."""
-    changes = Change.objects.filter(cluster=cluster, uid=uid).order_by("-version")
+    changes = HistoricChange.objects.filter(cluster=cluster, uid=uid).order_by("-version")
     return change_rows(cluster, list(changes[:limit]))
 
 
 def one_change(cluster: Cluster, version: int) -> OneChange:
     """A change compared with the version before it; NotFound if it is not in the log."""
-    change = Change.objects.filter(cluster=cluster, version=version).first()
+    change = HistoricChange.objects.filter(cluster=cluster, version=version).first()
     if change is None:
         raise NotFound("changes", str(version))
     earlier = changelog.objects_at(cluster.pk, [change.previous_version or 0])
     before = earlier.get(change.previous_version or 0)
-    same = Change.objects.filter(cluster=cluster, uid=change.uid)
+    same = HistoricChange.objects.filter(cluster=cluster, uid=change.uid)
     later = same.filter(version__gt=version).order_by("version")
     has_differences = change.type == Change.Type.MODIFIED and before is not None
     return OneChange(

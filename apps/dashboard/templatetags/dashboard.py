@@ -32,7 +32,10 @@ SECTIONS = (
     (
         "Overview",
         "cluster",
-        {"cluster", "cluster-settings", "delete-cluster", "webhooks", "webhook", "members"},
+        {
+            *("cluster", "cluster-settings", "delete-cluster", "webhooks", "webhook"),
+            *("members", "fork"),
+        },
     ),
     ("Charts", "charts", {"charts", "past"}),
     ("Queue", "queue", {"queue", "queue-history"}),
@@ -52,7 +55,7 @@ SECTIONS = (
             "edit-view",
         },
     ),
-    ("Lab", "lab", {"lab"}),
+    ("Lab", "lab", {"lab", "replays", "replay"}),
     ("Events", "events", {"events"}),
     ("Changes", "changes", {"changes", "change"}),
     (

@@ -13,6 +13,7 @@ from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
 from apps.cluster.settings import SETTINGS
 from apps.controlplane.clusters import settings as cluster_settings
+from apps.controlplane.clusters.forking import origin_of
 from apps.controlplane.loop import clock as clocks
 from apps.dashboard.queries.overview import cluster_overview, heat_map
 from apps.dashboard.queries.usage import ZONE_LABEL
@@ -28,7 +29,8 @@ def cluster(request: Request, cluster: Cluster) -> HttpResponse:
     overview = cluster_overview(
         cluster, resource=query.get("resource", "cpu"), label=query.get("by", ZONE_LABEL)
     )
-    return render_page(request, "cluster", {"cluster": cluster, "overview": overview})
+    context = {"cluster": cluster, "overview": overview, "origin": origin_of(cluster)}
+    return render_page(request, "cluster", context)
 
 
 @require_GET

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from apps.cluster import kinds
@@ -17,11 +19,12 @@ from apps.cluster.writes import Create
 from apps.cluster.writing import store
 from apps.controlplane.clusters import bulk
 from apps.controlplane.clusters.bulk import BulkAction
+from apps.controlplane.clusters.forking import origin_of
 from apps.dashboard.forms.pod import PodForm
 from apps.dashboard.forms.refusals import show_refusal
 from apps.dashboard.notices import get_next_address
 from apps.dashboard.queries.consequences import pods_to_delete
-from apps.dashboard.queries.pod import namesakes, one_pod, pod_story
+from apps.dashboard.queries.pod import OnePod, namesakes, one_pod, pod_story
 from apps.dashboard.queries.pods import matching_pods, pod_list
 from apps.dashboard.recipes.actions import bulk_recipes, create_recipes
 from apps.dashboard.rendering import (
@@ -61,14 +64,21 @@ def pod(request: Request, cluster: Cluster, namespace: str, name: str) -> HttpRe
             return redirect("pod-story", cluster=cluster.name, uid=known[0].uid)
         context = {"cluster": cluster, "namespace": namespace, "name": name, "namesakes": known}
         return render_page(request, "deleted_pod", context, status=404)
-    return render_page(request, "pod", {"cluster": cluster, "one": one})
+    return render_page(request, "pod", _context(cluster, one))
 
 
 @require_GET
 @recorded_page
 def story(request: Request, cluster: Cluster, uid: UUID) -> HttpResponse:
     """A pod by its uid, also if it is deleted."""
-    return render_page(request, "pod", {"cluster": cluster, "one": pod_story(cluster, uid)})
+    return render_page(request, "pod", _context(cluster, pod_story(cluster, uid)))
+
+
+def _context(cluster: Cluster, one: OnePod) -> dict[str, Any]:
+    created_at = one.body.get("metadata", {}).get("creationTimestamp")
+    existed_at = one.pod.created_at if one.pod else created_at and parse_datetime(created_at)
+    origin = origin_of(cluster, existed_at=existed_at) if existed_at else None
+    return {"cluster": cluster, "one": one, "origin": origin}
 
 
 @require_POST

@@ -16,8 +16,9 @@ from apps.controlplane.clusters.lifecycle import create_cluster, delete_cluster
 from apps.controlplane.ledger import saved_views
 from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import SchedulingDecision
-from apps.controlplane.operations import previewing, running, service
+from apps.controlplane.operations import previewing, replays, running, service
 from apps.controlplane.profiles import drafts, revisions
+from apps.controlplane.replay.span import ReplayRequest
 from apps.controlplane.series import sampling
 from apps.controlplane.webhooks import service as service_of_webhooks
 from apps.people import accounts, members, sessions
@@ -117,7 +118,9 @@ def _save_views(cluster: Cluster) -> dict[str, int]:
 def _start_operations(lab: Cluster, bare: Cluster) -> dict[str, int]:
     export = service.start("export", "Export cluster bare as YAML", actor=ACTOR, cluster=bare)
     preview = previewing.start_preview(lab, PACKING, subject="revision 2", actor=ACTOR)
-    for each in (export, preview):
+    lab.refresh_from_db()
+    replay = replays.start_replay(lab, ReplayRequest(configuration=PACKING), actor=ACTOR)
+    for each in (export, preview, replay):
         running.run(each.pk)
     waiting = service.start("export", "Export cluster lab as YAML", actor=ACTOR, cluster=lab)
-    return {"export": export.pk, "preview": preview.pk, "waiting": waiting.pk}
+    return {"export": export.pk, "preview": preview.pk, "waiting": waiting.pk, "replay": replay.pk}

@@ -1,0 +1,61 @@
+"""Forks of a cluster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.api.control.base import ControlView
+from apps.api.control.cluster_serializers import ClusterSerializer
+from apps.api.control.documentation.areas import Area
+from apps.api.control.serializers import ErrorSerializer
+from apps.cluster.queries import cluster_named
+from apps.controlplane.clusters.forking import fork_cluster
+from apps.controlplane.past.moments import parse_selected_moment
+
+
+class ForkSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField(help_text="Name of the fork.")
+    version = serializers.IntegerField(
+        required=False, min_value=0, help_text="A version of the cluster. Default: the present one."
+    )
+    at = serializers.CharField(
+        required=False, help_text="Instead: a time, `1h` ago or `2026-11-22T09:00`."
+    )
+    decision = serializers.IntegerField(
+        required=False, min_value=1, help_text="Instead: the version that a decision saw."
+    )
+
+
+class ForkView(ControlView):
+    """Forks of a cluster."""
+
+    area = Area.CLUSTERS
+
+    @extend_schema(
+        request=ForkSerializer,
+        responses={
+            201: ClusterSerializer,
+            **dict.fromkeys((400, 404, 409, 410, 422), ErrorSerializer),
+        },
+    )
+    def post(self, request: Request, cluster: str) -> Response:
+        """Fork a cluster.
+
+        Creates a cluster with the objects that this one had at a version, at a time or when a
+        decision was made, with the same uids and versions. The fork is paused, and its clock stands
+        at that moment. It shares the history up to there.
+        """
+        source = cluster_named(cluster)
+        wanted = ForkSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        given = dict(wanted.validated_data)
+        name = given.pop("name")
+        moment = parse_selected_moment(source, {key: str(value) for key, value in given.items()})
+        fork = fork_cluster(source, moment, name, user=request.user.get_username())
+        body = ClusterSerializer(fork, context={"request": request}).data
+        return Response(body, status=status.HTTP_201_CREATED)

@@ -1,0 +1,183 @@
+"""Replays of a span of a cluster's life."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from django.http import HttpResponse
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.api.control.base import ControlView, reject_unknown
+from apps.api.control.documentation.areas import Area
+from apps.api.control.operations import OperationSerializer, get_actor
+from apps.api.control.serializers import ErrorSerializer
+from apps.cluster.errors import BadRequest
+from apps.cluster.queries import cluster_named
+from apps.controlplane.operations import replays
+from apps.controlplane.replay.report import write_csv
+from apps.controlplane.replay.span import ReplayRequest
+
+
+class NewReplaySerializer(serializers.Serializer[Any]):
+    since = serializers.CharField(
+        required=False, help_text="A version or a time. Default: the first retained version."
+    )
+    until = serializers.CharField(required=False, help_text="A version or a time. Default: now.")
+    zone = serializers.CharField(required=False, help_text="Of times without an offset.")
+    configuration = serializers.CharField(
+        required=False, help_text="A KubeSchedulerConfiguration (v1) as YAML."
+    )
+    revision = serializers.IntegerField(
+        required=False, min_value=1, help_text="Instead: the number of a stored revision."
+    )
+    feature_gates = serializers.DictField(
+        child=serializers.BooleanField(), required=False, help_text="Set in addition."
+    )
+    seed = serializers.IntegerField(
+        required=False, help_text="Draw anew among equal nodes. Default: as recorded."
+    )
+
+
+class FiguresSerializer(serializers.Serializer[Any]):
+    attempts = serializers.IntegerField()
+    bound = serializers.IntegerField(help_text="Pods that got a node in the span.")
+    pending = serializers.IntegerField(help_text="Pods without a node at its end.")
+    preempted = serializers.IntegerField()
+    waiting_p50 = serializers.FloatField(allow_null=True, help_text="Seconds until bound.")
+    waiting_p99 = serializers.FloatField(allow_null=True)
+
+
+class PodReplaySerializer(serializers.Serializer[Any]):
+    namespace = serializers.CharField()
+    name = serializers.CharField()
+    uid = serializers.CharField()
+    kind = serializers.ChoiceField(
+        choices=["other node", "only recorded", "only replayed", "preempted", "not preempted"]
+    )
+    node_before = serializers.CharField(allow_blank=True)
+    node_after = serializers.CharField(allow_blank=True)
+    waited_before = serializers.FloatField(allow_null=True, help_text="Seconds until bound.")
+    waited_after = serializers.FloatField(allow_null=True)
+    attempt = serializers.IntegerField(allow_null=True, help_text="The first attempt that differs.")
+    decision = serializers.IntegerField(allow_null=True, help_text="The recorded one about it.")
+    cause = serializers.CharField()
+    follows = serializers.CharField(
+        allow_blank=True, help_text="The pod whose difference led to this one."
+    )
+
+
+class ReplayReportSerializer(serializers.Serializer[Any]):
+    cluster = serializers.CharField()
+    since_version = serializers.IntegerField()
+    since_at = serializers.DateTimeField()
+    until_version = serializers.IntegerField()
+    until_at = serializers.DateTimeField()
+    changed = serializers.CharField(help_text='"nothing", or what was changed.')
+    decisions = serializers.IntegerField(help_text="Recorded decisions in the span.")
+    equal = serializers.IntegerField(
+        help_text="Those made again with the same outcome before the first one that differs."
+    )
+    unknown = serializers.IntegerField(help_text="Those that could not be made again.")
+    inexact = serializers.ListField(
+        child=serializers.IntegerField(),
+        help_text="Of an unchanged replay: decisions with another status or score.",
+    )
+    first = serializers.IntegerField(
+        allow_null=True, help_text="The first decision that differs; null if none does."
+    )
+    first_at = serializers.DateTimeField(allow_null=True)
+    recorded = FiguresSerializer()
+    replayed = FiguresSerializer()
+    differing = serializers.IntegerField(help_text="Number of pods that differ.")
+    differences = PodReplaySerializer(many=True)
+    times = serializers.ListField(child=serializers.DateTimeField())
+    recorded_series = serializers.DictField(
+        child=serializers.ListField(child=serializers.FloatField(allow_null=True)),
+        help_text="Name of a level -> its value at each of the times.",
+    )
+    replayed_series = serializers.DictField(
+        child=serializers.ListField(child=serializers.FloatField(allow_null=True))
+    )
+
+
+class ReplaySerializer(serializers.Serializer[Any]):
+    operation = OperationSerializer()
+    report = ReplayReportSerializer(allow_null=True)
+
+
+class ReplayListView(ControlView):
+    """Replays of a cluster."""
+
+    area = Area.LAB
+
+    @extend_schema(responses={200: OperationSerializer(many=True), 404: ErrorSerializer})
+    def get(self, request: Request, cluster: str) -> Response:
+        """List replays.
+
+        Their operations, newest first.
+        """
+        found = replays.replays_of(cluster_named(cluster))[:100]
+        return Response(OperationSerializer(found, many=True).data)
+
+    @extend_schema(
+        request=NewReplaySerializer,
+        responses={
+            202: OperationSerializer,
+            **dict.fromkeys((400, 404, 410, 422), ErrorSerializer),
+        },
+    )
+    def post(self, request: Request, cluster: str) -> Response:
+        """Replay a span.
+
+        Starts an operation that makes the decisions of the span again in memory, under another
+        configuration, other feature gates or another seed, and reports what differs. Without any
+        of them nothing differs.
+        """
+        wanted = NewReplaySerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        operation = replays.start_replay(
+            cluster_named(cluster),
+            ReplayRequest(**wanted.validated_data),
+            actor=get_actor(request),
+        )
+        return Response(OperationSerializer(operation).data, status=status.HTTP_202_ACCEPTED)
+
+
+class ReplayView(ControlView):
+    """One replay."""
+
+    area = Area.LAB
+    path_help = {"number": "Id of the operation."}
+
+    @extend_schema(
+        parameters=[
+            OpenApiParameter(
+                "format", str, enum=["json", "csv"], description="csv: the differences as a file."
+            )
+        ],
+        responses={200: ReplaySerializer, 400: ErrorSerializer, 404: ErrorSerializer},
+    )
+    def get(self, request: Request, cluster: str, number: int) -> HttpResponse:
+        """Read a replay.
+
+        The progress of the operation and, when it has succeeded, its report.
+        """
+        reject_unknown(request, ("format",))
+        operation, report = replays.get_replay(cluster_named(cluster), number)
+        if request.query_params.get("format") == "csv":
+            if report is None:
+                raise BadRequest(f"format: replay {number} has no report yet")
+            return HttpResponse(
+                write_csv(report),
+                content_type="text/csv; charset=utf-8",
+                headers={"Content-Disposition": f'attachment; filename="replay-{number}.csv"'},
+            )
+        body = {
+            "operation": OperationSerializer(operation).data,
+            "report": msgspec.to_builtins(report),
+        }
+        return Response(body)

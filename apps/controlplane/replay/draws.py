@@ -1,0 +1,31 @@
+"""Draws among equal nodes: as recorded, if the recorded node is among them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from apps.controlplane.replay.differences import Attempt
+from apps.scheduler.framework.nodes import Int64Array
+from apps.scheduler.scheduler import Scheduler
+from apps.scheduler.tie_break import TieBreaker
+
+
+class RecordedTies(TieBreaker):
+    """Chooses the recorded node of the same attempt; else as the scheduler's own tie-breaker."""
+
+    def __init__(self, scheduler: Scheduler, attempts: Mapping[tuple[str, int], Attempt]) -> None:
+        self._scheduler, self._attempts = scheduler, attempts
+        self._own = scheduler.context.tie_breaker
+
+    def choose(self, count: int) -> int:
+        return self._own.choose(count)
+
+    def choose_row(self, ties: Sequence[int] | Int64Array, name_rank: Int64Array) -> int:
+        flying = self._scheduler.queue.contents.in_flight_pods()
+        if len(ties) > 1 and flying:
+            last = flying[-1]
+            recorded = self._attempts.get((last.uid, last.attempts))
+            names = [self._scheduler.snapshot.names[int(row)] for row in ties]
+            if recorded is not None and recorded.node in names:
+                return names.index(recorded.node)
+        return self._own.choose_row(ties, name_rank)

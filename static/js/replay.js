@@ -1,0 +1,70 @@
+/* The plots of a replay: for each level the recorded line and the replayed one, drawn by uPlot. */
+
+(() => {
+  const HEIGHT = 190;
+  const zone = document.body.dataset.zone || "UTC";
+  const token = (name) =>
+    getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const say = (share, value) => {
+    if (value === null || value === undefined) return "unknown";
+    const shown = share ? value * 100 : value;
+    return shown.toLocaleString("en", { maximumFractionDigits: 1 }) + (share ? " %" : "");
+  };
+
+  function axis(extra) {
+    const line = { stroke: token("--line"), width: 1 };
+    return { stroke: token("--ink-2"), grid: line, ticks: line, ...extra };
+  }
+
+  function options(series, width) {
+    return {
+      width,
+      height: HEIGHT,
+      legend: { show: false },
+      cursor: { drag: { x: true, y: false } },
+      tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), zone),
+      axes: [
+        axis({}),
+        axis({ size: 60, values: (u, splits) => splits.map((at) => say(series.share, at)) }),
+      ],
+      series: [
+        {},
+        { label: "recorded", stroke: token("--series-1"), width: 2 },
+        { label: "replayed", stroke: token("--series-2"), width: 2, dash: [8, 4] },
+      ],
+    };
+  }
+
+  function describe(series, at) {
+    const index = at ?? series.recorded.length - 1;
+    const when = at === null || at === undefined ? "At the end" : "Here";
+    return (
+      `${when}: recorded (solid) ${say(series.share, series.recorded[index])}, ` +
+      `replayed (dashed) ${say(series.share, series.replayed[index])}`
+    );
+  }
+
+  function draw(section, times, series) {
+    const place = section.querySelector(".plot");
+    const words = section.querySelector("p");
+    const settings = options(series, place.clientWidth);
+    const write = (at) => (words.textContent = describe(series, at));
+    settings.hooks = { setCursor: [(u) => write(u.cursor.idx)] };
+    const plot = new uPlot(settings, [times, series.recorded, series.replayed], place);
+    write(null);
+    place.setAttribute("aria-label", `${series.label}. ${words.textContent}`);
+    new ResizeObserver(() => plot.setSize({ width: place.clientWidth, height: HEIGHT }))
+      .observe(section);
+  }
+
+  function drawAll() {
+    const list = document.querySelector("[data-replay]");
+    if (!list) return;
+    const { times, series } = JSON.parse(list.dataset.replay);
+    delete list.dataset.replay;
+    [...list.children].forEach((section, index) => draw(section, times, series[index]));
+  }
+
+  document.addEventListener("htmx:load", drawAll);
+  drawAll();
+})();
