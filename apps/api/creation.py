@@ -78,6 +78,8 @@ class Route:
 
     cluster: str
     target: paths.Target
+    #: What the user must be allowed to do.
+    access: Access
     query: QueryDict
     #: The Authorization header.
     credentials: str
@@ -132,13 +134,13 @@ def needs_django(headers: Mapping[bytes, bytes]) -> bool:
 
 
 @lru_cache(maxsize=1000)
-def _place(path: str) -> tuple[str, paths.Target] | None:
+def _place(path: str) -> tuple[str, paths.Target, Access] | None:
     """The cluster and the collection in which a POST to this path creates an object."""
     found = _PATH.fullmatch(path)
     target = paths.parse(found["path"]) if found is not None else None
     if found is None or target is None or not _is_creation(target):
         return None
-    return found["cluster"], target
+    return found["cluster"], target, access_of(target, "POST", _NO_PARAMETERS)
 
 
 @lru_cache(maxsize=100)
@@ -227,7 +229,7 @@ class Creator:
 
     async def create(self, route: Route, raw: bytes) -> Created:
         user = await self.user(route.credentials)
-        await require_access(user, route.cluster, access_of(route.target, "POST", route.query))
+        await require_access(user, route.cluster, route.access)
         actor = Actor(
             user.username,
             current_request_id(),

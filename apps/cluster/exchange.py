@@ -39,6 +39,13 @@ _OK: Final = (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK)
 _BEGIN: Final = "BEGIN"
 _COMMIT: Final = "COMMIT"
 _ROLLBACK: Final = b"ROLLBACK"
+#: A statement before others that are planned once for all values, which takes longer than to find a
+#: few rows. They find rows by their indexes even if the tables are small then. It has an effect
+#: until the end of the transaction, or of what is sent without one.
+KEEP_PLAN: Final = (
+    "SELECT set_config('plan_cache_mode', 'force_generic_plan', true), "
+    "set_config('enable_seqscan', 'off', true)"
+)
 #: The type of parameters in binary format.
 _TYPES: Final[dict[type, int]] = {
     bytes: 17,
@@ -105,12 +112,13 @@ class Exchange:
         # what the socket does not take is sent in `_wait`
         self._pgconn.flush()
 
-    def send_afterwards(self, sql: str, parameters: Sequence[Any] = ()) -> None:
+    def send_afterwards(self, sql: str, parameters: Sequence[Any] = ()) -> Answer:
         """Send a statement that follows the transaction; its failure is only logged."""
         self._end_part()
-        self.send(sql, parameters)
+        answer = self.send(sql, parameters)
         self._parts[-1][-1].is_optional = True
         self._end_part()
+        return answer
 
     def receive(self) -> None:
         """Wait for all statements; raises the first error, as Django's cursors do.

@@ -48,9 +48,9 @@ _TYPES: Final[dict[str, tuple[int, Callable[[Any], bytes]]]] = {
 }
 
 
-def scalar(type_name: str, value: Any) -> bytes:
-    """One value that is not null."""
-    return _TYPES[type_name][1](value)
+def encoder(type_name: str) -> Callable[[Any], bytes]:
+    """The function that encodes one value of a type, which is not null."""
+    return _TYPES[type_name][1]
 
 
 def array(type_name: str, values: Sequence[Any]) -> bytes:

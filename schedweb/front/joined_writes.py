@@ -76,14 +76,17 @@ class JoinedWrites(asyncio.Transport):
         self._transport = transport
         self._loop = asyncio.get_running_loop()
         self._head = b""
+        #: sends a head that no body has followed
+        self._flushing: asyncio.TimerHandle | None = None
 
     def write(self, data: bytes | bytearray | memoryview[Any]) -> None:
         if self._head and len(data) <= _LARGEST_JOINED:
-            data, self._head = b"".join((self._head, data)), b""
+            data = b"".join((self._take_head(), data))
             self._transport.write(data)
         elif not self._head and data[: len(_HEAD)] == _HEAD:
             self._head = bytes(data)
-            self._loop.call_soon(self._flush)
+            # a timer, because one that is cancelled causes no round of the event loop
+            self._flushing = self._loop.call_later(0, self._flush)
         else:
             self._flush()
             self._transport.write(data)
@@ -112,5 +115,11 @@ class JoinedWrites(asyncio.Transport):
 
     def _flush(self) -> None:
         if self._head:
-            head, self._head = self._head, b""
-            self._transport.write(head)
+            self._transport.write(self._take_head())
+
+    def _take_head(self) -> bytes:
+        if self._flushing is not None:
+            self._flushing.cancel()
+            self._flushing = None
+        head, self._head = self._head, b""
+        return head

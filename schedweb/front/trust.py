@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from django.conf import settings
@@ -68,6 +69,7 @@ def _is_proxy(address: Address) -> bool:
     return any(address in network for network in settings.CONFIG.trusted_proxies)
 
 
+@lru_cache(maxsize=1000)
 def _address(text: str) -> Address | None:
     try:
         address = ip_address(text.strip())

@@ -47,6 +47,22 @@ def test_a_head_does_not_wait_for_its_body() -> None:
     assert asyncio.run(written(HEAD, HEAD)) == [HEAD + HEAD]
 
 
+def test_a_response_causes_no_round_of_the_event_loop() -> None:
+    async def scheduled() -> int:
+        loop = asyncio.get_running_loop()
+        later: list[object] = []
+        loop.call_soon = lambda *call, **context: later.append(call)  # type: ignore[method-assign, assignment]
+        try:
+            joined = JoinedWrites(Recorder())
+            joined.write(HEAD)
+            joined.write(b"{}")
+        finally:
+            del loop.call_soon
+        return len(later)
+
+    assert asyncio.run(scheduled()) == 0
+
+
 def test_a_large_body_is_not_copied() -> None:
     large = bytes(100_000)
     assert asyncio.run(written(HEAD, large, b"x")) == [HEAD, large, b"x"]

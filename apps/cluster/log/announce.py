@@ -16,17 +16,10 @@ import atexit
 import logging
 import threading
 from collections.abc import Callable, Collection, Mapping
-from typing import Final
 
 from django.db import DatabaseError, InterfaceError, connection
 
 CHANNEL = "schedweb"
-
-#: Announces the version of the cluster with this id, by a statement of its own.
-ANNOUNCE: Final = (
-    f"SELECT pg_notify('{CHANNEL}', id || ' ' || resource_version) "
-    "FROM cluster_cluster WHERE id = $1"
-)
 
 log = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from django.db import connection
 from apps.cluster import sql
 from apps.cluster.arrays import texts
 from apps.cluster.connections import Channel, Statement
-from apps.cluster.exchange import Answer, Exchange
+from apps.cluster.exchange import KEEP_PLAN, Answer, Exchange
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +84,7 @@ def read_objects_after(
 
     The rows of the answer are for `ObjectChange`; their bodies are JSON text.
     """
+    sent.send(KEEP_PLAN)
     return sent.send(_OBJECTS_AFTER, [cluster_id, version, texts([*without]), limit])
 
 

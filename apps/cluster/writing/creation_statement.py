@@ -14,7 +14,7 @@ from apps.cluster import kinds
 from apps.cluster.connections import Channel, OnOutcome, Statement
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Change, Taint
-from apps.cluster.parameters import array, scalar
+from apps.cluster.parameters import array, encoder
 from apps.cluster.writing.creation import Creation
 from apps.cluster.writing.memory import AdmissionState
 
@@ -46,9 +46,14 @@ def insert(
 
 
 def _scalars(creation: Creation) -> list[bytes]:
-    columns = _columns(creation.kind)
-    values = [scalar(column.type, column.read(creation)) for column in columns]
-    return [*values, scalar("timestamptz", creation.at)]
+    return [encode(read(creation)) for read, encode in _encoders(creation.kind)]
+
+
+@cache
+def _encoders(kind: Kind) -> tuple[tuple[Callable[[Creation], Any], Callable[[Any], bytes]], ...]:
+    """How each column of one object is read and encoded, and then its time."""
+    columns = [(column.read, encoder(column.type)) for column in _columns(kind)]
+    return (*columns, (lambda creation: creation.at, encoder("timestamptz")))
 
 
 def _arrays(creations: Sequence[Creation]) -> list[bytes]:

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from apps.cluster.arrays import BinaryArray, int8s, texts, uuids
-from apps.cluster.exchange import Answer, Exchange
+from apps.cluster.exchange import KEEP_PLAN, Answer, Exchange
 from apps.cluster.models import Change, Cluster, Event, Pod
 from apps.cluster.writing.placement import TAIL, Placement
 
@@ -52,7 +52,7 @@ def send_placements(
     }
     statement = _STATEMENT
     if len(placements) <= FEW:
-        sent.send(_KEEP_PLAN)
+        sent.send(KEEP_PLAN)
         statement = _STATEMENT_FOR_FEW
     return sent.send(statement, [values[name] for name in _TYPES])
 
@@ -179,9 +179,3 @@ _STATEMENT: Final = _TEMPLATE % {
 }
 #: Another text, and so another prepared statement, with a plan of its own.
 _STATEMENT_FOR_FEW: Final = f"/* few */ {_STATEMENT}"
-#: Until the end of the transaction: one plan for all values, which finds rows by their indexes even
-#: if the tables are small when it is made.
-_KEEP_PLAN: Final = (
-    "SELECT set_config('plan_cache_mode', 'force_generic_plan', true), "
-    "set_config('enable_seqscan', 'off', true)"
-)

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Final
 
 from apps.cluster import sql
 from apps.cluster.exchange import Answer, Exchange, exchange
+from apps.cluster.log.announce import CHANNEL
 from apps.cluster.models import Cluster
 from apps.cluster.settings import CHANGEABLE
 
 #: Columns that may change while a loop runs, and take effect at once.
 _SETTINGS: Final = ("due_at", "manual_time", "quotas", *(setting.name for setting in CHANGEABLE))
 _JSON: Final = {setting.name for setting in CHANGEABLE if setting.kind == "plugins"}
-_STATEMENT: Final = (
-    f"SELECT {', '.join(f'c.{name}' for name in _SETTINGS)}, "
+_COLUMNS: Final = (
+    f"{', '.join(f'c.{name}' for name in _SETTINGS)}, "
     "c.resource_version, c.forgotten_version, c.paused, "
     "(SELECT revision FROM controlplane_configurationrevision "
     "WHERE cluster_id = c.id AND active), "
-    "EXISTS (SELECT FROM controlplane_queueactivation WHERE cluster_id = c.id) "
+    "EXISTS (SELECT FROM controlplane_queueactivation WHERE cluster_id = c.id)"
+)
+_STATEMENT: Final = f"SELECT {_COLUMNS} FROM cluster_cluster c WHERE c.id = $1"
+_ANNOUNCING: Final = (
+    f"SELECT {_COLUMNS}, pg_notify('{CHANNEL}', c.id || ' ' || c.resource_version) "
     "FROM cluster_cluster c WHERE c.id = $1"
 )
 
@@ -51,6 +56,14 @@ def send_look(sent: Exchange, cluster: Cluster) -> Answer:
     return sent.send(_STATEMENT, [cluster.pk])
 
 
+def send_announcing_look(sent: Exchange, cluster: Cluster) -> Answer:
+    """Announce the version of the cluster after a commit, and read the state with it.
+
+    A failure is only logged; the answer has no rows then.
+    """
+    return sent.send_afterwards(_ANNOUNCING, [cluster.pk])
+
+
 def take_in(answer: Answer, cluster: Cluster) -> ClusterState | None:
     """The state that was read, as `read_state` returns it."""
     if not answer.rows:
@@ -58,4 +71,5 @@ def take_in(answer: Answer, cluster: Cluster) -> ClusterState | None:
     (row,) = answer.rows
     for name, value in zip(_SETTINGS, row, strict=False):
         setattr(cluster, name, sql.load_json(value) if name in _JSON else value)
-    return ClusterState(*row[len(_SETTINGS) :])
+    start = len(_SETTINGS)
+    return ClusterState(*row[start : start + len(fields(ClusterState))])

@@ -68,6 +68,8 @@ SETTLE_SECONDS = 0.005
 WAIT_SECONDS = 2.0
 #: ... and looks at its timers so often meanwhile.
 LOOK_SECONDS = 0.25
+#: Before it records that it has acted on all changes: the next one may follow at once.
+CONFIRM_SECONDS = 0.02
 #: While one of them runs, the cluster is looked at so often: the process may be gone with it.
 BINDING_LOOK_SECONDS = 5.0
 
@@ -125,8 +127,9 @@ class Engine:
         self._running = False
         #: set by announcements of changes, and to end the waiting for them
         self._news = threading.Event()
-        #: the last version that was announced
+        #: the last version that was announced, and whether one was announced that is not known
         self._announced = 0
+        self._missed_news = False
         self._unsubscribe: Callable[[], object] | None = None
         #: the version up to which the lease says that the loop has acted
         self._confirmed_version = -1
@@ -198,7 +201,6 @@ class Engine:
         deadline = time.monotonic() + seconds
         wait_until = 0.0
         while True:
-            self._news.clear()
             state = self._look()
             if state is None or state.paused:
                 return False
@@ -231,6 +233,7 @@ class Engine:
                 wait_until = 0.0
             else:
                 wait_until = wait_until or min(time.monotonic() + WAIT_SECONDS, deadline)
+                self._news.clear()
                 if waits() and not stopping() and self._wait_for_change(wait_until):
                     continue
                 if self._rest() and not self._progress.is_set():
@@ -239,13 +242,22 @@ class Engine:
                 return True
 
     def _look(self) -> ClusterState | None:
-        """Read the state of the cluster, and with it the changes that were announced."""
+        """The state of the cluster, read with the changes that were announced.
+
+        The commit of a batch has read it already, unless something was announced since.
+        """
+        missed, self._missed_news = self._missed_news, False
+        ahead = self.recorder.take_look()
+        if ahead is not None and ahead.rows and not missed:
+            state = take_in(ahead, self.cluster)
+            if state is not None and self._announced <= state.version:
+                return state
         with exchange() as sent:
-            state = send_look(sent, self.cluster)
+            answer = send_look(sent, self.cluster)
             if self._announced > self.informer.position:
                 self.informer.send_look(sent)
             sent.receive()
-        return take_in(state, self.cluster)
+        return take_in(answer, self.cluster)
 
     def _wait_for_change(self, until: float) -> bool:
         """Wait for an announcement; False when the time is over.
@@ -258,16 +270,29 @@ class Engine:
             return False
         if self._unsubscribe is None:
             self._unsubscribe = background_listener.subscribe(self.cluster.pk, self._note_change)
+        if self._has_news():
+            return True
         if self._confirmed_version != self.informer.position:
+            if self._news.wait(min(seconds, CONFIRM_SECONDS)):
+                return True
             self._confirm()
         self._news.wait(min(seconds, LOOK_SECONDS))
         return True
 
+    def _has_news(self) -> bool:
+        """Whether a change was announced that the loop has not read, or a pod can go on."""
+        unread = self._announced > self.informer.position
+        return unread or self._missed_news or self._progress.is_set()
+
     def _note_change(self, version: int) -> None:
         """Called by the listener's thread."""
-        if not version or version > self.informer.position:
+        if version > self.informer.position:
             self._announced = version
-            self._news.set()
+        elif version:
+            return
+        else:
+            self._missed_news = True
+        self._news.set()
 
     def stop_waiting(self) -> None:
         """End the waiting for changes, for others who need the thread."""

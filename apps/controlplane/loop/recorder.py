@@ -14,7 +14,7 @@ from django.db import DataError, transaction
 from apps.cluster import kinds
 from apps.cluster.errors import ApiError
 from apps.cluster.exchange import Answer, Exchange, exchange
-from apps.cluster.log.announce import ANNOUNCE, announcer
+from apps.cluster.log.announce import announcer
 from apps.cluster.log.changelog import ObjectChange
 from apps.cluster.models import Cluster
 from apps.cluster.prepared import Step, execute_together, send_together
@@ -28,6 +28,7 @@ from apps.controlplane.events.writer import EventWriter
 from apps.controlplane.ledger.records import DecisionRecord
 from apps.controlplane.ledger.rows import LedgerWriter
 from apps.controlplane.loop import decision_log
+from apps.controlplane.loop.cluster_state import send_announcing_look
 from apps.controlplane.loop.informer import Informer
 from apps.controlplane.loop.intended_writes import IntendedWrites, scheduled_event
 from apps.controlplane.loop.placing import Placements, is_plain
@@ -110,6 +111,8 @@ class Recorder:
         #: the version up to which the informer has applied changes, and who admits pods since then
         self._starts: tuple[int, ImmediateStarts | None] = (-1, None)
         self._waits = PermitWaits(cluster.pk)
+        #: the state of the cluster after the last commit, if that has read it
+        self._look: Answer | None = None
 
     def start_with(self, persisted: Iterable[str], deleted: Sequence[str]) -> None:
         """Remember which pods have a queue entry; delete the entries of `deleted` pods."""
@@ -120,6 +123,14 @@ class Recorder:
                 steps = [self._lease.renewal(), *self._queue_rows.steps((), deleted)]
                 self._lease.check(execute_together(steps))
             self._queue_rows.mark_committed((), deleted)
+
+    def take_look(self) -> Answer | None:
+        """The state of the cluster as the last commit has read it, once; None if it has not.
+
+        Without rows if reading it has failed.
+        """
+        look, self._look = self._look, None
+        return look
 
     def concerns(self, scheduler: Scheduler, changes: QueueChanges) -> bool:
         """Whether these changes of the queue, moves in it, or waits at Permit must be written."""
@@ -212,7 +223,7 @@ class Recorder:
         """Try to commit; if bindings are rejected, return them and write nothing."""
         plan = self._plan(scheduler, informer, batch, changed, deferred)
         rejected: list[tuple[Decision, ApiError]] = []
-        note_writes = None
+        note_writes = self._look = None
         if not (intents or activations):
             sent = self._send_placements(scheduler, informer, batch, plan.steps)
             if sent is not None:
@@ -304,6 +315,7 @@ class Recorder:
         None, and nothing is written, if the batch needs the general way. The server executes each
         statement while the next one is built.
         """
+        self._look = None
         placements = self._find_pods(informer, batch)
         if placements is None:
             return None
@@ -328,7 +340,7 @@ class Recorder:
             noted = before, scheduler.metrics.mark()
             send_together(sent, [stored.step(self._cluster.pk, scheduler.metrics)])
             sent.commit()
-            sent.send_afterwards(ANNOUNCE, [self._cluster.pk])
+            self._look = send_announcing_look(sent, self._cluster)
             sent.flush()
             return _Sent(sent, stack.pop_all(), placements, base, noted)
 
@@ -341,6 +353,7 @@ class Recorder:
                 sent.exchange.receive()
         except DataError:
             # a lost lease, a pod that has changed: the general way finds out which
+            self._look = None
             scheduler.metrics.take_back(*sent.noted)
             return None
         ((version, _),) = sent.base.rows

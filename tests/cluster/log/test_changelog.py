@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import threading
 from collections.abc import Callable, Iterator
@@ -10,7 +11,8 @@ import pytest
 from django.db import connection
 
 from apps.cluster import kinds
-from apps.cluster.log.changelog import changes_after
+from apps.cluster.connections import Statement, connect
+from apps.cluster.log.changelog import changes_after, read_changes
 from apps.cluster.models import Cluster
 from apps.cluster.writes import Actor, Create
 from apps.cluster.writing import store
@@ -53,6 +55,25 @@ def _write(cluster: Cluster, writer: int, failures: list[BaseException]) -> None
         failures.append(failure)
     finally:
         connection.close()
+
+
+def test_an_event_loop_reads_the_log_with_one_plan(cluster: Cluster) -> None:
+    async def scene() -> tuple[int, int]:
+        channel = await connect()
+        try:
+            for version in range(10):
+                await read_changes(channel, cluster.pk, version, limit=500)
+            counted = Statement(
+                b"SELECT custom_plans, generic_plans FROM pg_prepared_statements "
+                b"WHERE statement LIKE 'SELECT version, %'",
+                (),
+            )
+            ((custom, generic),) = await channel.query(counted, [])
+            return int(custom or 0), int(generic or 0)
+        finally:
+            channel.close()
+
+    assert asyncio.run(scene()) == (0, 10)
 
 
 def _annotate(name: str) -> Callable[[dict[str, object]], dict[str, object]]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from apps.cluster import kinds, queries
 from apps.cluster.models import Change, Cluster, Pod
@@ -249,6 +250,19 @@ def test_an_idle_loop_does_not_read_the_log(cluster: Cluster, engines: Engines) 
     with traffic() as found:
         run(engines, cluster)
     assert not found.about("cluster_change")
+
+
+def test_the_log_is_read_with_one_plan_for_all_versions(cluster: Cluster, engines: Engines) -> None:
+    run(engines, cluster)
+    for _ in range(3):
+        bind_many(cluster, engines, 1)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT custom_plans, generic_plans FROM pg_prepared_statements "
+            "WHERE statement LIKE '%%FROM cluster_change%%'"
+        )
+        plans = cursor.fetchall()
+    assert plans and all(custom == 0 and generic for custom, generic in plans)
 
 
 def changes_of(cluster: Cluster, name: str) -> list[tuple[str, str, Body]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 from django.db import connection
@@ -14,10 +15,11 @@ from apps.cluster.log.announce import announcer, wake_hooks
 from apps.cluster.models import Cluster
 from apps.cluster.writing import store
 from apps.controlplane.clusters.lifecycle import create_cluster, pause
+from apps.controlplane.loop import engine as engine_module
 from apps.controlplane.loop.engine import WAIT_SECONDS
 from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import LoopLease
-from tests.controlplane.driving import ACTOR, node_of, pod
+from tests.controlplane.driving import ACTOR, node_of, pod, traffic
 from tests.stack.running_site import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -134,3 +136,28 @@ def test_a_process_that_shuts_down_does_not_wait(engines: Engines) -> None:
     begun = time.monotonic()
     engines.stop()
     assert run.started_at + run.join() - begun < WAIT_SECONDS
+
+
+def test_a_pod_alone_takes_two_round_trips(
+    engines: Engines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The look, and the batch; that all is done is recorded when nothing follows."""
+    monkeypatch.setattr(engine_module, "LOOK_SECONDS", 60.0)
+    cluster = create_cluster("lab", user="tests", nodes=1)
+    run = Run(engines, cluster)
+    wait_until(waits(cluster))
+    monkeypatch.setattr(engine_module, "CONFIRM_SECONDS", 60.0)
+    with traffic() as found:
+        for name in ("a", "b", "c", "d"):
+            store.create(cluster, kinds.POD, pod(name), actor=ACTOR, namespace="default")
+            wait_until(partial(_is_bound, cluster, name), seconds=WAIT_SECONDS)
+        exchanges = len(found.about("FROM cluster_cluster c WHERE c.id = $1"))
+    assert run.is_running
+    run.join()
+    # each pod: before it is scheduled, and with the commit of its binding
+    assert 8 <= exchanges <= 10
+    assert not found.about("SET LOCAL synchronous_commit")
+
+
+def _is_bound(cluster: Cluster, name: str) -> bool:
+    return node_of(cluster, name) == "node-0"
