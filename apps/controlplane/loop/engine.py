@@ -20,7 +20,7 @@ from apps.cluster.log.announce import announcer
 from apps.cluster.log.background import background_listener
 from apps.cluster.models import Cluster
 from apps.cluster.prepared import send_together
-from apps.controlplane.controllers.manager import Controllers
+from apps.controlplane.controllers.manager import Controllers, StoreCommit
 from apps.controlplane.events.ttl import EventTtl
 from apps.controlplane.ledger.records import DecisionRecord, Draws, Expected, SeenState
 from apps.controlplane.loop import restoring
@@ -100,7 +100,8 @@ class Engine:
             observer=self.history.note,
         )
         self.informer = Informer(cluster.pk, self.scheduler.handle)
-        self.controllers = Controllers(cluster, lease, self.informer.note_own_writes)
+        commit = StoreCommit(cluster, lease, self.informer.note_own_writes)
+        self.controllers = Controllers(cluster, commit)
         self.informer.observe = self.controllers.take_in
         self.opinions = SecondOpinions(cluster, self.scheduler, revision.revision)
         self.informer.before_binding = self.opinions.review
