@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from django.conf import settings
 
-from apps.cluster.errors import ApiError, Timeout
+from apps.cluster.errors import ApiError, NotFound, Timeout
 from apps.cluster.models import Cluster
 from apps.cluster.validation.gates import API_GATES
 from apps.cluster.writes import Write
@@ -69,6 +70,7 @@ class MemoryCluster:
         self.on_decision: Callable[[Decision], None] = lambda decision: None
         self._intended = IntendedWrites(self, NoEvents(self.row))
         self._flushed_at = self.clock.now()
+        self._flush_at: float | None = None
         #: bindings, deletions and changes of nodes; and the number at each pod's last attempt
         self._progress = 0
         self._tried: dict[str, int] = {}
@@ -88,6 +90,11 @@ class MemoryCluster:
         finally:
             self._spread_changes()
 
+    def write_if_present(self, write: Write) -> None:
+        """Execute a write of an object that may have been deleted in the meantime."""
+        with suppress(NotFound):
+            self.write([write])
+
     def settle(self) -> None:
         """Let everything act that can act at the present time."""
         rounds = 0
@@ -98,11 +105,16 @@ class MemoryCluster:
                 raise Timeout(f"the cluster does not come to rest at {at:g} seconds")
 
     def next_time(self) -> float | None:
-        """When something happens next without a change from outside; None for never."""
+        """When something happens next without a change from outside, in seconds since the start.
+
+        None for never.
+        """
         times = [self.scheduler.next_deadline(), self._next_backoff(), self._next_flush()]
+        ends = [at - self.clock.start for at in times if at is not None]
         timer = self.controllers.next_due()
-        times.append(None if timer is None else timer.timestamp())
-        return min((at for at in times if at is not None), default=None)
+        if timer is not None:
+            ends.append(self.clock.seconds_until(timer))
+        return min(ends, default=None)
 
     @property
     def waits_in_vain(self) -> bool:
@@ -163,10 +175,9 @@ class MemoryCluster:
             self.on_change(change)
 
     def _note_progress(self, change: Change) -> None:
-        if change.kind == "Pod":
-            # statuses of pods that wait help nobody
-            if isinstance(change.new, Pod) and not change.new.spec.node_name:
-                return
+        # the status of a pod that waits helps no other pod
+        if isinstance(change.new, Pod) and not change.new.spec.node_name:
+            return
         self._progress += 1
 
     def _flush(self) -> None:
@@ -179,21 +190,25 @@ class MemoryCluster:
 
     def _next_backoff(self) -> float | None:
         """The beginning of the second in which the first backoff has ended."""
-        waiting = self.scheduler.queue.contents.backoff_pods()
-        ends = [info.backoff_expiry for info in waiting if info.backoff_expiry is not None]
-        if not ends:
-            return None
-        return max(math.floor(min(ends)) + 1.0, math.floor(self.clock.now()) + 1.0)
+        end = self.scheduler.queue.contents.next_backoff_expiry()
+        return None if end is None else math.floor(max(end, self.clock.now())) + 1.0
 
     def _next_flush(self) -> float | None:
-        """The flush that finds the first pod that was unschedulable for too long."""
-        waiting = self.scheduler.queue.contents.unschedulable_pods()
+        """The flush that finds the first pod that was unschedulable for too long.
+
+        It is computed anew only when it is over: pods that arrive meanwhile are flushed later.
+        """
+        if self._flush_at is not None and self._flush_at > self.clock.now():
+            return self._flush_at
+        queue = self.scheduler.queue
+        waiting = queue.contents.unschedulable_pods()
         since = min((info.timestamp for info in waiting), default=None)
-        if since is None:
-            return None
-        end = max(since + self.scheduler.queue.max_in_unschedulable, self.clock.now())
-        passed = math.floor((end - self._flushed_at) / _FLUSH_SECONDS) + 1
-        return self._flushed_at + passed * _FLUSH_SECONDS
+        self._flush_at = None
+        if since is not None:
+            end = max(since + queue.max_in_unschedulable, self.clock.now())
+            passed = math.floor((end - self._flushed_at) / _FLUSH_SECONDS) + 1
+            self._flush_at = self._flushed_at + passed * _FLUSH_SECONDS
+        return self._flush_at
 
 
 def parse_start(text: str) -> datetime:
