@@ -43,6 +43,8 @@ class PodRecord:
     node_labels: Mapping[str, str] = field(default_factory=dict)
     running_at: float | None = None
     ended_at: float | None = None
+    #: its deletion was requested; on a node that has failed, this lasts
+    is_terminating: bool = False
     phase: str = "Pending"
     #: "preempted" or "evicted", and by what
     disruption: str = ""
@@ -70,7 +72,8 @@ class PodRecord:
 
     @property
     def is_on_node(self) -> bool:
-        return self.is_alive and self.bound_at is not None
+        """Whether it takes room on a node, and is to stay there."""
+        return self.is_alive and self.bound_at is not None and not self.is_terminating
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +198,7 @@ class Recorder:
             record.bound_at, record.node = now, pod.spec.node_name
             record.node_labels = self.cluster.node_labels(record.node)
             record.message = ""
+        record.is_terminating = pod.metadata.deletion_timestamp is not None
         record.labels, record.phase = pod.metadata.labels, pod.status.phase or "Pending"
         if record.phase == "Running" and record.running_at is None:
             record.running_at = now
