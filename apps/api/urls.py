@@ -69,6 +69,7 @@ from apps.api.control.queue import (
     QueueListView,
 )
 from apps.api.control.saved_views import SavedViewViewSet
+from apps.api.control.scenarios import ScenarioListView
 from apps.api.control.schema import DocumentationView, SchemaView
 from apps.api.control.series import SeriesView
 from apps.api.control.tokens import TokenListView, TokenView
@@ -272,6 +273,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
         name="api-aggregate-decisions",
     ),
     path("api/v1/decisions/export", DecisionExportView.as_view(), name="api-export-decisions"),
+    path("api/v1/scenarios", ScenarioListView.as_view(), name="api-scenarios"),
     path("api/v1/compare-clusters", ComparisonView.as_view(), name="api-compare-clusters"),
     path(
         "api/v1/clusters/<str:cluster>/members",

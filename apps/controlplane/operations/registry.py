@@ -11,6 +11,7 @@ from apps.controlplane.operations import (
     exporting,
     importing,
     previewing,
+    scenarios,
     traces,
     undoing,
 )
@@ -27,5 +28,6 @@ WORK: Mapping[str, Callable[[Progress], str]] = {
     "generate": importing.run_generate,
     "import": importing.run_import,
     previewing.KIND: previewing.run,
+    scenarios.KIND: scenarios.run,
     undoing.KIND: undoing.run,
 }
