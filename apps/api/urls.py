@@ -12,6 +12,7 @@ from apps.api.control.aggregates import (
 from apps.api.control.audit import AuditExportView, AuditListView
 from apps.api.control.base import UnknownAddressView
 from apps.api.control.changes import ChangeExportView, ChangeListView
+from apps.api.control.clock import ClockView
 from apps.api.control.comparison import ComparisonView
 from apps.api.control.configurations import ConversionView, FeatureGateListView
 from apps.api.control.counterfactuals import CounterfactualView
@@ -141,6 +142,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/clusters/<str:cluster>/queue", QueueListView.as_view(), name="api-queue"),
     path("api/v1/clusters/<str:cluster>", include(_recorded)),
     path("api/v1/history/clusters/<int:cluster_id>", include(_recorded)),
+    path("api/v1/clusters/<str:cluster>/clock", ClockView.as_view(), name="api-clock"),
     path(
         "api/v1/clusters/<str:cluster>/queue/activate",
         QueueActivateView.as_view(),

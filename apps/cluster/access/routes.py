@@ -181,6 +181,7 @@ ROUTES: Final[Mapping[str, Mapping[str, Need]]] = {
     "api-decision-node": {"GET": _VIEWER},
     "api-aggregate-decisions": {"GET": _USER},
     "api-export-decisions": {"GET": _USER},
+    "api-clock": {"GET": _VIEWER, "PUT": _OPERATOR},
     "api-scenarios": {"GET": _USER, "POST": _CREATOR},
     "api-operation-list": {"GET": _USER},
     "api-operation-detail": {"GET": _VIEWER},

@@ -27,6 +27,8 @@ _SERIES = {
     "memory": ("Requested memory", True),
     "imbalance": ("Imbalance of CPU", True),
 }
+#: Scenarios whose runs can be chosen for a comparison.
+_MOST_CHOICES = 20
 #: Names of figures, and how they are shown.
 _FIGURES = {
     "seconds": ("Simulated time", "duration"),
@@ -97,6 +99,16 @@ class ShownComparison:
 def list_runs(query: Mapping[str, str], user: User) -> NumberedPage[Operation]:
     """A page of the scenarios that a user may see."""
     return numbered_page(scenarios.runs_of(user), query)
+
+
+def list_choices(user: User) -> list[tuple[str, str]]:
+    """The runs that can be compared, of the last scenarios: names and texts."""
+    recent = scenarios.runs_of(user).filter(state=Operation.State.SUCCEEDED)[:_MOST_CHOICES]
+    return [
+        (f"{each.pk}.{index}", f"{each.arguments['name']} ({each.pk}), run {index + 1}")
+        for each in recent
+        for index in range(each.arguments["runs"])
+    ]
 
 
 def show_runs(operation: Operation, result: Body) -> list[ShownRun]:

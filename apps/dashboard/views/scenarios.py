@@ -15,7 +15,7 @@ from apps.controlplane.scenarios.language.reading import ScenarioError
 from apps.dashboard.forms.scenario import ScenarioForm
 from apps.dashboard.forms.yaml_problems import show_problem
 from apps.dashboard.queries.scenarios import compare as compare_runs
-from apps.dashboard.queries.scenarios import list_runs, show_runs
+from apps.dashboard.queries.scenarios import list_choices, list_runs, show_runs
 from apps.dashboard.rendering import Request, actor, render_page, render_refusal
 from apps.dashboard.streams import site_stamp
 
@@ -54,13 +54,16 @@ def scenario(request: Request, number: int) -> HttpResponse:
 
 @require_GET
 def compare(request: Request) -> HttpResponse:
-    """Two runs side by side."""
+    """Two runs side by side; a choice of runs without their names."""
+    choices = list_choices(request.user)
+    if "first" not in request.GET:
+        return render_page(request, "compare_scenarios", {"choices": choices})
     first, second = request.GET.get("first", ""), request.GET.get("second", "")
     try:
         found = compare_runs(first, second, request.user)
     except ApiError as refusal:
         return render_refusal(request, refusal)
-    return render_page(request, "compare_scenarios", {"found": found})
+    return render_page(request, "compare_scenarios", {"found": found, "choices": choices})
 
 
 def _first_text(request: Request) -> str:

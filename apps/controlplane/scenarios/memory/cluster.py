@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -17,6 +16,7 @@ from apps.cluster.writes import Write
 from apps.controlplane.ledger.records import DecisionRecord
 from apps.controlplane.loop.informer import WATCHED
 from apps.controlplane.loop.intended_writes import IntendedWrites
+from apps.controlplane.loop.next_times import FLUSH_SECONDS, next_backoff, next_flush
 from apps.controlplane.profiles import plugins
 from apps.controlplane.scenarios.memory.clock import MemoryClock
 from apps.controlplane.scenarios.memory.controllers import NoEvents, build_controllers
@@ -30,8 +30,6 @@ from apps.scheduler.tie_break import TieBreak
 Body = dict[str, Any]
 
 _WATCHED: Final = frozenset(kind.name for kind in WATCHED)
-#: kube-scheduler flushes unschedulable pods so often, in seconds.
-_FLUSH_SECONDS: Final = 30.0
 #: Controllers that still act after so many rounds at one time would never stop.
 _MOST_ROUNDS: Final = 10_000
 #: Decisions before controllers act again.
@@ -109,7 +107,11 @@ class MemoryCluster:
 
         None for never.
         """
-        times = [self.scheduler.next_deadline(), self._next_backoff(), self._next_flush()]
+        times = [
+            self.scheduler.next_deadline(),
+            next_backoff(self.scheduler.queue, self.clock.now()),
+            self._next_flush(),
+        ]
         ends = [at - self.clock.start for at in times if at is not None]
         timer = self.controllers.next_due()
         if timer is not None:
@@ -184,30 +186,18 @@ class MemoryCluster:
         queue = self.scheduler.queue
         queue.flush_backoff_completed()
         now = self.clock.now()
-        if now - self._flushed_at >= _FLUSH_SECONDS:
+        if now - self._flushed_at >= FLUSH_SECONDS:
             queue.flush_unschedulable_leftover()
             self._flushed_at = now
 
-    def _next_backoff(self) -> float | None:
-        """The beginning of the second in which the first backoff has ended."""
-        end = self.scheduler.queue.contents.next_backoff_expiry()
-        return None if end is None else math.floor(max(end, self.clock.now())) + 1.0
-
     def _next_flush(self) -> float | None:
-        """The flush that finds the first pod that was unschedulable for too long.
+        """The next flush of the queue that finds a pod.
 
         It is computed anew only when it is over: pods that arrive meanwhile are flushed later.
         """
-        if self._flush_at is not None and self._flush_at > self.clock.now():
-            return self._flush_at
-        queue = self.scheduler.queue
-        waiting = queue.contents.unschedulable_pods()
-        since = min((info.timestamp for info in waiting), default=None)
-        self._flush_at = None
-        if since is not None:
-            end = max(since + queue.max_in_unschedulable, self.clock.now())
-            passed = math.floor((end - self._flushed_at) / _FLUSH_SECONDS) + 1
-            self._flush_at = self._flushed_at + passed * _FLUSH_SECONDS
+        now = self.clock.now()
+        if self._flush_at is None or self._flush_at <= now:
+            self._flush_at = next_flush(self.scheduler.queue, now, self._flushed_at)
         return self._flush_at
 
 
