@@ -49,7 +49,10 @@ class ClockView(ControlView):
 
     @extend_schema(responses={200: ClockSerializer, 404: ErrorSerializer})
     def get(self, request: Request, cluster: str) -> Response:
-        """Read the clock."""
+        """Read the clock.
+
+        How it moves, and the time of the cluster.
+        """
         return Response(_present(cluster_named(cluster)))
 
     @extend_schema(request=ClockRequestSerializer, responses={200: ClockSerializer, **_ERRORS})

@@ -86,7 +86,7 @@ class Arrivals(Entry, kw_only=True):
 class Trace(Entry, kw_only=True):
     """Pods of a recording, with their times of creation and deletion."""
 
-    format: Literal["openb", "kwok", "simkube", "kube-scheduler-simulator"]
+    format: Literal["openb"]
     file: str
     #: seconds of the recording for each second of the scenario
     speed: float = 1
