@@ -8,9 +8,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from apps.cluster import kinds
 from apps.cluster.errors import BadRequest
 from apps.cluster.kinds import Kind
-from apps.cluster.writes import Write
+from apps.cluster.writes import Create, Delete, Write
 from apps.controlplane.clusters import openb
 from apps.controlplane.clusters.openb import TraceFile
 from apps.controlplane.clusters.reading import raise_all, read_manifest
@@ -88,8 +91,8 @@ def _import_simulator(text: str, name: str, now: datetime) -> list[tuple[Kind, B
     """A snapshot of kube-scheduler-simulator, without the objects that every cluster has."""
     document = _read_json(text, name)
     found: list[tuple[Kind, Body]] = []
-    for field, kind in _SIMULATOR.items():
-        for body in _listed(document, field, name) if document.get(field) else ():
+    for list_name, kind in _SIMULATOR.items():
+        for body in _listed(document, list_name, name) if document.get(list_name) else ():
             own = str((body.get("metadata") or {}).get("name", ""))
             if not own.startswith(("system-", "kube-")) and (kind, own) != ("Namespace", "default"):
                 found.append((kinds.by_name(kind), _kept(body, name)))
