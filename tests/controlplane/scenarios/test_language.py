@@ -61,7 +61,7 @@ def problem_of(text: str) -> str:
         ),
         (
             HEAD + "workloads:\n- {name: a, count: 1, requests: {cpu: lots}}\n",
-            'x.yaml:4: workloads[0]: Pod "a-0" is invalid: spec.containers[0].resources',
+            'x.yaml:4: workloads[0]: Pod in version "v1" cannot be handled as a Pod: quantities',
         ),
     ],
 )

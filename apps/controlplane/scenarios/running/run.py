@@ -210,7 +210,9 @@ class ScenarioRun:
         name = self.scenario.workloads[int(path[1])].name
         for write in entry.writes:
             if isinstance(write, Create):
-                write = Create(write.kind, mark(dict(write.body), name), write.namespace)
+                write = Create(
+                    write.kind, mark({"kind": write.kind.name, **write.body}, name), write.namespace
+                )
                 self._guard(path, partial(cluster.write, [write]))
             else:
                 cluster.write_if_present(write)
