@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ from apps.controlplane.scenarios.running.traces import Files
 
 #: An expectation is not met; a scenario cannot be run.
 FAILED, INVALID = 1, 2
+#: The progress is shown so often.
+_REPORT_SECONDS = 0.2
 
 
 class Command(BaseCommand):
@@ -32,6 +35,7 @@ class Command(BaseCommand):
         "Exits with 1 if an expectation is not met, with 2 if a scenario cannot be run."
     )
     requires_system_checks = ()
+    _reported_at = 0.0
 
     def add_arguments(self, parser: CommandParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True)
@@ -89,6 +93,10 @@ class Command(BaseCommand):
         return [result]
 
     def _report(self, done: int, variation: Variation, seconds: float) -> None:
+        now = time.monotonic()
+        if now - self._reported_at < _REPORT_SECONDS:
+            return
+        self._reported_at = now
         line = f"run {done + 1} ({variation.name}): {seconds:,.0f} simulated seconds"
         self.stderr.write(f"\r\033[K{line}", ending="")
 

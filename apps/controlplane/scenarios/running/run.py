@@ -164,7 +164,8 @@ class ScenarioRun:
 
         def length(workload: Workload, start: float) -> float:
             times = arrival_times(workload, start, end, seed)
-            return max(times, default=start) - start
+            entries = recorded.get(scenario.workloads.index(workload), [])
+            return max([*times, *(start + each.at for each in entries)], default=start) - start
 
         starts = start_times(scenario, length)
         actions = Actions(
