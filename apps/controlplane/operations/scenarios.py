@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import msgspec
 import zstandard
-from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
+from apps.cluster.access.grants import AnyUser
 from apps.cluster.errors import NotFound
 from apps.cluster.writes import Actor
 from apps.controlplane.models import Operation
@@ -60,7 +60,7 @@ def run(work: Progress) -> str:
     return f"{passed} of {runs} runs passed"
 
 
-def runs_of(user: User) -> QuerySet[Operation]:
+def runs_of(user: AnyUser) -> QuerySet[Operation]:
     """The scenarios that a user may see, newest first."""
     return service.operations_for(user).filter(kind=KIND)
 

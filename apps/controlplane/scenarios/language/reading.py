@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -23,7 +23,11 @@ from apps.controlplane.scenarios.language.values import Distribution, Seconds
 #: ("workloads", 0, "at")
 Path = tuple[str | int, ...]
 
-_LISTS: Final = {"workloads": Workload, "operations": Operation, "expectations": Expectation}
+_LISTS: Final[Mapping[str, type[msgspec.Struct]]] = {
+    "workloads": Workload,
+    "operations": Operation,
+    "expectations": Expectation,
+}
 _STEP: Final = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]|\[\.\.\.\]")
 #: At most so many errors are listed.
 _MOST_ERRORS: Final = 20

@@ -16,7 +16,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Any object of the language; unknown fields are errors."""
 
 
-class NodeGroup(Entry, kw_only=True):
+class NodeGroup(Entry, frozen=True, kw_only=True):
     """Equal nodes, named `{name}-0` and so on, spread over zones in turn."""
 
     name: str = "node"
@@ -34,14 +34,14 @@ class NodeGroup(Entry, kw_only=True):
     taints: list[str] = []
 
 
-class Import(Entry, kw_only=True):
+class Import(Entry, frozen=True, kw_only=True):
     """Objects of a file in another format."""
 
     format: Literal["openb", "cluster-autoscaler", "kube-scheduler-simulator", "yaml"]
     file: str
 
 
-class ClusterSpec(Entry, kw_only=True):
+class ClusterSpec(Entry, frozen=True, kw_only=True):
     """The cluster at the start."""
 
     nodes: list[NodeGroup] = []
@@ -54,7 +54,7 @@ class ClusterSpec(Entry, kw_only=True):
     controllers: bool = True
 
 
-class PodShape(Entry, kw_only=True):
+class PodShape(Entry, frozen=True, kw_only=True):
     """What the pods of a workload look like."""
 
     requests: Amounts = {}
@@ -65,13 +65,13 @@ class PodShape(Entry, kw_only=True):
     pod: Body = {}
 
 
-class Variant(PodShape, kw_only=True):
+class Variant(PodShape, frozen=True, kw_only=True):
     """One of several shapes, drawn with its weight."""
 
     weight: float = 1
 
 
-class Arrivals(Entry, kw_only=True):
+class Arrivals(Entry, frozen=True, kw_only=True):
     """Pods that arrive one after the other."""
 
     #: the time between two arrivals
@@ -83,7 +83,7 @@ class Arrivals(Entry, kw_only=True):
     batch: int = 1
 
 
-class Trace(Entry, kw_only=True):
+class Trace(Entry, frozen=True, kw_only=True):
     """Pods of a recording, with their times of creation and deletion."""
 
     format: Literal["openb"]
@@ -95,7 +95,7 @@ class Trace(Entry, kw_only=True):
     limit: int | None = None
 
 
-class Workload(PodShape, kw_only=True):
+class Workload(PodShape, frozen=True, kw_only=True):
     """Where pods come from: objects, a number of pods, arrivals, or a trace."""
 
     name: str
@@ -111,14 +111,14 @@ class Workload(PodShape, kw_only=True):
     variants: list[Variant] = []
 
 
-class NodeTarget(Entry, kw_only=True):
+class NodeTarget(Entry, frozen=True, kw_only=True):
     """Some of the cluster's nodes."""
 
     names: list[str] = []
     labels: dict[str, str] = {}
 
 
-class ObjectTarget(Entry, kw_only=True):
+class ObjectTarget(Entry, frozen=True, kw_only=True):
     """One object."""
 
     kind: str
@@ -126,27 +126,27 @@ class ObjectTarget(Entry, kw_only=True):
     namespace: str = "default"
 
 
-class Patch(ObjectTarget, kw_only=True):
+class Patch(ObjectTarget, frozen=True, kw_only=True):
     """A JSON merge patch of an object."""
 
     patch: Body
     subresource: str = ""
 
 
-class Scale(ObjectTarget, kw_only=True):
+class Scale(ObjectTarget, frozen=True, kw_only=True):
     """The number of replicas of a workload."""
 
     replicas: int
 
 
-class Tainting(Entry, kw_only=True):
+class Tainting(Entry, frozen=True, kw_only=True):
     """A taint of some nodes: "key=value:Effect"."""
 
     nodes: str | NodeTarget
     taint: str
 
 
-class Operation(Entry, kw_only=True):
+class Operation(Entry, frozen=True, kw_only=True):
     """Something that happens at a time; it has one of the actions."""
 
     name: str = ""
@@ -168,7 +168,7 @@ class Operation(Entry, kw_only=True):
     recover: str | NodeTarget | None = None
 
 
-class PodSelector(Entry, kw_only=True):
+class PodSelector(Entry, frozen=True, kw_only=True):
     """Some of the pods that existed during the run; all of them without fields."""
 
     workload: str = ""
@@ -176,7 +176,7 @@ class PodSelector(Entry, kw_only=True):
     labels: dict[str, str] = {}
 
 
-class Amount(Entry, kw_only=True):
+class Amount(Entry, frozen=True, kw_only=True):
     """A number, or its limits."""
 
     equals: float | None = None
@@ -184,14 +184,14 @@ class Amount(Entry, kw_only=True):
     at_most: float | None = None
 
 
-class Waiting(Entry, kw_only=True):
+class Waiting(Entry, frozen=True, kw_only=True):
     """The time from creation to binding, of pods that were bound."""
 
     at_most: Seconds
     percentile: float = 100
 
 
-class Utilization(Amount, kw_only=True):
+class Utilization(Amount, frozen=True, kw_only=True):
     """Requests of running pods divided by allocatable, from 0 to 1."""
 
     resource: str = "cpu"
@@ -199,13 +199,13 @@ class Utilization(Amount, kw_only=True):
     average: bool = False
 
 
-class Skew(Amount, kw_only=True):
+class Skew(Amount, frozen=True, kw_only=True):
     """The difference between the domains with most and with fewest of the pods."""
 
     topology_key: str
 
 
-class Expectation(Entry, kw_only=True):
+class Expectation(Entry, frozen=True, kw_only=True):
     """What has to be true, at a time or at the end; it has one of the checks."""
 
     name: str = ""
@@ -237,21 +237,21 @@ class Expectation(Entry, kw_only=True):
     reason: str | None = None
 
 
-class ProfileSpec(Entry, kw_only=True):
+class ProfileSpec(Entry, frozen=True, kw_only=True):
     """A configuration to compare; what it leaves out is the cluster's."""
 
     configuration: Body = {}
     feature_gates: dict[str, bool] = {}
 
 
-class Sweep(Entry, kw_only=True):
+class Sweep(Entry, frozen=True, kw_only=True):
     """The scenario is run with each profile and each seed."""
 
     profiles: dict[str, ProfileSpec] = {}
     seeds: list[int] = []
 
 
-class Scenario(Entry, kw_only=True):
+class Scenario(Entry, frozen=True, kw_only=True):
     """A whole file."""
 
     name: str

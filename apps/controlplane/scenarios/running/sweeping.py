@@ -41,7 +41,7 @@ def load_scenario(source: Source) -> Scenario:
 def variations_of(scenario: Scenario) -> Iterator[Variation]:
     """The runs of a scenario."""
     for cluster in scenario.all_clusters:
-        for profile in scenario.sweep.profiles or {"default": None}:
+        for profile in list(scenario.sweep.profiles) or ["default"]:
             for seed in scenario.sweep.seeds or [scenario.seed]:
                 yield Variation(cluster, profile, seed)
 
