@@ -21,7 +21,7 @@ from apps.cluster.writing import store
 from apps.controlplane.clusters.lifecycle import create_cluster, delete_cluster
 from apps.controlplane.ledger import saved_views
 from apps.controlplane.models import Operation, PastCluster, SavedView, SchedulingDecision
-from apps.controlplane.operations import previewing, replays
+from apps.controlplane.operations import previewing, replays, running, scenarios
 from apps.controlplane.profiles import revisions
 from apps.controlplane.replay.levels import SERIES
 from apps.controlplane.replay.report import Figures, ReplayReport
@@ -37,6 +37,19 @@ _NAMESPACED = {
     "namespace": "default",
     "name": "sample",
 }
+
+
+_SCENARIO = """\
+name: sample
+cluster:
+  nodes: [{count: 2, cpu: 2}]
+workloads:
+  - {name: web, count: 5, requests: {cpu: "1"}}
+expectations:
+  - {boundWithin: 1s, pods: {workload: web}}
+sweep:
+  seeds: [1, 2]
+"""
 
 
 def furnish(cluster: Cluster, actor: Actor) -> None:
@@ -105,6 +118,7 @@ def furnish(cluster: Cluster, actor: Actor) -> None:
         output_name="cluster.yaml",
         user=actor.user,
     )
+    running.run(scenarios.start(_SCENARIO, {}, actor=actor).pk)
     query = {"group": "pod", "result": "unschedulable"}
     saved_views.create_view(cluster, actor.user, name="failed", query=query)
     service.add_webhook(
@@ -189,6 +203,7 @@ def _values(cluster: Cluster) -> dict[str, Any]:
         "scores.number": decisions.filter(result="scheduled").latest("id").pk,
         "status": 1,
         "operation.number": operation.pk,
+        "scenario.number": Operation.objects.filter(kind=scenarios.KIND).latest("id").pk,
         "preview.number": Operation.objects.filter(cluster=cluster, kind="preview").latest("id").pk,
         "replay.number": Operation.objects.filter(cluster=cluster, kind="replay").latest("id").pk,
         "webhook.number": service.webhooks_of(cluster).latest("pk").pk,

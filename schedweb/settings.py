@@ -282,6 +282,7 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     }
     for name, seconds in {
         "wake_due_clusters": 1,
+        "move_clocks": 1,
         "flush_backoff": 1,
         "flush_unschedulable": 30,
         "forget_dead_workers": 60,

@@ -12,6 +12,7 @@ from apps.api.control.aggregates import (
 from apps.api.control.audit import AuditExportView, AuditListView
 from apps.api.control.base import UnknownAddressView
 from apps.api.control.changes import ChangeExportView, ChangeListView
+from apps.api.control.clock import ClockView
 from apps.api.control.comparison import ComparisonView
 from apps.api.control.configurations import ConversionView, FeatureGateListView
 from apps.api.control.counterfactuals import CounterfactualView
@@ -71,6 +72,7 @@ from apps.api.control.queue import (
 )
 from apps.api.control.replays import ReplayListView, ReplayView
 from apps.api.control.saved_views import SavedViewViewSet
+from apps.api.control.scenarios import ScenarioListView
 from apps.api.control.schema import DocumentationView, SchemaView
 from apps.api.control.series import SeriesView
 from apps.api.control.tokens import TokenListView, TokenView
@@ -142,6 +144,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/clusters/<str:cluster>/queue", QueueListView.as_view(), name="api-queue"),
     path("api/v1/clusters/<str:cluster>", include(_recorded)),
     path("api/v1/history/clusters/<int:cluster_id>", include(_recorded)),
+    path("api/v1/clusters/<str:cluster>/clock", ClockView.as_view(), name="api-clock"),
     path(
         "api/v1/clusters/<str:cluster>/queue/activate",
         QueueActivateView.as_view(),
@@ -281,6 +284,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
         name="api-aggregate-decisions",
     ),
     path("api/v1/decisions/export", DecisionExportView.as_view(), name="api-export-decisions"),
+    path("api/v1/scenarios", ScenarioListView.as_view(), name="api-scenarios"),
     path("api/v1/compare-clusters", ComparisonView.as_view(), name="api-compare-clusters"),
     path(
         "api/v1/clusters/<str:cluster>/members",

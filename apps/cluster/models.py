@@ -51,6 +51,12 @@ class Cluster(ClusterSettings):
     due_at = models.DateTimeField(null=True, default=None)
     #: The time of a manual clock; null = the cluster uses the system clock.
     manual_time = models.DateTimeField(null=True, default=None)
+    #: A manual clock that runs: seconds for each second of the system; null = it stands still.
+    clock_speed = models.FloatField(null=True, default=None)
+    #: When, by the database's clock, a running manual clock was last moved.
+    clock_moved_at = models.DateTimeField(null=True, default=None)
+    #: Until this time a manual clock jumps to what happens next; null = it does not jump.
+    clock_until = models.DateTimeField(null=True, default=None)
     #: When, by the cluster's clock, a controller next acts without a change.
     timer_at = models.DateTimeField(null=True, default=None)
     #: Number of ResourceQuotas; a write reads it together with its versions.

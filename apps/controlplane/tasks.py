@@ -11,6 +11,7 @@ from apps.cluster import storage
 from apps.cluster.partitions import daily
 from apps.controlplane import auditing
 from apps.controlplane.history import retention
+from apps.controlplane.loop import clock
 from apps.controlplane.loop.clock import NOW_SQL
 from apps.controlplane.loop.engines import engines
 from apps.controlplane.loop.starting import run_slice
@@ -60,6 +61,12 @@ def wake_due_clusters() -> None:
         _DUE + f"AND (c.due_at NOT BETWEEN clock_timestamp() AND clock_timestamp() "
         f"+ interval '{_FAR_SECONDS} s' OR c.timer_at <= {NOW_SQL})",
     )
+
+
+@shared_task(ignore_result=True)
+def move_clocks() -> None:
+    """Every second: clocks that run at a speed of their own."""
+    clock.move_running_clocks()
 
 
 @shared_task(ignore_result=True)

@@ -15,9 +15,10 @@ from apps.controlplane.clusters.lifecycle import create_cluster, delete_cluster
 from apps.controlplane.ledger import saved_views
 from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import Operation, PastCluster, SchedulingDecision
-from apps.controlplane.operations import previewing, replays, running
+from apps.controlplane.operations import previewing, replays, running, scenarios
 from apps.controlplane.profiles import drafts, revisions
 from apps.controlplane.replay.span import ReplayRequest
+from apps.controlplane.scenarios.examples import list_examples
 from apps.controlplane.series import sampling
 from apps.controlplane.webhooks import service
 
@@ -160,11 +161,15 @@ def _create_operations(cluster: Cluster) -> dict[str, int]:
     previewed = previewing.start_preview(
         cluster, spread, subject="draft spread", actor=ACTOR, decisions=60
     )
-    running.run(previewed.pk)
+    text = list_examples()["07-bin-packing"].text
+    scenario = scenarios.start(text, {}, actor=ACTOR)
+    for each in (previewed, scenario):
+        running.run(each.pk)
     return {
         "failed_operation": failed.pk,
         "operation": at_work.pk,
         "preview": previewed.pk,
+        "scenario": scenario.pk,
     }
 
 

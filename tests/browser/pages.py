@@ -32,6 +32,9 @@ PAGES = {
     "operations-none": "/operations?q=nothing",
     "operation": "/operations/{failed_operation}",
     "operation-running": "/operations/{operation}",
+    "scenarios": "/scenarios",
+    "scenario": "/scenarios/{scenario}",
+    "compare-scenarios": "/scenarios/compare?first={scenario}.0&second={scenario}.2",
     "account": "/account",
     "password": "/account/password",
     "new-token": "/account/new-token",
@@ -155,6 +158,7 @@ MISTAKEN = {
     "no-pod": "/clusters/lab/pods/default/nobody",
     "no-decision": "/clusters/lab/decisions/7",
     "no-operation": "/operations/7777",
+    "no-scenario": "/scenarios/7777",
     "filter-refused": "/clusters/lab/decisions?since=sometime&attempt=many",
     "charts-refused": "/clusters/lab/charts?since=soon",
     "grouping-refused": "/clusters/lab/decisions?group=plugin&then=reason",
@@ -237,6 +241,7 @@ REFUSED = {
         {"Maximum time unschedulable, in seconds": "-1"},
         "Save settings",
     ),
+    "refused-scenario": InvalidForm("/scenarios", {"Scenario": "name: 3\ncluster: {}"}, "Run"),
     "refused-node": InvalidForm(
         "/clusters/lab/new-node", {"Name": "gpu-1", "CPU": "many"}, "Create node"
     ),
@@ -259,8 +264,8 @@ def list_checked_routes() -> set[str]:
     blanks = {"gone": "00000000-0000-0000-0000-000000000000"}
     numbers = dict.fromkeys(
         (
-            *("failed_operation", "operation", "scheduled", "failed", "preempting", "change"),
-            *("moving", "preview", "view", "webhook", "past", "replay"),
+            *("failed_operation", "operation", "scenario", "scheduled", "failed", "preempting"),
+            *("change", "moving", "preview", "view", "webhook", "past", "replay"),
         ),
         1,
     )

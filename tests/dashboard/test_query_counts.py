@@ -44,6 +44,7 @@ BOUNDS = {
     "clusters": 9,
     "compare-clusters": 5,
     "compare-profiles": 8,
+    "compare-scenarios": 6,
     "complete-filter": 4,
     "decision": 9,
     "decision-explanation": 6,
@@ -105,6 +106,8 @@ BOUNDS = {
     "replay": 5,
     "replays": 6,
     "saved-views": 4,
+    "scenario": 6,
+    "scenarios": 6,
     "search": 8,
 }
 

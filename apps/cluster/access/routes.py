@@ -70,6 +70,9 @@ ROUTES: Final[Mapping[str, Mapping[str, Need]]] = {
     "operation-output": {"GET": _VIEWER},
     "cancel-operation": {"POST": _OPERATOR},
     "undo-operation": {"POST": _OPERATOR},
+    "scenarios": {"GET": _USER, "POST": _CREATOR},
+    "scenario": {"GET": _VIEWER},
+    "compare-scenarios": {"GET": _USER},
     # --- pages of a cluster: reading
     "cluster": {"GET": _VIEWER},
     "heat": {"GET": _VIEWER},
@@ -181,6 +184,8 @@ ROUTES: Final[Mapping[str, Mapping[str, Need]]] = {
     "api-decision-node": {"GET": _VIEWER},
     "api-aggregate-decisions": {"GET": _USER},
     "api-export-decisions": {"GET": _USER},
+    "api-clock": {"GET": _VIEWER, "PUT": _OPERATOR},
+    "api-scenarios": {"GET": _USER, "POST": _CREATOR},
     "api-operation-list": {"GET": _USER},
     "api-operation-detail": {"GET": _VIEWER},
     "api-operation-output": {"GET": _VIEWER},
@@ -269,6 +274,7 @@ SUBJECTS: Final[Mapping[str, Subject]] = {
     **dict.fromkeys(
         (
             *("operation", "operation-output", "cancel-operation", "undo-operation"),
+            "scenario",
             *("api-operation-detail", "api-operation-output", "api-operation-cancel"),
         ),
         "operation",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -42,21 +42,30 @@ def evict(
 ) -> None:
     """Mark the pod as disrupted and delete it; TooManyRequests if its budget does not allow it."""
     pod = queries.get(cluster, kinds.POD, namespace, name)
+    budgets = [] if _needs_no_budget(pod) else budgets_of(cluster, pod)
+    writes = eviction_writes(pod, budgets, cluster.now(), options)
+    store.write(cluster, writes, actor=actor, dry_run=dry_run)
+
+
+def eviction_writes(
+    pod: Body, budgets: Sequence[Body], now: datetime, options: Mapping[str, Any] | None = None
+) -> list[Write]:
+    """The writes of an eviction; `budgets` are those whose selector the pod matches.
+
+    The first of them raises TooManyRequests if its budget does not allow the eviction.
+    """
+    where = (kinds.POD, pod["metadata"]["namespace"], pod["metadata"]["name"])
     writes: list[Write] = []
     if not _needs_no_budget(pod):
-        budgets = budgets_of(cluster, pod)
         if len(budgets) > 1:
             raise BadRequest(
                 "This pod has more than one PodDisruptionBudget, which the eviction subresource "
                 "does not support."
             )
-        writes += [_charge_budget(budget, pod, cluster.now()) for budget in budgets]
-    mark = Update(
-        kinds.POD, namespace, name, _mark_disrupted(cluster.now()), "status", trusted=True
-    )
-    remove = Delete(kinds.POD, namespace, name, options or {})
+        writes += [_charge_budget(budget, pod, now) for budget in budgets]
+    mark = Update(*where, _mark_disrupted(now), "status", trusted=True)
     # the budget first: if it does not allow the eviction, the pod is not marked
-    store.write(cluster, [*writes, mark, remove], actor=actor, dry_run=dry_run)
+    return [*writes, mark, Delete(*where, options or {})]
 
 
 def budgets_of(cluster: Cluster, pod: Body) -> list[Body]:

@@ -145,6 +145,41 @@ def check_nodes(file: TraceFile) -> list[str]:
     return _read(file, NODE_COLUMNS, partial(_build_node, False))[1]
 
 
+def read_nodes(file: TraceFile) -> list[Body]:
+    """The nodes of a file; TraceError names the rows that are wrong."""
+    return [body for _, body in _read_all(file, NODE_COLUMNS, partial(_build_node, False))]
+
+
+def read_timed_pods(file: TraceFile) -> list[tuple[float, float | None, Body]]:
+    """The pods of a file with the times of their creation and deletion, in seconds, in order.
+
+    None: it is not deleted. Times count from the first creation; TraceError as for nodes.
+    """
+    columns = (*POD_COLUMNS, "creation_time")
+    found = [each for _, each in _read_all(file, columns, _build_timed_pod)]
+    first = min((created for created, _, _ in found), default=0.0)
+    timed = [
+        (created - first, None if deleted is None else deleted - first, body)
+        for created, deleted, body in found
+    ]
+    return sorted(timed, key=lambda each: each[0])
+
+
+def _read_all(
+    file: TraceFile, columns: Iterable[str], build: Callable[[Row], T]
+) -> list[tuple[int, T]]:
+    objects, errors = _read(file, columns, build)
+    if errors:
+        raise TraceError("; ".join(errors))
+    return objects
+
+
+def _build_timed_pod(row: Row) -> tuple[float, float | None, Body]:
+    deleted = _read_count(row, "deletion_time") if row.get("deletion_time") else None
+    created = _read_count(row, "creation_time")
+    return float(created), None if deleted is None else float(deleted), _build_pod(False, row)
+
+
 def check_pods(file: TraceFile) -> list[str]:
     """Why rows of the file of pods cannot be imported, one message for each row."""
     return _read(file, POD_COLUMNS, partial(_build_pod, False))[1]

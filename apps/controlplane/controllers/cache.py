@@ -8,10 +8,13 @@ from datetime import datetime
 from typing import Any, TypeVar, cast
 
 from apps.cluster import kinds, sql
-from apps.cluster.models import Cluster
+from apps.cluster.kinds import Kind
+from apps.cluster.models import Change, Cluster
 from apps.controlplane.controllers.autoscaling.behavior import History
 from apps.controlplane.controllers.kubelet.thresholds import NodePressure
 from apps.controlplane.controllers.usage import NodeUsage
+from apps.controlplane.profiles.gates import gates_of
+from apps.scheduler.features import FeatureGates
 from apps.scheduler.objects import (
     KINDS,
     DeviceTaint,
@@ -119,6 +122,21 @@ class ControllerCache:
         if namespace is None:
             return cast("list[T]", list(found.values()))
         return cast("list[T]", [item for key, item in found.items() if key[0] == namespace])
+
+    def has_existed(self, uid: str, *, deleted: bool = False) -> bool:
+        """Whether an object with this uid was recorded, or (`deleted`) its deletion."""
+        # rare enough to query the log
+        known = Change.objects.filter(cluster=self.cluster, uid=uid)
+        return (known.filter(type=Change.Type.DELETED) if deleted else known).exists()
+
+    def find_stored(self, kind: Kind, namespace: str, name: str) -> Body | None:
+        """An object of a kind that is not cached, as it is stored now."""
+        found = kind.objects(self.cluster).filter(namespace=namespace, name=name).first()
+        return None if found is None else found.body
+
+    def gates(self) -> FeatureGates:
+        """The feature gates in effect."""
+        return gates_of(self.cluster)
 
     def has_any(self, names: Iterable[str]) -> bool:
         """Whether there is an object of one of the kinds with these names."""

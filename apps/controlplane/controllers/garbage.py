@@ -12,7 +12,6 @@ from typing import Any, Final
 from uuid import UUID
 
 from apps.cluster import kinds
-from apps.cluster.models import Change
 from apps.cluster.writes import Delete
 from apps.cluster.writing.deletion import FOREGROUND, ORPHAN
 from apps.controlplane.controllers.cache import UNWATCHED, ControllerCache, Ref, is_watched, ref_of
@@ -92,14 +91,12 @@ def _delete_in_foreground(cache: ControllerCache, ref: Ref, owner: KubeObject) -
 def _is_absent(cache: ControllerCache, owner: OwnerReference, item: KubeObject) -> bool:
     if not is_uuid(owner.uid):
         return False
-    # rare enough to query the log
-    known = Change.objects.filter(cluster=cache.cluster, uid=owner.uid)
     if not is_watched(owner.api_version, owner.kind):
-        return known.filter(type=Change.Type.DELETED).exists()
+        return cache.has_existed(owner.uid, deleted=True)
     found = cache.get(_owner_ref(cache, owner, item), KubeObject)
     if found is not None and found.metadata.uid == owner.uid:
         return False
-    return known.exists()
+    return cache.has_existed(owner.uid)
 
 
 def _owner_ref(cache: ControllerCache, owner: OwnerReference, item: KubeObject) -> Ref:

@@ -34,6 +34,8 @@ RETRY = timedelta(seconds=10)
 
 #: A controller, by its index in the registry, and an object to reconcile.
 Item = tuple[int, Ref]
+#: (user, writes) -> the resulting object or the error of each
+Commit = Callable[[str, Sequence[Write]], "list[dict[str, Any] | ApiError]"]
 NoteWrites = Callable[[Sequence[ObjectChange]], None]
 #: A write that a controller has requested, and for which object.
 Wanted = tuple[Item, Write | ReportedWrite]
@@ -76,22 +78,49 @@ class _Timers:
         return None
 
 
+@dataclass(frozen=True, slots=True)
+class StoreCommit:
+    """Writes to the store while the lease is held."""
+
+    cluster: Cluster
+    lease: ClusterLease
+    #: called with the changes of each committed transaction
+    note_writes: NoteWrites
+
+    def __call__(self, user: str, writes: Sequence[Write]) -> list[dict[str, Any] | ApiError]:
+        journal: list[ObjectChange] = []
+        with transaction.atomic():
+            self.lease.renew()
+            outcomes = store.write(
+                self.cluster,
+                writes,
+                actor=Actor(user),
+                collect_refusals=True,
+                wake=False,
+                journal=journal,
+            )
+        self.note_writes(journal)
+        return outcomes
+
+
 class Controllers:
-    """The controllers of one cluster, while the caller holds its lease."""
+    """The controllers of one cluster."""
 
     def __init__(
         self,
         cluster: Cluster,
-        lease: ClusterLease,
-        note_writes: NoteWrites,
+        commit: Commit,
         controllers: Sequence[Controller] = CONTROLLERS,
+        cache: ControllerCache | None = None,
+        *,
+        records_events: bool = True,
     ) -> None:
-        """`note_writes` is called with the changes of each committed transaction."""
-        self.cache = ControllerCache(cluster)
+        """`commit` executes the writes of a controller, which is the user, in one transaction."""
+        self.cache = cache or ControllerCache(cluster)
         self._cluster = cluster
-        self._lease = lease
-        self._note_writes = note_writes
+        self._commit = commit
         self._controllers = controllers
+        self._records_events = records_events
         self._queue: dict[Item, None] = {}
         self._timers = _Timers()
         self._events = EventWriter(cluster)
@@ -130,7 +159,7 @@ class Controllers:
             if requested:
                 events[user] += self._write(user, requested, now)
         for user, reported in events.items():
-            if reported:
+            if reported and self._records_events:
                 self._record_events(user, reported, now)
         return bool(written) or bool(self._queue)
 
@@ -203,21 +232,6 @@ class Controllers:
             if isinstance(outcome, ApiError):
                 self._events.discard(write)
         self._events.confirm()
-
-    def _commit(self, user: str, writes: Sequence[Write]) -> list[dict[str, Any] | ApiError]:
-        journal: list[ObjectChange] = []
-        with transaction.atomic():
-            self._lease.renew()
-            outcomes = store.write(
-                self._cluster,
-                writes,
-                actor=Actor(user),
-                collect_refusals=True,
-                wake=False,
-                journal=journal,
-            )
-        self._note_writes(journal)
-        return outcomes
 
     # enabling and disabling
 

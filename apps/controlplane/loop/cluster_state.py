@@ -12,7 +12,13 @@ from apps.cluster.models import Cluster
 from apps.cluster.settings import CHANGEABLE
 
 #: Columns that may change while a loop runs, and take effect at once.
-_SETTINGS: Final = ("due_at", "manual_time", "quotas", *(setting.name for setting in CHANGEABLE))
+_SETTINGS: Final = (
+    "due_at",
+    "manual_time",
+    "clock_until",
+    "quotas",
+    *(setting.name for setting in CHANGEABLE),
+)
 _JSON: Final = {setting.name for setting in CHANGEABLE if setting.kind == "plugins"}
 _COLUMNS: Final = (
     f"{', '.join(f'c.{name}' for name in _SETTINGS)}, "

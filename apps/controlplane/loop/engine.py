@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import chain
 from typing import cast
 
@@ -20,16 +20,17 @@ from apps.cluster.log.announce import announcer
 from apps.cluster.log.background import background_listener
 from apps.cluster.models import Cluster
 from apps.cluster.prepared import send_together
-from apps.controlplane.controllers.manager import Controllers
+from apps.controlplane.controllers.manager import Controllers, StoreCommit
 from apps.controlplane.events.ttl import EventTtl
 from apps.controlplane.ledger.records import DecisionRecord, Draws, Expected, SeenState
 from apps.controlplane.loop import restoring
 from apps.controlplane.loop.batches import split
-from apps.controlplane.loop.clock import ClusterClock
+from apps.controlplane.loop.clock import ClusterClock, jump
 from apps.controlplane.loop.cluster_state import ClusterState, send_look, take_in
 from apps.controlplane.loop.decision_log import collect_inputs
 from apps.controlplane.loop.extender_objects import StoredBodies
 from apps.controlplane.loop.informer import Informer
+from apps.controlplane.loop.next_times import FLUSH_SECONDS, next_backoff, next_flush
 from apps.controlplane.loop.recorder import Recorder
 from apps.controlplane.loop.second_opinion import SecondOpinions
 from apps.controlplane.metrics import stored
@@ -54,8 +55,6 @@ CROWDED_DECISIONS = 500
 CROWDED_SECONDS = 0.5
 #: Such a batch is committed in parts, and the next part is scheduled meanwhile.
 PART_DECISIONS = 100
-#: Upstream's flush of leftovers runs so often.
-FLUSH_UNSCHEDULABLE_SECONDS = 30.0
 #: Controllers that wait for each other take turns so often before the next batch of pods.
 CONTROLLER_ROUNDS = 4
 #: While more pods wait than a batch takes, controllers act only so often, and on more at once.
@@ -102,7 +101,8 @@ class Engine:
             observer=self.history.note,
         )
         self.informer = Informer(cluster.pk, self.scheduler.handle)
-        self.controllers = Controllers(cluster, lease, self.informer.note_own_writes)
+        commit = StoreCommit(cluster, lease, self.informer.note_own_writes)
+        self.controllers = Controllers(cluster, commit)
         self.informer.observe = self.controllers.take_in
         self.opinions = SecondOpinions(cluster, self.scheduler, revision.revision)
         self.informer.before_binding = self.opinions.review
@@ -229,7 +229,7 @@ class Engine:
             if batch or intents or activations or self.recorder.concerns(self.scheduler, changes):
                 self._record(batch, changes, intents, activations)
                 wait_until = 0.0
-            elif acted or is_divided:
+            elif acted or is_divided or self._jump():
                 wait_until = 0.0
             else:
                 wait_until = wait_until or min(time.monotonic() + WAIT_SECONDS, deadline)
@@ -447,7 +447,7 @@ class Engine:
         queue.max_in_unschedulable = self.cluster.pod_max_in_unschedulable_pods_seconds
         queue.flush_backoff_completed()
         now = self.scheduler.clock.now()
-        if not 0 <= now - self._flushed_at < FLUSH_UNSCHEDULABLE_SECONDS:
+        if not 0 <= now - self._flushed_at < FLUSH_SECONDS:
             queue.flush_unschedulable_leftover()
             self._flushed_at = now
 
@@ -479,12 +479,30 @@ class Engine:
             raise LeaseLost(f"cluster {self.cluster.pk}") from error
         self._confirmed_version = self.informer.position
 
-    def _rest(self) -> bool:
-        """Be due no more until a pod's time to wait is over, unless something has changed."""
+    def _jump(self) -> bool:
+        """Set a clock that is fast-forwarded to what happens next; False if it does not jump."""
+        until = self.cluster.clock_until
+        if until is None or self.scheduler.is_binding or self._progress.is_set():
+            return False
+        queue, now = self.scheduler.queue, self.scheduler.clock.now()
+        seconds = (next_backoff(queue, now), next_flush(queue, now, self._flushed_at))
+        times = [datetime.fromtimestamp(at, UTC) for at in seconds if at is not None]
+        times += [until] if (timer := self._next_timer()) is None else [timer]
+        # a time that has passed, and at which nothing has happened, is looked at once a second
+        soonest = self.cluster.now() + timedelta(seconds=1)
+        target = max(min(times), soonest) if min(times) <= self.cluster.now() else min(times)
+        return jump(self.cluster, target, self.informer.position)
+
+    def _next_timer(self) -> datetime | None:
+        """When a controller, or a pod that is held, next acts without a change."""
         deadline = self.scheduler.next_deadline()
         timers = [self.controllers.next_due(), self.event_ttl.next_due()]
         timers += [datetime.fromtimestamp(deadline, UTC)] if deadline is not None else []
-        timer = min((at for at in timers if at is not None), default=None)
+        return min((at for at in timers if at is not None), default=None)
+
+    def _rest(self) -> bool:
+        """Be due no more until a pod's time to wait is over, unless something has changed."""
+        timer = self._next_timer()
         look = BINDING_LOOK_SECONDS if self.scheduler.is_binding else None
         cluster = self.cluster
         values = (timer, look, cluster.pk, self.informer.position)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from apps.cluster import kinds, merge_patch
 from apps.cluster.writes import Create, Delete, Update, Write
 from apps.cluster.writing.binding import bind_change, make_binding, set_condition
 from apps.controlplane.events.writer import EventWriter, PendingEvent, pod_reference
 from apps.controlplane.ledger.records import DecisionRecord
-from apps.controlplane.loop.informer import Informer
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.framework.intents import (
     Binding,
@@ -27,13 +26,20 @@ from apps.scheduler.framework.intents import (
 Body = dict[str, Any]
 
 
+class NodeLabels(Protocol):
+    """Knows the nodes of a cluster; the informer."""
+
+    def node_labels(self, name: str) -> Mapping[str, str]:
+        """The labels of a node; empty if it does not exist."""
+
+
 class IntendedWrites:
     """Converts decisions, and further intents of plugins, to writes of the store."""
 
     def __init__(
-        self, informer: Informer, events: EventWriter, *, announces_nodes: bool = True
+        self, nodes: NodeLabels, events: EventWriter, *, announces_nodes: bool = True
     ) -> None:
-        self._informer = informer
+        self._nodes = nodes
         self._events = events
         self._announces_nodes = announces_nodes
 
@@ -61,7 +67,7 @@ class IntendedWrites:
     def _of_decision_intent(self, record: DecisionRecord, intent: Intent) -> Iterator[Write]:
         if isinstance(intent, Binding):
             binding = make_binding(intent.node, uid=intent.uid)
-            change = bind_change(binding, self._informer.node_labels(intent.node), record.at)
+            change = bind_change(binding, self._nodes.node_labels(intent.node), record.at)
             if intent.bound_by:
                 change = _skip_if_bound(intent, change)
             yield Update(kinds.POD, intent.namespace, intent.name, change, "binding", trusted=True)

@@ -12,6 +12,7 @@ from apps.controlplane.operations import (
     importing,
     previewing,
     replays,
+    scenarios,
     traces,
     undoing,
 )
@@ -29,5 +30,6 @@ WORK: Mapping[str, Callable[[Progress], str]] = {
     "import": importing.run_import,
     previewing.KIND: previewing.run,
     replays.KIND: replays.run,
+    scenarios.KIND: scenarios.run,
     undoing.KIND: undoing.run,
 }

@@ -59,6 +59,14 @@ def clock(request: Request, cluster: Cluster) -> HttpResponse:
             seconds = _parse_seconds(request.POST.get("by", ""))
             clocks.advance(cluster, seconds)
             messages.success(request, f"Clock advanced by {seconds:,g} s.")
+        case "speed":
+            speed = _parse_speed(request.POST.get("by", ""))
+            clocks.set_speed(cluster, speed)
+            messages.success(request, f"The clock runs {speed:g} times as fast.")
+        case "fast-forward":
+            seconds = _parse_seconds(request.POST.get("by", ""))
+            clocks.fast_forward(cluster, seconds)
+            messages.success(request, f"The clock jumps from event to event for {seconds:,g} s.")
         case other:
             raise BadRequest(f"unknown clock action {other!r}")
     return redirect("cluster", cluster=cluster.name)
@@ -75,6 +83,14 @@ def switch(request: Request, cluster: Cluster) -> HttpResponse:
     component = "Controllers" if name == "controllers" else "Kubelets"
     messages.success(request, f"{component} switched {'on' if on else 'off'}.")
     return redirect("cluster", cluster=cluster.name)
+
+
+def _parse_speed(text: str) -> float:
+    """A number; BadRequest for anything else."""
+    try:
+        return float(text)
+    except ValueError:
+        raise BadRequest(f"by: {text!r} is not a number such as 60") from None
 
 
 def _parse_seconds(text: str) -> float:

@@ -124,6 +124,12 @@ class BackoffQueue:
         # 2**1000 does not overflow a float, and is longer than any maximum.
         return min(self._initial * 2.0 ** min(failures - 1, 1000), self._max)
 
+    def next_expiry(self) -> float | None:
+        """The earliest end of a backoff; None if no pod waits for one."""
+        first = [heap.peek() for heap in (self._rejected, self._failed)]
+        ends = [self.expiry(info) for info in first if info is not None]
+        return min((end for end in ends if end is not None), default=None)
+
     def in_order(self) -> list[QueuedPodInfo]:
         """The rejected pods in their order, then the failed ones in theirs."""
         return list(chain(self._rejected.in_order(), self._failed.in_order()))

@@ -35,6 +35,10 @@ class QueueContents:
         """Those that a plugin rejected, in their order, then those with an error."""
         return self._parts.backoff.in_order()
 
+    def next_backoff_expiry(self) -> float | None:
+        """When the first backoff ends, in seconds since the epoch; None if no pod has one."""
+        return self._parts.backoff.next_expiry()
+
     def unschedulable_pods(self) -> list[QueuedPodInfo]:
         """In no particular order, gated pods among them."""
         return list(self._parts.unschedulable)

@@ -16,6 +16,7 @@ from apps.cluster.models import Cluster
 from apps.cluster.writes import Actor
 from apps.cluster.writing import store
 from apps.controlplane import tasks
+from apps.controlplane.clusters import node_changes
 from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.clusters.settings import change_settings
 from apps.controlplane.loop import clock
@@ -194,3 +195,46 @@ def test_an_invalid_advance_is_rejected_with_the_reason(
         clock.set_real(cluster)
     with pytest.raises(Invalid, match=message):
         clock.advance(cluster, seconds)
+
+
+def test_fast_forward_jumps_from_backoff_to_toleration_to_grace_period(cluster: Cluster) -> None:
+    create_pod(cluster, "p")
+    create_pod(cluster, "huge", cpu="99")
+    Engines().run(cluster.pk)
+    node = queries.get(cluster, kinds.POD, "default", "p")["spec"]["nodeName"]
+    unknown = node_changes.change_condition("Ready", "Unknown", cluster.now())
+    node_changes.change_nodes(cluster, [node], unknown, actor=ACTOR, subresource="status")
+    clock.fast_forward(cluster, 3600)
+    engines = Engines()
+    for _ in range(20):
+        cluster.refresh_from_db()
+        if cluster.clock_until is None:
+            break
+        engines.run(cluster.pk)
+    assert clock.mode_of(cluster) == "manual"
+    assert cluster.now() == START + timedelta(hours=1)
+    pod = queries.get(cluster, kinds.POD, "default", "p")
+    # 300 seconds of toleration, 30 of grace
+    assert pod["metadata"]["deletionTimestamp"] == "2030-01-01T00:05:30Z"
+    tried = SchedulingDecision.objects.filter(cluster=cluster, name="huge")
+    assert {at.minute % 5 for at in tried.values_list("at", flat=True)} == {0}, "flushed"
+    assert tried.count() > 5
+
+
+def test_clock_runs_at_a_speed_of_its_own(cluster: Cluster) -> None:
+    clock.set_speed(cluster, 3600)
+    Cluster.objects.filter(pk=cluster.pk).update(
+        clock_moved_at=timezone.now() - timedelta(seconds=2)
+    )
+    tasks.move_clocks()
+    cluster.refresh_from_db()
+    assert timedelta(hours=2) <= cluster.now() - START < timedelta(hours=3)
+    clock.set_manual(cluster)
+    assert cluster.clock_speed is None and clock.mode_of(cluster) == "manual"
+
+
+@pytest.mark.parametrize("speed", [0, -1, 1e9, float("nan")])
+def test_speed_has_limits(cluster: Cluster, speed: float) -> None:
+    with pytest.raises(Invalid, match="must be above 0"):
+        clock.set_speed(cluster, speed)
+    assert clock.mode_of(Cluster.objects.get(pk=cluster.pk)) == "manual"

@@ -16,7 +16,6 @@ from apps.controlplane.controllers.cache import ControllerCache, Ref, owner_refe
 from apps.controlplane.controllers.controller import ReportedWrite, Step
 from apps.controlplane.controllers.writes import object_reference
 from apps.controlplane.events.writer import PendingEvent
-from apps.controlplane.profiles.gates import gates_of
 from apps.scheduler.objects import Job, Pod, PodGroup
 
 Body = dict[str, Any]
@@ -76,7 +75,7 @@ def find_group(cache: ControllerCache, job: Body, pods: Sequence[Pod], reporter:
         return JobGroup(known)
     if not _is_eligible(job) or pods or _has_started(job):
         return JobGroup()
-    gates = gates_of(cache.cluster)
+    gates = cache.gates()
     if not (gates.enabled(GATE) and gates.enabled(_NEEDS)):
         return JobGroup()
     return JobGroup(steps=[_create(cache, job, reporter)])
@@ -111,12 +110,10 @@ def _create(cache: ControllerCache, job: Body, reporter: str) -> Step:
     """The Workload; once it exists, the PodGroup."""
     metadata = job["metadata"]
     name = _join(metadata["name"], _hash(metadata["uid"]))
-    workloads = kinds.by_name("Workload")
-    found = workloads.objects(cache.cluster).filter(namespace=metadata["namespace"], name=name)
-    stored = found.first()
+    stored = cache.find_stored(kinds.by_name("Workload"), metadata["namespace"], name)
     if stored is None:
         return _reported(job, _workload(job, name), "WorkloadCreated", "Workload {}", reporter)
-    return _reported(job, _pod_group(job, stored.body), "PodGroupCreated", "PodGroup {}", reporter)
+    return _reported(job, _pod_group(job, stored), "PodGroupCreated", "PodGroup {}", reporter)
 
 
 def _reported(job: Body, create: Create, reason: str, what: str, reporter: str) -> ReportedWrite:

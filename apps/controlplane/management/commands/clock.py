@@ -1,4 +1,4 @@
-"""manage.py clock NAME [--set manual|real] [--advance SECONDS]: a cluster's clock."""
+"""manage.py clock NAME: shows or sets a cluster's clock."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from apps.controlplane.management.command import ControlPlaneCommand
 
 
 class Command(ControlPlaneCommand):
-    help = "Show the clock of a mock cluster, switch it between manual and real, or advance it."
+    help = "Show the clock of a mock cluster, stop it, advance it, or let it run faster."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name")
@@ -22,6 +22,16 @@ class Command(ControlPlaneCommand):
             "--advance", type=float, metavar="SECONDS", help="advance a manual clock"
         )
 
+        parser.add_argument(
+            "--speed", type=float, metavar="N", help="let it run N times as fast as the system's"
+        )
+        parser.add_argument(
+            "--fast-forward",
+            type=float,
+            metavar="SECONDS",
+            help="jump to what happens next, until so many seconds have passed",
+        )
+
     def run(self, **options: Any) -> None:
         cluster = self.get_cluster(options["name"])
         if options["set"] == "manual":
@@ -30,5 +40,9 @@ class Command(ControlPlaneCommand):
             clock.set_real(cluster)
         if options["advance"] is not None:
             clock.advance(cluster, options["advance"])
-        kind = "real" if cluster.manual_time is None else "manual"
-        self.stdout.write(f"{cluster.name} {kind} {cluster.now().isoformat()}")
+        if options["speed"] is not None:
+            clock.set_speed(cluster, options["speed"])
+        if options["fast_forward"] is not None:
+            clock.fast_forward(cluster, options["fast_forward"])
+        mode = clock.mode_of(cluster)
+        self.stdout.write(f"{cluster.name} {mode} {cluster.now().isoformat()}")

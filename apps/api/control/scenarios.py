@@ -1,0 +1,63 @@
+"""Scenarios: start one, and list those that were run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.api.control.base import MAX_PAGE, ControlView, parse_whole_number
+from apps.api.control.documentation.areas import Area
+from apps.api.control.operations import OperationSerializer, get_actor
+from apps.api.control.serializers import ErrorSerializer
+from apps.controlplane.operations import scenarios
+
+
+class ScenarioRequestSerializer(serializers.Serializer[Any]):
+    scenario = serializers.CharField(
+        trim_whitespace=False, help_text="The scenario, as YAML (docs/scenarios.md)."
+    )
+    files = serializers.DictField(
+        child=serializers.CharField(trim_whitespace=False, allow_blank=True),
+        default=dict,
+        help_text="Texts of the files that it imports, by the names that it uses.",
+    )
+
+
+class ScenarioListView(ControlView):
+    """Scenarios that are run."""
+
+    area = Area.LAB
+
+    @extend_schema(
+        parameters=[OpenApiParameter("limit", int, default=100)],
+        responses={200: OperationSerializer(many=True), 400: ErrorSerializer},
+    )
+    def get(self, request: Request) -> Response:
+        """List the scenarios that were run.
+
+        As operations, newest first; `/operations/{id}/output` has the result of one that has
+        succeeded.
+        """
+        limit = parse_whole_number(request, "limit", 100, highest=MAX_PAGE)
+        found = scenarios.runs_of(request.user)[:limit]
+        return Response(OperationSerializer(found, many=True).data)
+
+    @extend_schema(
+        request=ScenarioRequestSerializer,
+        responses={202: OperationSerializer, 400: ErrorSerializer},
+    )
+    def post(self, request: Request) -> Response:
+        """Run a scenario.
+
+        Starts an operation that runs it in memory, with each profile and each seed. It is checked
+        first: an error names the line and the field, and nothing is started.
+        """
+        wanted = ScenarioRequestSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        typed = wanted.validated_data
+        started = scenarios.start(typed["scenario"], typed["files"], actor=get_actor(request))
+        return Response(OperationSerializer(started).data, status=status.HTTP_202_ACCEPTED)

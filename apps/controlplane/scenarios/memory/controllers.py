@@ -1,0 +1,61 @@
+"""The controllers of a cluster in memory: those of stored clusters, with other writes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from apps.cluster.errors import ApiError
+from apps.cluster.kinds import Kind
+from apps.cluster.writes import Write
+from apps.controlplane.controllers import accounts, namespaces
+from apps.controlplane.controllers.autoscaling import autoscaler
+from apps.controlplane.controllers.cache import ControllerCache
+from apps.controlplane.controllers.controller import Controller
+from apps.controlplane.controllers.manager import Controllers
+from apps.controlplane.controllers.registry import CONTROLLERS
+from apps.controlplane.events.writer import EventWriter, PendingEvent
+from apps.controlplane.scenarios.memory.objects import MemoryObjects
+from apps.scheduler.features import FeatureGates
+
+Body = dict[str, Any]
+
+#: They read the database: usage of pods, all kinds of a namespace, the site's authority.
+_LEFT_OUT: Final = (autoscaler.CONTROLLER, namespaces.CONTROLLER, accounts.CONTROLLER)
+ACTING: Final[tuple[Controller, ...]] = tuple(each for each in CONTROLLERS if each not in _LEFT_OUT)
+
+
+class MemoryCache(ControllerCache):
+    """The controllers' cache, with what stored clusters look up in the database."""
+
+    def __init__(self, objects: MemoryObjects, gates: FeatureGates) -> None:
+        super().__init__(objects.cluster)
+        self._memory = objects
+        self._gates = gates
+
+    def has_existed(self, uid: str, *, deleted: bool = False) -> bool:
+        return uid in (self._memory.deleted if deleted else self._memory.known)
+
+    def find_stored(self, kind: Kind, namespace: str, name: str) -> Body | None:
+        return self._memory.find(kind, namespace, name)
+
+    def gates(self) -> FeatureGates:
+        return self._gates
+
+
+def build_controllers(objects: MemoryObjects, gates: FeatureGates) -> Controllers:
+    """The controllers of a cluster in memory; they record no events."""
+
+    def commit(user: str, writes: Sequence[Write]) -> list[Body | ApiError]:
+        return objects.write(writes, user, collect_refusals=True)
+
+    cache = MemoryCache(objects, gates)
+    return Controllers(objects.cluster, commit, ACTING, cache, records_events=False)
+
+
+class NoEvents(EventWriter):
+    """Drops all events."""
+
+    def write(self, event: PendingEvent, now: datetime) -> None:
+        return None

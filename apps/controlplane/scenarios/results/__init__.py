@@ -1,0 +1,1 @@
+"""What happened in a scenario: expectations, figures, and how they are presented."""

@@ -1,0 +1,1 @@
+"""Runs scenarios: what happens when, who does it, and what is recorded of it."""

@@ -1,0 +1,178 @@
+"""The pages of scenarios: the list of runs, one scenario, two runs side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.models import User
+
+from apps.cluster.errors import BadRequest, NotFound
+from apps.controlplane.models import Operation
+from apps.controlplane.operations import scenarios
+from apps.controlplane.scenarios.results.comparing import RunComparison, compare_runs
+from apps.controlplane.scenarios.results.text import describe_figures
+from apps.dashboard import charts
+from apps.dashboard.paging import NumberedPage, numbered_page
+from apps.scheduler.config.durations import go_duration
+
+Body = Mapping[str, Any]
+
+#: series -> label, and whether its values are shares of 1
+_SERIES = {
+    "pending": ("Pending pods", False),
+    "running": ("Pods on nodes", False),
+    "cpu": ("Requested CPU", True),
+    "memory": ("Requested memory", True),
+    "imbalance": ("Imbalance of CPU", True),
+}
+#: Scenarios whose runs can be chosen for a comparison.
+_MOST_CHOICES = 20
+#: Names of figures, and how they are shown.
+_FIGURES = {
+    "seconds": ("Simulated time", "duration"),
+    "processor_seconds": ("Processor time", "duration"),
+    "pods": ("Pods", "count"),
+    "bound": ("Bound", "count"),
+    "pending": ("Pending at the end", "count"),
+    "succeeded": ("Succeeded", "count"),
+    "preempted": ("Preempted", "count"),
+    "evicted": ("Evicted", "count"),
+    "attempts": ("Attempts", "count"),
+    "waited_p50": ("Waiting time, median", "duration"),
+    "waited_p99": ("Waiting time, p99", "duration"),
+    "waited_max": ("Waiting time, longest", "duration"),
+    "cpu_utilization": ("Requested CPU, average", "share"),
+    "memory_utilization": ("Requested memory, average", "share"),
+    "imbalance": ("Imbalance of CPU at the end", "share"),
+    "nodes_used": ("Nodes used at the end", "count"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """A figure over time, as a small chart."""
+
+    title: str
+    path: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShownRun:
+    """One run of a scenario."""
+
+    #: "12.0": the operation and the index of the run
+    key: str
+    run: Body
+    summary: str
+    plots: Sequence[Plot]
+    #: the pods that wait or were disrupted
+    pods: Sequence[Body]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownFigure:
+    """A figure of two runs, as text."""
+
+    name: str
+    first: str
+    second: str
+    difference: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShownComparison:
+    """Two runs side by side."""
+
+    first: ShownRun
+    second: ShownRun
+    comparison: RunComparison
+    figures: Sequence[ShownFigure]
+
+    @property
+    def shown(self) -> Sequence[ShownRun]:
+        return (self.first, self.second)
+
+
+def list_runs(query: Mapping[str, str], user: User) -> NumberedPage[Operation]:
+    """A page of the scenarios that a user may see."""
+    return numbered_page(scenarios.runs_of(user), query)
+
+
+def list_choices(user: User) -> list[tuple[str, str]]:
+    """The runs that can be compared, of the last scenarios: names and texts."""
+    recent = scenarios.runs_of(user).filter(state=Operation.State.SUCCEEDED)[:_MOST_CHOICES]
+    return [
+        (f"{each.pk}.{index}", f"{each.arguments['name']} ({each.pk}), run {index + 1}")
+        for each in recent
+        for index in range(each.arguments["runs"])
+    ]
+
+
+def show_runs(operation: Operation, result: Body) -> list[ShownRun]:
+    """The runs of a scenario that has been run."""
+    return [_show(f"{operation.pk}.{index}", run) for index, run in enumerate(result["runs"])]
+
+
+def compare(first: str, second: str, user: User) -> ShownComparison:
+    """Compare two runs, named by operation and index; NotFound, or BadRequest for other names."""
+    runs = [_find_run("first", first, user), _find_run("second", second, user)]
+    found = compare_runs(runs[0].run, runs[1].run)
+    figures = [
+        ShownFigure(
+            _FIGURES[pair.name][0],
+            _text(pair.name, pair.first),
+            _text(pair.name, pair.second),
+            _text(pair.name, pair.difference, signed=True),
+        )
+        for pair in found.figures
+        if pair.name in _FIGURES
+    ]
+    return ShownComparison(runs[0], runs[1], found, figures)
+
+
+def _find_run(field: str, key: str, user: User) -> ShownRun:
+    number, _, index = key.partition(".")
+    if not (number.isdecimal() and index.isdecimal()) or len(number) > 18 or len(index) > 4:
+        raise BadRequest(f"{field}: {key!r} is not a run such as 12.0")
+    operation = scenarios.runs_of(user).filter(pk=int(number)).first()
+    result = None if operation is None else scenarios.result_of(operation)
+    if result is None or int(index) >= len(result["runs"]):
+        raise NotFound("runs of scenarios", key)
+    run = result["runs"][int(index)]
+    return _show(key, {**run, "name": f"{result['name']}: {run['name']}"})
+
+
+def _show(key: str, run: Body) -> ShownRun:
+    pods = [pod for pod in run["pods"] if pod["disruption"] or not pod["node"]]
+    return ShownRun(key, run, describe_figures(run["figures"]), list(_plots(run)), pods)
+
+
+def _plots(run: Body) -> list[Plot]:
+    plots = []
+    for name, (title, is_share) in _SERIES.items():
+        values = run["series"][name]
+        most = max(values, default=0.0)
+        last = values[-1] if values else 0.0
+        words = f"{title}: most {_number(most, is_share)}, {_number(last, is_share)} at the end"
+        plots.append(Plot(title, charts.bars(values, highest=1.0 if is_share else 0.0), words))
+    return plots
+
+
+def _number(value: float, is_share: bool) -> str:
+    return f"{value:.0%}" if is_share else f"{value:,.0f}"
+
+
+def _text(name: str, value: float | None, *, signed: bool = False) -> str:
+    if value is None:
+        return "–"
+    sign = "+" if signed and value > 0 else ""
+    match _FIGURES[name][1]:
+        case "duration":
+            minus = "-" if value < 0 else ""
+            return f"{sign}{minus}{go_duration(round(abs(value), 2))}"
+        case "share":
+            return f"{sign}{value * 100:.1f} %"
+    return f"{sign}{value:,.0f}"
