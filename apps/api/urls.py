@@ -11,6 +11,7 @@ from apps.api.control.aggregates import (
 )
 from apps.api.control.audit import AuditExportView, AuditListView
 from apps.api.control.base import UnknownAddressView
+from apps.api.control.bundles import BundlesView, DecisionBundleView
 from apps.api.control.changes import ChangeExportView, ChangeListView
 from apps.api.control.comparison import ComparisonView
 from apps.api.control.configurations import ConversionView, FeatureGateListView
@@ -256,6 +257,12 @@ urlpatterns: list[URLPattern | URLResolver] = [
         CounterfactualView.as_view(),
         name="api-decision-counterfactual",
     ),
+    path(
+        "api/v1/clusters/<str:cluster>/decisions/<str:number>/bundle",
+        DecisionBundleView.as_view(),
+        name="api-decision-bundle",
+    ),
+    path("api/v1/bundles", BundlesView.as_view(), name="api-bundles"),
     path(
         "api/v1/clusters/<str:cluster>/pod-groups/<str:namespace>/<str:name>/explanation",
         PodGroupExplanationView.as_view(),

@@ -8,6 +8,7 @@ from django.urls import URLPattern, URLResolver, include, path
 from apps.dashboard.views import (
     accounts,
     audit,
+    bundles,
     changes,
     charts,
     clusters,
@@ -172,6 +173,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("deleted-clusters/<int:number>/delete", past.forget_cluster, name="forget-cluster"),
     path("new-cluster", new_cluster.new_cluster, name="new-cluster"),
     path("compare-clusters", clusters.compare, name="compare-clusters"),
+    path("bundles", bundles.bundles, name="bundles"),
     path("search", search.find, name="search"),
     path("plugins", documents.plugins, name="plugins"),
     path("plugins/<str:plugin>", documents.plugin, name="plugin"),

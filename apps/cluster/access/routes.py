@@ -61,6 +61,7 @@ ROUTES: Final[Mapping[str, Mapping[str, Need]]] = {
     "document": {"GET": _USER},
     "document-file": {"GET": _USER},
     "compare-clusters": {"GET": _USER},
+    "bundles": {"GET": _USER, "POST": _USER},
     "new-cluster": {"GET": _CREATOR, "POST": _CREATOR},
     "deleted-clusters": {"GET": _USER},
     "forget-cluster": {"GET": _ADMIN, "POST": _ADMIN},
@@ -172,6 +173,7 @@ ROUTES: Final[Mapping[str, Mapping[str, Need]]] = {
     "api-tokens": {"GET": _USER, "POST": _USER},
     "api-token": {"GET": _USER, "DELETE": _USER},
     "api-cluster-list": {"GET": _USER, "POST": _CREATOR},
+    "api-bundles": {"POST": _USER},
     "api-compare-clusters": {"GET": _USER},
     "api-decision-list": {"GET": _USER},
     "api-decision-detail": {"GET": _VIEWER},
@@ -211,6 +213,7 @@ ROUTES: Final[Mapping[str, Mapping[str, Need]]] = {
     "api-decision-order": {"GET": _VIEWER},
     "api-decision-state": {"GET": _VIEWER},
     "api-decision-counterfactual": {"GET": _VIEWER},
+    "api-decision-bundle": {"GET": _VIEWER},
     "api-pod-explanation": {"GET": _VIEWER},
     "api-pod-group-explanation": {"GET": _VIEWER},
     "api-feature-gates": {"GET": _VIEWER},
@@ -282,5 +285,8 @@ READING_POSTS: Final = frozenset(
         "api-capacity-nodes",
         "api-capacity-emptiable",
         "api-capacity-failures",
+        # they open a file, and store nothing
+        "bundles",
+        "api-bundles",
     }
 )
