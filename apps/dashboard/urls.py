@@ -12,6 +12,7 @@ from apps.dashboard.views import (
     changes,
     charts,
     clusters,
+    debugger,
     decisions,
     documents,
     events,
@@ -94,6 +95,7 @@ _cluster: list[URLPattern | URLResolver] = [
     path("/views/<int:view>/delete", saved_views.delete_view, name="delete-view"),
     path("/decisions/<int:number>", decisions.decision, name="decision"),
     path("/decisions/<int:number>/scores.json", decisions.scores, name="decision-scores"),
+    path("/decisions/<int:number>/facts", lab.decision_facts, name="decision-facts"),
     path("/decisions/<int:number>/state", past.decision_state, name="decision-state"),
     path(
         "/decisions/<int:number>/plugins/<str:plugin>",
@@ -121,6 +123,7 @@ _cluster: list[URLPattern | URLResolver] = [
     path("/profiles/<int:revision>/rename", profiles.rename, name="rename-profile"),
     path("/profiles/<int:revision>/activate", profiles.activate, name="activate-profile"),
     path("/lab", lab.lab, name="lab"),
+    path("/debugger", debugger.debugger, name="debugger"),
     path("/prospects", lab.prospects, name="prospects"),
     path("/import", objects.import_yaml, name="import"),
     path("/objects", objects.kind_list, name="kinds"),

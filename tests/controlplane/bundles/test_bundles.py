@@ -53,10 +53,8 @@ def test_a_bundle_is_decided_again_as_recorded_and_explained_like_the_decision(
         assert opened.verify() == [], row.name
         assert opened.bundle.is_pruned and opened.bundle.has_names
         assert compare(read(row).decision, opened.decision) == []
-        here = explain_decision(row, node="lab-node-1")
-        there = explain_decision(
-            opened.row, node="lab-node-1", decision=opened.decision, source=opened
-        )
+        here = explain_decision(row, node="node-1")
+        there = explain_decision(opened.row, node="node-1", decision=opened.decision, source=opened)
         assert there == here
     assert decisions["vip"].victims and decisions["huge"].result == "unschedulable"
 
@@ -139,7 +137,7 @@ def test_the_command_verifies_files_without_a_database(
     bad.write_bytes(alter(good.read_bytes(), message="another"))
     with django_assert_num_queries(0):
         call_command("bundle", "verify", str(good), stdout=out)
-        call_command("bundle", "show", str(good), node="lab-node-1", stdout=out)
+        call_command("bundle", "show", str(good), node="node-1", stdout=out)
         with pytest.raises(CommandError, match="1 of 2 bundles differ"):
             call_command("bundle", "verify", str(good), str(bad), stdout=out)
         with pytest.raises(CommandError, match="No such file"):
@@ -173,7 +171,7 @@ def test_a_page_and_the_api_open_a_file_and_store_nothing(
         page = client.post("/bundles", {"file": upload}).content.decode()
     assert "Verified." in page and "is from a file" in page and "default/small" in page
     kept = page.partition('aria-label="The bundle">')[2].partition("<")[0]
-    asked = client.post("/bundles", {"kept": kept, "node": "lab-node-2"}).content.decode()
+    asked = client.post("/bundles", {"kept": kept, "node": "node-2"}).content.decode()
     assert "Link to this answer" not in asked and 'class="answer"' in asked
     path.write_bytes(file.content[:-3])
     with path.open("rb") as upload:
@@ -185,13 +183,13 @@ def test_a_page_and_the_api_open_a_file_and_store_nothing(
     def post(data: bytes, query: str = "") -> Any:
         return client.post(f"/api/v1/bundles{query}", data, content_type=contents.MEDIA_TYPE)
 
-    answer = post(file.content, "?node=lab-node-2").json()
+    answer = post(file.content, "?node=node-2").json()
     assert answer["is_equal"] and answer["decision"]["node"] == row.node
-    assert answer["explanation"]["nodes"][0]["node"] == "lab-node-2"
+    assert answer["explanation"]["nodes"][0]["node"] == "node-2"
     changed = post(alter(file.content, message="another")).json()
     assert not changed["is_equal"] and changed["differences"][0].startswith("message: ")
     assert "checksum" in post(file.content[:-3]).json()["message"]
-    assert post(file.content, "?against=lab-node-2").status_code == 400
+    assert post(file.content, "?against=node-2").status_code == 400
     assert row_counts() == before
 
 
