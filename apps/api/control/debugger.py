@@ -9,7 +9,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.control.base import ControlView, parse_whole_number, reject_unknown
+from apps.api.control.base import ControlView, reject_unknown
 from apps.api.control.documentation.areas import Area
 from apps.api.control.serializers import ErrorSerializer, ScoresSerializer
 from apps.cluster.errors import NotFound
@@ -17,8 +17,6 @@ from apps.cluster.queries import cluster_named
 from apps.controlplane.debugger.committing import commit
 from apps.controlplane.debugger.stepping import SteppedAttempt, find_pending, next_pod, step
 from apps.controlplane.results.presenting import present_scores
-
-_MAX_VERSION = 10**10 - 1
 
 
 class _StateSerializer(serializers.Serializer[Any]):
@@ -77,7 +75,6 @@ class DebuggerView(ControlView):
             OpenApiParameter(
                 "pod", str, description="`namespace/name`; by default the next one of the queue."
             ),
-            OpenApiParameter("version", int, description="409 if the cluster has another one."),
             OpenApiParameter(
                 "accept", str, many=True, description="A node that passes Filter, whatever it is."
             ),
@@ -87,7 +84,6 @@ class DebuggerView(ControlView):
             200: SteppedAttemptSerializer,
             400: ErrorSerializer,
             404: ErrorSerializer,
-            409: ErrorSerializer,
         },
     )
     def get(self, request: Request, cluster: str) -> Response:
@@ -97,17 +93,14 @@ class DebuggerView(ControlView):
         added to the cycle state; of each node its verdict, and its scores. `accept` and `reject`
         change verdicts of Filter. Nothing is written, so an attempt need not be discarded.
         """
-        reject_unknown(request, {"pod", "version", "accept", "reject"})
+        reject_unknown(request, {"pod", "accept", "reject"})
         found = cluster_named(cluster)
         given = request.query_params
         uid = find_pending(found, given["pod"]) if given.get("pod") else next_pod(found)
         if not uid:
             raise NotFound("pending pods", "ready for an attempt")
-        version = parse_whole_number(request, "version", 0, highest=_MAX_VERSION) or None
         verdicts = build_verdicts(given.getlist("accept"), given.getlist("reject"))
-        return Response(
-            SteppedAttemptSerializer(_present(step(found, uid, verdicts, version=version))).data
-        )
+        return Response(SteppedAttemptSerializer(_present(step(found, uid, verdicts))).data)
 
     @extend_schema(
         request=CommitSerializer,

@@ -97,6 +97,7 @@ ROUTES: Final[Mapping[str, Mapping[str, Need]]] = {
     "refused-nodes": {"GET": _VIEWER},
     "opinions": {"GET": _VIEWER},
     "lab": {"GET": _VIEWER, "POST": _VIEWER},
+    "debugger": {"GET": _VIEWER, "POST": _OPERATOR},
     "past": {"GET": _VIEWER},
     "prospects": {"GET": _VIEWER},
     "events": {"GET": _VIEWER},
@@ -119,7 +120,6 @@ ROUTES: Final[Mapping[str, Mapping[str, Need]]] = {
     "edit-view": {"GET": _VIEWER, "POST": _VIEWER},
     "delete-view": {"POST": _VIEWER},
     # --- pages of a cluster: objects, pods, nodes, scheduling
-    "debugger": {"GET": _OPERATOR, "POST": _OPERATOR},
     "clock": {"POST": _OPERATOR},
     "pause": {"POST": _OPERATOR},
     "resume": {"POST": _OPERATOR},

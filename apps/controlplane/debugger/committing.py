@@ -22,7 +22,7 @@ def commit(
     Raises Conflict if the cluster is not paused or has changed since `version`, and the errors of
     `step`. Returns the row of the ledger.
     """
-    step(cluster, uid, verdicts, version=version)
+    shown = step(cluster, uid, verdicts, version=version)
     with states.now(cluster) as state:
         pod = state.pending[uid]
     held = lease.acquire(cluster.pk)
@@ -31,7 +31,7 @@ def commit(
     try:
         engine = Engine.load(cluster, held)
         try:
-            engine.schedule_by_hand(pod, version, Cycle(verdicts))
+            engine.schedule_by_hand(pod, version, Cycle(verdicts, shown.decision.node))
         finally:
             engine.close()
     finally:

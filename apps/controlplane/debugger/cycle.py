@@ -38,9 +38,13 @@ BY_HAND: Final = "Debugger"
 
 @dataclass(slots=True)
 class Cycle:
-    """Calls `note` after each extension point; `verdicts`: node -> whether it passes Filter."""
+    """Calls `note` after each extension point; `verdicts`: node -> whether it passes Filter.
+
+    Of tied nodes, `preferred` is selected if it is one of them; else as always.
+    """
 
     verdicts: Mapping[str, bool]
+    preferred: str = ""
     note: Callable[[str, Attempt, Status], None] = field(
         default=lambda point, attempt, status: None
     )
@@ -78,6 +82,9 @@ class Cycle:
         ties = prioritize_nodes(context, attempt)
         self.note("PreScore and Score", attempt, SUCCESS)
         select_host(context, attempt, ties)
+        tied = [decision.nodes[row] for row in ties]
+        if self.preferred in tied:
+            decision.node, decision.draw = self.preferred, tied.index(self.preferred)
         self.note("Selection", attempt, SUCCESS)
         return SUCCESS
 

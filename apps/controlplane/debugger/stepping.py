@@ -94,7 +94,7 @@ def _run(state: PastState, uid: str, verdicts: Mapping[str, bool]) -> SteppedAtt
     nomination = scheduler.queue.nominator.get(uid)
     points = _Points()
     start = scheduler.context.next_start_node_index
-    status = Cycle(verdicts, points.note)(scheduler.context, attempt)
+    status = Cycle(verdicts, note=points.note)(scheduler.context, attempt)
     scheduler.context.next_start_node_index = start
     decision = attempt.decision
     if status.is_success or status.is_wait:

@@ -50,7 +50,7 @@ def test_an_attempt_is_stepped_through_changed_and_committed(
     assert huge["result"] == "unschedulable" and not huge["node"]
     assert client.get(ADDRESS, {"reject": "nowhere"}).status_code == 400
     assert client.get(ADDRESS, {"pod": "default/first"}).status_code == 404
-    assert client.get(ADDRESS, {"version": 1}).status_code == 409
+    assert client.get(ADDRESS, {"version": 1}).status_code == 400
     assert row_counts() == before
 
     def commit(**body: Any) -> Any:
