@@ -170,11 +170,11 @@ class LabCluster:
 
     def past_pods(self, **moment: Any) -> Table:
         """The pods at a past moment."""
-        return as_table(self.lab.get(f"{self._path}/past/pods", **moment)["results"])
+        return as_table(self.lab.get(f"{self._path}/past/pods", **moment)["pods"])
 
     def past_nodes(self, **moment: Any) -> Table:
         """The nodes at a past moment, with their usage."""
-        return as_table(self.lab.get(f"{self._path}/past/nodes", **moment)["results"])
+        return as_table(self.lab.get(f"{self._path}/past/nodes", **moment)["nodes"])
 
     def debug(self, pod: str = "", **verdicts: Any) -> Json:
         """The steps of the next attempt, or of one of `pod`; `accept` and `reject` list nodes."""
