@@ -11,11 +11,13 @@ from apps.api.control.aggregates import (
 )
 from apps.api.control.audit import AuditExportView, AuditListView
 from apps.api.control.base import UnknownAddressView
+from apps.api.control.bundles import BundlesView, DecisionBundleView
 from apps.api.control.changes import ChangeExportView, ChangeListView
 from apps.api.control.clock import ClockView
 from apps.api.control.comparison import ComparisonView
 from apps.api.control.configurations import ConversionView, FeatureGateListView
-from apps.api.control.counterfactuals import CounterfactualView
+from apps.api.control.counterfactuals import CounterfactualView, FactsView
+from apps.api.control.debugger import DebuggerView
 from apps.api.control.decisions import (
     ClusterDecisionViewSet,
     DecisionViewSet,
@@ -268,6 +270,18 @@ urlpatterns: list[URLPattern | URLResolver] = [
         CounterfactualView.as_view(),
         name="api-decision-counterfactual",
     ),
+    path(
+        "api/v1/clusters/<str:cluster>/decisions/<str:number>/facts",
+        FactsView.as_view(),
+        name="api-decision-facts",
+    ),
+    path(
+        "api/v1/clusters/<str:cluster>/decisions/<str:number>/bundle",
+        DecisionBundleView.as_view(),
+        name="api-decision-bundle",
+    ),
+    path("api/v1/clusters/<str:cluster>/debugger", DebuggerView.as_view(), name="api-debugger"),
+    path("api/v1/bundles", BundlesView.as_view(), name="api-bundles"),
     path(
         "api/v1/clusters/<str:cluster>/pod-groups/<str:namespace>/<str:name>/explanation",
         PodGroupExplanationView.as_view(),

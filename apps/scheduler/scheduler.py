@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 
 from apps.scheduler import binding_cycle
-from apps.scheduler.attempt import Attempt
+from apps.scheduler.attempt import Attempt, new_attempt
 from apps.scheduler.cache.cache import Cache
 from apps.scheduler.cache.snapshot import Snapshot
 from apps.scheduler.clock import Clock
@@ -21,6 +21,7 @@ from apps.scheduler.failure import handle_binding_cycle_error, note_failure
 from apps.scheduler.framework import activation
 from apps.scheduler.framework.client import Client
 from apps.scheduler.framework.extender import Extender
+from apps.scheduler.framework.extender_calls import record_calls
 from apps.scheduler.framework.gated_fields import view_of_pods
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.intents import Intent
@@ -29,7 +30,7 @@ from apps.scheduler.framework.runtime import Framework
 from apps.scheduler.framework.status import Status
 from apps.scheduler.framework.waiting_pods import WaitingPods
 from apps.scheduler.metrics.series import MetricsRegistry
-from apps.scheduler.objects import KubeObject
+from apps.scheduler.objects import KubeObject, Pod
 from apps.scheduler.outgoing.rules import PERSONAL, OutgoingRules
 from apps.scheduler.plugins.registry import BUILT_IN
 from apps.scheduler.queue.hinting import QueueingHintMap, build_queueing_hint_map
@@ -37,6 +38,7 @@ from apps.scheduler.queue.nominator import Nominator
 from apps.scheduler.queue.records import Observer
 from apps.scheduler.queue.scheduling_queue import PriorityQueue
 from apps.scheduler.schedule_next import schedule_next
+from apps.scheduler.schedule_one import end_cycle
 from apps.scheduler.tie_break import TieBreak, TieBreaker, random_draws
 
 
@@ -160,6 +162,23 @@ class Scheduler:
         if not self._of_group:
             self._of_group.extend(schedule_next(self.context))
         return self._note(self._of_group.popleft()) if self._of_group else None
+
+    def schedule_by_hand(
+        self, pod: Pod, cycle: Callable[[SchedulingContext, Attempt], Status]
+    ) -> Decision | None:
+        """Try this pod with another scheduling cycle; None if it is not in the queue, or gated.
+
+        Its backoff does not count. Afterwards everything is as after ``schedule_one``.
+        """
+        framework = self.profiles.get(pod.spec.scheduler_name)
+        queued = self.queue.pop_specific(pod) if framework is not None else None
+        if framework is None or queued is None:
+            return None
+        attempt = new_attempt(framework, queued.pod_info, queued)
+        with record_calls(attempt.decision.extender_calls):
+            status = cycle(self.context, attempt)
+        end_cycle(self.context, attempt, status)
+        return self._note(attempt)
 
     @property
     def is_within_group(self) -> bool:

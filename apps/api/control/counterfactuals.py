@@ -17,6 +17,8 @@ from apps.cluster.errors import BadRequest
 from apps.cluster.queries import cluster_named
 from apps.controlplane import queries
 from apps.controlplane.lab.counterfactuals import Question, ask
+from apps.controlplane.lab.edits import Edits
+from apps.controlplane.lab.facts import find_facts
 from apps.controlplane.lab.presenting import present_counterfactual
 from apps.controlplane.ledger.reading import read
 from apps.controlplane.rebuilding.previewing import Effect
@@ -93,6 +95,52 @@ class CounterfactualSerializer(serializers.Serializer[Any]):
     )
 
 
+class _EditsSerializer(serializers.Serializer[Any]):
+    """What is different from the recorded decision."""
+
+    weights = serializers.DictField(
+        child=serializers.IntegerField(min_value=0), default=dict, help_text="Plugin: weight."
+    )
+    without = serializers.ListField(
+        child=serializers.CharField(), default=list, help_text="Filter plugins switched off."
+    )
+    pod = serializers.JSONField(
+        default=dict, help_text="A merge patch (RFC 7386) of the pod's `metadata` or `spec`."
+    )
+    nodes = serializers.DictField(
+        child=serializers.JSONField(),
+        default=dict,
+        help_text="Node: a merge patch of its `metadata`, `spec` or `status`, such as "
+        '`{"spec": {"taints": null}}`.',
+    )
+    delete_pods = serializers.ListField(
+        child=serializers.CharField(),
+        default=list,
+        help_text="Pods on nodes that are deleted first: `namespace/name`.",
+    )
+
+
+class _FactSerializer(serializers.Serializer[Any]):
+    kind = serializers.ChoiceField(["pod", "taint", "cordon", "running-pod"])
+    sentence = serializers.CharField()
+    node = serializers.CharField(help_text="Empty for a fact about the pod of the decision.")
+
+
+class _FactSetSerializer(serializers.Serializer[Any]):
+    facts = _FactSerializer(many=True)
+    effect = serializers.CharField()
+    node = serializers.CharField(
+        help_text="The node that is selected or nominated without them; empty if none is."
+    )
+    sentence = serializers.CharField()
+
+
+class FactsSerializer(serializers.Serializer[Any]):
+    sets = _FactSetSerializer(many=True, help_text="The smallest first.")
+    tried = serializers.IntegerField(help_text="How often it was decided again.")
+    is_complete = serializers.BooleanField(help_text="False if the time was not sufficient.")
+
+
 class CounterfactualView(ControlView):
     """What a decision would have been."""
 
@@ -134,6 +182,57 @@ class CounterfactualView(ControlView):
         )
         found = ask(row, read(row), question)
         return Response(CounterfactualSerializer(present_counterfactual(found)).data)
+
+    @extend_schema(
+        request=_EditsSerializer,
+        responses={200: CounterfactualSerializer, 400: ErrorSerializer, 404: ErrorSerializer},
+    )
+    def post(self, request: Request, cluster: str, number: str) -> Response:
+        """Ask what a decision would have been with other facts.
+
+        The state that the decision saw is rebuilt and changed: the pod, nodes (labels, taints,
+        allocatable), and pods that are deleted from them. The pod is then filtered and scored
+        again. Nothing is written.
+        """
+        wanted = _EditsSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        typed = wanted.validated_data
+        row = queries.decision_numbered(parse_number(number), cluster_named(cluster))
+        question = Question(
+            weights=typed["weights"],
+            without=typed["without"],
+            edits=Edits(
+                _patch("pod", typed["pod"]),
+                {name: _patch(f"nodes[{name}]", patch) for name, patch in typed["nodes"].items()},
+                typed["delete_pods"],
+            ),
+        )
+        found = ask(row, read(row), question)
+        return Response(CounterfactualSerializer(present_counterfactual(found)).data)
+
+
+class FactsView(ControlView):
+    """The facts that a decision depended on."""
+
+    area = Area.LAB
+    path_help = {"number": "Id of the decision."}
+
+    @extend_schema(responses={200: FactsSerializer, 400: ErrorSerializer, 404: ErrorSerializer})
+    def get(self, request: Request, cluster: str, number: str) -> Response:
+        """List the smallest sets of facts without which a decision comes out otherwise.
+
+        A rule of the pod, a taint or the cordon of a node, or the pods on a node. Each set is
+        proven: the decision is made again without it.
+        """
+        reject_unknown(request, ())
+        row = queries.decision_numbered(parse_number(number), cluster_named(cluster))
+        return Response(FactsSerializer(find_facts(row, read(row))).data)
+
+
+def _patch(field: str, value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise BadRequest(f"{field}: must be an object")
+    return value
 
 
 def _parse_weight(text: str) -> tuple[str, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from apps.controlplane.explanations.nodes import NodeExplanation, explain_node
-from apps.controlplane.explanations.states import GAPS, look_before, states
+from apps.controlplane.explanations.states import GAPS, StateSource, look_before, states
 from apps.controlplane.ledger.reading import read
 from apps.controlplane.models import SchedulingDecision
 from apps.controlplane.results.comparison import (
@@ -44,10 +44,11 @@ def explain_decision(
     node: str = "",
     against: str = "",
     decision: Decision | None = None,
+    source: StateSource = states,
 ) -> DecisionExplanation:
     """Explain a row of the ledger; `node` and `against` name nodes to explain.
 
-    `decision` is the row's decision, for a caller that has read it already.
+    `decision` is the row's decision, for a caller that has read it already; `source` has its state.
     """
     if decision is None:
         decision = read(row).decision
@@ -57,20 +58,22 @@ def explain_decision(
     return DecisionExplanation(
         _describe_outcome(row, decision, here),
         here,
-        tuple(explain_node(row, decision, matrix, name) for name in requested),
+        tuple(explain_node(row, decision, matrix, name, source) for name in requested),
         compare_nodes(matrix, node, against) if len(requested) == 2 else None,
         decision.claims,
-        _compare_devices(row, decision, node or decision.node),
+        _compare_devices(row, decision, node or decision.node, source),
     )
 
 
-def _compare_devices(row: SchedulingDecision, decision: Decision, node: str) -> DeviceMatrix | None:
+def _compare_devices(
+    row: SchedulingDecision, decision: Decision, node: str, source: StateSource
+) -> DeviceMatrix | None:
     if not decision.claims and DynamicResources.name not in decision.unschedulable_plugins:
         return None
     if node and node not in decision.nodes:
         return None
     try:
-        with states.before(row) as state:
+        with source.before(row) as state:
             sight = look_before(state, row)
             if sight is None:
                 return None

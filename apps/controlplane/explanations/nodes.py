@@ -8,6 +8,7 @@ from enum import StrEnum
 from apps.controlplane.explanations.states import (
     GAPS,
     NO_POD,
+    StateSource,
     describe_gap,
     look_before,
     states,
@@ -45,7 +46,11 @@ class NodeExplanation:
 
 
 def explain_node(
-    row: SchedulingDecision, decision: Decision, matrix: ScoreMatrix, node: str
+    row: SchedulingDecision,
+    decision: Decision,
+    matrix: ScoreMatrix,
+    node: str,
+    source: StateSource = states,
 ) -> NodeExplanation:
     """Why `node` was not chosen, or that it was; `matrix` is the decision's."""
     if node not in decision.nodes:
@@ -57,7 +62,7 @@ def explain_node(
     if group is None:
         sentence = f"{node} was not evaluated: the attempt ended before the filters."
         return NodeExplanation(node, Outcome.NOT_EVALUATED, sentence)
-    refusals, gap = _find_refusals(row, node)
+    refusals, gap = _find_refusals(row, node, source)
     if not group.is_evaluated:
         return NodeExplanation(
             node, Outcome.NOT_EVALUATED, f"{node} was {group.reason}.", refusals, gap=gap
@@ -85,10 +90,12 @@ def _describe_refusal(node: str, group: RefusalGroup, refusals: tuple[Refusal, .
     return f"{node} was rejected by {group.source}: {sentences}."
 
 
-def _find_refusals(row: SchedulingDecision, node: str) -> tuple[tuple[Refusal, ...], str]:
+def _find_refusals(
+    row: SchedulingDecision, node: str, source: StateSource
+) -> tuple[tuple[Refusal, ...], str]:
     """The refusals of a node in the rebuilt state; without them, why there are none."""
     try:
-        with states.before(row) as state:
+        with source.before(row) as state:
             sight = look_before(state, row)
             if sight is None:
                 return (), NO_POD

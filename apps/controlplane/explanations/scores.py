@@ -10,6 +10,7 @@ from apps.cluster.errors import NotFound
 from apps.controlplane.explanations.states import (
     GAPS,
     NO_POD,
+    StateSource,
     describe_gap,
     look_before,
     states,
@@ -37,12 +38,16 @@ class NodeInputs:
 
 
 def explain_scores(
-    row: SchedulingDecision, decision: Decision, nodes: Sequence[str] = (), plugin: str = ""
+    row: SchedulingDecision,
+    decision: Decision,
+    nodes: Sequence[str] = (),
+    plugin: str = "",
+    source: StateSource = states,
 ) -> list[NodeInputs]:
     """The inputs of the scores of `nodes`, by default of all feasible ones in order of rank.
 
-    `plugin` selects the scores of one plugin or extender. `decision` is the decision of `row`.
-    Raises NotFound for a node or a plugin without scores in this decision.
+    `plugin` selects the scores of one plugin or extender. `decision` is the decision of `row`,
+    `source` has its state. Raises NotFound for a node or a plugin without scores in this decision.
     """
     matrix = score_matrix(decision)
     plugins = [each.name for each in matrix.plugins if plugin in ("", each.name)]
@@ -50,11 +55,11 @@ def explain_scores(
         raise NotFound("scores", plugin)
     places = [_find_place(matrix, node) for node in nodes] or range(len(matrix.nodes))
 
-    def explain(source: ScoreSource) -> list[NodeInputs]:
-        return [_explain(matrix, source, place, plugins) for place in places]
+    def explain(scores: ScoreSource) -> list[NodeInputs]:
+        return [_explain(matrix, scores, place, plugins) for place in places]
 
     try:
-        with states.before(row) as state:
+        with source.before(row) as state:
             sight = look_before(state, row)
             if sight is not None:
                 return explain(ScoredSight(sight, decision))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol
 
 from django.db import connection
 
@@ -26,6 +27,14 @@ log = logging.getLogger(__name__)
 
 #: A state that is more changes behind than this is rebuilt.
 _FOLLOW = 5000
+
+
+class StateSource(Protocol):
+    """Where the state that a decision saw comes from: the change log, or a bundle."""
+
+    def before(self, row: SchedulingDecision) -> AbstractContextManager[PastState]:
+        """The state, which the caller does not change; raises one of GAPS."""
+        ...
 
 
 class States:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
 from apps.controlplane.explanations.states import GAPS, describe_gap
+from apps.controlplane.lab.edits import Edits, edited
 from apps.controlplane.ledger.records import DecisionRecord
 from apps.controlplane.models import SchedulingDecision
 from apps.controlplane.profiles import revisions
@@ -33,6 +34,13 @@ class Question:
     weights: Mapping[str, int]
     #: filter plugins that are switched off
     without: Sequence[str] = ()
+    #: changes of the pod, of nodes, and of the pods on them
+    edits: Edits = Edits()
+
+    @property
+    def needs_state(self) -> bool:
+        """Whether the pod has to be filtered and scored again."""
+        return bool(self.without or self.edits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,8 +80,8 @@ class Counterfactual:
 def ask(row: SchedulingDecision, record: DecisionRecord, question: Question) -> Counterfactual:
     """Answer a question about a recorded decision; `record` is the row's.
 
-    Without filters that are off, everything follows from the ledger. With them, the state of the
-    decision is rebuilt, and its pod is filtered and scored again.
+    Other weights alone follow from the ledger. Else the state of the decision is rebuilt, changed,
+    and its pod is filtered and scored again.
 
     Raises BadRequest for an unknown plugin or an impossible weight, and if the state cannot be
     rebuilt.
@@ -82,8 +90,8 @@ def ask(row: SchedulingDecision, record: DecisionRecord, question: Question) -> 
     recorded = score_matrix(decision)
     by_name = record.draws.tie_break == Cluster.TieBreak.FIRST_NAME
     rule = replace(recorded_rule(recorded, by_name=by_name), node=decision.node)
-    again = _decide_without(row, decision, question.without) if question.without else decision
-    unweighed = reweigh(score_matrix(again), {}, rule) if question.without else recorded
+    again = _decide_again(row, decision, question) if question.needs_state else decision
+    unweighed = reweigh(score_matrix(again), {}, rule) if question.needs_state else recorded
     _check_weights(unweighed, question.weights)
     matrix = reweigh(unweighed, question.weights, rule)
     node = _chosen_node(matrix, again)
@@ -138,21 +146,21 @@ def _check_weights(matrix: ScoreMatrix, weights: Mapping[str, int]) -> None:
             raise BadRequest(f"weight: {name} must weigh 0 to {max(MAX_WEIGHT, recorded[name])}")
 
 
-def _decide_without(
-    row: SchedulingDecision, recorded: Decision, without: Collection[str]
-) -> Decision:
-    """The attempt in the state that it saw, without these filter plugins."""
+def _decide_again(row: SchedulingDecision, recorded: Decision, question: Question) -> Decision:
+    """The attempt in the state that it saw, changed, and without the filters that are off."""
+    field = "without" if question.without else "edits"
     try:
-        state = rebuild_state_before(row, _configuration_without(row, without))
-        again = decide_again(state, row, recorded)
+        state = rebuild_state_before(row, _configuration_without(row, question.without))
+        with edited(state, question.edits.edits(str(row.pod_uid))):
+            again = decide_again(state, row, recorded)
     except GAPS as failure:
         if isinstance(failure, BadRequest):
             raise
-        raise BadRequest(f"without: {describe_gap(failure)}") from failure
+        raise BadRequest(f"{field}: {describe_gap(failure)}") from failure
     except CannotRecompute as failure:
-        raise BadRequest(f"without: {failure}") from failure
+        raise BadRequest(f"{field}: {failure}") from failure
     if again.result is Result.ERROR:
-        raise BadRequest(f"without: the attempt ends with an error: {again.message}")
+        raise BadRequest(f"{field}: the attempt ends with an error: {again.message}")
     return again
 
 

@@ -24,11 +24,14 @@ from apps.scheduler.framework.status import Status
 T = TypeVar("T")
 
 
-def read(row: SchedulingDecision) -> DecisionRecord:
-    """The decision of a row with the state it saw; nodes have the order of the row's node table."""
+def read(row: SchedulingDecision, nodes: tuple[str, ...] | None = None) -> DecisionRecord:
+    """The decision of a row with the state it saw; nodes have the order of the row's node table.
+
+    `nodes` are the names in that table, for a row that is not in the database.
+    """
     stored = codec.decode(bytes(row.columns))
     return DecisionRecord(
-        decision=_restore_decision(row, stored),
+        decision=_restore_decision(row, stored, nodes),
         at=row.at,
         cluster_version=row.cluster_version,
         sequence=row.sequence,
@@ -39,7 +42,9 @@ def read(row: SchedulingDecision) -> DecisionRecord:
     )
 
 
-def _restore_decision(row: SchedulingDecision, stored: StoredDecision) -> Decision:
+def _restore_decision(
+    row: SchedulingDecision, stored: StoredDecision, nodes: tuple[str, ...] | None
+) -> Decision:
     decision = Decision(
         pod_key=f"{row.namespace}/{row.name}",
         pod_uid=str(row.pod_uid),
@@ -50,7 +55,7 @@ def _restore_decision(row: SchedulingDecision, stored: StoredDecision) -> Decisi
         node=row.node or stored.node,
         message=" ".join(filter(None, (row.message, row.post_filter_message))),
         filter_message=row.message if stored.explained else "",
-        nodes=node_names(row.node_table_id),
+        nodes=node_names(row.node_table_id) if nodes is None else nodes,
         total_nodes=row.nodes,
         start=stored.start,
         evaluated=stored.evaluated,

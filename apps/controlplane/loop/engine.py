@@ -15,6 +15,7 @@ from typing import cast
 from django.conf import settings
 from django.db import DataError
 
+from apps.cluster.errors import Conflict
 from apps.cluster.exchange import Exchange, exchange
 from apps.cluster.log.announce import announcer
 from apps.cluster.log.background import background_listener
@@ -39,9 +40,13 @@ from apps.controlplane.profiles import plugins, revisions
 from apps.controlplane.queue import activation
 from apps.controlplane.queue.history import Deferred, QueueHistory
 from apps.controlplane.workers.lease import ClusterLease, LeaseLost
+from apps.scheduler.attempt import Attempt
+from apps.scheduler.context import SchedulingContext
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.framework.intents import Intent
+from apps.scheduler.framework.status import Status
 from apps.scheduler.metrics.gauges import note_state
+from apps.scheduler.objects import Pod
 from apps.scheduler.queue.records import QueueChanges
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.tie_break import TieBreak
@@ -357,16 +362,8 @@ class Engine:
             if decision is None:
                 self._crowded = False
                 break
-            record = DecisionRecord(
-                decision=decision,
-                at=self.cluster.now(),
-                cluster_version=self.informer.position,
-                sequence=self._next_sequence(),
-                request_id=self.informer.request_ids.get(decision.pod_uid, ""),
-                seen=_beside_group(seen, decision, placed, self.informer.position),
-                draws=draws,
-                took_node=decision.result is Result.SCHEDULED,
-                score_inputs=collect_inputs(self.scheduler, decision),
+            record = self._describe(
+                decision, _beside_group(seen, decision, placed, self.informer.position), draws
             )
             part.append(record)
             if record.took_node:
@@ -380,6 +377,45 @@ class Engine:
                 yield part
                 part = []
         yield part
+
+    def _describe(self, decision: Decision, seen: SeenState, draws: Draws) -> DecisionRecord:
+        return DecisionRecord(
+            decision=decision,
+            at=self.cluster.now(),
+            cluster_version=self.informer.position,
+            sequence=self._next_sequence(),
+            request_id=self.informer.request_ids.get(decision.pod_uid, ""),
+            seen=seen,
+            draws=draws,
+            took_node=decision.result is Result.SCHEDULED,
+            score_inputs=collect_inputs(self.scheduler, decision),
+        )
+
+    def schedule_by_hand(
+        self, pod: Pod, version: int, cycle: Callable[[SchedulingContext, Attempt], Status]
+    ) -> Decision:
+        """Try one pod of a paused cluster with another scheduling cycle, and record its decision.
+
+        Raises Conflict if the cluster is not paused, is not at `version` any more, or if the pod
+        is not in the queue.
+        """
+        state = self._look()
+        if state is None or not state.paused:
+            raise Conflict("clusters", self.cluster.name, "it is not paused")
+        self.informer.catch_up(state.version)
+        if self.informer.position != version:
+            raise Conflict("clusters", self.cluster.name, f"it has changed since version {version}")
+        seen, draws = self._seen_state([]), Draws(self.cluster.tie_break, self.cluster.seed)
+        decision = self.scheduler.schedule_by_hand(pod, cycle)
+        if decision is None:
+            raise Conflict("pods", pod.metadata.name, "it is not in the queue, or is gated")
+        batch = [self._describe(decision, seen, draws)]
+        if not decision.result.is_final:
+            self._under_way[decision.pod_uid] = batch[0]
+        self._settle(batch)
+        intents = self.scheduler.take_intents()
+        self._record(batch, self.scheduler.queue.take_changes(), intents, ())
+        return decision
 
     def _commit_parts(
         self, parts: Iterator[list[DecisionRecord]]

@@ -28,7 +28,7 @@ def apply_earlier(
     if pod is None:
         return
     if row.result == Result.SCHEDULED:
-        claims = read(row).decision.claims if _uses_claims(pod) else ()
+        claims = read(row).decision.claims if uses_claims(pod) else ()
         assume_pod(scheduler, pod, row.node, claims)
         return
     record = read(row)
@@ -92,7 +92,7 @@ def _created(each: ClaimAllocation) -> ResourceClaim:
     return ResourceClaim(metadata=meta)
 
 
-def _uses_claims(pod: Pod) -> bool:
+def uses_claims(pod: Pod) -> bool:
     """Whether the pod may use devices: by claims, or by extended resources that they provide."""
     return bool(pod.spec.resource_claims) or any(
         "/" in name

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_GET, require_http_methods
 from apps.cluster.errors import ApiError
 from apps.cluster.models import Cluster
 from apps.controlplane.lab.base import Base
+from apps.controlplane.lab.counterfactuals import Question, ask
 from apps.controlplane.lab.emptying import find_emptiable_nodes
 from apps.controlplane.lab.failures import simulate_failures
 from apps.controlplane.lab.fitting import count_fitting
@@ -22,8 +23,10 @@ from apps.controlplane.lab.simulation import Simulation, simulate
 from apps.controlplane.results.refusals import group_refusals
 from apps.controlplane.results.scores import score_matrix
 from apps.dashboard.forms import lab as forms
+from apps.dashboard.forms.facts import FactsForm
 from apps.dashboard.forms.lab import LabForm
 from apps.dashboard.forms.yaml_problems import show_in_yaml, show_problem
+from apps.dashboard.queries.facts import facts_page
 from apps.dashboard.rendering import Request, cluster_page, render_page
 from apps.scheduler.config import ConfigError
 
@@ -63,6 +66,25 @@ def prospects(request: Request, cluster: Cluster) -> HttpResponse:
     """Whether the pending pods can ever run; the list of pods shows it."""
     context = {"cluster": cluster, "found": list_prospects(cluster)}
     return render_page(request, "prospects", context)
+
+
+@require_http_methods(["GET", "POST"])
+@cluster_page
+def decision_facts(request: Request, cluster: Cluster, number: int) -> HttpResponse:
+    """What a decision depended on; for a posted form, what it would have been with other facts."""
+    page = facts_page(cluster, number, request.GET.get("node", "").strip())
+    form = FactsForm(page.initial)
+    context: dict[str, Any] = {"cluster": cluster, "page": page, "row": page.row}
+    if request.method == "POST":
+        form = FactsForm(page.initial, request.POST, request.FILES)
+        if form.is_valid():
+            question = Question(weights={}, edits=form.build_edits())
+            try:
+                context["answer"] = ask(page.row, page.record, question)
+            except ApiError as refusal:
+                form.add_refusal(refusal)
+    context["form"] = form
+    return render_page(request, "facts", context, status=422 if form.errors else 200)
 
 
 def _answer(request: Request, cluster: Cluster, form: LabForm) -> dict[str, Any]:

@@ -55,6 +55,11 @@ class AssumeCache(Generic[T]):
             del self._assumed[key]
             self.log.append(key)
 
+    def assumptions(self) -> list[T]:
+        """The assumed versions that are in place of listed ones."""
+        self._drop_superseded()
+        return [each.item for each in self._assumed.values()]
+
     def _drop_superseded(self) -> None:
         changed = self._changes.news()
         for key in list(self._assumed) if changed is None else changed:

@@ -65,6 +65,15 @@ class DeviceClaims:
         self._created.pop(key, None)
         self._touched.add(key)
 
+    def assumptions(self) -> list[ResourceClaim]:
+        """The claims that will be written or created as they are here."""
+        self._drop_listed()
+        return self._assumed.assumptions()
+
+    def reservations(self) -> list[ResourceClaim]:
+        """The claims whose allocations are in flight."""
+        return list(self._in_flight.values())
+
     def _drop_listed(self) -> None:
         """A claim that has been listed since it was created may be deleted by now."""
         news = self._seen_created.news()

@@ -54,6 +54,10 @@ class CycleState:
     def write(self, key: str, data: StateData) -> None:
         self._data[key] = data
 
+    def entries(self) -> dict[str, object]:
+        """What plugins have stored so far, by key."""
+        return dict(self._data)
+
     def read(self, key: str, kind: type[T]) -> T:
         """The data stored under ``key``; StatusError (an internal error) when it is missing."""
         data: Any = self._data.get(key)

@@ -22,6 +22,7 @@ IN_PATHS: Final = {
 
 #: Examples of query parameters, for operations whose first recorded call has none.
 IN_QUERIES: Final[dict[str, Any]] = {
+    "accept": "node-1",
     "action": "user-created",
     "address": "127.0.0.1",
     "against": "node-2",
@@ -58,6 +59,7 @@ IN_QUERIES: Final[dict[str, Any]] = {
     "queue": "unschedulable",
     "request": "d550dd9be1634a03ba89449d5c75b217",
     "reason": "Insufficient cpu",
+    "reject": "node-1",
     "request_id": "d550dd9be1634a03ba89449d5c75b217",
     "result": "unschedulable",
     "revision": 1,

@@ -1,0 +1,150 @@
+"""Bundles of decisions: one file to download, and to open in any installation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.parsers import BaseParser
+from rest_framework.renderers import BaseRenderer, JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.api.control.base import ControlView, reject_unknown
+from apps.api.control.documentation.areas import Area
+from apps.api.control.explanation_serializers import DecisionExplanationSerializer
+from apps.api.control.explanations import parse_number
+from apps.api.control.recorded import FileErrors
+from apps.api.control.serializers import ErrorSerializer
+from apps.cluster.errors import BadRequest
+from apps.cluster.queries import cluster_named
+from apps.controlplane import queries
+from apps.controlplane.bundles.building import bundle_of
+from apps.controlplane.bundles.contents import MAX_FILE, MEDIA_TYPE
+from apps.controlplane.bundles.opening import open_bundle
+from apps.controlplane.bundles.presenting import present_bundle
+
+
+class _BundleRenderer(BaseRenderer):
+    """Negotiates the file; it renders only errors."""
+
+    media_type, format, charset = MEDIA_TYPE, "bundle", None
+
+    def render(self, data: Any, media_type: Any = None, context: Any = None) -> bytes:
+        return JSONRenderer().render(data)
+
+
+class BundleParser(BaseParser):
+    """The file of a bundle: `request.data["bundle"]`."""
+
+    media_type = MEDIA_TYPE
+
+    def parse(
+        self, stream: Any, media_type: Any = None, parser_context: Any = None
+    ) -> dict[str, bytes]:
+        return {"bundle": stream.read(MAX_FILE + 1)}
+
+
+class _ContentsSerializer(serializers.Serializer[Any]):
+    cluster = serializers.CharField(help_text="The cluster of the decision.")
+    size = serializers.IntegerField(help_text="In bytes.")
+    is_pruned = serializers.BooleanField(
+        help_text="Whether what the decision did not read was left out."
+    )
+    has_names = serializers.BooleanField(
+        help_text="Whether other pods have their names; else those that the decision does not name "
+        "are called `unnamed-1` and so on."
+    )
+    nodes = serializers.IntegerField()
+    pods = serializers.IntegerField(help_text="Pods on nodes.")
+    configuration = serializers.CharField(help_text="The KubeSchedulerConfiguration.")
+
+
+class _RecordedSerializer(serializers.Serializer[Any]):
+    id = serializers.IntegerField(help_text="In the installation that wrote the bundle.")
+    namespace = serializers.CharField()
+    name = serializers.CharField()
+    pod_uid = serializers.UUIDField()
+    attempt = serializers.IntegerField()
+    at = serializers.DateTimeField()
+    scheduler_name = serializers.CharField()
+    profile_revision = serializers.IntegerField()
+    result = serializers.CharField()
+    node = serializers.CharField()
+    nominated_node = serializers.CharField()
+    message = serializers.CharField()
+    feasible_nodes = serializers.IntegerField()
+    total_score = serializers.IntegerField(allow_null=True)
+
+
+class OpenedBundleSerializer(serializers.Serializer[Any]):
+    bundle = _ContentsSerializer()
+    decision = _RecordedSerializer()
+    is_equal = serializers.BooleanField(
+        help_text="Whether the decision is the same when it is decided again from the bundle."
+    )
+    differences = serializers.ListField(
+        child=serializers.CharField(), help_text="`what: recorded -> recomputed`"
+    )
+    explanation = DecisionExplanationSerializer()
+
+
+class DecisionBundleView(FileErrors):
+    """The bundle of a decision."""
+
+    area = Area.LAB
+    path_help = {"number": "Id of the decision."}
+    renderer_classes = [_BundleRenderer]
+
+    @extend_schema(
+        responses={
+            (200, MEDIA_TYPE): OpenApiTypes.BINARY,
+            400: ErrorSerializer,
+            404: ErrorSerializer,
+        }
+    )
+    def get(self, request: Request, cluster: str, number: str) -> HttpResponse:
+        """Download the bundle of a decision.
+
+        One file with the state that the decision saw, its configuration, its draws and its result,
+        without what it did not read. It can be opened and checked in any installation, and with
+        `manage.py bundle verify` without one.
+        """
+        reject_unknown(request, {"format"})
+        row = queries.decision_numbered(parse_number(number), cluster_named(cluster))
+        found = bundle_of(row)
+        response = HttpResponse(found.data, content_type=MEDIA_TYPE)
+        response["Content-Disposition"] = f'attachment; filename="{found.name}"'
+        return response
+
+
+class BundlesView(ControlView):
+    """Bundles are opened, and not stored."""
+
+    area = Area.LAB
+    parser_classes = [BundleParser]
+
+    @extend_schema(
+        request={MEDIA_TYPE: OpenApiTypes.BINARY},
+        parameters=[
+            OpenApiParameter("node", str, description="Explain this node, too."),
+            OpenApiParameter("against", str, description="A second node, compared with `node`."),
+        ],
+        responses={200: OpenedBundleSerializer, 400: ErrorSerializer},
+    )
+    def post(self, request: Request) -> Response:
+        """Open a bundle.
+
+        Decides the decision in the file again, says whether the result is equal, and explains it
+        as a recorded decision of this installation. Nothing is stored.
+        """
+        reject_unknown(request, {"node", "against"})
+        data = request.data.get("bundle", b"")
+        node, against = (request.query_params.get(name, "") for name in ("node", "against"))
+        if against and not node:
+            raise BadRequest("against: requires `node`, which it is compared with")
+        found = present_bundle(open_bundle(data), node=node, against=against)
+        return Response(OpenedBundleSerializer(found).data)

@@ -1,0 +1,162 @@
+"""The step debugger over REST."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.api.control.base import ControlView, reject_unknown
+from apps.api.control.documentation.areas import Area
+from apps.api.control.serializers import ErrorSerializer, ScoresSerializer
+from apps.cluster.errors import NotFound
+from apps.cluster.queries import cluster_named
+from apps.controlplane.debugger.committing import commit
+from apps.controlplane.debugger.stepping import SteppedAttempt, find_pending, next_pod, step
+from apps.controlplane.results.presenting import present_scores
+
+
+class _StateSerializer(serializers.Serializer[Any]):
+    key = serializers.CharField()
+    value = serializers.CharField(help_text="In short.")
+
+
+class _PointSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField(help_text="The extension point, or two that run together.")
+    code = serializers.CharField()
+    message = serializers.CharField()
+    plugins = serializers.ListField(child=serializers.CharField(), help_text="Those that ran.")
+    skipped = serializers.ListField(
+        child=serializers.CharField(), help_text="Those that will not run for this pod."
+    )
+    state = _StateSerializer(many=True, help_text="What was added to the cycle state.")
+
+
+class _VerdictSerializer(serializers.Serializer[Any]):
+    node = serializers.CharField()
+    rejected = serializers.CharField(help_text="By which plugin and why; empty if it passed.")
+    is_changed = serializers.BooleanField()
+
+
+class SteppedAttemptSerializer(serializers.Serializer[Any]):
+    version = serializers.IntegerField(help_text="The version of the cluster that it saw.")
+    pod = serializers.CharField()
+    result = serializers.CharField()
+    node = serializers.CharField()
+    message = serializers.CharField()
+    points = _PointSerializer(many=True, help_text="In the order in which they ran.")
+    nodes = _VerdictSerializer(many=True)
+    scores = ScoresSerializer()
+
+
+class CommitSerializer(serializers.Serializer[Any]):
+    pod = serializers.CharField(help_text="`namespace/name`")
+    version = serializers.IntegerField(help_text="As the steps returned it.")
+    accept = serializers.ListField(child=serializers.CharField(), default=list)
+    reject = serializers.ListField(child=serializers.CharField(), default=list)
+
+
+class CommittedSerializer(serializers.Serializer[Any]):
+    decision = serializers.IntegerField(help_text="Id in the ledger.")
+    result = serializers.CharField()
+    node = serializers.CharField()
+
+
+class DebuggerView(ControlView):
+    """One attempt, extension point by extension point."""
+
+    area = Area.LAB
+
+    @extend_schema(
+        parameters=[
+            OpenApiParameter(
+                "pod", str, description="`namespace/name`; by default the next one of the queue."
+            ),
+            OpenApiParameter(
+                "accept", str, many=True, description="A node that passes Filter, whatever it is."
+            ),
+            OpenApiParameter("reject", str, many=True, description="A node that is rejected."),
+        ],
+        responses={
+            200: SteppedAttemptSerializer,
+            400: ErrorSerializer,
+            404: ErrorSerializer,
+        },
+    )
+    def get(self, request: Request, cluster: str) -> Response:
+        """Step through the next attempt.
+
+        Runs the attempt in memory: of each extension point its plugins, its status and what it
+        added to the cycle state; of each node its verdict, and its scores. `accept` and `reject`
+        change verdicts of Filter. Nothing is written, so an attempt need not be discarded.
+        """
+        reject_unknown(request, {"pod", "accept", "reject"})
+        found = cluster_named(cluster)
+        given = request.query_params
+        uid = find_pending(found, given["pod"]) if given.get("pod") else next_pod(found)
+        if not uid:
+            raise NotFound("pending pods", "ready for an attempt")
+        verdicts = build_verdicts(given.getlist("accept"), given.getlist("reject"))
+        return Response(SteppedAttemptSerializer(_present(step(found, uid, verdicts))).data)
+
+    @extend_schema(
+        request=CommitSerializer,
+        responses={
+            200: CommittedSerializer,
+            400: ErrorSerializer,
+            404: ErrorSerializer,
+            409: ErrorSerializer,
+        },
+    )
+    def post(self, request: Request, cluster: str) -> Response:
+        """Commit an attempt.
+
+        The cluster has to be paused, and at the version of the steps. The pod is bound, or returns
+        to the queue, as after an attempt of the scheduler; the decision is recorded.
+        """
+        wanted = CommitSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        typed, found = wanted.validated_data, cluster_named(cluster)
+        row = commit(
+            found,
+            find_pending(found, typed["pod"]),
+            build_verdicts(typed["accept"], typed["reject"]),
+            version=typed["version"],
+        )
+        body = {"decision": row.pk, "result": row.result, "node": row.node}
+        return Response(CommittedSerializer(body).data)
+
+
+def build_verdicts(accept: list[str], reject: list[str]) -> dict[str, bool]:
+    """Node -> whether it passes Filter."""
+    return {**dict.fromkeys(accept, True), **dict.fromkeys(reject, False)}
+
+
+def _present(found: SteppedAttempt) -> dict[str, Any]:
+    decision = found.decision
+    return {
+        "version": found.version,
+        "pod": decision.pod_key,
+        "result": decision.result.value,
+        "node": decision.node,
+        "message": decision.message,
+        "points": [
+            {
+                "name": each.name,
+                "code": each.code,
+                "message": each.message,
+                "plugins": each.plugins,
+                "skipped": each.skipped,
+                "state": [{"key": key, "value": value} for key, value in each.state],
+            }
+            for each in found.points
+        ],
+        "nodes": [
+            {"node": node, "rejected": reason, "is_changed": node in found.verdicts}
+            for node, reason in found.nodes.items()
+        ],
+        "scores": present_scores(found.matrix),
+    }

@@ -1,0 +1,39 @@
+"""Commits a stepped attempt: it is run again by an engine of the paused cluster, and recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from apps.cluster.errors import Conflict
+from apps.cluster.models import Cluster
+from apps.controlplane.debugger.cycle import Cycle
+from apps.controlplane.debugger.stepping import step
+from apps.controlplane.explanations.states import states
+from apps.controlplane.loop.engine import Engine
+from apps.controlplane.models import SchedulingDecision
+from apps.controlplane.workers import lease
+
+
+def commit(
+    cluster: Cluster, uid: str, verdicts: Mapping[str, bool], *, version: int
+) -> SchedulingDecision:
+    """Bind the pod, or return it to the queue, as an attempt of the scheduler would.
+
+    Raises Conflict if the cluster is not paused or has changed since `version`, and the errors of
+    `step`. Returns the row of the ledger.
+    """
+    shown = step(cluster, uid, verdicts, version=version)
+    with states.now(cluster) as state:
+        pod = state.pending[uid]
+    held = lease.acquire(cluster.pk)
+    if held is None:
+        raise Conflict("clusters", cluster.name, "its scheduler is still running: try again")
+    try:
+        engine = Engine.load(cluster, held)
+        try:
+            engine.schedule_by_hand(pod, version, Cycle(verdicts, shown.decision.node))
+        finally:
+            engine.close()
+    finally:
+        held.release()
+    return SchedulingDecision.objects.filter(cluster=cluster, pod_uid=uid).latest("id")

@@ -1,0 +1,69 @@
+"""The facts that a decision depended on, and the pod and a node as it saw them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from apps.cluster.errors import BadRequest
+from apps.cluster.models import Cluster
+from apps.controlplane import queries
+from apps.controlplane.explanations.states import GAPS, describe_gap, states
+from apps.controlplane.lab.facts import FoundFacts, find_facts
+from apps.controlplane.ledger.reading import read
+from apps.controlplane.ledger.records import DecisionRecord
+from apps.controlplane.models import SchedulingDecision
+
+Document = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class FactsPage:
+    row: SchedulingDecision
+    record: DecisionRecord
+    #: None if they cannot be found; `problem` says why
+    found: FoundFacts | None
+    problem: str
+    #: what the form starts with: the pod, the name of a node, and the node
+    initial: Document = field(default_factory=dict)
+
+
+def facts_page(cluster: Cluster, number: int, node: str = "") -> FactsPage:
+    """The page; `node` is the one in the form, by default the selected or the first one."""
+    row = queries.decision_numbered(number, cluster)
+    record = read(row)
+    names = [name for name in record.decision.nodes if name]
+    node = node or record.decision.node or (names[0] if names else "")
+    try:
+        with states.before(row) as state:
+            pod = state.pending.get(str(row.pod_uid))
+            info = state.scheduler.cache.nodes.get(node)
+            initial = {
+                "pod": _pod(msgspec.to_builtins(pod)) if pod is not None else {},
+                "node": node,
+                "changes": _node(msgspec.to_builtins(info.node)) if info and info.node else {},
+            }
+        return FactsPage(row, record, find_facts(row, record), "", initial)
+    except BadRequest as error:
+        return FactsPage(row, record, None, error.message.removeprefix("facts: "))
+    except GAPS as failure:
+        return FactsPage(row, record, None, describe_gap(failure))
+
+
+def _pod(document: Document) -> Document:
+    labels = document["metadata"].get("labels", {})
+    return {"metadata": {"labels": labels}, "spec": document.get("spec", {})}
+
+
+def _node(document: Document) -> Document:
+    spec, status = document.get("spec", {}), document.get("status", {})
+    return {
+        "metadata": {"labels": document["metadata"].get("labels", {})},
+        "spec": {
+            "taints": spec.get("taints", []),
+            "unschedulable": spec.get("unschedulable", False),
+        },
+        "status": {"allocatable": status.get("allocatable", {})},
+    }

@@ -1,0 +1,105 @@
+"""The step debugger: the next attempt of a paused cluster, one extension point at a time."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.http import HttpResponse, QueryDict
+from django.shortcuts import redirect
+from django.views.decorators.http import require_http_methods
+
+from apps.cluster.errors import ApiError, BadRequest, Conflict
+from apps.cluster.models import Cluster
+from apps.controlplane.debugger.committing import commit
+from apps.controlplane.debugger.stepping import SteppedAttempt, find_pending, next_pod, step
+from apps.dashboard.rendering import Request, cluster_page, render_page
+
+#: Nodes in the table at most.
+_MAX_ROWS: Final = 200
+
+
+@require_http_methods(["GET", "POST"])
+@cluster_page
+def debugger(request: Request, cluster: Cluster) -> HttpResponse:
+    """The attempt up to a step; a posted form commits it. The address is the whole session."""
+    query = request.POST if request.method == "POST" else request.GET
+    context: dict[str, Any] = {"cluster": cluster}
+    try:
+        pod = query.get("pod", "").strip()
+        uid = find_pending(cluster, pod) if pod else next_pod(cluster)
+        verdicts = _read_verdicts(query)
+        version = _read_number(query, "version")
+        if request.method == "POST":
+            row = commit(cluster, uid, verdicts, version=version)
+            messages.success(request, f"The decision about {row.namespace}/{row.name} is recorded.")
+            return redirect("decision", cluster.name, row.pk)
+        if uid:
+            context |= _show(query, step(cluster, uid, verdicts, version=version or None))
+    except ApiError as error:
+        status = 409 if isinstance(error, Conflict) else 422
+        return render_page(
+            request, "debugger", {**context, "problem": error.message}, status=status
+        )
+    return render_page(request, "debugger", context)
+
+
+def _show(query: QueryDict, found: SteppedAttempt) -> dict[str, Any]:
+    last = len(found.points)
+    place = min(max(_read_number(query, "step") or 1, 1), last)
+    shown = found.points[:place]
+    names = {each.name for each in shown}
+    scored = "PreScore and Score" in names
+    matrix = found.matrix
+    scores = {node: at for at, node in enumerate(matrix.nodes)} if scored else {}
+    rows = [
+        {
+            "node": node,
+            "rejected": reason if "Filter" in names else "",
+            "is_changed": node in found.verdicts,
+            "total": int(matrix.total[scores[node]]) if node in scores else None,
+            "scores": matrix.scores_at(scores[node]) if node in scores else (),
+        }
+        for node, reason in found.nodes.items()
+    ]
+    rows.sort(key=lambda row: (bool(row["rejected"]), -(row["total"] or 0), row["node"]))
+    kept = {"pod": found.decision.pod_key, "version": found.version}
+    kept |= {f"verdict.{node}": _word(passes) for node, passes in found.verdicts.items()}
+    return {
+        "found": found,
+        "decision": found.decision,
+        "points": shown,
+        "place": place,
+        "last": last,
+        "filtered": "Filter" in names,
+        "scored": scored and len(matrix.nodes),
+        "selected": "Selection" in names,
+        "rows": rows[:_MAX_ROWS],
+        "more": max(0, len(rows) - _MAX_ROWS),
+        "kept": kept.items(),
+        "address": f"?{urlencode(kept)}",
+    }
+
+
+def _word(passes: bool) -> str:
+    return "accept" if passes else "reject"
+
+
+def _read_verdicts(query: QueryDict) -> dict[str, bool]:
+    """`verdict.NODE=accept` or `reject`; an empty value changes nothing."""
+    found = {}
+    for name, value in query.items():
+        node = name.removeprefix("verdict.")
+        if node != name and value:
+            if value not in ("accept", "reject"):
+                raise BadRequest(f"verdict of {node}: {value} is neither accept nor reject")
+            found[node] = value == "accept"
+    if query.get("node") and query.get("verdict") in ("accept", "reject"):
+        found[query["node"]] = query["verdict"] == "accept"
+    return found
+
+
+def _read_number(query: QueryDict, name: str) -> int:
+    text = query.get(name, "")
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 12 else 0

@@ -1,0 +1,51 @@
+"""The notebooks of the Python client run against a site, cell by cell, without pandas."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apps.controlplane.clusters.lifecycle import create_cluster
+from apps.controlplane.loop.engines import Engines
+from tests.controlplane.driving import create_pods, pod
+
+CLIENT = Path(__file__).parents[3] / "clients" / "python"
+NOTEBOOKS = sorted((CLIENT / "notebooks").glob("*.ipynb"))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_every_notebook_runs(
+    live_server: Any, key: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.syspath_prepend(str(CLIENT))
+    monkeypatch.setenv("SCHEDWEB_URL", live_server.url)
+    monkeypatch.setenv("SCHEDWEB_TOKEN", key)
+    cluster = create_cluster("demo", user="alice", nodes=3)
+    create_pods(cluster, *(pod(f"web-{number}", cpu="1") for number in range(3)))
+    Engines().run(cluster.pk)
+    create_pods(cluster, pod("late", cpu="1"))
+    assert len(NOTEBOOKS) == 3
+    for path in NOTEBOOKS:
+        names: dict[str, Any] = {"__name__": path.stem}
+        for cell in json.loads(path.read_text())["cells"]:
+            if cell["cell_type"] == "code":
+                source = compile("".join(cell["source"]), f"{path.name}:{cell['id']}", "exec")
+                exec(source, names)
+    printed = capsys.readouterr().out
+    assert "more pods fit" in printed and "equal: True" in printed
+    assert "now ['late', 'web-0', 'web-1', 'web-2']" in printed
+
+    module = sys.modules.pop("schedweb_lab")
+    with pytest.raises(module.LabError, match="a token is required"):
+        monkeypatch.delenv("SCHEDWEB_TOKEN")
+        module.Lab()
+    with (
+        module.Lab(token="wrong") as lab,
+        pytest.raises(module.LabError, match="token") as refused,
+    ):
+        lab.clusters()
+    assert refused.value.status == 401
