@@ -124,7 +124,8 @@ def _load_pod(cluster: Cluster, uid: UUID, pod: Pod | None, body: Mapping[str, A
     last = attempts[0] if attempts else None
     profiles = queries.list_scheduler_names(cluster)
     held = find_permit_wait(cluster, pod, entry) if pod is not None else None
-    events = Event.objects.filter(cluster=cluster, involved_uid=str(uid)).order_by("-pk")
+    about = Event.objects.filter(cluster=cluster, involved_uid=str(uid))
+    events = about.order_by("-resource_version")
     metadata = body.get("metadata") or {}
     return OnePod(
         uid=uid,
