@@ -246,7 +246,9 @@ def _read_events(cluster: Cluster, uid: UUID, *, without: Collection[str]) -> It
 def _describe_outcome(row: SchedulingDecision, tie_break: str) -> str:
     if row.result == SchedulingDecision.Result.SCHEDULED:
         tie = describe_tie(row.tied_nodes, tie_break)
-        feasible = f"{row.feasible_nodes:,} of {row.nodes:,} nodes were feasible"
+        were = "was" if row.feasible_nodes == 1 else "were"
+        nodes = "node" if row.nodes == 1 else "nodes"
+        feasible = f"{row.feasible_nodes:,} of {row.nodes:,} {nodes} {were} feasible"
         return f"{feasible}; {tie}" if tie else feasible
     return " ".join(filter(None, (row.message, row.post_filter_message)))
 

@@ -115,6 +115,16 @@ def namesakes(cluster: Cluster, namespace: str, name: str) -> list[Namesake]:
     return list(found.values())[:MAX_NAMESAKES]
 
 
+def other_namespaces(cluster: Cluster, namespace: str, name: str) -> list[str]:
+    """Other namespaces that have a pod with this name, or from which one was deleted."""
+    pods = Pod.objects.filter(cluster=cluster, name=name)
+    deletions = Change.objects.filter(
+        cluster=cluster, type=Change.Type.DELETED, kind="Pod", name=name
+    )
+    found = pods.values_list("namespace").union(deletions.values_list("namespace"))
+    return sorted({each for (each,) in found[:MAX_NAMESAKES]} - {namespace})
+
+
 def _load_pod(cluster: Cluster, uid: UUID, pod: Pod | None, body: Mapping[str, Any]) -> OnePod:
     found = queries.list_decisions(cluster, pod_uid=uid)
     attempts = list(found[:MAX_ATTEMPTS])

@@ -55,7 +55,7 @@ def test_a_pod_is_created_attempted_bound_and_runs(cluster: Cluster) -> None:
     assert (queued.kind, queued.title) == ("move", "to activeQ")
     assert (created.title, created.user, created.request_id) == ("created", "alice", "request-7")
     assert (attempt.title, attempt.outcome, attempt.node) == ("attempt 1", "scheduled", "node-0")
-    assert attempt.text == "1 of 1 nodes were feasible"
+    assert attempt.text == "1 of 1 node was feasible"
     assert (bound.title, bound.node) == ("bound", "node-0")
     assert [each.title for each in others] == ["running"]
 
