@@ -354,8 +354,8 @@ class Event(KubernetesObject):
             models.Index(fields=["cluster", "written_at"], name="event_written"),
             # the events of one pod or node, on its page and in kubectl describe
             models.Index(fields=["cluster", "involved_uid"], name="event_involved"),
-            # the page of events, newest first
-            models.Index(fields=["cluster", "-id"], name="event_newest"),
+            # the page of events, last seen first
+            models.Index(fields=["cluster", "-resource_version"], name="event_last_seen"),
         )
 
 

@@ -51,13 +51,19 @@ def list_pods_of_other_schedulers(cluster: Cluster) -> QuerySet[Pod]:
     return pending.exclude(scheduler_name__in=list_scheduler_names(cluster))
 
 
-def count_stranded_pods(cluster: Cluster, configuration: Configuration) -> dict[str, int]:
-    """The pending pods that no profile of a configuration would schedule, by schedulerName."""
-    known = [profile.scheduler_name for profile in configuration.profiles]
+def count_pending_pods(cluster: Cluster) -> dict[str, int]:
+    """The pods without a node that have not finished, by schedulerName."""
     pending = Pod.objects.filter(cluster=cluster, node_name="")
-    pending = pending.exclude(phase__in=("Succeeded", "Failed")).exclude(scheduler_name__in=known)
+    pending = pending.exclude(phase__in=("Succeeded", "Failed"))
     counted = pending.values_list("scheduler_name").annotate(Count("pk")).order_by("scheduler_name")
     return dict(counted)
+
+
+def count_stranded_pods(cluster: Cluster, configuration: Configuration) -> dict[str, int]:
+    """The pending pods that no profile of a configuration would schedule, by schedulerName."""
+    known = {profile.scheduler_name for profile in configuration.profiles}
+    pending = count_pending_pods(cluster)
+    return {name: count for name, count in pending.items() if name not in known}
 
 
 def list_decisions(cluster: Cluster, **filters: Any) -> QuerySet[SchedulingDecision]:

@@ -1,7 +1,7 @@
 """The documentation in docs/ as pages: Markdown to HTML, with links between the pages.
 
 Documents are named by their path below docs/ without the ending: "plugins/node-affinity". Links to
-files that are not served become plain text. Raw HTML in a document is shown as text.
+files that are not served become plain text. Comments are left out, other raw HTML is shown as text.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ MEDIA_TYPES: Final = {".svg": "image/svg+xml", ".png": "image/png"}
 _PLUGIN_TABLE: Final = "plugins/README"
 _PLUGIN_ROW: Final = re.compile(r"^\| \[(\w+)\]\(([\w-]+)\.md\) \|(?:[^|]*\|){2} (.*?) \|$", re.M)
 _TITLE: Final = re.compile(r"^# (.+)$", re.M)
+#: Marks of generated parts: `<!-- table: core -->`.
+_COMMENT: Final = re.compile(r"<!--.*?-->", re.S)
 
 _markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
 
@@ -135,7 +137,7 @@ def _read_title(name: str) -> str:
 
 @lru_cache(maxsize=256)
 def _render(name: str, _modified: int) -> RenderedDocument:
-    tokens = _markdown.parse((FOLDER / f"{name}.md").read_text())
+    tokens = _markdown.parse(_COMMENT.sub("", (FOLDER / f"{name}.md").read_text()))
     if len(tokens) > 2 and tokens[0].tag == "h1":
         tokens = tokens[3:]
     sections = _add_anchors(tokens)

@@ -11,9 +11,11 @@ _SPANS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
 def cpu(milli: int) -> str:
-    """Milli-CPU as `500m`, `1.5` or `8`."""
+    """Milli-CPU as `500m`, `1.5` or `8`; without decimals from 1,000 CPUs on."""
     if milli < 1000 and milli % 1000:
         return f"{milli}m"
+    if milli >= 1_000_000:
+        return f"{milli / 1000:,.0f}"
     return f"{milli / 1000:,.3f}".rstrip("0").rstrip(".")
 
 
@@ -81,8 +83,8 @@ def offset(moment: datetime) -> str:
 
 
 def nanoseconds(value: int) -> str:
-    """A duration: `840 ns`, `12.3 µs`, `4.1 ms`."""
+    """A duration: `840 ns`, `12.3 µs`, `4.1 ms`; without decimals from 100 of a unit on."""
     for unit, length in (("s", 10**9), ("ms", 10**6), ("µs", 10**3)):
         if value >= length:
-            return f"{value / length:,.1f} {unit}"
+            return f"{value / length:,.{0 if value >= 100 * length else 1}f} {unit}"
     return f"{value} ns"

@@ -43,7 +43,7 @@ class NumberedPage(Generic[Row]):
 
 @dataclass(frozen=True, slots=True)
 class LogPage(Generic[Row]):
-    """Rows newest first; `older` and `newer` are the ids where the other pages start."""
+    """Rows newest first; `older` and `newer` are the keys where the other pages start."""
 
     rows: Sequence[Row]
     older: int | None
@@ -84,25 +84,28 @@ def numbered_page(
 
 
 def log_page(
-    rows: QuerySet[SomeModel], query: Mapping[str, Any], *, size: int = SIZE
+    rows: QuerySet[SomeModel], query: Mapping[str, Any], *, size: int = SIZE, key: str = "pk"
 ) -> LogPage[SomeModel]:
-    """The newest rows, or the rows before `?before=` or after `?after=` (ids), newest first."""
+    """The newest rows, or the rows before `?before=` or after `?after=`, newest first.
+
+    `key` is the unique whole number that orders the rows, and with which these parameters compare.
+    """
     size = page_size(query, size)
     before, after = parse_whole_number(query, "before"), parse_whole_number(query, "after")
     total = rows.order_by()[: MAX_COUNTED + 1].count()
     if after is not None:
-        found = list(rows.filter(pk__gt=after).order_by("pk")[: size + 1])
+        found = list(rows.filter(**{f"{key}__gt": after}).order_by(key)[: size + 1])
         more_newer, more_older = len(found) > size, True
         found = found[:size][::-1]
     else:
-        selected = rows.filter(pk__lt=before) if before is not None else rows
-        found = list(selected.order_by("-pk")[: size + 1])
+        selected = rows.filter(**{f"{key}__lt": before}) if before is not None else rows
+        found = list(selected.order_by(f"-{key}")[: size + 1])
         more_newer, more_older = before is not None, len(found) > size
         found = found[:size]
     return LogPage(
         found,
-        older=found[-1].pk if found and more_older else None,
-        newer=found[0].pk if found and more_newer else None,
+        older=getattr(found[-1], key) if found and more_older else None,
+        newer=getattr(found[0], key) if found and more_newer else None,
         total=total,
         size=size,
     )

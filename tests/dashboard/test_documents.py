@@ -22,6 +22,7 @@ def test_every_document_is_a_page_and_its_links_lead_to_pages(alice: Client) -> 
         page = alice.get(document.address)
         assert page.status_code == 200, document.name
         text = page.content.decode()
+        assert "&lt;!--" not in re.sub(r"<pre.*?</pre>", "", text, flags=re.S), document.name
         assert "<h1>" in text.replace("\n", "") and "](" not in re.sub(r"<pre.*?</pre>", "", text)
         for link in re.findall(r'(?:href|src)="(/(?:docs|plugins)[^"#]*)', text):
             if link not in seen:

@@ -11,7 +11,7 @@ from apps.dashboard import charts, figures
 
 @pytest.mark.parametrize(
     ("milli", "text"),
-    [(0, "0"), (250, "250m"), (1000, "1"), (1500, "1.5"), (64_000, "64"), (1_234_567, "1,234.567")],
+    [(0, "0"), (250, "250m"), (1000, "1"), (1500, "1.5"), (64_000, "64"), (1_234_567, "1,235")],
 )
 def test_cpu(milli: int, text: str) -> None:
     assert figures.cpu(milli) == text
@@ -41,7 +41,8 @@ def test_a_span_of_time(seconds: float, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(840, "840 ns"), (12_340, "12.3 µs"), (4_100_000, "4.1 ms")]
+    ("value", "text"),
+    [(840, "840 ns"), (12_340, "12.3 µs"), (4_100_000, "4.1 ms"), (986_000, "986 µs")],
 )
 def test_short_times(value: int, text: str) -> None:
     assert figures.nanoseconds(value) == text

@@ -59,7 +59,8 @@ def test_the_list_of_pods_says_whether_pending_ones_ever_run(lab: Cluster, alice
     text = read(alice.get(f"/clusters/{lab.name}/prospects"))
     assert "huge never It would not fit on an empty cluster. It needs 100 cpu" in text
     assert "held waits its turn It waits for its scheduling gates: example.com/quota." in text
-    assert "foreign never No profile has its schedulerName, another-scheduler." in text
+    foreign = "It waits for scheduler another-scheduler, which no profile here has."
+    assert f"foreign never {foreign}" in text
     page = read(alice.get(f"/clusters/{lab.name}/pods/default/huge/waiting"))
     assert "Never. It would not fit on an empty cluster." in page
 

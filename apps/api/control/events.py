@@ -45,12 +45,18 @@ class EventSerializer(serializers.Serializer[Any]):
     expired = serializers.BooleanField(help_text="Only the change log has it.")
 
 
+class LastSeenFirst(NewestFirst):
+    """Pages by the version of the cluster in which an event was last seen."""
+
+    ordering = "-seen_version"
+
+
 class EventListView(ControlView, GenericAPIView[Any]):
-    """Events, newest first."""
+    """Events, last seen first."""
 
     area = Area.EVENTS
     serializer_class = EventSerializer
-    pagination_class = NewestFirst
+    pagination_class = LastSeenFirst
 
     @extend_schema(
         parameters=[*_FILTERS, *PERIOD],
@@ -59,7 +65,7 @@ class EventListView(ControlView, GenericAPIView[Any]):
     def get(self, request: Request, **kwargs: Any) -> Response:
         """List events.
 
-        The events that match all filters, newest first; with a period, those that were seen in it.
+        The events that match all filters, last seen first; with a period, those seen in it.
         """
         reject_unknown(request, {*finding.PARAMETERS, "cursor", "page_size", "format"})
         found = finding.find_events(recorded_cluster(kwargs), request.query_params)
@@ -81,6 +87,6 @@ class EventExportView(FileView):
     def get(self, request: Request, **kwargs: Any) -> StreamingHttpResponse:
         """Export events.
 
-        A file with a row for each event that the filters select, newest first.
+        A file with a row for each event that the filters select, last seen first.
         """
         return self.stream(request, kwargs)

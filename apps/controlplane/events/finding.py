@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import Exists, F, OuterRef, QuerySet, Subquery
 
 from apps.cluster.errors import BadRequest
 from apps.cluster.log.moments import versions_between
@@ -56,9 +56,10 @@ _PATHS = {
 
 @dataclass(frozen=True, slots=True)
 class FoundEvent:
-    """An event; `pk` orders events by their creation."""
+    """An event; `seen_version` is the version of the cluster in which it was last seen."""
 
     pk: int
+    seen_version: int
     body: Mapping[str, Any]
     #: When it was first and last seen.
     created_at: datetime
@@ -77,7 +78,7 @@ class FoundEvent:
 
 @dataclass(frozen=True, slots=True)
 class EventRange:
-    """Events that match filters, newest first; `read` turns rows of the QuerySet into events."""
+    """Events that match filters, last seen first; `read` turns rows of the QuerySet into events."""
 
     rows: QuerySet[Event] | QuerySet[Change]
     from_log: bool
@@ -88,7 +89,7 @@ class EventRange:
 
 
 def find_events(cluster: Cluster, query: Mapping[str, Any]) -> EventRange:
-    """The events that match these parameters; BadRequest names a wrong one.
+    """The events that match these parameters, last seen first; BadRequest names a wrong one.
 
     An event is in a period if it was seen in it. With `expired=true`, and of a deleted cluster,
     the change log is read, which also knows expired events.
@@ -106,7 +107,7 @@ def find_events(cluster: Cluster, query: Mapping[str, Any]) -> EventRange:
 
 
 def batches(cluster: Cluster, query: Mapping[str, Any]) -> Iterator[list[dict[str, Any]]]:
-    """The events that `find_events` finds, newest first, as rows of FIELDS."""
+    """The events that `find_events` finds, last seen first, as rows of FIELDS."""
     return _read_batches(find_events(cluster, query))
 
 
@@ -114,10 +115,11 @@ def _read_batches(found: EventRange) -> Iterator[list[dict[str, Any]]]:
     last: int | None = None
     rows: Any = found.rows
     while events := [
-        found.read(row) for row in (rows if last is None else rows.filter(pk__lt=last))[:BATCH]
+        found.read(row)
+        for row in (rows if last is None else rows.filter(seen_version__lt=last))[:BATCH]
     ]:
         yield [describe_event(event) for event in events]
-        last = events[-1].pk
+        last = events[-1].seen_version
 
 
 def describe_event(event: FoundEvent) -> dict[str, Any]:
@@ -149,43 +151,41 @@ def _conditions(given: Mapping[str, str], body: str) -> dict[str, str]:
 def _find_present(
     cluster: Cluster, given: Mapping[str, str], period: periods.Period
 ) -> QuerySet[Event]:
-    events = Event.objects.filter(cluster=cluster).order_by("-pk")
+    events = Event.objects.filter(cluster=cluster).annotate(seen_version=F("resource_version"))
     if period.since is not None:
         events = events.filter(written_at__gte=period.since)
     if period.until is not None:
         events = events.filter(created_at__lt=period.until)
-    return events.filter(**_conditions(given, "body"))
+    return events.filter(**_conditions(given, "body")).order_by("-seen_version")
 
 
 def _find_logged(
     cluster: Cluster, given: Mapping[str, str], period: periods.Period
 ) -> QuerySet[Change]:
-    """The creations of events in the change log, each with the last state of its event."""
+    """The last state of each event in the change log."""
+    states = Change.objects.filter(cluster=cluster, kind="Event").exclude(type=Change.Type.DELETED)
     same = Change.objects.filter(cluster=OuterRef("cluster"), uid=OuterRef("uid"))
-    seen = same.exclude(type=Change.Type.DELETED).order_by("-version")
-    created = Change.objects.filter(cluster=cluster, kind="Event", type=Change.Type.ADDED)
-    events = created.annotate(
-        last_body=Subquery(seen.values("object")[:1]),
-        last_at=Subquery(seen.values("at")[:1]),
-        last_type=Subquery(same.order_by("-version").values("type")[:1]),
+    later = same.filter(version__gt=OuterRef("version"))
+    events = states.exclude(Exists(later.exclude(type=Change.Type.DELETED))).annotate(
+        seen_version=F("version"),
+        first_at=Subquery(same.order_by("version").values("at")[:1]),
+        expired=Exists(later),
     )
-    if period.until is not None:
-        _, last = versions_between(cluster.pk, None, period.until, top=cluster.resource_version)
-        events = events.filter(version__lte=last, at__lt=period.until)
     if period.since is not None:
-        events = events.filter(last_at__gte=period.since)
-    return events.filter(**_conditions(given, "object")).order_by("-pk")
+        first, _ = versions_between(cluster.pk, period.since, None, top=cluster.resource_version)
+        events = events.filter(version__gte=first, at__gte=period.since)
+    if period.until is not None:
+        events = events.filter(first_at__lt=period.until)
+    return events.filter(**_conditions(given, "object")).order_by("-seen_version")
 
 
-def _read_present(row: Event) -> FoundEvent:
-    return FoundEvent(row.pk, row.body, row.created_at, row.written_at, expired=False)
+def _read_present(row: Any) -> FoundEvent:
+    return FoundEvent(
+        row.pk, row.seen_version, row.body, row.created_at, row.written_at, expired=False
+    )
 
 
 def _read_logged(row: Any) -> FoundEvent:
     return FoundEvent(
-        row.pk,
-        row.last_body,
-        row.at,
-        row.last_at,
-        expired=row.last_type == Change.Type.DELETED,
+        row.pk, row.seen_version, row.object, row.first_at, row.at, expired=row.expired
     )

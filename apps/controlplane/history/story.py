@@ -18,6 +18,7 @@ from apps.cluster.models import Change, Cluster, Event, HistoricChange
 from apps.controlplane import queries
 from apps.controlplane.models import QueueMove, SchedulingDecision
 from apps.controlplane.results.presenting import describe_tie
+from apps.scheduler.framework.events import CONFIGURATION_CHANGE
 
 Kind = Literal["change", "activation", "attempt", "move", "preemption", "event"]
 Body = Mapping[str, Any]
@@ -217,13 +218,14 @@ def _read_moves(
         earliest = attempts.get(move.attempt, move.at)
         latest = attempts.get(move.attempt + 1, max(move.at, earliest))
         at = min(max(move.at, earliest), latest)
-        yield StoryEntry(
-            at=at,
-            kind="move",
-            title=f"to {move.get_target_display()}",
-            text=", ".join(filter(None, (move.event, hint, move.reason))),
-            order=_ORDER["move" if at < latest or move.attempt + 1 not in attempts else "queued"],
-        )
+        title = f"to {move.get_target_display()}"
+        text = ", ".join(filter(None, (move.event, hint, move.reason)))
+        order = _ORDER["move" if at < latest or move.attempt + 1 not in attempts else "queued"]
+        if move.event == CONFIGURATION_CHANGE:
+            text = f"{text}: another revision of the scheduler configuration was activated"
+            yield StoryEntry(at, "activation", title, text, order=order)
+        else:
+            yield StoryEntry(at, "move", title, text, order=order)
 
 
 def _read_events(cluster: Cluster, uid: UUID, *, without: Collection[str]) -> Iterator[StoryEntry]:
@@ -244,7 +246,9 @@ def _read_events(cluster: Cluster, uid: UUID, *, without: Collection[str]) -> It
 def _describe_outcome(row: SchedulingDecision, tie_break: str) -> str:
     if row.result == SchedulingDecision.Result.SCHEDULED:
         tie = describe_tie(row.tied_nodes, tie_break)
-        feasible = f"{row.feasible_nodes:,} of {row.nodes:,} nodes were feasible"
+        were = "was" if row.feasible_nodes == 1 else "were"
+        nodes = "node" if row.nodes == 1 else "nodes"
+        feasible = f"{row.feasible_nodes:,} of {row.nodes:,} {nodes} {were} feasible"
         return f"{feasible}; {tie}" if tie else feasible
     return " ".join(filter(None, (row.message, row.post_filter_message)))
 

@@ -109,7 +109,7 @@ def _find(state: PastState, uids: Sequence[str]) -> dict[str, PodProspect]:
 def _classify(full: Scheduler, empty: Scheduler, pod: PodInfo) -> tuple[Prospect, str]:
     name = pod.pod.spec.scheduler_name
     if name not in full.profiles:
-        return Prospect.NEVER, f"No profile has its schedulerName, {name}."
+        return Prospect.NEVER, f"It waits for scheduler {name}, which no profile here has."
     if gates := pod.pod.spec.scheduling_gates:
         listed = ", ".join(gate.name for gate in gates)
         return Prospect.WAITS_ITS_TURN, f"It waits for its scheduling gates: {listed}."

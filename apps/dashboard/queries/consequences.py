@@ -85,7 +85,7 @@ def _pod(cluster: Cluster, found: KubernetesObject) -> list[str]:
         if controller
         else "No controller re-creates it. To create it again, duplicate it from its timeline."
     )
-    return [*sentences, "Its decisions and timeline are kept."]
+    return [*sentences, "Its decisions and timeline remain available."]
 
 
 def _namespace(cluster: Cluster, found: KubernetesObject) -> list[str]:

@@ -35,14 +35,14 @@ class EventList:
 
 
 def event_list(cluster: Cluster, query: Mapping[str, Any]) -> EventList:
-    """Events of a cluster, newest first, filtered as the address says; a problem if it is wrong."""
+    """Events that match the filters in the address, last seen first; a problem if one is wrong."""
     filters = _filters(cluster)
     try:
         found = find_events(cluster, query)
     except BadRequest as error:
         nothing = log_page(Event.objects.none(), query)
         return EventList(nothing, (), filters, problem=error.message)
-    page: LogPage[Any] = log_page(found.rows, query)
+    page: LogPage[Any] = log_page(found.rows, query, key="seen_version")
     events = [found.read(row) for row in page.rows]
     files = list_files(cluster, "api-export-events", PARAMETERS, query, found.period)
     return EventList(page, events, filters, files, period=found.period)

@@ -201,7 +201,7 @@ def one_node(cluster: Cluster, name: str) -> OneNode:
     on_node = pods_on_node(cluster, name)
     requests = list(on_node.values_list("requests", flat=True))
     about = Q(involved_uid=str(node.uid)) | Q(involved_uid=name)
-    events = Event.objects.filter(about, cluster=cluster).order_by("-pk")
+    events = Event.objects.filter(about, cluster=cluster).order_by("-resource_version")
     return OneNode(
         node=node,
         taints=list(node.taints.all()),

@@ -157,7 +157,8 @@ def one_object(cluster: Cluster, kind: Kind, namespace: str, name: str) -> OneOb
     first = found.first()
     if first is None:
         raise NotFound(kind.plural, name, kind.group)
-    events = Event.objects.filter(cluster=cluster, involved_uid=str(first.uid)).order_by("-pk")
+    about = Event.objects.filter(cluster=cluster, involved_uid=str(first.uid))
+    events = about.order_by("-resource_version")
     now = cluster.now()
     return OneObject(
         kind=kind,

@@ -84,7 +84,7 @@ def cluster_overview(cluster: Cluster, *, resource: str, label: str) -> Overview
         under_pressure=[node.name for node in nodes if node.under_pressure],
         throughput=throughputs([cluster.pk])[cluster.pk],
         decisions=list(queries.list_decisions(cluster)[:RECENT]),
-        events=list(Event.objects.filter(cluster=cluster).order_by("-pk")[:RECENT]),
+        events=list(Event.objects.filter(cluster=cluster).order_by("-resource_version")[:RECENT]),
         operations=recent_operations(cluster),
         agreement=agreement_of(cluster),
     )

@@ -115,6 +115,16 @@ def namesakes(cluster: Cluster, namespace: str, name: str) -> list[Namesake]:
     return list(found.values())[:MAX_NAMESAKES]
 
 
+def other_namespaces(cluster: Cluster, namespace: str, name: str) -> list[str]:
+    """Other namespaces that have a pod with this name, or from which one was deleted."""
+    pods = Pod.objects.filter(cluster=cluster, name=name)
+    deletions = Change.objects.filter(
+        cluster=cluster, type=Change.Type.DELETED, kind="Pod", name=name
+    )
+    found = pods.values_list("namespace").union(deletions.values_list("namespace"))
+    return sorted({each for (each,) in found[:MAX_NAMESAKES]} - {namespace})
+
+
 def _load_pod(cluster: Cluster, uid: UUID, pod: Pod | None, body: Mapping[str, Any]) -> OnePod:
     found = queries.list_decisions(cluster, pod_uid=uid)
     attempts = list(found[:MAX_ATTEMPTS])
@@ -124,7 +134,8 @@ def _load_pod(cluster: Cluster, uid: UUID, pod: Pod | None, body: Mapping[str, A
     last = attempts[0] if attempts else None
     profiles = queries.list_scheduler_names(cluster)
     held = find_permit_wait(cluster, pod, entry) if pod is not None else None
-    events = Event.objects.filter(cluster=cluster, involved_uid=str(uid)).order_by("-pk")
+    about = Event.objects.filter(cluster=cluster, involved_uid=str(uid))
+    events = about.order_by("-resource_version")
     metadata = body.get("metadata") or {}
     return OnePod(
         uid=uid,

@@ -338,7 +338,9 @@ def timeline_url(cluster: Cluster, entry: StoryEntry) -> str:
         "activation": "profile",
     }
     page = pages.get(entry.kind)
-    return reverse(page, args=[cluster.name, entry.number]) if page else ""
+    if page is None or entry.number is None:
+        return ""
+    return reverse(page, args=[cluster.name, entry.number])
 
 
 @register.simple_tag

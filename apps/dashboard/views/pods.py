@@ -24,7 +24,7 @@ from apps.dashboard.forms.pod import PodForm
 from apps.dashboard.forms.refusals import show_refusal
 from apps.dashboard.notices import get_next_address
 from apps.dashboard.queries.consequences import pods_to_delete
-from apps.dashboard.queries.pod import OnePod, namesakes, one_pod, pod_story
+from apps.dashboard.queries.pod import OnePod, namesakes, one_pod, other_namespaces, pod_story
 from apps.dashboard.queries.pods import matching_pods, pod_list
 from apps.dashboard.recipes.actions import bulk_recipes, create_recipes
 from apps.dashboard.rendering import (
@@ -62,7 +62,13 @@ def pod(request: Request, cluster: Cluster, namespace: str, name: str) -> HttpRe
         known = namesakes(cluster, namespace, name)
         if cluster.deleted_at is not None and len(known) == 1:
             return redirect("pod-story", cluster=cluster.name, uid=known[0].uid)
-        context = {"cluster": cluster, "namespace": namespace, "name": name, "namesakes": known}
+        context = {
+            "cluster": cluster,
+            "namespace": namespace,
+            "name": name,
+            "namesakes": known,
+            "elsewhere": other_namespaces(cluster, namespace, name),
+        }
         return render_page(request, "deleted_pod", context, status=404)
     return render_page(request, "pod", _context(cluster, one))
 

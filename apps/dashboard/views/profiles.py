@@ -12,7 +12,6 @@ from apps.cluster.models import Cluster
 from apps.controlplane import queries
 from apps.controlplane.profiles import drafts, revisions
 from apps.controlplane.profiles.gates import list_gates
-from apps.controlplane.queue.listing import count_by_part
 from apps.dashboard.forms.profile import describe_stranded_pods
 from apps.dashboard.paging import parse_whole_number
 from apps.dashboard.queries.profiles import compare, one_profile, profile_list
@@ -97,12 +96,13 @@ def activate(request: Request, cluster: Cluster, revision: int) -> HttpResponse:
         messages.success(request, f"Revision {revision} is now active.")
         return redirect("profiles", cluster=cluster.name)
     found = compare(cluster, revisions.get_active(cluster).revision, revision)
-    waiting = count_by_part(cluster)
+    pending = sum(queries.count_pending_pods(cluster).values())
     stranded = queries.count_stranded_pods(cluster, revisions.load_configuration(found.after))
     context = {
         "cluster": cluster,
         "comparison": found,
-        "waiting": sum(waiting.values()),
+        "pending": pending,
+        "retried": pending - sum(stranded.values()),
         "stranded": [describe_stranded_pods(name, count) for name, count in stranded.items()],
     }
     return render_page(request, "activate_profile", context)

@@ -84,3 +84,12 @@ def test_no_cell_of_a_csv_file_is_a_formula(api: Api, lab: Cluster) -> None:
     messages = {row["message"] for row in csv.DictReader(io.StringIO(file, newline=""))}
     assert messages >= {"-5", *(f"'{text}" for text in FORMULAS)}
     assert not messages & set(FORMULAS)
+
+    # an event that is seen again is the newest one, in the cluster and in its log
+    seen = {"count": 2, "message": "again"}
+    store.patch(
+        lab, kinds.EVENT, "default", "e0", lambda body: {**body, **seen}, actor=Actor("tests")
+    )
+    for which in ("", "&expired=true"):
+        newest = api.get(f"/clusters/lab/events?page_size=2{which}").json()["results"]
+        assert [each["message"] for each in newest] == ["again", "-5"]

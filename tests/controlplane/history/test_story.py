@@ -18,6 +18,7 @@ from apps.controlplane.history.story import StoryEntry, condense, find_last_body
 from apps.controlplane.ledger import finding
 from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import SchedulingDecision
+from apps.controlplane.profiles import revisions
 
 pytestmark = pytest.mark.django_db
 
@@ -54,7 +55,7 @@ def test_a_pod_is_created_attempted_bound_and_runs(cluster: Cluster) -> None:
     assert (queued.kind, queued.title) == ("move", "to activeQ")
     assert (created.title, created.user, created.request_id) == ("created", "alice", "request-7")
     assert (attempt.title, attempt.outcome, attempt.node) == ("attempt 1", "scheduled", "node-0")
-    assert attempt.text == "1 of 1 nodes were feasible"
+    assert attempt.text == "1 of 1 node was feasible"
     assert (bound.title, bound.node) == ("bound", "node-0")
     assert [each.title for each in others] == ["running"]
 
@@ -92,6 +93,22 @@ def test_a_move_names_its_event_and_the_plugin_that_decided(cluster: Cluster) ->
     engines.run(cluster.pk)
     texts = [each.text for each in read_story(cluster, huge.uid) if each.kind == "move"]
     assert any("NodeAdd" in text and "NodeResourcesFit: Queue" in text for text in texts)
+
+
+def test_an_activation_is_shown_between_attempts_with_the_same_result(cluster: Cluster) -> None:
+    huge = create(cluster, pod("huge", cpu="100"))
+    engines = Engines()
+    engines.run(cluster.pk)
+    text = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+    revisions.activate(cluster, revisions.add_revision(cluster, text, user="alice").revision)
+    engines.run(cluster.pk)
+    story = condense(read_story(cluster, huge.uid))
+    assert [each.title for each in story if each.kind in ("attempt", "activation")] == [
+        "attempt 1",
+        "to activeQ",
+        "revision 2",
+        "attempt 2",
+    ]
 
 
 def test_an_update_names_the_fields(cluster: Cluster) -> None:
