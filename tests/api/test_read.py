@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 from django.test.utils import CaptureQueriesContext
 from pytest_django import DjangoAssertNumQueries
@@ -164,3 +167,40 @@ def test_one_object_costs_two_queries(
 def test_an_anonymous_request_reads_nothing(anonymous: Kube) -> None:
     for path in (PODS, f"{PODS}/p1", "/api", "/apis", "/version", "/healthz", "/openapi/v3"):
         assert anonymous.get(path).status_code == 401
+
+
+def test_the_openapi_document_describes_every_operation(kube: Kube) -> None:
+    """As generators of clients need it: names, parameters, bodies, lists, subresources."""
+    document = kube.get("/openapi/v3/api/v1").json()
+    paths, schemas = document["paths"], document["components"]["schemas"]
+    operations = [
+        operation
+        for path in paths.values()
+        for method, operation in path.items()
+        if method != "parameters"
+    ]
+    assert len({each["operationId"] for each in operations}) == len(operations) == 178
+    listing = paths["/api/v1/namespaces/{namespace}/pods"]["get"]
+    assert listing["operationId"] == "listCoreV1NamespacedPod"
+    assert {"labelSelector", "limit", "watch"} <= {each["name"] for each in listing["parameters"]}
+    schema = listing["responses"]["200"]["content"]["application/json"]["schema"]
+    assert schemas[schema["$ref"].rpartition("/")[2]]["properties"]["kind"]["enum"] == ["PodList"]
+    evicting = paths["/api/v1/namespaces/{namespace}/pods/{name}/eviction"]["post"]
+    assert evicting["x-kubernetes-group-version-kind"]["kind"] == "Eviction"
+    assert "io.k8s.api.policy.v1.Eviction" in schemas
+    patch = paths["/api/v1/nodes/{name}"]["patch"]["requestBody"]["content"]
+    assert patch["application/json-patch+json"]["schema"]["type"] == "array"
+    assert "/api/v1/namespaces/{namespace}/bindings" in paths
+    named = {target.rpartition("/")[2] for target in _references(document)}
+    assert named <= schemas.keys()
+
+
+def _references(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        if isinstance(value.get("$ref"), str):
+            yield value["$ref"]
+        for each in value.values():
+            yield from _references(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _references(each)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 from tests.api.conftest import Kube
 
+EXAMPLES = Path(__file__).parents[2] / "apps/dashboard/forms/examples/data.yaml"
 PODS = "/api/v1/namespaces/default/pods"
 REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 V1, V2 = (
@@ -70,8 +74,12 @@ def test_resize_changes_resources_only(kube: Kube) -> None:
 
 
 def test_only_approval_approves_a_signing_request(kube: Kube) -> None:
-    spec = {"request": "eA==", "signerName": "example.com/x", "usages": ["client auth"]}
-    created = post(kube, REQUESTS, "r", spec=spec)
+    example = next(
+        each
+        for each in yaml.safe_load_all(EXAMPLES.read_text())
+        if each["kind"] == "CertificateSigningRequest"
+    )
+    created = post(kube, REQUESTS, "r", spec=example["spec"])
     condition = {"type": "Approved", "status": "True", "reason": "Tested", "message": "m"}
     created["status"] = {"conditions": [condition]}
     assert kube.put(f"{REQUESTS}/r/status", created).json()["status"] == {}

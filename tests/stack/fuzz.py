@@ -2,11 +2,16 @@
 
     make fuzz                      # FUZZ_SECONDS: for each document; 120 by default
 
-`schemathesis`, which is not among the dependencies, must be on the PATH. Fails at an answer of 5xx.
+`schemathesis`, which is not among the dependencies, must be on the PATH. Fails at an answer of 5xx,
+and at one of the Kubernetes API that does not have the documented form.
+
+Objects are generated from a document that is cut off below a few levels: with all of a pod template
+in each body, generating one request takes longer than sending hundreds.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -15,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from urllib.request import Request, urlopen
 
 from tests.stack.running_site import RunningSite
@@ -23,6 +28,9 @@ from tests.stack.running_site import RunningSite
 #: Operations that would end the run: they delete its token or never end. Schemathesis does not read
 #: the YAML streams of imports and exports.
 _EXCLUDED: Final = "token|password|stream|live|import|export"
+#: How many references a generated object follows; below them anything is sent.
+_LEVELS: Final = 3
+_CHECKS: Final = ("not_a_server_error", "response_schema_conformance", "content_type_conformance")
 _DOCUMENTS: Final = ("api/v1", "apis/apps/v1", "apis/autoscaling/v1", "apis/certificates.k8s.io/v1")
 
 
@@ -55,16 +63,36 @@ def _fuzz(program: str, site: RunningSite, folder: Path) -> int:
             Request(address, headers=headers), context=ssl.create_default_context()
         ) as got:
             schema = folder / f"{number}.json"
-            schema.write_bytes(got.read())
+            text = got.read()
+        schema.write_bytes(_cut_document(text) if document else text)
         print(f"== {address}", flush=True)
         arguments = [
             *("run", str(schema), "--url", root, "--header", f"Authorization: Bearer {token}"),
-            *("--checks", "not_a_server_error", "--phases", "fuzzing", "--warnings", "off"),
+            *("--checks", ",".join(_CHECKS if document else _CHECKS[:1])),
+            *("--phases", "fuzzing", "--warnings", "off"),
             *("--max-time", os.environ.get("FUZZ_SECONDS", "120"), "--request-timeout", "30"),
             *("--suppress-health-check", "all", "--exclude-path-regex", _EXCLUDED),
         ]
         failed |= subprocess.run([program, *arguments], check=False, cwd=folder).returncode
     return failed
+
+
+def _cut_document(text: bytes) -> bytes:
+    document = json.loads(text)
+    schemas = document.pop("components")["schemas"]
+    document["paths"] = _cut(document["paths"], schemas, _LEVELS)
+    return json.dumps(document).encode()
+
+
+def _cut(value: Any, schemas: dict[str, Any], levels: int) -> Any:
+    """A part of a document with its references replaced by what they mean."""
+    if isinstance(value, list):
+        return [_cut(each, schemas, levels) for each in value]
+    if not isinstance(value, dict):
+        return value
+    if isinstance(target := value.get("$ref"), str):
+        return _cut(schemas[target.rpartition("/")[2]], schemas, levels - 1) if levels else {}
+    return {name: _cut(each, schemas, levels) for name, each in value.items()}
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
-from apps.api.kubernetes import resources
+from apps.api.kubernetes import openapi_paths, resources
 from apps.api.kubernetes.discovery import Custom, group_versions
 from apps.api.kubernetes.errors import UnknownPath
 from apps.api.kubernetes.protobuf import swagger
@@ -24,19 +24,7 @@ from apps.cluster.schema.definitions import Schema, reference
 
 Body = dict[str, Any]
 
-_GVK = "x-kubernetes-group-version-kind"
-_ACTIONS = {
-    "get": "get",
-    "list": "list",
-    "create": "post",
-    "update": "put",
-    "patch": "patch",
-    "delete": "delete",
-    "deletecollection": "deletecollection",
-}
-_ON_COLLECTION = {"list": "get", "create": "post", "deletecollection": "delete"}
-_ON_OBJECT = {"get": "get", "update": "put", "patch": "patch", "delete": "delete"}
-_WRITES = ("create", "update", "patch")
+_TIMES = {f"io.k8s.apimachinery.pkg.apis.meta.v1.{name}" for name in ("MicroTime", "Time")}
 
 
 def answer(request: HttpRequest, path: str, custom: Custom) -> HttpResponse:
@@ -93,8 +81,8 @@ def _swagger(custom: Custom) -> tuple[bytes, str]:
     paths: Body = {}
     for place, (group, version) in _places(custom).items():
         for resource in resources.in_group_version(group, version, custom):
-            _collect(resource.definition, definitions)
-            paths |= _paths(f"/{place}", resource)
+            _describe(resource, definitions)
+            paths |= openapi_paths.paths(f"/{place}", resource)
     document = {
         "swagger": "2.0",
         "info": {"title": "Kubernetes", "version": "v1.36.2"},
@@ -123,16 +111,30 @@ def _swagger_message(custom: Custom) -> tuple[bytes, str]:
 
 def _swagger_operation(operation: Body) -> Body:
     """An operation of v3 in the form of v2."""
-    schema = operation["responses"]["200"]["content"]["application/json"]["schema"]
     converted = {name: value for name, value in operation.items() if name != "requestBody"}
-    converted["produces"] = ["application/json", "application/yaml"]
-    converted["responses"] = {"200": {"description": "OK", "schema": schema}}
+    converted["responses"] = {
+        code: _swagger_response(response) for code, response in operation["responses"].items()
+    }
+    converted["produces"] = list(operation["responses"]["200"]["content"])
     parameters = _swagger_parameters(operation.get("parameters", ()))
-    if "requestBody" in operation:
-        parameters.append({"name": "body", "in": "body", "required": True, "schema": schema})
+    body = operation.get("requestBody")
+    if body is not None:
+        converted["consumes"] = list(body["content"])
+        (schema, *others) = [each["schema"] for each in body["content"].values()]
+        given = {"name": "body", "in": "body", "schema": {"type": "object"} if others else schema}
+        parameters.append({**given, **({"required": True} if body.get("required") else {})})
     if parameters:
         converted["parameters"] = parameters
     return converted
+
+
+def _swagger_response(response: Body) -> Body:
+    content = [each["schema"] for each in response.get("content", {}).values()]
+    if not content:
+        return response
+    # v2 has no alternatives
+    schema = content[0].get("anyOf", [content[0]])[0]
+    return {"description": response["description"], "schema": schema}
 
 
 def _swagger_parameters(parameters: Iterable[Body]) -> list[Body]:
@@ -158,8 +160,13 @@ def _document(place: str, custom: Custom) -> tuple[bytes, str]:
     paths: Body = {}
     schemas: dict[str, Schema] = {}
     for resource in served:
-        paths |= _paths(f"/{place}", resource)
-        _collect(resource.definition, schemas)
+        paths |= openapi_paths.paths(f"/{place}", resource)
+        _describe(resource, schemas)
+    if not group:
+        paths |= openapi_paths.bindings_path(f"/{place}")
+    for name in _TIMES & schemas.keys():
+        # times that are not set are sent as null
+        schemas[name] = {**schemas[name], "nullable": True}
     text = msgspec.json.encode(
         {
             "openapi": "3.0.0",
@@ -171,65 +178,12 @@ def _document(place: str, custom: Custom) -> tuple[bytes, str]:
     return text, hashlib.sha256(text).hexdigest().upper()
 
 
-def _paths(root: str, resource: Resource) -> Body:
-    base = f"{root}/namespaces/{{namespace}}" if resource.namespaced else root
-    collection = f"{base}/{resource.plural}"
-    paths = {
-        collection: _operations(resource, _ON_COLLECTION),
-        f"{collection}/{{name}}": _operations(resource, _ON_OBJECT),
-    }
-    if resource.namespaced:
-        paths[f"{root}/{resource.plural}"] = _operations(resource, {"list": "get"})
-    for sub in resource.subresources:
-        methods = {verb: method for verb, method in _ON_OBJECT.items() if verb in sub.verbs}
-        if sub.name == "status":
-            paths[f"{collection}/{{name}}/status"] = _operations(resource, methods)
-    return {
-        path: {**operations, **_path_parameters(path)}
-        for path, operations in paths.items()
-        if operations
-    }
-
-
-def _path_parameters(path: str) -> Body:
-    """The parameters in a path, which all its operations have."""
-    text = {"type": "string", "uniqueItems": True}
-    found = [
-        {"name": name, "in": "path", "required": True, "schema": text}
-        for name in ("name", "namespace")
-        if f"{{{name}}}" in path
-    ]
-    return {"parameters": found} if found else {}
-
-
-def _operations(resource: Resource, methods: dict[str, str]) -> Body:
-    return {
-        method: _operation(resource, verb)
-        for verb, method in methods.items()
-        if verb in resource.verbs
-    }
-
-
-def _operation(resource: Resource, verb: str) -> Body:
-    schema = {"$ref": f"#/components/schemas/{resource.definition}"}
-    content = {"application/json": {"schema": schema}}
-    operation: Body = {
-        "tags": [resource.plural],
-        "responses": {"200": {"description": "OK", "content": content}},
-        "x-kubernetes-action": _ACTIONS[verb],
-        _GVK: {
-            "group": resource.group,
-            "version": resource.version,
-            "kind": resource.kind.name,
-        },
-    }
-    if verb in _WRITES:
-        operation["parameters"] = [
-            {"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": True}}
-            for name in ("dryRun", "fieldManager", "fieldValidation")
-        ]
-        operation["requestBody"] = {"content": content}
-    return operation
+def _describe(resource: Resource, found: dict[str, Schema]) -> None:
+    """Add the definitions that the operations of a resource refer to."""
+    for name in openapi_paths.referenced(resource):
+        _collect(name, found)
+    if "list" in resource.verbs:
+        found[openapi_paths.list_name(resource)] = openapi_paths.list_definition(resource)
 
 
 def _collect(name: str, found: dict[str, Schema]) -> None:

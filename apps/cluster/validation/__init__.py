@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from apps.cluster.errors import Cause
 from apps.cluster.validation import data
+from apps.cluster.validation.batch import validate_job, validate_job_update
 from apps.cluster.validation.causes import Causes
 from apps.cluster.validation.claims import validate_claim, validate_claim_update
 from apps.cluster.validation.gates import use_gates
@@ -33,7 +34,7 @@ from apps.cluster.validation.scheduling import (
     validate_runtime_class,
     validate_runtime_class_update,
 )
-from apps.cluster.validation.services import validate_service
+from apps.cluster.validation.services import validate_service, validate_service_update
 from apps.cluster.validation.statuses import validate_status
 from apps.cluster.validation.storage import (
     validate_csi_node,
@@ -48,7 +49,6 @@ from apps.cluster.validation.workloads import (
     validate_daemon_set,
     validate_deployment,
     validate_disruption_budget,
-    validate_job,
     validate_replica_set,
     validate_replication_controller,
     validate_selector_update,
@@ -80,8 +80,10 @@ def validate(
 def _find_causes(kind: str, body: Body, old: Body | None, subresource: str) -> list[Cause]:
     if old is None:
         causes = list(validate_metadata(kind, body["metadata"]))
-        rule = _NEW.get(kind)
-        return [*causes, *rule(body)] if rule is not None else causes
+        for rules in (_NEW, data.CREATED):
+            rule = rules.get(kind)
+            causes += rule(body) if rule is not None else ()
+        return causes
     causes = list(validate_metadata(kind, body["metadata"]))
     # The API server checks this for all kinds, and then again for each of them.
     causes += 2 * list(validate_metadata_update(body["metadata"], old["metadata"]))
@@ -143,5 +145,6 @@ _UPDATES: Final[dict[str, Callable[[Body, Body], Causes]]] = {
     "StatefulSet": validate_stateful_set_update,
     "Deployment": validate_selector_update,
     "DaemonSet": validate_selector_update,
-    "Job": validate_selector_update,
+    "Job": validate_job_update,
+    "Service": validate_service_update,
 }

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from apps.cluster.validation import names
 from apps.cluster.validation.causes import Causes, all_invalid, invalid, not_supported, required
-from apps.cluster.validation.custom_rules import find_faults
+from apps.cluster.validation.custom_costs import count_inside
+from apps.cluster.validation.custom_rules import Budget, find_faults
 
 Body = Mapping[str, Any]
 
@@ -51,14 +52,18 @@ def _versions(versions: list[Body]) -> Causes:
         if schema is None:
             yield required(f"{path}.schema.openAPIV3Schema", "schemas are required")
             continue
-        yield from _structural(schema, f"{path}.schema.openAPIV3Schema", root=True)
+        at, budget = f"{path}.schema.openAPIV3Schema", Budget()
+        yield from _structural(schema, at, budget, 1, root=True)
+        yield from budget.check(at)
         for number, column in enumerate(version.get("additionalPrinterColumns") or ()):
             at = f"{path}.additionalPrinterColumns[{number}]"
             if not str(column.get("jsonPath", "")).startswith("."):
                 yield invalid(f"{at}.jsonPath", column.get("jsonPath", ""), "must begin with '.'")
 
 
-def _structural(schema: Body, path: str, *, root: bool = False) -> Causes:
+def _structural(
+    schema: Body, path: str, budget: Budget, count: int | None, *, root: bool = False
+) -> Causes:
     """A schema specifies the type of every value, unless it says that anything may be there."""
     given = schema.get("type", "")
     is_free = schema.get("x-kubernetes-int-or-string") or schema.get(
@@ -70,15 +75,16 @@ def _structural(schema: Body, path: str, *, root: bool = False) -> Causes:
         yield required(f"{path}.type", "must not be empty for specified object fields")
     elif given and given not in _TYPES:
         yield not_supported(f"{path}.type", given, _TYPES)
-    yield from find_faults(schema, path, root=root)
+    yield from find_faults(schema, path, budget, count, root=root)
     if given == "array" and not isinstance(schema.get("items"), Mapping):
         yield required(f"{path}.items", "must be specified")
     for name, each in (schema.get("properties") or {}).items():
         if not (root and name == "metadata"):
-            yield from _structural(each, f"{path}.properties[{name}]")
+            yield from _structural(each, f"{path}.properties[{name}]", budget, count)
     for part in ("items", "additionalProperties"):
         if isinstance(schema.get(part), Mapping):
-            yield from _structural(schema[part], f"{path}.{part}")
+            inner = count_inside(schema, count)
+            yield from _structural(schema[part], f"{path}.{part}", budget, inner)
 
 
 def validate_definition_update(body: Body, old: Body) -> Causes:

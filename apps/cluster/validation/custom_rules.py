@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
 
@@ -17,6 +17,13 @@ import msgspec
 
 from apps.cluster.errors import Cause
 from apps.cluster.validation.causes import Causes, duplicate, forbidden, invalid, required
+from apps.cluster.validation.custom_costs import (
+    EXPRESSION_LIMIT,
+    VERSION_LIMIT,
+    excess,
+    sizes_of,
+    total_cost,
+)
 from apps.cluster.validation.custom_values import environment_of, value_of, with_type_fields
 from apps.scheduler.cel.programs import Program, compile_program
 from apps.scheduler.cel.selector import CompileProblem
@@ -30,6 +37,14 @@ RULES: Final = "x-kubernetes-validations"
 #: What one rule, and all rules for one object, may cost.
 RULE_LIMIT: Final = 1_000_000
 OBJECT_LIMIT: Final = 10_000_000
+RULE_COST: Final = "estimated rule cost"
+_MESSAGE_COST: Final = "estimated messageExpression cost"
+_TOTAL_COST: Final = "estimated rule cost total for entire OpenAPIv3 schema"
+_CONTRIBUTED: Final = (
+    "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
+)
+#: How many expressions are named when all together cost too much.
+_DEAREST: Final = 4
 #: What takes the place of a value that has no counterpart in the old object.
 _ABSENT: Final = object()
 _NOT_BOOL: Final = "cel expression must evaluate to a bool"
@@ -67,12 +82,12 @@ class Rule:
 def compile_rule(schema: Schema, given: Mapping[str, Any]) -> Rule:
     """A rule of a schema; CompileProblem, whose message says what is wrong with its expression."""
     optional_old = bool(given.get("optionalOldSelf"))
-    environment = environment_of(schema, optional_old=optional_old)
-    program = _typed(compile_program(given["rule"], environment), BOOL, _NOT_BOOL)
+    environment, sizes = environment_of(schema, optional_old=optional_old), sizes_of(schema)
+    program = _typed(compile_program(given["rule"], environment, sizes), BOOL, _NOT_BOOL)
     text = given.get("messageExpression", "")
     message = None
     if text.strip():
-        message = _typed(compile_program(text, environment), STRING, _NOT_STRING)
+        message = _typed(compile_program(text, environment, sizes), STRING, _NOT_STRING)
     return Rule(
         program,
         given.get("message", "").strip(),
@@ -231,26 +246,64 @@ def _key_of(schema: Schema, item: Any) -> str:
     return msgspec.json.encode([item.get(name) for name in names]).decode()
 
 
-def find_faults(schema: Schema, path: str, *, root: bool = False) -> Iterator[Cause]:
-    """What is wrong with the rules of a schema itself, without those inside it."""
+@dataclass
+class Budget:
+    """What the rules of a version are estimated to cost: the path of each expression, its cost."""
+
+    costs: list[tuple[str, int]] = field(default_factory=list)
+
+    def spend(self, what: str, path: str, cost: int) -> Causes:
+        """Add an expression; an error if it alone costs too much."""
+        if what == RULE_COST:
+            self.costs.append((path, cost))
+        if cost > EXPRESSION_LIMIT:
+            yield forbidden(path, excess(what, cost, EXPRESSION_LIMIT))
+
+    def check(self, path: str) -> Causes:
+        """An error if all of them together cost too much, and one for each of the dearest."""
+        total = sum(cost for _, cost in self.costs)
+        if total <= VERSION_LIMIT:
+            return
+        dearest = sorted(self.costs, key=lambda each: -each[1])[:_DEAREST]
+        for at, cost in dearest:
+            if cost >= VERSION_LIMIT // 100:
+                yield forbidden(at, _CONTRIBUTED)
+        yield forbidden(path, excess(_TOTAL_COST, total, VERSION_LIMIT))
+
+
+def find_faults(
+    schema: Schema, path: str, budget: Budget, count: int | None, *, root: bool = False
+) -> Causes:
+    """What is wrong with the rules of a schema itself, without those inside it.
+
+    `count`: how many values of the schema an object has at most; None without a limit.
+    """
     typed = with_type_fields(schema) if root else schema
     for index, given in enumerate(schema.get(RULES) or ()):
-        yield from _faults_of(typed, given, f"{path}.{RULES}[{index}]")
+        yield from _faults_of(typed, given, f"{path}.{RULES}[{index}]", budget, count)
 
 
-def _faults_of(schema: Schema, given: Mapping[str, Any], at: str) -> Iterator[Cause]:
+def _faults_of(
+    schema: Schema, given: Mapping[str, Any], at: str, budget: Budget, count: int | None
+) -> Causes:
     if not given.get("rule", "").strip():
         yield required(f"{at}.rule", "rule is not specified")
         return
     try:
-        compile_rule(schema, {"rule": given["rule"], **_old_flag(given)})
+        rule = compile_rule(schema, {"rule": given["rule"], **_old_flag(given)})
     except CompileProblem as wrong:
         yield invalid(f"{at}.rule", given["rule"], str(wrong))
         return
+    cost = total_cost(rule.program.max_cost, schema, count)
+    yield from budget.spend(RULE_COST, f"{at}.rule", cost)
     try:
-        compile_rule(schema, given)
+        message = compile_rule(schema, given).message_program
     except CompileProblem as wrong:
         yield invalid(f"{at}.messageExpression", given["messageExpression"], str(wrong))
+    else:
+        if message is not None:
+            cost = total_cost(message.max_cost, schema, count)
+            yield from budget.spend(_MESSAGE_COST, f"{at}.messageExpression", cost)
     yield from _field_path_faults(schema, given.get("fieldPath", ""), f"{at}.fieldPath")
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 from apps.scheduler.cel.checking import Environment
 from apps.scheduler.cel.conversions import to_duration, to_timestamp
 from apps.scheduler.cel.types import BOOL, DYN, INT, STRING, Type, optional_of
-from apps.scheduler.cel.values import CelError, Value
+from apps.scheduler.cel.values import CelError, KeyedList, SetList, Value
 
 Schema = Mapping[str, Any]
 
@@ -134,7 +134,7 @@ def value_of(schema: Schema, value: Any) -> Value:
     """A valid value of a schema as expressions see it; null counts as absent."""
     if isinstance(value, list):
         items = schema.get("items") or {}
-        return [value_of(items, item) for item in value]
+        return _list_value(schema, [value_of(items, item) for item in value])
     if isinstance(value, Mapping):
         return _object_value(schema, value)
     if schema.get("type") == "number" and isinstance(value, int):
@@ -144,6 +144,17 @@ def value_of(schema: Schema, value: Any) -> Value:
         return value
     converted = known[1](value)
     return value if isinstance(converted, CelError) else converted
+
+
+def _list_value(schema: Schema, elements: list[Value]) -> Value:
+    match schema.get("x-kubernetes-list-type"):
+        case "set":
+            return SetList(elements)
+        case "map":
+            keys = schema.get("x-kubernetes-list-map-keys") or ()
+            return KeyedList(elements, tuple(map(escape, keys)))
+        case _:
+            return elements
 
 
 def _object_value(schema: Schema, value: Mapping[str, Any]) -> Value:

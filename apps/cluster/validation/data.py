@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, Final
 
+import msgspec
+
 from apps.cluster.errors import Cause
 from apps.cluster.validation import names
+from apps.cluster.validation.autoscaling import validate_autoscaler
+from apps.cluster.validation.batch import validate_cron_job, validate_cron_job_name
 from apps.cluster.validation.causes import (
     Causes,
     all_invalid,
     duplicate,
     forbidden,
     invalid,
-    not_supported,
     required,
+    too_long,
 )
+from apps.cluster.validation.certificates import validate_signing_request
 from apps.cluster.validation.custom_definitions import (
     validate_definition,
     validate_definition_update,
@@ -29,6 +35,23 @@ from apps.cluster.validation.devices import (
     validate_device_class_update,
     validate_resource_slice,
 )
+from apps.cluster.validation.ingresses import (
+    validate_class_annotation,
+    validate_ingress,
+    validate_ingress_class,
+)
+from apps.cluster.validation.networking import (
+    validate_endpoint_slice,
+    validate_endpoints,
+    validate_network_policy,
+)
+from apps.cluster.validation.roles import (
+    validate_role,
+    validate_role_binding,
+    validate_role_binding_update,
+)
+from apps.cluster.validation.templates import validate_pod_template
+from apps.cluster.validation.webhooks import validate_webhooks
 from apps.scheduler.quantity import parse
 
 Body = Mapping[str, Any]
@@ -44,6 +67,8 @@ _BAD_KEY: Final = (
 )
 _IMMUTABLE: Final = "field is immutable when `immutable` is set"
 IMMUTABLE_FIELD: Final = "field is immutable"
+_ACCOUNT: Final = "kubernetes.io/service-account.name"
+_REGISTRIES: Final = ("kubernetes.io/dockercfg", "kubernetes.io/dockerconfigjson")
 #: The keys that a secret of a type must have.
 _SECRET_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "kubernetes.io/dockercfg": (".dockercfg",),
@@ -53,32 +78,55 @@ _SECRET_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
-def _data(body: Body, *fields: str) -> Causes:
-    size = 0
+def _data(body: Body, *fields: str) -> int:
+    """The size of the values, in characters of base64 or text."""
+    return sum(len(value) for field in fields for value in (body.get(field) or {}).values())
+
+
+def _keys(body: Body, *fields: str) -> Causes:
     for field in fields:
-        for key, value in (body.get(field) or {}).items():
+        for key in body.get(field) or ():
             if not _KEY.fullmatch(key) or len(key) > 253:
                 yield invalid(f"{field}[{key}]", key, _BAD_KEY)
-            size += len(value)
-    if size > _MAX_DATA:
-        yield Cause("FieldValueTooLong", f"Too long: may not be more than {_MAX_DATA} bytes", "")
 
 
 def _config_map(body: Body) -> Causes:
     for key in sorted((body.get("data") or {}).keys() & (body.get("binaryData") or {}).keys()):
         yield invalid(f"data[{key}]", key, "duplicate of key present in binaryData")
-    yield from _data(body, "data", "binaryData")
+    yield from _keys(body, "data", "binaryData")
+    if _data(body, "data", "binaryData") > _MAX_DATA:
+        yield too_long("", _MAX_DATA)
 
 
 def _secret(body: Body) -> Causes:
-    yield from _data(body, "data")
-    data = body.get("data") or {}
-    for key in _SECRET_KEYS.get(body["type"], ()):
+    yield from _keys(body, "data")
+    if _data(body, "data") > _MAX_DATA:
+        yield too_long("data", _MAX_DATA)
+    data, kind = body.get("data") or {}, body["type"]
+    for key in _SECRET_KEYS.get(kind, ()):
         if key not in data:
             yield required(f"data[{key}]")
-    if body["type"] == "kubernetes.io/basic-auth" and not {"username", "password"} & data.keys():
+        elif kind in _REGISTRIES:
+            yield from _json(data[key], f"data[{key}]")
+    if kind == "kubernetes.io/basic-auth" and not {"username", "password"} & data.keys():
         yield required("data[username]")
         yield required("data[password]")
+    account = (body["metadata"].get("annotations") or {}).get(_ACCOUNT)
+    if kind == "kubernetes.io/service-account-token" and not account:
+        yield required(f"metadata.annotations[{_ACCOUNT}]")
+
+
+def _json(encoded: str, path: str) -> Causes:
+    text = base64.b64decode(encoded).strip()
+    try:
+        valid = isinstance(msgspec.json.decode(text), dict)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        valid = False
+    if not valid:
+        shown = repr(text[:1].decode(errors="replace"))
+        wrong = f"invalid character {shown} looking for beginning of value"
+        detail = wrong if text else "unexpected end of JSON input"
+        yield invalid(path, "<secret contents redacted>", detail)
 
 
 def _data_update(*fields: str) -> UpdateRule:
@@ -108,52 +156,6 @@ def _required(*paths: str) -> Rule:
                 yield required(path)
 
     return rule
-
-
-def _role(body: Body) -> Causes:
-    for index, rule in enumerate(body.get("rules") or ()):
-        path = f"rules[{index}]"
-        if not rule.get("verbs"):
-            yield required(f"{path}.verbs", "verbs must contain at least one value")
-        if rule.get("nonResourceURLs"):
-            if body["kind"] == "Role":
-                detail = "namespaced rules cannot apply to non-resource URLs"
-                yield invalid(f"{path}.nonResourceURLs", rule["nonResourceURLs"], detail)
-            if rule.get("apiGroups") or rule.get("resources") or rule.get("resourceNames"):
-                detail = "rules cannot apply to both regular resources and non-resource URLs"
-                yield invalid(f"{path}.nonResourceURLs", rule["nonResourceURLs"], detail)
-            continue
-        if not rule.get("apiGroups"):
-            detail = "resource rules must supply at least one api group"
-            yield required(f"{path}.apiGroups", detail)
-        if not rule.get("resources"):
-            yield required(f"{path}.resources", "resource rules must supply at least one resource")
-
-
-def _role_binding(body: Body) -> Causes:
-    role, kinds = body.get("roleRef") or {}, ["Role", "ClusterRole"]
-    if body["kind"] == "ClusterRoleBinding":
-        kinds = ["ClusterRole"]
-    if role.get("kind") not in kinds:
-        yield not_supported("roleRef.kind", role.get("kind", ""), kinds)
-    if not role.get("name"):
-        yield required("roleRef.name")
-    for index, subject in enumerate(body.get("subjects") or ()):
-        path = f"subjects[{index}]"
-        if not subject.get("name"):
-            yield required(f"{path}.name")
-        if subject.get("kind") not in ("ServiceAccount", "User", "Group"):
-            supported = ("Group", "ServiceAccount", "User")
-            yield not_supported(f"{path}.kind", subject.get("kind", ""), supported)
-            continue
-        pair = (subject["kind"], body["kind"])
-        if pair == ("ServiceAccount", "ClusterRoleBinding") and not subject.get("namespace"):
-            yield required(f"{path}.namespace")
-
-
-def _role_binding_update(new: Body, old: Body) -> Causes:
-    if new.get("roleRef") != old.get("roleRef"):
-        yield invalid("roleRef", new.get("roleRef"), "cannot change roleRef")
 
 
 def _limit_range(body: Body) -> Causes:
@@ -204,76 +206,6 @@ def _bounds(item: Body, path: str) -> Causes:
             yield invalid(field, ratio, f"ratio {ratio} is less than 1")
 
 
-def _cron_job(body: Body) -> Causes:
-    spec = body["spec"]
-    if not spec.get("schedule"):
-        yield required("spec.schedule")
-    elif len(spec["schedule"].split()) != 5 and not spec["schedule"].startswith("@"):
-        count = len(spec["schedule"].split())
-        why = f"expected exactly 5 fields, found {count}: [{spec['schedule']}]"
-        yield invalid("spec.schedule", spec["schedule"], why)
-    policies = ("Allow", "Forbid", "Replace")
-    if spec["concurrencyPolicy"] not in policies:
-        yield not_supported("spec.concurrencyPolicy", spec["concurrencyPolicy"], policies)
-    for field in (
-        "startingDeadlineSeconds",
-        "successfulJobsHistoryLimit",
-        "failedJobsHistoryLimit",
-    ):
-        if spec.get(field, 0) < 0:
-            yield invalid(f"spec.{field}", spec[field], names.NOT_NEGATIVE)
-    if len(body["metadata"].get("name", "")) > 52:
-        yield invalid(
-            "metadata.name", body["metadata"]["name"], "must be no more than 52 characters"
-        )
-
-
-def _autoscaler(body: Body) -> Causes:
-    spec = body["spec"]
-    for field in ("kind", "name"):
-        if not (spec.get("scaleTargetRef") or {}).get(field):
-            yield required(f"spec.scaleTargetRef.{field}")
-    if spec.get("maxReplicas", 0) < 1:
-        yield invalid("spec.maxReplicas", spec.get("maxReplicas", 0), "must be greater than 0")
-    if spec["minReplicas"] < 1:
-        yield invalid("spec.minReplicas", spec["minReplicas"], "must be greater than or equal to 1")
-    if spec.get("maxReplicas", 0) < spec["minReplicas"]:
-        detail = "must be greater than or equal to `minReplicas`"
-        yield invalid("spec.maxReplicas", spec.get("maxReplicas", 0), detail)
-
-
-def _webhooks(body: Body) -> Causes:
-    seen: set[str] = set()
-    for index, webhook in enumerate(body.get("webhooks") or ()):
-        path, name = f"webhooks[{index}]", webhook.get("name", "")
-        if not name:
-            yield required(f"{path}.name")
-        elif name.count(".") < 2:
-            detail = "should be a domain with at least three segments separated by dots"
-            yield invalid(f"{path}.name", name, detail)
-        if name in seen:
-            yield duplicate(f"{path}.name", name)
-        seen.add(name)
-        if not webhook.get("sideEffects"):
-            supported = ("None", "NoneOnDryRun")
-            yield not_supported(f"{path}.sideEffects", "", supported)
-        if not webhook.get("admissionReviewVersions"):
-            detail = "must specify one of v1, v1beta1"
-            yield required(f"{path}.admissionReviewVersions", detail)
-
-
-def _endpoint_slice(body: Body) -> Causes:
-    types = ("FQDN", "IPv4", "IPv6")
-    if not body.get("addressType"):
-        yield required("addressType")
-    elif body["addressType"] not in types:
-        yield not_supported("addressType", body["addressType"], types)
-    for index, endpoint in enumerate(body.get("endpoints") or ()):
-        if not endpoint.get("addresses"):
-            path = f"endpoints[{index}].addresses"
-            yield required(path, "must contain at least 1 address")
-
-
 def _immutable(*fields: str) -> UpdateRule:
     """Fields that cannot be changed."""
 
@@ -287,6 +219,10 @@ def _immutable(*fields: str) -> UpdateRule:
                 yield invalid(path, after, IMMUTABLE_FIELD)
 
     return rule
+
+
+def _pod_template(body: Body) -> Causes:
+    return validate_pod_template(body.get("template") or {}, "template")
 
 
 def _policy(policy: Body, path: str) -> Causes:
@@ -336,33 +272,44 @@ def _workload(body: Body) -> Causes:
 
 NEW: Final[Mapping[str, Rule]] = {
     "APIService": _required("spec.group", "spec.version"),
-    "CertificateSigningRequest": _required("spec.request", "spec.signerName", "spec.usages"),
-    "ClusterRole": _role,
-    "ClusterRoleBinding": _role_binding,
+    "CertificateSigningRequest": validate_signing_request,
+    "ClusterRole": validate_role,
+    "ClusterRoleBinding": validate_role_binding,
     "ConfigMap": _config_map,
-    "CronJob": _cron_job,
+    "CronJob": validate_cron_job,
     "CustomResourceDefinition": validate_definition,
     "DeviceClass": validate_device_class,
-    "EndpointSlice": _endpoint_slice,
+    "EndpointSlice": validate_endpoint_slice,
+    "Endpoints": validate_endpoints,
     "FlowSchema": _required("spec.priorityLevelConfiguration.name"),
-    "HorizontalPodAutoscaler": _autoscaler,
+    "HorizontalPodAutoscaler": validate_autoscaler,
     "IPAddress": _required("spec.parentRef"),
-    "IngressClass": _required("spec.controller"),
+    "Ingress": validate_ingress,
+    "IngressClass": validate_ingress_class,
     "LimitRange": _limit_range,
-    "MutatingWebhookConfiguration": _webhooks,
+    "MutatingWebhookConfiguration": validate_webhooks,
+    "NetworkPolicy": validate_network_policy,
     "PodGroup": _pod_group,
+    "PodTemplate": _pod_template,
     "PriorityLevelConfiguration": _required("spec.type"),
     "ResourceClaim": claim_rule("spec"),
     "ResourceClaimTemplate": claim_rule("spec.spec"),
     "ResourceSlice": validate_resource_slice,
-    "Role": _role,
-    "RoleBinding": _role_binding,
+    "Role": validate_role,
+    "RoleBinding": validate_role_binding,
     "Secret": _secret,
     "ServiceCIDR": _required("spec.cidrs"),
     "ValidatingAdmissionPolicyBinding": _required("spec.policyName", "spec.validationActions"),
-    "ValidatingWebhookConfiguration": _webhooks,
+    "ValidatingWebhookConfiguration": validate_webhooks,
     "VolumeAttributesClass": _required("driverName", "parameters"),
     "Workload": _workload,
+}
+
+
+#: Rules for new objects only: what exists may keep such faults.
+CREATED: Final[Mapping[str, Rule]] = {
+    "CronJob": validate_cron_job_name,
+    "Ingress": validate_class_annotation,
 }
 
 
@@ -376,7 +323,7 @@ def _all(*rules: UpdateRule) -> UpdateRule:
 
 UPDATES: Final[Mapping[str, UpdateRule]] = {
     "CertificateSigningRequest": _immutable("spec"),
-    "ClusterRoleBinding": _role_binding_update,
+    "ClusterRoleBinding": validate_role_binding_update,
     "ConfigMap": _data_update("data", "binaryData"),
     "ControllerRevision": _immutable("data"),
     "CustomResourceDefinition": validate_definition_update,
@@ -387,7 +334,7 @@ UPDATES: Final[Mapping[str, UpdateRule]] = {
     "DeviceClass": validate_device_class_update,
     "ResourceClaim": _all(claim_update_rule("spec"), _immutable("spec")),
     "ResourceClaimTemplate": _all(claim_update_rule("spec.spec"), _immutable("spec")),
-    "RoleBinding": _role_binding_update,
+    "RoleBinding": validate_role_binding_update,
     "Secret": _data_update("type", "data"),
     "VolumeAttributesClass": _immutable("driverName", "parameters"),
     "Workload": _immutable("spec"),

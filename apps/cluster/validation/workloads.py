@@ -10,9 +10,9 @@ import msgspec
 
 from apps.cluster.validation import names
 from apps.cluster.validation.causes import Causes, forbidden, invalid, not_supported, required
-from apps.cluster.validation.metadata import validate_labels, validate_template_metadata
-from apps.cluster.validation.pods import validate_pod_spec
+from apps.cluster.validation.metadata import validate_labels
 from apps.cluster.validation.selectors import validate_label_selector
+from apps.cluster.validation.templates import validate_lasting_template
 from apps.scheduler.labels import SelectorError, from_label_selector, from_set
 from apps.scheduler.objects import LabelSelector
 
@@ -115,47 +115,71 @@ def _stateful_strategy(strategy: Body) -> Causes:
 def validate_deployment(deployment: Body) -> Causes:
     """A Deployment."""
     spec = deployment.get("spec", {})
-    yield from _not_negative(spec, "replicas", "minReadySeconds", "revisionHistoryLimit")
+    yield from _not_negative(spec, "replicas")
     yield from _selector_and_template(spec, "deployment")
-    strategy = spec.get("strategy", {})
+    yield from _deployment_strategy(spec.get("strategy", {}))
+    yield from _not_negative(spec, "minReadySeconds", "revisionHistoryLimit")
+    deadline = spec.get("progressDeadlineSeconds")
+    if deadline is not None:
+        yield from _not_negative(spec, "progressDeadlineSeconds")
+        if deadline <= spec.get("minReadySeconds", 0):
+            detail = "must be greater than minReadySeconds"
+            yield invalid("spec.progressDeadlineSeconds", deadline, detail)
+
+
+def _deployment_strategy(strategy: Body) -> Causes:
     kind, rolling = strategy.get("type", ""), strategy.get("rollingUpdate")
     if kind not in _DEPLOYMENT_STRATEGIES:
-        yield not_supported("spec.strategy.type", kind, _DEPLOYMENT_STRATEGIES)
+        value = {"Type": kind, "RollingUpdate": _as_internal(rolling)}
+        yield not_supported("spec.strategy", value, _DEPLOYMENT_STRATEGIES)
     elif kind == "Recreate" and rolling is not None:
         why = "may not be specified when strategy `type` is 'Recreate'"
         yield forbidden("spec.strategy.rollingUpdate", why)
-    else:
-        yield from _rolling_update(rolling or {}, "spec.strategy.rollingUpdate")
+    elif kind == "RollingUpdate":
+        path, shares = "spec.strategy.rollingUpdate", rolling or {}
+        for field in ("maxUnavailable", "maxSurge"):
+            if field in shares:
+                yield from _amount(shares[field], f"{path}.{field}")
+        if all(_is_zero(shares.get(field)) for field in ("maxUnavailable", "maxSurge")):
+            yield invalid(f"{path}.maxUnavailable", shares.get("maxUnavailable"), _NOTHING_MOVES)
+        yield from _at_most_all(shares.get("maxUnavailable"), f"{path}.maxUnavailable")
 
 
 def validate_daemon_set(daemon_set: Body) -> Causes:
     """A DaemonSet."""
     spec = daemon_set.get("spec", {})
-    yield from _not_negative(spec, "minReadySeconds", "revisionHistoryLimit")
-    yield from _selector_and_template(spec, "daemonset")
-    strategy = spec.get("updateStrategy", {})
-    if strategy.get("type", "") not in _UPDATE_STRATEGIES:
-        yield not_supported("spec.updateStrategy.type", strategy.get("type"), _UPDATE_STRATEGIES)
-    yield from _rolling_update(
-        strategy.get("rollingUpdate") or {}, "spec.updateStrategy.rollingUpdate"
-    )
+    yield from _selector_and_template(spec, "daemonset", kind="DaemonSet")
+    yield from _not_negative(spec, "minReadySeconds")
+    yield from _daemon_strategy(spec.get("updateStrategy", {}))
+    yield from _not_negative(spec, "revisionHistoryLimit")
 
 
-def validate_job(job: Body) -> Causes:
-    """A Job, whose pods terminate."""
-    spec = job.get("spec", {})
-    yield from _not_negative(
-        spec,
-        "parallelism",
-        "completions",
-        "backoffLimit",
-        "activeDeadlineSeconds",
-        "ttlSecondsAfterFinished",
-    )
-    if spec.get("completionMode") == "Indexed" and "completions" not in spec:
-        yield required("spec.completions", "when completion mode is Indexed")
-    yield from validate_label_selector(spec.get("selector"), "spec.selector")
-    yield from _pod_template(spec.get("template", {}), ("OnFailure", "Never"))
+def _daemon_strategy(strategy: Body) -> Causes:
+    kind, rolling = strategy.get("type", ""), strategy.get("rollingUpdate")
+    if kind not in _UPDATE_STRATEGIES:
+        value = {"Type": kind, "RollingUpdate": _as_internal(rolling)}
+        yield not_supported("spec.updateStrategy", value, _UPDATE_STRATEGIES)
+    if kind != "RollingUpdate":
+        return
+    path, shares = "spec.updateStrategy.rollingUpdate", rolling or {}
+    for field in ("maxUnavailable", "maxSurge"):
+        yield from _amount(shares.get(field, 0), f"{path}.{field}")
+    for field in ("maxUnavailable", "maxSurge"):
+        yield from _at_most_all(shares.get(field), f"{path}.{field}")
+    idle = [field for field in ("maxUnavailable", "maxSurge") if _is_zero(shares.get(field))]
+    if not idle:
+        detail = "may not be set when maxUnavailable is non-zero"
+        yield invalid(f"{path}.maxSurge", shares["maxSurge"], detail)
+    elif len(idle) == 2:
+        yield required(f"{path}.maxUnavailable", "cannot be 0 when maxSurge is 0")
+
+
+def _as_internal(rolling: Body | None) -> Body | None:
+    """A rolling update as messages show it, with the names of the server's own type."""
+    if rolling is None:
+        return None
+    shares = {name: rolling.get(name, 0) for name in ("maxUnavailable", "maxSurge")}
+    return {"MaxUnavailable": shares["maxUnavailable"], "MaxSurge": shares["maxSurge"]}
 
 
 def validate_replication_controller(controller: Body) -> Causes:
@@ -174,7 +198,7 @@ def validate_replication_controller(controller: Body) -> Causes:
     labels = template.get("metadata", {}).get("labels")
     if selector and not from_set(selector).matches(labels or {}):
         yield _mismatch(labels)
-    yield from _pod_template(template)
+    yield from validate_lasting_template(template, _TEMPLATE)
     yield from _no_deadline(template, "ReplicationController")
 
 
@@ -232,7 +256,7 @@ def _selector_and_template(
     # no selector selects no pods, an empty one all
     if selector is None or (any(selector.values()) and not _selects(selector, labels or {})):
         yield _mismatch(labels)
-    yield from _pod_template(template)
+    yield from validate_lasting_template(template, _TEMPLATE)
     if kind:
         yield from _no_deadline(template, kind)
 
@@ -241,24 +265,6 @@ def _no_deadline(template: Body, kind: str) -> Causes:
     if template.get("spec", {}).get("activeDeadlineSeconds") is not None:
         why = f"activeDeadlineSeconds in {kind} is not Supported"
         yield forbidden(f"{_TEMPLATE}.spec.activeDeadlineSeconds", why)
-
-
-def _rolling_update(rolling: Body, path: str) -> Causes:
-    """maxUnavailable and maxSurge; not both zero."""
-    for field in ("maxUnavailable", "maxSurge"):
-        if field in rolling:
-            yield from _share(rolling[field], f"{path}.{field}")
-    if all(rolling.get(field) in (0, "0%") for field in ("maxUnavailable", "maxSurge")):
-        yield invalid(f"{path}.maxUnavailable", rolling["maxUnavailable"], _NOTHING_MOVES)
-
-
-def _pod_template(template: Body, policies: tuple[str, ...] = ("Always",)) -> Causes:
-    spec = template.get("spec", {})
-    yield from validate_template_metadata(template.get("metadata", {}), f"{_TEMPLATE}.metadata")
-    yield from validate_pod_spec(spec, f"{_TEMPLATE}.spec")
-    policy = spec.get("restartPolicy", "Always")
-    if policy not in policies:
-        yield not_supported(f"{_TEMPLATE}.spec.restartPolicy", policy, policies)
 
 
 def _selects(selector: Body, labels: Mapping[str, str]) -> bool:
@@ -289,11 +295,27 @@ def _not_negative(spec: Body, *fields: str) -> Causes:
 
 
 def _share(given: int | str, path: str) -> Causes:
+    """A count, or a percentage of at most 100."""
+    yield from _amount(given, path)
+    yield from _at_most_all(given, path)
+
+
+def _amount(given: int | str, path: str) -> Causes:
     """A count, or a percentage."""
     if isinstance(given, int):
         if given < 0:
             yield invalid(path, given, names.NOT_NEGATIVE)
     elif not _PERCENT.fullmatch(given):
         yield invalid(path, given, _NOT_PERCENT)
-    elif int(given[:-1][:9]) > 100:
+
+
+def _at_most_all(given: int | str | None, path: str) -> Causes:
+    if isinstance(given, str) and _PERCENT.fullmatch(given) and int(given[:-1][:9]) > 100:
         yield invalid(path, given, "must not be greater than 100%")
+
+
+def _is_zero(given: int | str | None) -> bool:
+    """Whether no pods are meant; a text that is no percentage means none."""
+    if isinstance(given, str):
+        return not _PERCENT.fullmatch(given) or int(given[:-1][:9]) == 0
+    return not given

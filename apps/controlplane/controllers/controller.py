@@ -24,8 +24,8 @@ class ReportedWrite:
     """A write whose outcome is recorded as an event."""
 
     write: Write
-    #: The written object -> the event to record.
-    on_success: Callable[[dict[str, Any]], PendingEvent]
+    #: The written object -> the event to record; None: no event.
+    on_success: Callable[[dict[str, Any]], PendingEvent | None]
     #: The error -> the event to record; None: no event.
     on_failure: Callable[[ApiError], PendingEvent] | None = None
 

@@ -217,7 +217,8 @@ class Controllers:
                 if isinstance(step, ReportedWrite) and step.on_failure is not None:
                     events.append(step.on_failure(outcome))
             elif isinstance(step, ReportedWrite):
-                events.append(step.on_success(outcome))
+                event = step.on_success(outcome)
+                events += [event] if event is not None else []
         return events
 
     def _record_events(self, user: str, reported: list[PendingEvent], now: datetime) -> None:

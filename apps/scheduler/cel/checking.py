@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Final
 
@@ -65,11 +65,15 @@ DEVICE_ENVIRONMENT: Final = Environment({"device": DEVICE}, {DEVICE.name: _DEVIC
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """``problems``: (offset, text). ``types`` and ``overloads``: by the id of the expression."""
+    """``problems``: (offset, text). ``types`` and ``overloads``: by the id of the expression.
+
+    ``structs``: the names of the types with fields.
+    """
 
     problems: Sequence[tuple[int, str]]
     types: dict[int, Type]
     overloads: dict[int, tuple[Overload, ...]]
+    structs: Set[str]
 
 
 def check_types(tree: Expr, environment: Environment) -> Checked:
@@ -79,7 +83,7 @@ def check_types(tree: Expr, environment: Environment) -> Checked:
     types = {
         id_: checker.bindings.substitute(found, final=True) for id_, found in checker.types.items()
     }
-    return Checked(checker.problems, types, checker.overloads)
+    return Checked(checker.problems, types, checker.overloads, environment.structs.keys())
 
 
 def qualified_name(expr: Expr) -> str | None:

@@ -25,11 +25,11 @@ from apps.scheduler.cel.tree import (
     MapExpr,
     Select,
 )
-from apps.scheduler.cel.types import DEVICE, DYN, Type
+from apps.scheduler.cel.types import DYN, Type
 
 Path = tuple[str, ...]
 
-_KEYS, _VALUES, _ITEMS, _INDICES = "@keys", "@values", "@items", "@indices"
+KEYS, VALUES, ITEMS, _INDICES = "@keys", "@values", "@items", "@indices"
 _SCALARS: Final = frozenset(
     {
         "bool",
@@ -44,9 +44,16 @@ _ATTRIBUTES: Final = 32
 _DOMAIN_LENGTH, _NAME_LENGTH, _VALUE_LENGTH, _DRIVER_LENGTH = 63, 32, 64, 63
 
 
-def estimate_cost(tree: Expr, checked: Checked) -> int:
-    """The most that an evaluation of the checked tree costs; 2**64 - 1 without a limit."""
-    return _Estimation(checked).cost(tree).most
+#: The path of a part of a variable -> its size; None if it is not known.
+Sizes = Callable[[Path], Range | None]
+
+
+def estimate_cost(tree: Expr, checked: Checked, sizes: Sizes | None = None) -> int:
+    """The most that an evaluation of the checked tree costs; 2**64 - 1 without a limit.
+
+    `sizes` are those of the variables; by default, those of a device.
+    """
+    return _Estimation(checked, sizes or _device_size).cost(tree).most
 
 
 class _Variable(NamedTuple):
@@ -56,8 +63,9 @@ class _Variable(NamedTuple):
 
 
 class _Estimation:
-    def __init__(self, checked: Checked) -> None:
+    def __init__(self, checked: Checked, sizes: Sizes) -> None:
         self._checked = checked
+        self._declared_size = sizes
         self._paths: dict[int, Path] = {}
         self._sizes: dict[int, Range] = {}
         self._entries: dict[int, Entries] = {}
@@ -79,7 +87,8 @@ class _Estimation:
         if expr.test_only:
             return cost
         self._paths[expr.id] = (*self._path(expr.operand), expr.field)
-        has_fields = self._type(expr.operand).name in ("map", DEVICE.name)
+        name = self._type(expr.operand).name
+        has_fields = name == "map" or name in self._checked.structs
         return cost.plus(ONE) if has_fields else cost
 
     def _call(self, expr: Call) -> Range:
@@ -143,7 +152,7 @@ class _Estimation:
         container = overload.params[0].name
         if container not in ("list", "map"):
             return None
-        step = _ITEMS if container == "list" else _VALUES
+        step = ITEMS if container == "list" else VALUES
         self._paths[expr.id] = (*self._path(expr.args[0]), step)
         entries = self._entry_sizes(expr.args[0])
         return entries.values if entries is not None else None
@@ -217,8 +226,8 @@ class _Estimation:
         if entries is not None:
             is_list = entries.is_list
         path = self._path(expr.iter_range)
-        key = _Variable((*path, _INDICES if is_list else _KEYS), entries and entries.keys, None)
-        value = _Variable((*path, _ITEMS if is_list else _VALUES), entries and entries.values, None)
+        key = _Variable((*path, _INDICES if is_list else KEYS), entries and entries.keys, None)
+        value = _Variable((*path, ITEMS if is_list else VALUES), entries and entries.values, None)
         if expr.iter_var2:
             return {expr.iter_var: key, expr.iter_var2: value}
         return {expr.iter_var: value if is_list else key}
@@ -229,7 +238,7 @@ class _Estimation:
         path = self._path(expr)
         if path and path[0] == macros.ACCUMULATOR:
             path = ()
-        elements = _declared_size((*path, _ITEMS)) if path else None
+        elements = self._declared_size((*path, ITEMS)) if path else None
         return Operand(expr, self._type(expr), self._size_or_unknown(expr), elements or UNKNOWN)
 
     def _type(self, expr: Expr) -> Type:
@@ -260,7 +269,7 @@ class _Estimation:
         literal = _literal_size(expr)
         if literal is not None:
             return exactly(literal)
-        declared = _declared_size(self._path(expr))
+        declared = self._declared_size(self._path(expr))
         if declared is not None:
             self._sizes[expr.id] = declared
             return declared
@@ -310,7 +319,7 @@ def _is_scalar(found: Type) -> bool:
     return found.name in _SCALARS
 
 
-def _declared_size(path: Path) -> Range | None:
+def _device_size(path: Path) -> Range | None:
     """The largest size of a part of the device, by its path."""
     if not path or path[0] != "device":
         return None
@@ -326,16 +335,16 @@ def _declared_size(path: Path) -> Range | None:
 def _table_size(steps: Path, *, is_attribute: bool) -> Range | None:
     if not steps:
         return Range(0, _ATTRIBUTES)
-    if steps[0] == _KEYS:
+    if steps[0] == KEYS:
         return Range(0, _DOMAIN_LENGTH) if len(steps) == 1 else None
-    if steps[0] not in (_VALUES, _ITEMS):
+    if steps[0] not in (VALUES, ITEMS):
         return None
     if len(steps) == 1:
         return Range(0, _ATTRIBUTES)
     if len(steps) > 2:
         return None
-    if steps[1] == _KEYS:
+    if steps[1] == KEYS:
         return Range(0, _NAME_LENGTH)
     if is_attribute:
         return Range(0, _VALUE_LENGTH)
-    return Range(0, 0) if steps[1] in (_VALUES, _ITEMS) else None
+    return Range(0, 0) if steps[1] in (VALUES, ITEMS) else None

@@ -17,9 +17,11 @@ from apps.scheduler.cel.values import (
     Duration,
     Format,
     Ip,
+    KeyedList,
     OptionalValue,
     Quantity,
     Semver,
+    SetList,
     TypeValue,
     UInt,
     Url,
@@ -44,9 +46,7 @@ def equal(left: Value, right: Value) -> bool | CelError:
     if isinstance(left, _NUMBERS) and isinstance(right, _NUMBERS):
         return left == right
     if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(
-            equal(a, b) is True for a, b in zip(left, right, strict=True)
-        )
+        return len(left) == len(right) and _equal_lists(left, right)
     if isinstance(left, Mapping) and isinstance(right, Mapping):
         return _equal_maps(left, right)
     if isinstance(left, OptionalValue) and isinstance(right, OptionalValue):
@@ -54,6 +54,35 @@ def equal(left: Value, right: Value) -> bool | CelError:
             not left.present or equal(left.value, right.value) is True
         )
     return type(left) is type(right) and bool(left == right)
+
+
+def _equal_lists(left: list[Value], right: list[Value]) -> bool:
+    """Of the same length."""
+    if isinstance(left, (SetList, KeyedList)):
+        return all(_find_equal(left, element) for element in right)
+    return all(equal(a, b) is True for a, b in zip(left, right, strict=True))
+
+
+def _find_equal(known: list[Value], element: Value) -> bool:
+    return any(equal(each, element) is True for each in known)
+
+
+def _join_lists(left: list[Value], right: list[Value]) -> list[Value]:
+    """A set gets the new elements; an element of a list with keys takes the place of its like."""
+    if isinstance(left, SetList):
+        return SetList([*left, *(each for each in right if not _find_equal(left, each))])
+    if isinstance(left, KeyedList):
+        keys = [left.key_of(each) for each in left]
+        joined = list(left)
+        for element in right:
+            key = left.key_of(element)
+            if key in keys:
+                joined[keys.index(key)] = element
+            else:
+                keys.append(key)
+                joined.append(element)
+        return KeyedList(joined, left.keys)
+    return left + right
 
 
 def _equal_maps(left: Mapping[Value, Value], right: Mapping[Value, Value]) -> bool:
@@ -108,6 +137,8 @@ def _arithmetic(symbol: str, compute: Callable[[Any, Any], Any]) -> Callable[...
 
 
 def add(left: Value, right: Value) -> Value:
+    if isinstance(left, list) and isinstance(right, list):
+        return _join_lists(left, right)
     if isinstance(left, (str, bytes, list)):
         return operator.add(left, right) if type(left) is type(right) else CelError(NO_OVERLOAD)
     if isinstance(left, (Duration, datetime.datetime)) or isinstance(right, datetime.datetime):

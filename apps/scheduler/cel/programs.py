@@ -8,6 +8,7 @@ from typing import Any
 
 from apps.scheduler.cel.checking import Environment
 from apps.scheduler.cel.compiling import check_expression
+from apps.scheduler.cel.estimation import Sizes, estimate_cost
 from apps.scheduler.cel.evaluation import Evaluation, find_error, fold
 from apps.scheduler.cel.parsing import SyntaxProblem, parse_expression
 from apps.scheduler.cel.selector import CompileProblem
@@ -19,20 +20,24 @@ from apps.scheduler.cel.values import Value
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Program:
-    """A compiled expression. ``names``: what it refers to, variables of its macros included."""
+    """A compiled expression. ``names``: what it refers to, variables of its macros included.
+
+    ``max_cost``: the most that an evaluation costs, by the sizes with which it was compiled.
+    """
 
     expression: str
     tree: Expr
     result: Type
     names: frozenset[str]
+    max_cost: int
 
     def evaluate(self, variables: Mapping[str, Any], tracker: CostTracker) -> Value:
         """The result, which may be a CelError; CostExceeded."""
         return Evaluation(variables, tracker).evaluate(self.tree)
 
 
-def compile_program(expression: str, environment: Environment) -> Program:
-    """The compiled expression; CompileProblem."""
+def compile_program(expression: str, environment: Environment, sizes: Sizes) -> Program:
+    """The compiled expression, with `sizes` of the variables; CompileProblem."""
     try:
         tree = parse_expression(expression)
     except SyntaxProblem as wrong:
@@ -45,7 +50,8 @@ def compile_program(expression: str, environment: Environment) -> Program:
     if failed is not None:
         raise CompileProblem(f"program instantiation failed: {failed.text}", internal=True)
     names = frozenset(each.name for each in _walk(tree) if isinstance(each, Ident))
-    return Program(expression, folded, checked.types[tree.id], names)
+    max_cost = estimate_cost(tree, checked, sizes)
+    return Program(expression, folded, checked.types[tree.id], names, max_cost)
 
 
 def _walk(expr: Expr) -> Iterator[Expr]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import ipaddress
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import SplitResult
@@ -133,6 +133,23 @@ class DefaultMap(dict[Value, Value]):
 
     def __missing__(self, key: Value) -> Value:
         return {}
+
+
+class SetList(list[Value]):
+    """A list whose order does not count, without equal elements."""
+
+
+class KeyedList(list[Value]):
+    """A list of maps whose order does not count; an element is known by the values of `keys`."""
+
+    def __init__(self, elements: Iterable[Value], keys: tuple[str, ...]) -> None:
+        super().__init__(elements)
+        self.keys = keys
+
+    def key_of(self, element: Value) -> Value:
+        """What an element is known by."""
+        known = element if isinstance(element, Mapping) else {}
+        return [known.get(name) for name in self.keys]
 
 
 def type_name(value: Value) -> str:

@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 import base64
+import copy
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Any, Final
 
 from apps.cluster.admission.defaulting.pods import default_template
 from apps.cluster.admission.draft import Body, child, drop_empty
 
+#: How fast an autoscaler scales if its behavior does not say it.
+_SCALING: Final[Mapping[str, Mapping[str, Any]]] = {
+    "scaleUp": {
+        "stabilizationWindowSeconds": 0,
+        "selectPolicy": "Max",
+        "policies": [
+            {"type": "Pods", "value": 4, "periodSeconds": 15},
+            {"type": "Percent", "value": 100, "periodSeconds": 15},
+        ],
+    },
+    "scaleDown": {
+        "selectPolicy": "Max",
+        "policies": [{"type": "Percent", "value": 100, "periodSeconds": 15}],
+    },
+}
 _RBAC: Final = "rbac.authorization.k8s.io"
 
 
@@ -88,6 +104,11 @@ def default_autoscaler(draft: Body) -> None:
     if not spec.get("metrics"):
         target = {"type": "Utilization", "averageUtilization": 80}
         spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
+    if "behavior" in spec:
+        for direction, rules in _SCALING.items():
+            given = child(spec["behavior"], direction)
+            for field, value in rules.items():
+                given.setdefault(field, copy.deepcopy(value))
     draft.setdefault("status", {"desiredReplicas": 0, "currentMetrics": None})
 
 

@@ -121,8 +121,8 @@ def _new_replica_set(deployment: Body, digest: str, old: Sequence[Body]) -> Repo
         body["spec"]["minReadySeconds"] = seconds
     subject = object_reference(deployment)
 
-    def on_success(body: Body) -> PendingEvent:
-        return _scale_event(deployment, body, 0, _size(body))
+    def on_success(body: Body) -> PendingEvent | None:
+        return _scale_event(deployment, body, 0, _size(body)) if _size(body) else None
 
     def on_failure(refusal: ApiError) -> PendingEvent:
         name = f"{metadata['name']}-{digest}"

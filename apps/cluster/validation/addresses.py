@@ -1,0 +1,103 @@
+"""Addresses, networks and domains, as fields of services, endpoints and ingresses have them."""
+
+from __future__ import annotations
+
+import re
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from typing import Final
+
+from apps.cluster.validation import names
+from apps.cluster.validation.causes import Causes, all_invalid, invalid, required
+
+NOT_AN_ADDRESS: Final = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+NOT_A_NETWORK: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
+NOT_A_NAME: Final = "must be a DNS name, not an IP address"
+_WILDCARD: Final = r"\*\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
+_NOT_WILDCARD: Final = (
+    "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which "
+    "must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric "
+    f"character (e.g. '*.example.com', regex used for validation is '{_WILDCARD}')"
+)
+_HTTP_PATH: Final = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
+_NOT_PREFIXED: Final = 'must be a domain-prefixed path (such as "acme.io/foo")'
+_FEW_SEGMENTS: Final = "should be a domain with at least two segments separated by dots"
+
+
+def read_address(text: str) -> IPv4Address | IPv6Address | None:
+    """The address; None for any other text."""
+    try:
+        return ip_address(text)
+    except ValueError:
+        return None
+
+
+def validate_address(text: str, path: str) -> Causes:
+    """An IP address."""
+    if read_address(text) is None:
+        yield invalid(path, text, NOT_AN_ADDRESS)
+
+
+def validate_network(text: str, path: str) -> Causes:
+    """An IP address with the length of a prefix."""
+    try:
+        ip_network(text, strict=False)
+    except ValueError:
+        yield invalid(path, text, NOT_A_NETWORK)
+        return
+    if "/" not in text:
+        yield invalid(path, text, NOT_A_NETWORK)
+
+
+def validate_reachable(text: str, path: str) -> Causes:
+    """An address that other machines can reach; no error for a text that is no address."""
+    address = read_address(text)
+    if address is None:
+        return
+    if address.is_unspecified:
+        yield invalid(path, text, "may not be unspecified (0.0.0.0 or ::)")
+    if address.is_loopback:
+        yield invalid(path, text, "may not be in the loopback range (127.0.0.0/8, ::1/128)")
+    if address.is_link_local:
+        yield invalid(path, text, "may not be in the link-local range (169.254.0.0/16, fe80::/10)")
+    if address in ip_network("224.0.0.0/24" if address.version == 4 else "ff02::/16"):
+        ranges = "(224.0.0.0/24, ff02::/10)"
+        yield invalid(path, text, f"may not be in the link-local multicast range {ranges}")
+
+
+def validate_host(text: str, path: str) -> Causes:
+    """A DNS name, possibly with a wildcard as its first label."""
+    if "*" not in text:
+        yield from all_invalid(path, text, names.dns_subdomain(text))
+        return
+    if len(text) > 253:
+        yield invalid(path, text, "must be no more than 253 characters")
+    if not re.fullmatch(_WILDCARD, text):
+        yield invalid(path, text, _NOT_WILDCARD)
+
+
+def validate_full_domain(text: str, path: str) -> Causes:
+    """A DNS name with at least two labels."""
+    if not text:
+        yield required(path)
+        return
+    text = text.removesuffix(".")
+    problems = names.dns_subdomain(text)
+    yield from all_invalid(path, text, problems)
+    if problems:
+        return
+    if "." not in text:
+        yield invalid(path, text, _FEW_SEGMENTS)
+    for label in text.split("."):
+        if len(label) > 63:
+            yield invalid(path, label, "must be no more than 63 characters")
+
+
+def validate_prefixed_path(text: str, path: str) -> Causes:
+    """A domain and a path, such as `example.com/ingress`."""
+    domain, _, rest = text.partition("/")
+    if not domain or not rest:
+        yield invalid(path, text, _NOT_PREFIXED)
+        return
+    yield from all_invalid(path, domain, names.dns_subdomain(domain))
+    if not re.fullmatch(_HTTP_PATH, rest):
+        yield invalid(path, rest, f"Invalid path (regex used for validation is '{_HTTP_PATH}')")
