@@ -46,7 +46,7 @@ class NodeResourcesBalancedAllocation:
 
     def __init__(self, args: NodeResourcesBalancedAllocationArgs | None, handle: Handle) -> None:
         self._resources = (args or NodeResourcesBalancedAllocationArgs()).resources
-        self._backed = BackedResources(handle.listers)
+        self._backed = BackedResources(handle.listers, handle.gates)
 
     def sign(self, pod: PodInfo) -> Hashable | None:
         return tuple(self._requests(pod))

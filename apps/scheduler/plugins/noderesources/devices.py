@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from apps.scheduler.cache.listers import Listers
+from apps.scheduler.features import FeatureGates
 from apps.scheduler.framework.nodes import Int64Array, NodeColumns
 from apps.scheduler.plugins.helper.device_classes import ClassResolver
 from apps.scheduler.plugins.helper.device_totals import device_totals
 
 
 class BackedResources:
-    def __init__(self, listers: Listers) -> None:
+    def __init__(self, listers: Listers, gates: FeatureGates) -> None:
         self._listers = listers
-        self._classes = ClassResolver(listers)
+        self._classes = ClassResolver(listers, gates)
 
     def among(self, resources: Iterable[str]) -> frozenset[str]:
         """Those of the resources that a class backs."""

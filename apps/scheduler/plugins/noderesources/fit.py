@@ -68,7 +68,7 @@ class NodeResourcesFit:
         self._ignored_groups = frozenset(args.ignored_resource_groups)
         self._strategy = args.scoring_strategy
         self._scorer = scorer_for(args.scoring_strategy)
-        self._backed = BackedResources(handle.listers)
+        self._backed = BackedResources(handle.listers, handle.gates)
         self._statuses: list[Status | None] = [None]
         #: (reasons, unresolvable) -> index into ``_statuses``
         self._status_ids: dict[tuple[tuple[str, ...], bool], int] = {}
