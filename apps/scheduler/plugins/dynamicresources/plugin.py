@@ -11,10 +11,15 @@ import numpy as np
 from apps.scheduler.framework import claim_allocations, intents
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.diagnosis import Diagnosis
-from apps.scheduler.framework.events import ClusterEventWithHint
+from apps.scheduler.framework.events import ClusterEventWithHint, Resource
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
-from apps.scheduler.framework.interface import PostFilterResult, PreFilterResult, Verdicts
+from apps.scheduler.framework.interface import (
+    AwaitedObject,
+    PostFilterResult,
+    PreFilterResult,
+    Verdicts,
+)
 from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads, constant
 from apps.scheduler.framework.status import SKIP, Code, Status, error, unresolvable, unschedulable
 from apps.scheduler.framework.types import PodInfo
@@ -24,6 +29,7 @@ from apps.scheduler.plugins.dynamicresources.args import DynamicResourcesArgs, c
 from apps.scheduler.plugins.dynamicresources.claims import (
     ClaimProblem,
     is_free_for,
+    known_claim_names,
     missing_class,
     pod_claims,
 )
@@ -99,6 +105,12 @@ class DynamicResources:
         except ClaimProblem as problem:
             return unresolvable(str(problem))
         return None
+
+    def awaited(self, pod: PodInfo) -> frozenset[AwaitedObject]:
+        """The claims of the pod whose names are known; the others follow with its status."""
+        return frozenset(
+            (Resource.RESOURCE_CLAIM, pod.namespace, name) for name in known_claim_names(pod)
+        )
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from apps.scheduler.cache.listers import Listers
 from apps.scheduler.features import FeatureGates
@@ -21,6 +21,12 @@ class BackedResources:
         if not len(self._listers.device_classes):
             return frozenset()
         return frozenset(name for name in resources if self._classes.backing(name) is not None)
+
+    def totals_on(
+        self, nodes: NodeColumns, backed: frozenset[str]
+    ) -> Callable[[str], Int64Array | None]:
+        """Resource -> its `totals`, None for one that is not among ``backed``."""
+        return lambda name: self.totals(name, nodes) if name in backed else None
 
     def totals(self, resource: str, nodes: NodeColumns) -> Int64Array | None:
         """(2, n) int64: the devices behind the resource, and those in use; None: no class."""
