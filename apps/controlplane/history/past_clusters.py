@@ -10,12 +10,12 @@ from apps.cluster.access.reach import EVERYTHING, Reach
 from apps.cluster.errors import ApiError, NotFound
 from apps.cluster.models import Change, Cluster, ClusterAccess, Membership
 from apps.cluster.partitions import daily
-from apps.controlplane.models import ConfigurationRevision, NodeTable, PastCluster
+from apps.controlplane.models import ConfigurationRevision, GroupAttempt, NodeTable, PastCluster
 
 #: Tables whose rows remain when a cluster is deleted: recorded history and what it refers to.
 HISTORY = (
     *daily.TABLES,
-    *(model._meta.db_table for model in (NodeTable, ConfigurationRevision, Change)),
+    *(model._meta.db_table for model in (NodeTable, ConfigurationRevision, GroupAttempt, Change)),
     # who may read the history
     *(model._meta.db_table for model in (ClusterAccess, Membership)),
 )
