@@ -174,7 +174,7 @@ def test_a_gang_is_bound_as_a_whole(
     # the attempts are in the ledger: the first one is explained as it was
     last, again = control.get(explanation).json()["attempts"]
     assert again == first and (last["result"], last["placed"]) == ("scheduled", 3)
-    past = control.get(explanation, {"attempt": first["id"]}).json()
+    past = control.get(explanation, {"group_attempt": first["id"]}).json()
     assert past["summary"].startswith("2 of 3 pods had a node, and the gang needs 3. m1 fitted")
     assert [(each["name"], each["standing"], each["node"]) for each in past["members"]] == [
         ("m2", "fits", "n1"),
@@ -182,11 +182,11 @@ def test_a_gang_is_bound_as_a_whole(
         ("m1", "fails", ""),
     ]
     assert {each["decision"] for each in past["members"]} == {row.pk for row in decisions}
-    shown = page.get(where, {"attempt": first["id"]}).content.decode()
+    shown = page.get(where, {"group_attempt": first["id"]}).content.decode()
     assert "m1 fitted nowhere" in shown and "Show the group as it is now" in shown
-    assert control.get(explanation, {"attempt": last["id"] + 1}).status_code == 404
-    assert control.get(explanation, {"attempt": "x"}).status_code == 400
-    assert page.get(where, {"attempt": last["id"] + 1}).status_code == 404
+    assert control.get(explanation, {"group_attempt": last["id"] + 1}).status_code == 404
+    assert control.get(explanation, {"group_attempt": "x"}).status_code == 400
+    assert page.get(where, {"group_attempt": last["id"] + 1}).status_code == 404
 
     # a deleted group stays until its pods are gone
     kube.delete(f"{GROUPS}/train")

@@ -105,7 +105,7 @@ class PodGroupExplanationView(ControlView):
     @extend_schema(
         parameters=[
             OpenApiParameter(
-                "attempt", int, description="Id of a past attempt, to be explained instead."
+                "group_attempt", int, description="Id of a past attempt, to be explained instead."
             )
         ],
         responses={200: GroupExplanationSerializer, 400: ErrorSerializer, 404: ErrorSerializer},
@@ -115,12 +115,12 @@ class PodGroupExplanationView(ControlView):
 
         Which pods of the group exist, which of them have a node, and which fit nowhere. Pods that
         wait for other members have neither a condition nor an event; their reason is here. With
-        `attempt`, one of the listed attempts is explained, with the decisions of its members.
+        `group_attempt`, one of the listed attempts is explained, with the decisions of its members.
         """
-        reject_unknown(request, {"attempt", "format"})
-        text = request.query_params.get("attempt", "")
+        reject_unknown(request, {"group_attempt", "format"})
+        text = request.query_params.get("group_attempt", "")
         if text and not (text.isascii() and text.isdecimal() and len(text) <= 18):
-            raise BadRequest("attempt: must be the id of an attempt")
+            raise BadRequest("group_attempt: must be the id of an attempt with the group")
         attempt = int(text) if text else None
         explained = explain_pod_group(cluster_named(cluster), namespace, name, attempt=attempt)
         return Response(GroupExplanationSerializer(explained).data)

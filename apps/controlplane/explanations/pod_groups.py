@@ -121,7 +121,7 @@ def _explain_attempt(row: GroupAttempt, attempts: Iterable[GroupAttempt]) -> Gro
     uids = [each["uid"] for each in row.members]
     found = SchedulingDecision.objects.filter(cluster=row.cluster_id, pod_uid__in=uids)
     decisions = {(str(each.pod_uid), each.attempt): each for each in found}
-    members = []
+    members: list[Member] = []
     for each in row.members:
         after = [other.name for other in members if other.node]
         decision = decisions.get((each["uid"], each["attempt"]))

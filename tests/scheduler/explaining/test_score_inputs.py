@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -437,7 +438,7 @@ OF_RESOURCES: dict[str, Callable[[Figures], int]] = {
     "NodeResourcesLeastAllocated": mean_of(lambda used: (1 - used) * 100, ratio=False),
     "NodeResourcesMostAllocated": mean_of(lambda used: used * 100, ratio=False),
     "RequestedToCapacityRatio": mean_of(
-        lambda used: (100 - (1 - used) * 100 // 1) / 10, ratio=True
+        lambda used: Fraction(100 - (1 - used) * 100 // 1) / 10, ratio=True
     ),
     "NodeResourcesBalancedAllocationLegacy": difference,
     "NodeResourcesBalancedAllocationV1beta3": deviation,
@@ -482,6 +483,10 @@ def siblings_by_node(scheduler: Scheduler, selector: Mapping[str, str]) -> dict[
     }
 
 
+def counted_on(counts: Mapping[str, int], node: str, _: Figures) -> int:
+    return counts[node]
+
+
 def of_service(scheduler: Scheduler, seed: int) -> PodBuilder:
     """The random cluster, in which the pod is one of a service."""
     body = {"metadata": {"name": "s", "namespace": "red"}, "spec": {"selector": {"app": "x"}}}
@@ -496,7 +501,7 @@ def test_spread_of_selectors_follows_from_the_inputs(seed: int) -> None:
     decision, inputs = decide(scheduler, of_service(scheduler, seed))
     counts = siblings_by_node(scheduler, {"app": "x"})
     for found in inputs:
-        check(decision, found, lambda _, node=found.node: counts[node])
+        check(decision, found, partial(counted_on, counts, found.node))
         assert found.inputs[0].figures["selector"] == "app=x"
         shares = {
             each.figures["by"]: (
@@ -522,7 +527,7 @@ def test_spread_over_labels_follows_from_the_inputs(seed: int) -> None:
     decision, inputs = decide(scheduler, of_service(scheduler, seed))
     counts = siblings_by_node(scheduler, {"app": "x"})
     for found in inputs:
-        check(decision, found, lambda _, node=found.node: counts[node])
+        check(decision, found, partial(counted_on, counts, found.node))
         *shares, last = (each.figures for each in found.normalization)
         assert [each["label"] for each in shares] == labels
         expected = sum(
@@ -566,9 +571,9 @@ def test_avoided_nodes_follow_from_the_inputs() -> None:
         node.body["metadata"]["annotations"] = annotation
         add(scheduler, node)
     add(scheduler, make_node("c"))
-    pod, owner = make_pod("p"), {"kind": "ReplicaSet", "name": "web", "uid": "set"}
-    owner |= {"apiVersion": "apps/v1", "controller": True}
-    pod.body["metadata"]["ownerReferences"] = [owner]
+    pod = make_pod("p")
+    reference = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "set"}
+    pod.body["metadata"]["ownerReferences"] = [{**reference, "controller": True}]
     decision, inputs = decide(scheduler, pod)
     assert {found.node: found.raw for found in inputs} == {"a": 0, "b": 100, "c": 100}
     for found in inputs:
