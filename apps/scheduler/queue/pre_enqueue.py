@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from apps.scheduler.framework import guard
 from apps.scheduler.framework.interface import AwaitedObject
 from apps.scheduler.framework.status import SUCCESS, Status
 from apps.scheduler.framework.types import PodInfo
@@ -46,4 +47,10 @@ class PreEnqueueGate:
         """The objects whose events alone may open the gate of this pod; None if any event may."""
         plugins = self._awaited.get(info.pod.spec.scheduler_name, {})
         find = plugins.get(info.gating_plugin)
-        return find(info.pod_info) if find is not None else None
+        if find is None:
+            return None
+        try:
+            return find(info.pod_info)
+        except Exception as raised:
+            guard.failure(info.gating_plugin, "Awaited", raised)
+            return None
