@@ -401,6 +401,46 @@ class SchedulingDecision(models.Model):
         return f"{self.namespace}/{self.name} attempt {self.attempt}: {self.result}"
 
 
+class GroupAttempt(models.Model):
+    """One attempt to schedule a group of pods: part of the ledger, with a decision per member."""
+
+    cluster = models.ForeignKey(
+        Cluster, on_delete=models.DO_NOTHING, db_constraint=False, db_index=False
+    )
+    namespace = models.CharField(max_length=63)
+    #: Of the PodGroup, which need not exist.
+    name = models.CharField(max_length=253)
+    at = models.DateTimeField()
+    result = models.CharField(max_length=16, choices=SchedulingDecision.Result.choices)
+    message = models.TextField(blank=True)
+    #: How many pods the gang needed; 0 for a group that is no gang.
+    min_count = models.PositiveIntegerField()
+    profile_revision = models.PositiveIntegerField()
+    #: Of the decision of the first member.
+    cluster_version = models.BigIntegerField()
+    sequence = models.PositiveIntegerField()
+    #: In the order in which they were tried: `apps.scheduler.group_attempt.MemberTrial`.
+    members = models.JSONField()
+
+    class Meta:
+        indexes = (
+            # the attempts with one group, newest first
+            models.Index(
+                fields=["cluster", "namespace", "name", "id"], name="group_attempt_of_group"
+            ),
+            # retention
+            models.Index(fields=["cluster", "cluster_version"], name="group_attempt_version"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name} at {self.at}: {self.result}"
+
+    @property
+    def placed(self) -> int:
+        """How many members had a node."""
+        return sum(bool(each["node"]) for each in self.members)
+
+
 class SecondOpinion(models.Model):
     """What this site's scheduler would have decided for a pod that a client has bound."""
 

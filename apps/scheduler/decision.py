@@ -18,6 +18,7 @@ from apps.scheduler.framework.nodes import Int64Array
 from apps.scheduler.framework.ranking import NO_RANKING, Ranking
 from apps.scheduler.framework.scoring import ScoreColumn
 from apps.scheduler.framework.status import SUCCESS, Status
+from apps.scheduler.group_attempt import GroupAttempt
 
 _NO_ROWS: Int64Array = np.empty(0, dtype=np.int64)
 
@@ -127,6 +128,9 @@ class Decision(msgspec.Struct, kw_only=True, eq=False):
     #: (uid, node, claims) of the members of the pod's group that were tried before it, and had a
     #: node
     beside: tuple[tuple[str, str, tuple[ClaimAllocation, ...]], ...] = ()
+
+    #: the attempt with the pod's group, with the first of its members
+    group_attempt: GroupAttempt | None = None
 
     #: when the attempt started, and ended without a node; `perf_counter_ns` of this process
     began_ns: int = 0

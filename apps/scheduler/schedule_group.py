@@ -26,6 +26,7 @@ from apps.scheduler.failure import (
 from apps.scheduler.framework.interface import NominatingInfo
 from apps.scheduler.framework.runtime import Framework
 from apps.scheduler.framework.status import SUCCESS, Status, error, unschedulable
+from apps.scheduler.group_attempt import GroupAttempt, MemberTrial
 from apps.scheduler.group_condition import write_condition
 from apps.scheduler.queue.queued_pod_info import QueuedPodInfo
 from apps.scheduler.schedule_one import (
@@ -82,6 +83,7 @@ def schedule_group(context: SchedulingContext, popped: QueuedPodInfo) -> list[At
     if not members:
         return []
     trials, outcome = try_group(context, framework, members)
+    note_group_attempt(context, trials, outcome.status)
     for trial in trials:
         submit(context, trial, outcome)
     resolve_allowed(context, trials)
@@ -109,14 +111,15 @@ def refuse_all(
     context: SchedulingContext, members: Sequence[QueuedPodInfo], status: Status
 ) -> list[Attempt]:
     """Return all members to the queue, with the same error."""
-    attempts = []
-    for member in members:
-        framework = context.profiles[member.pod.spec.scheduler_name]
-        attempt = new_attempt(framework, member.pod_info, member)
+    attempts = [
+        new_attempt(context.profiles[each.pod.spec.scheduler_name], each.pod_info, each)
+        for each in members
+    ]
+    note_group_attempt(context, [Trial(attempt, status) for attempt in attempts], status)
+    for attempt in attempts:
         note_failure(attempt, status)
         finish_decision(attempt)
         handle_scheduling_failure(context.queue, attempt, status)
-        attempts.append(attempt)
     return attempts
 
 
@@ -131,6 +134,27 @@ def drop_needless(
         else:
             needed.append(member)
     return needed
+
+
+def note_group_attempt(context: SchedulingContext, trials: Sequence[Trial], status: Status) -> None:
+    """Let the decision of the first member have the attempt with the whole group."""
+    pod = trials[0].attempt.pod.pod
+    group = context.cache.listers.pod_groups.get(pod.group_name, pod.metadata.namespace)
+    members = tuple(
+        MemberTrial(
+            trial.attempt.pod.name,
+            trial.attempt.pod.uid,
+            trial.attempt.decision.attempt,
+            trial.node,
+            trial.needs_preemption,
+            "" if trial.node else trial.status.message,
+        )
+        for trial in trials
+    )
+    needed = group.min_count if group is not None else 0
+    trials[0].attempt.decision.group_attempt = GroupAttempt(
+        pod.metadata.namespace, pod.group_name, needed, status, members
+    )
 
 
 # -- the trial -----------------------------------------------------------------------------------

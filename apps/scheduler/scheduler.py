@@ -313,6 +313,7 @@ class Scheduler:
             self.clock,
             rank=first.queue_sort_key,
             pre_enqueue={n: f.pre_enqueue_functions() for n, f in self.profiles.items()},
+            awaited={n: f.awaited_functions() for n, f in self.profiles.items()},
             hints=hints,
             namespace_labels=self._namespace_labels,
             pod_initial_backoff_seconds=self.config.pod_initial_backoff_seconds,

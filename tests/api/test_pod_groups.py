@@ -138,8 +138,17 @@ def test_a_gang_is_bound_as_a_whole(
         ("m1", "fails", ""),
         ("m2", "fits", "n1"),
     ]
-    shown = page.get("/clusters/c1/objects/podgroups.scheduling.k8s.io/default/train")
-    assert "m1 fits nowhere: 0/1 nodes are available" in shown.content.decode()
+    where = "/clusters/c1/objects/podgroups.scheduling.k8s.io/default/train"
+    shown = page.get(where).content.decode()
+    assert "m1 fits nowhere: 0/1 nodes are available" in shown
+    assert "2 of 3 members have a node" in shown and "Attempts with the group" in shown
+    failing = explained["members"][1]
+    assert [(each["plugin"], each["nodes"]) for each in failing["refusals"]] == [
+        ("NodeResourcesFit", ["n1"])
+    ]
+    assert sorted(failing["after"]) == ["m0", "m2"]
+    (first,) = explained["attempts"]
+    assert (first["result"], first["placed"], first["tried"]) == ("unschedulable", 2, 3)
 
     # each member saw those before it on their nodes, and so does the rebuilt state
     for row in decisions:
@@ -161,6 +170,23 @@ def test_a_gang_is_bound_as_a_whole(
         assert rebuilding.compare(read(row).decision, rebuilding.recompute(row)) == []
     (stored,) = kube.get(f"{GROUPS}/train").json()["status"]["conditions"]
     assert (stored["status"], stored["reason"]) == ("True", "Scheduled")
+
+    # the attempts are in the ledger: the first one is explained as it was
+    last, again = control.get(explanation).json()["attempts"]
+    assert again == first and (last["result"], last["placed"]) == ("scheduled", 3)
+    past = control.get(explanation, {"group_attempt": first["id"]}).json()
+    assert past["summary"].startswith("2 of 3 pods had a node, and the gang needs 3. m1 fitted")
+    assert [(each["name"], each["standing"], each["node"]) for each in past["members"]] == [
+        ("m2", "fits", "n1"),
+        ("m0", "fits", "n1"),
+        ("m1", "fails", ""),
+    ]
+    assert {each["decision"] for each in past["members"]} == {row.pk for row in decisions}
+    shown = page.get(where, {"group_attempt": first["id"]}).content.decode()
+    assert "m1 fitted nowhere" in shown and "Show the group as it is now" in shown
+    assert control.get(explanation, {"group_attempt": last["id"] + 1}).status_code == 404
+    assert control.get(explanation, {"group_attempt": "x"}).status_code == 400
+    assert page.get(where, {"group_attempt": last["id"] + 1}).status_code == 404
 
     # a deleted group stays until its pods are gone
     kube.delete(f"{GROUPS}/train")

@@ -49,6 +49,7 @@ COLUMNS: dict[type[models.Model], tuple[str, ...]] = {
     Change: ("user", "request_id"),
     recorded.ConfigurationDraft: ("note", "user"),
     recorded.ConfigurationRevision: ("note", "user"),
+    recorded.GroupAttempt: ("message",),
     recorded.LoopLease: ("failure",),
     recorded.Operation: ("title", "message", "cause", "user", "output_name", "request_id"),
     recorded.PastCluster: ("user",),

@@ -8,11 +8,18 @@ import pytest
 
 from apps.scheduler.config import ConfigError, load
 from apps.scheduler.config.encoding import encode
-from apps.scheduler.decision import Result
+from apps.scheduler.decision import Decision, Result
 from apps.scheduler.features import GATES, FeatureGates
 from apps.scheduler.features.effects import EFFECTS, effect_of
 from apps.scheduler.framework.gated_fields import view_of_pods
-from apps.scheduler.objects import CSIDriver, CSIStorageCapacity, decode_as
+from apps.scheduler.objects import (
+    CSIDriver,
+    CSIStorageCapacity,
+    DeviceClass,
+    ResourceClaim,
+    ResourceSlice,
+    decode_as,
+)
 from apps.scheduler.plugins.registry import TABLE
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import make_node, make_pod
@@ -282,6 +289,103 @@ def test_the_default_profile_has_the_plugins_whose_gate_is_on() -> None:
     for gates, expected in (({}, True), (off, False)):
         (profile,) = load(configured(gates), TABLE).profiles
         assert ("NodeDeclaredFeatures" in profile.plugin_names) is expected
+
+
+# -- devices: what a gate takes away ------------------------------------------------------------
+
+ONE_OF_A_CLASS = {"requests": [{"name": "r", "exactly": {"deviceClassName": "c"}}]}
+ALTERNATIVES = {
+    "requests": [{"name": "r", "firstAvailable": [{"name": "a", "deviceClassName": "c"}]}]
+}
+CANNOT = "0/1 nodes are available: 1 cannot allocate all claims."
+
+
+def with_devices(
+    gates: dict[str, bool], wanted: dict[str, Any], *devices: dict[str, Any], **spec: Any
+) -> Decision:
+    """A pod with this claim, and a node with these devices; one claim shares d0 already."""
+    scheduler = build(**gates)
+    where = {} if spec.get("perDeviceNodeSelection") else {"nodeName": "n"}
+    pool = {"name": "n", "generation": 1, "resourceSliceCount": 1 + ("sharedCounters" in spec)}
+    of_driver = {"driver": "d.example", "pool": pool}
+    counters = spec.pop("sharedCounters", None)
+    body = {**of_driver, **where, **spec, "devices": list(devices)}
+    extended = {"extendedResourceName": "example.com/device"}
+    claim = {"metadata": {"name": "claim", "namespace": "default", "uid": "claim"}}
+    add(
+        scheduler,
+        make_node("n"),
+        decode_as(DeviceClass, {"metadata": {"name": "c"}, "spec": extended}),
+        decode_as(ResourceSlice, {"metadata": {"name": "s"}, "spec": body}),
+        decode_as(ResourceClaim, {**claim, "spec": {"devices": wanted}}),
+    )
+    if counters:
+        shared = {**of_driver, "nodeName": "n", "sharedCounters": counters}
+        add(scheduler, decode_as(ResourceSlice, {"metadata": {"name": "t"}, "spec": shared}))
+    if any(device.get("allowMultipleAllocations") for device in devices):
+        result = {"request": "r", "driver": "d.example", "pool": "n", "device": "d0"}
+        shared_by = {"devices": {"results": [{**result, "shareID": "1"}]}}
+        other = {"metadata": {"name": "other", "namespace": "default", "uid": "other"}}
+        status = {"status": {"allocation": shared_by}}
+        body = {**other, "spec": {"devices": wanted}, **status}
+        add(scheduler, decode_as(ResourceClaim, body))
+    pod = make_pod("p")
+    if wanted:
+        pod.spec(resourceClaims=[{"name": "x", "resourceClaimName": "claim"}])
+    else:
+        pod.req({"example.com/device": 1})
+    return attempt(scheduler, pod)
+
+
+@pytest.mark.parametrize(
+    ("gate", "wanted", "device", "spec", "message"),
+    [
+        ("DRAConsumableCapacity", ONE_OF_A_CLASS, {"allowMultipleAllocations": True}, {}, CANNOT),
+        ("DRADeviceBindingConditions", ONE_OF_A_CLASS, {"bindingConditions": ["on"]}, {}, CANNOT),
+        (
+            "DRAPartitionableDevices",
+            ONE_OF_A_CLASS,
+            {"consumesCounters": [{"counterSet": "s", "counters": {"u": {"value": "1"}}}]},
+            {"sharedCounters": [{"name": "s", "counters": {"u": {"value": "1"}}}]},
+            CANNOT,
+        ),
+        (
+            "DRAPartitionableDevices",
+            ONE_OF_A_CLASS,
+            {"nodeName": "n"},
+            {"perDeviceNodeSelection": True},
+            CANNOT,
+        ),
+        (
+            "DRAPrioritizedList",
+            ALTERNATIVES,
+            {},
+            {},
+            "0/1 nodes are available: resource claim default/claim, request r: has subrequests, "
+            "but the DRAPrioritizedList feature is disabled.",
+        ),
+        (
+            "DRAExtendedResource",
+            {},
+            {},
+            {},
+            "0/1 nodes are available: 1 Insufficient example.com/device.",
+        ),
+    ],
+)
+def test_devices_are_not_allocated_by_a_feature_that_is_off(
+    gate: str, wanted: Any, device: Any, spec: Any, message: str
+) -> None:
+    decision = with_devices({}, wanted, {"name": "d0", **device}, **spec)
+    assert decision.node == "n" or decision.result is Result.BINDING, decision.message
+    off = with_devices({gate: False}, wanted, {"name": "d0", **device}, **spec)
+    assert (off.node, off.filter_message) == ("", message)
+
+
+def test_taints_of_devices_keep_nothing_away_if_the_gate_is_off() -> None:
+    tainted = {"name": "d0", "taints": [{"key": "broken", "effect": "NoSchedule"}]}
+    assert with_devices({}, ONE_OF_A_CLASS, tainted).filter_message == CANNOT
+    assert with_devices({"DRADeviceTaints": False}, ONE_OF_A_CLASS, tainted).node == "n"
 
 
 def test_results_are_reused_unless_the_gate_is_off() -> None:

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.control.base import ControlView
+from apps.api.control.base import ControlView, reject_unknown
 from apps.api.control.documentation.areas import Area
 from apps.api.control.serializers import ErrorSerializer
+from apps.cluster.errors import BadRequest
 from apps.cluster.queries import cluster_named
 from apps.controlplane.explanations.pod_groups import Standing, explain_pod_group
+from apps.controlplane.models import GroupAttempt
+
+
+class MemberRefusalSerializer(serializers.Serializer[Any]):
+    plugin = serializers.CharField()
+    reason = serializers.CharField()
+    count = serializers.IntegerField(help_text="How many nodes were refused so.")
+    nodes = serializers.ListField(
+        source="first_nodes", child=serializers.CharField(), help_text="The first ones, by name."
+    )
 
 
 class GroupMemberSerializer(serializers.Serializer[Any]):
@@ -29,7 +40,41 @@ class GroupMemberSerializer(serializers.Serializer[Any]):
     )
     node = serializers.CharField(help_text="Where it is bound, or would fit; empty without one.")
     reason = serializers.CharField(help_text="Why it is not bound.")
-    decision = serializers.IntegerField(allow_null=True, help_text="Its last attempt.")
+    decision = serializers.IntegerField(
+        allow_null=True, help_text="Its last attempt, or the one with the group."
+    )
+    feasible_nodes = serializers.IntegerField(help_text="Nodes on which it would fit.")
+    nodes = serializers.IntegerField(help_text="Nodes of the cluster at its attempt.")
+    refusals = MemberRefusalSerializer(many=True, help_text="Why it fits on no other node.")
+    after = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="Members tried before it that had a node: it saw them there.",
+    )
+
+
+class GroupAttemptSerializer(serializers.ModelSerializer[GroupAttempt]):
+    placed = serializers.SerializerMethodField(help_text="How many members had a node.")
+    tried = serializers.SerializerMethodField(help_text="How many members were tried.")
+
+    class Meta:
+        model = GroupAttempt
+        fields = (
+            "id",
+            "at",
+            "result",
+            "message",
+            "min_count",
+            "placed",
+            "tried",
+            "cluster_version",
+            "profile_revision",
+        )
+
+    def get_placed(self, attempt: GroupAttempt) -> int:
+        return attempt.placed
+
+    def get_tried(self, attempt: GroupAttempt) -> int:
+        return len(attempt.members)
 
 
 class GroupExplanationSerializer(serializers.Serializer[Any]):
@@ -40,7 +85,15 @@ class GroupExplanationSerializer(serializers.Serializer[Any]):
     )
     min_count = serializers.IntegerField(help_text="The pods that a gang needs; 0 for others.")
     summary = serializers.CharField()
-    members = GroupMemberSerializer(many=True, help_text="By name.")
+    members = GroupMemberSerializer(
+        many=True, help_text="By name; those of an attempt in the order of their trials."
+    )
+    attempts = GroupAttemptSerializer(
+        many=True, help_text="The last attempts with the group, newest first."
+    )
+    attempt = GroupAttemptSerializer(
+        allow_null=True, help_text="The attempt that is explained; null for the group as it is."
+    )
 
 
 class PodGroupExplanationView(ControlView):
@@ -49,12 +102,25 @@ class PodGroupExplanationView(ControlView):
     area = Area.EXPLANATIONS
     path_help = {"name": "Name of the PodGroup."}
 
-    @extend_schema(responses={200: GroupExplanationSerializer, 404: ErrorSerializer})
+    @extend_schema(
+        parameters=[
+            OpenApiParameter(
+                "group_attempt", int, description="Id of a past attempt, to be explained instead."
+            )
+        ],
+        responses={200: GroupExplanationSerializer, 400: ErrorSerializer, 404: ErrorSerializer},
+    )
     def get(self, request: Request, cluster: str, namespace: str, name: str) -> Response:
         """Explain why a pod group is pending.
 
         Which pods of the group exist, which of them have a node, and which fit nowhere. Pods that
-        wait for other members have neither a condition nor an event; their reason is here.
+        wait for other members have neither a condition nor an event; their reason is here. With
+        `group_attempt`, one of the listed attempts is explained, with the decisions of its members.
         """
-        explained = explain_pod_group(cluster_named(cluster), namespace, name)
+        reject_unknown(request, {"group_attempt", "format"})
+        text = request.query_params.get("group_attempt", "")
+        if text and not (text.isascii() and text.isdecimal() and len(text) <= 18):
+            raise BadRequest("group_attempt: must be the id of an attempt with the group")
+        attempt = int(text) if text else None
+        explained = explain_pod_group(cluster_named(cluster), namespace, name, attempt=attempt)
         return Response(GroupExplanationSerializer(explained).data)

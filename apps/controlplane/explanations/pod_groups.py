@@ -1,14 +1,15 @@
 """Why a group of pods is pending: which members exist, which fit where, and which do not.
 
 kube-scheduler shows nothing for members that wait for the others; this reads the queue and the
-ledger instead.
+ledger instead. Each attempt with the group is a row of the ledger, and can be explained as well.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any, Final
 
 from django.db.models import QuerySet
 
@@ -17,10 +18,13 @@ from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster, Pod
 from apps.controlplane.explanations.pods import ENDED, scheduler_message
 from apps.controlplane.ledger.reading import read
-from apps.controlplane.models import QueueEntry, SchedulingDecision
+from apps.controlplane.models import GroupAttempt, QueueEntry, SchedulingDecision
+from apps.controlplane.results.refusals import RefusalGroup, group_refusals
 from apps.scheduler.objects import PodGroup, decode
 
 _KIND = kinds.by_name("PodGroup")
+#: how many past attempts are listed
+MOST_ATTEMPTS: Final = 50
 
 
 class Standing(StrEnum):
@@ -52,11 +56,18 @@ class Member:
     reason: str = ""
     #: the last attempt; None before the first
     decision: int | None = None
+    #: how many nodes the attempt found feasible, of how many; 0 without a decision
+    feasible_nodes: int = 0
+    nodes: int = 0
+    #: why the others were refused: most nodes first
+    refusals: Sequence[RefusalGroup] = ()
+    #: members with a node that were tried before it: it saw them on their nodes
+    after: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class GroupExplanation:
-    """One PodGroup and its pods, by name."""
+    """One PodGroup and its pods: as they are now, or as they were in one attempt."""
 
     namespace: str
     name: str
@@ -66,25 +77,117 @@ class GroupExplanation:
     min_count: int
     #: one or two sentences
     summary: str
+    #: by name; those of an attempt in the order in which they were tried
     members: Sequence[Member]
+    #: the last attempts with the group, newest first
+    attempts: Sequence[GroupAttempt] = ()
+    #: the attempt that is explained; None for the group as it is now
+    attempt: GroupAttempt | None = None
 
-    def count(self, *standings: Standing) -> int:
-        """The number of members with one of these standings."""
-        return sum(member.standing in standings for member in self.members)
+    @property
+    def placed(self) -> int:
+        """How many members have a node, bound or in the last attempt."""
+        return sum(each.standing in (Standing.BOUND, Standing.FITS) for each in self.members)
 
 
-def explain_pod_group(cluster: Cluster, namespace: str, name: str) -> GroupExplanation:
-    """The group and its members; NotFound if there is neither a PodGroup nor a pod of it."""
+def explain_pod_group(
+    cluster: Cluster, namespace: str, name: str, *, attempt: int | None = None
+) -> GroupExplanation:
+    """The group and its members, now or in the attempt with this id.
+
+    NotFound if there is neither a PodGroup nor a pod of it, or no such attempt.
+    """
+    attempts = GroupAttempt.objects.filter(cluster=cluster, namespace=namespace, name=name)
+    if attempt is not None:
+        row = attempts.filter(pk=attempt).first()
+        if row is None:
+            raise NotFound("groupattempts", str(attempt))
+        return _explain_attempt(row, attempts.order_by("-pk")[:MOST_ATTEMPTS])
     pods = list(pods_of_group(cluster, namespace, name).order_by("name"))
     stored = _KIND.objects(cluster).filter(namespace=namespace, name=name).first()
     if stored is None and not pods:
         raise NotFound(_KIND.plural, name, _KIND.group)
     group: PodGroup | None = decode("PodGroup", stored.body) if stored is not None else None
-    members = _describe_members(cluster, pods)
+    latest = list(attempts.order_by("-pk")[:MOST_ATTEMPTS])
+    members = _describe_members(cluster, pods, latest[0] if latest else None)
     policy = "" if group is None else "gang" if group.min_count else "basic"
     min_count = group.min_count if group is not None else 0
     summary = _summarize(name, policy, min_count, members)
-    return GroupExplanation(namespace, name, policy, min_count, summary, members)
+    return GroupExplanation(namespace, name, policy, min_count, summary, members, latest)
+
+
+def _explain_attempt(row: GroupAttempt, attempts: Iterable[GroupAttempt]) -> GroupExplanation:
+    """The members as they were tried, each with its decision if the ledger still has it."""
+    uids = [each["uid"] for each in row.members]
+    found = SchedulingDecision.objects.filter(cluster=row.cluster_id, pod_uid__in=uids)
+    decisions = {(str(each.pod_uid), each.attempt): each for each in found}
+    members: list[Member] = []
+    for each in row.members:
+        after = [other.name for other in members if other.node]
+        decision = decisions.get((each["uid"], each["attempt"]))
+        members.append(_describe_trial(row, each, decision, after))
+    policy = "gang" if row.min_count else "basic"
+    return GroupExplanation(
+        row.namespace,
+        row.name,
+        policy,
+        row.min_count,
+        _summarize_attempt(row, members),
+        members,
+        list(attempts),
+        row,
+    )
+
+
+def _placed_before(attempt: GroupAttempt, last: SchedulingDecision) -> list[str]:
+    """The members that had a node when this one was tried; none if that was another attempt."""
+    names: list[str] = []
+    for each in attempt.members:
+        if (each["uid"], each["attempt"]) == (str(last.pod_uid), last.attempt):
+            return names
+        if each["node"]:
+            names.append(each["name"])
+    return []
+
+
+def _describe_trial(
+    row: GroupAttempt,
+    trial: Mapping[str, Any],
+    decision: SchedulingDecision | None,
+    after: Sequence[str],
+) -> Member:
+    node, reason = trial["node"], trial["message"]
+    standing = Standing.FITS if node else Standing.FAILS
+    if decision is not None and decision.result == SchedulingDecision.Result.SCHEDULED:
+        standing = Standing.BOUND
+    elif node:
+        reason = scheduler_message(decision) or row.message
+    place = (row.namespace, trial["name"], trial["uid"])
+    return _with_verdicts(Member(*place, standing, node, reason, after=after), decision)
+
+
+def _with_verdicts(member: Member, row: SchedulingDecision | None) -> Member:
+    """The member with what its decision says about the nodes."""
+    if row is None:
+        return member
+    refusals = group_refusals(read(row).decision)
+    return replace(
+        member,
+        decision=row.pk,
+        feasible_nodes=row.feasible_nodes,
+        nodes=row.nodes,
+        refusals=refusals,
+    )
+
+
+def _summarize_attempt(row: GroupAttempt, members: Sequence[Member]) -> str:
+    placed = sum(bool(each.node) for each in members)
+    needed = f", and the gang needs {row.min_count}" if row.min_count else ""
+    said = f"{placed} of {len(members)} pods had a node{needed}."
+    failing = next((each for each in members if not each.node), None)
+    if failing is not None:
+        return f"{said} {failing.name} fitted nowhere: {failing.reason}"
+    return said if row.result == SchedulingDecision.Result.SCHEDULED else f"{said} {row.message}"
 
 
 def pods_of_group(cluster: Cluster, namespace: str, name: str) -> QuerySet[Pod]:
@@ -94,7 +197,10 @@ def pods_of_group(cluster: Cluster, namespace: str, name: str) -> QuerySet[Pod]:
     )
 
 
-def _describe_members(cluster: Cluster, pods: Sequence[Pod]) -> list[Member]:
+def _describe_members(
+    cluster: Cluster, pods: Sequence[Pod], attempt: GroupAttempt | None
+) -> list[Member]:
+    """The pods as they are; ``attempt``: the last one with the group."""
     uids = [pod.uid for pod in pods]
     entries = {
         entry.pod_uid: entry
@@ -106,10 +212,15 @@ def _describe_members(cluster: Cluster, pods: Sequence[Pod]) -> list[Member]:
         .distinct("pod_uid")
     )
     last = {row.pod_uid: row for row in rows}
-    return [_describe(pod, entries.get(pod.uid), last.get(pod.uid)) for pod in pods]
+    return [_describe(pod, entries.get(pod.uid), last.get(pod.uid), attempt) for pod in pods]
 
 
-def _describe(pod: Pod, entry: QueueEntry | None, last: SchedulingDecision | None) -> Member:
+def _describe(
+    pod: Pod,
+    entry: QueueEntry | None,
+    last: SchedulingDecision | None,
+    attempt: GroupAttempt | None,
+) -> Member:
     where = (pod.namespace, pod.name, str(pod.uid))
     number = last.pk if last is not None else None
     if pod.phase in ENDED:
@@ -122,9 +233,11 @@ def _describe(pod: Pod, entry: QueueEntry | None, last: SchedulingDecision | Non
         )
     if last is None:
         return Member(*where, Standing.WAITS, "", "not tried yet", number)
-    node = read(last).decision.node
-    standing = Standing.FITS if node else Standing.FAILS
-    return Member(*where, standing, node, scheduler_message(last), number)
+    decision = read(last).decision
+    standing = Standing.FITS if decision.node else Standing.FAILS
+    after = _placed_before(attempt, last) if attempt is not None else ()
+    member = Member(*where, standing, decision.node, scheduler_message(last), number, after=after)
+    return _with_verdicts(member, last)
 
 
 def _summarize(name: str, policy: str, min_count: int, members: Sequence[Member]) -> str:

@@ -11,12 +11,15 @@ from apps.cluster.errors import ApiError, NotFound
 from apps.cluster.log import sharing
 from apps.cluster.models import Change, Cluster, ClusterAccess, ForkPoint, Membership
 from apps.cluster.partitions import daily
-from apps.controlplane.models import ConfigurationRevision, NodeTable, PastCluster
+from apps.controlplane.models import ConfigurationRevision, GroupAttempt, NodeTable, PastCluster
 
 #: Tables whose rows remain when a cluster is deleted: recorded history and what it refers to.
 HISTORY = (
     *daily.TABLES,
-    *(model._meta.db_table for model in (NodeTable, ConfigurationRevision, Change, ForkPoint)),
+    *(
+        model._meta.db_table
+        for model in (NodeTable, ConfigurationRevision, GroupAttempt, Change, ForkPoint)
+    ),
     # who may read the history
     *(model._meta.db_table for model in (ClusterAccess, Membership)),
 )

@@ -22,7 +22,7 @@ from apps.cluster.partitions import daily
 from apps.controlplane import opinions
 from apps.controlplane.history import past_clusters
 from apps.controlplane.ledger.reading import read
-from apps.controlplane.models import PastCluster, SchedulingDecision
+from apps.controlplane.models import GroupAttempt, PastCluster, SchedulingDecision
 
 log = logging.getLogger(__name__)
 
@@ -121,6 +121,7 @@ def trim(cluster_id: int, policy: RetentionPolicy, today: date, deadline: float)
         horizon = max(least, _find_first_retained_id(table, cluster_id, most))
         while time.monotonic() < deadline and _delete_below(table, cluster_id, horizon):
             pass
+    _delete_group_attempts(cluster_id)
     _delete_node_tables(cluster_id)
 
 
@@ -179,6 +180,16 @@ def _delete_below(table: str, cluster_id: int, horizon: int) -> bool:
         # with ids alone, PostgreSQL prunes to the partitions that hold them
         cursor.execute(f"DELETE FROM {table} WHERE id = ANY(%s)", [ids])
     return bool(ids)
+
+
+def _delete_group_attempts(cluster_id: int) -> None:
+    """Delete the attempts with groups that are older than the oldest decision."""
+    decisions = SchedulingDecision.objects.filter(cluster_id=cluster_id).order_by("id")
+    oldest = decisions.values_list("cluster_version", flat=True).first()
+    attempts = GroupAttempt.objects.filter(cluster_id=cluster_id)
+    if oldest is not None:
+        attempts = attempts.filter(cluster_version__lt=oldest)
+    attempts.delete()
 
 
 def _delete_node_tables(cluster_id: int) -> None:

@@ -9,7 +9,7 @@ from psycopg.types.numeric import Int4, Int8
 
 from apps.cluster.arrays import BinaryArray, blobs, int4s, int8s, nested, texts, times, uuids
 from apps.cluster.prepared import Step, execute_together, insert
-from apps.controlplane.ledger import codec
+from apps.controlplane.ledger import codec, group_attempts
 from apps.controlplane.ledger.node_tables import NodeTables, StoredNodes
 from apps.controlplane.ledger.records import DecisionRecord
 from apps.controlplane.models import SchedulingDecision
@@ -40,6 +40,9 @@ class LedgerWriter:
         tables = [self._node_tables.of(record.decision.nodes) for record in records]
         return [
             self._node_tables.step({table.id for table in tables}),
+            *group_attempts.steps(
+                self._cluster_id, self._profile_revision, records, condition=NodeTables.FOUND
+            ),
             insert(
                 "ledger",
                 SchedulingDecision,

@@ -151,8 +151,13 @@ def object_list(cluster: Cluster, kind: Kind, query: Mapping[str, str]) -> Objec
     return ObjectList(page.showing(rows), sorting, columns, sortable, _filters(cluster, kind))
 
 
-def one_object(cluster: Cluster, kind: Kind, namespace: str, name: str) -> OneObject:
-    """An object with its history; NotFound if there is none."""
+def one_object(
+    cluster: Cluster, kind: Kind, namespace: str, name: str, *, attempt: int | None = None
+) -> OneObject:
+    """An object with its history; NotFound if there is none.
+
+    ``attempt``: of a PodGroup, the attempt to be shown instead of the group as it is.
+    """
     found = kind.objects(cluster).filter(namespace=namespace, name=name)
     first = found.first()
     if first is None:
@@ -170,7 +175,11 @@ def one_object(cluster: Cluster, kind: Kind, namespace: str, name: str) -> OneOb
         related=relations(cluster, kind, first),
         events=list(events[:MAX_EVENTS]),
         changes=object_changes(cluster, first.uid, limit=MAX_CHANGES),
-        group=explain_pod_group(cluster, namespace, name) if kind.key == "PodGroup" else None,
+        group=(
+            explain_pod_group(cluster, namespace, name, attempt=attempt)
+            if kind.key == "PodGroup"
+            else None
+        ),
     )
 
 

@@ -74,7 +74,9 @@ def objects(request: Request, cluster: Cluster, resource: str) -> HttpResponse:
 def an_object(
     request: Request, cluster: Cluster, resource: str, name: str, namespace: str = ""
 ) -> HttpResponse:
-    one = one_object(cluster, kind_of(cluster, resource), namespace, name)
+    text = request.GET.get("group_attempt", "")
+    attempt = int(text) if text.isascii() and text.isdecimal() and len(text) <= 18 else None
+    one = one_object(cluster, kind_of(cluster, resource), namespace, name, attempt=attempt)
     return render_page(request, "object", {"cluster": cluster, "one": one})
 
 

@@ -58,6 +58,28 @@ EFFECTS: Final[Mapping[str, str]] = {
         "Off: no results are reused for pods with the same signature. Decisions are the same, but "
         "they take longer."
     ),
+    "DRAConsumableCapacity": (
+        "Off: a device with allowMultipleAllocations is allocated to one claim at a time, and "
+        "capacity in requests does not count."
+    ),
+    "DRADeviceBindingConditions": (
+        "Off: devices with binding conditions are not allocated, and PreBind waits for none."
+    ),
+    "DRADeviceTaints": "Off: taints of devices do not keep claims away.",
+    "DRAExtendedResource": (
+        "Off: DeviceClasses do not back extended resources; a node has to list them itself."
+    ),
+    "DRAPartitionableDevices": (
+        "Off: devices that consume counters, and slices whose devices select nodes, are not "
+        "allocated."
+    ),
+    "DRAPrioritizedList": (
+        "Off: a pod with a claim that has firstAvailable is unschedulable, with a message that "
+        "names the gate, and DynamicResources scores no node."
+    ),
+    "DRAResourceClaimDeviceStatus": (
+        "Off: as DRADeviceBindingConditions, which depends on it and has to be off, too."
+    ),
 }
 #: Gates of behavior that is always on in 1.36; the value is what it concerns.
 _SETTLED: Final[Mapping[str, str]] = {
@@ -81,6 +103,12 @@ _GROUPS: Final = frozenset(
         "WorkloadAwarePreemption",
     }
 )
+#: Alpha gates that change decisions in Kubernetes, and nothing here.
+_NOT_IMPLEMENTED: Final = _GROUPS | {
+    "DRAListTypeAttributes",
+    "DRANodeAllocatableResources",
+    "DRAWorkloadResourceClaims",
+}
 
 
 def effect_of(gate: FeatureGate) -> str:
@@ -91,10 +119,12 @@ def effect_of(gate: FeatureGate) -> str:
         return f"{_SETTLED[gate.name]} Locked: this cannot be turned off."
     if gate.name == "SchedulerAsyncAPICalls":
         return "No effect: this scheduler writes its results after each batch in any case."
-    if gate.name.startswith(_DEVICES):
-        return "Dynamic resource allocation: see the page of the plugin DynamicResources."
-    if gate.name in _GROUPS:
-        return "Groups of pods. Known, but without effect here."
+    if gate.name == "DRAAdminAccess":
+        return "Administrators have access to devices in use. Locked: this cannot be turned off."
+    if gate.name == "DRASchedulerFilterTimeout":
+        return "No effect: a search for devices is not interrupted after filterTimeout."
+    if gate.name in _NOT_IMPLEMENTED:
+        return "Changes decisions of kube-scheduler when it is on, but is not implemented here."
     if gate.name in ALL_OF_STAGE:
         return f"Sets all {gate.stage.lower()} gates that are not set themselves."
     return "No effect on scheduling: it concerns other components."

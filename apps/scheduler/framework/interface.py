@@ -128,6 +128,18 @@ class PreEnqueuePlugin(Plugin, Protocol):
         """Anything but success keeps the pod out of activeQ; it is gated by this plugin."""
 
 
+#: (resource of an event, namespace, name)
+AwaitedObject = tuple[str, str, str]
+
+
+@runtime_checkable
+class AwaitingPlugin(PreEnqueuePlugin, Protocol):
+    """A PreEnqueue plugin whose answer depends on the pod and on a few objects that it names."""
+
+    def awaited(self, pod: PodInfo) -> frozenset[AwaitedObject]:
+        """The objects without whose events PreEnqueue would repeat its answer for this pod."""
+
+
 @runtime_checkable
 class QueueSortPlugin(Plugin, Protocol):
     def sort_key(self, pod: QueuedPodInfo) -> Any:

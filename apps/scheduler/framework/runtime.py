@@ -16,6 +16,8 @@ from apps.scheduler.framework.extender import EXTENDER_NAME
 from apps.scheduler.framework.filtering import Filters
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import (
+    AwaitedObject,
+    AwaitingPlugin,
     EnqueueExtensions,
     FilterPlugin,
     PermitPlugin,
@@ -121,6 +123,11 @@ class Framework:
             (plugin.name, partial(guard.call, plugin.name, "PreEnqueue", plugin.pre_enqueue))
             for plugin in self._at.pre_enqueue
         ]
+
+    def awaited_functions(self) -> dict[str, Callable[[PodInfo], frozenset[AwaitedObject]]]:
+        """Plugin -> the objects that a pod waits for in its PreEnqueue, of plugins that say so."""
+        found = (plugin for plugin in self._at.pre_enqueue if isinstance(plugin, AwaitingPlugin))
+        return {plugin.name: plugin.awaited for plugin in found}
 
     def registered_events(self) -> list[tuple[str, Sequence[ClusterEventWithHint]]]:
         """(plugin, events that it registers), for the scheduling queue.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from apps.scheduler.framework import guard
+from apps.scheduler.framework.interface import AwaitedObject
 from apps.scheduler.framework.status import SUCCESS, Status
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.queue.queued_pod_info import QueuedPodInfo
@@ -12,11 +14,13 @@ from apps.scheduler.queue.queued_pod_info import QueuedPodInfo
 PreEnqueueFn = Callable[[PodInfo], Status | None]
 #: scheduler name -> (plugin name, its PreEnqueue) in profile order
 PreEnqueuePlugins = Mapping[str, Sequence[tuple[str, PreEnqueueFn]]]
+#: scheduler name -> plugin name -> the objects that a pod waits for
+AwaitedObjects = Mapping[str, Mapping[str, Callable[[PodInfo], frozenset[AwaitedObject]]]]
 
 
 class PreEnqueueGate:
-    def __init__(self, plugins: PreEnqueuePlugins) -> None:
-        self._plugins = plugins
+    def __init__(self, plugins: PreEnqueuePlugins, awaited: AwaitedObjects) -> None:
+        self._plugins, self._awaited = plugins, awaited
 
     def run(self, info: QueuedPodInfo) -> Status:
         """Run the plugins; the first refusal gates the pod and is returned.
@@ -38,3 +42,15 @@ class PreEnqueueGate:
         plugins = self._plugins.get(info.pod.spec.scheduler_name, ())
         statuses = (fn(info.pod_info) for name, fn in plugins if name == info.gating_plugin)
         return any(status is not None and not status.is_success for status in statuses)
+
+    def awaited(self, info: QueuedPodInfo) -> frozenset[AwaitedObject] | None:
+        """The objects whose events alone may open the gate of this pod; None if any event may."""
+        plugins = self._awaited.get(info.pod.spec.scheduler_name, {})
+        find = plugins.get(info.gating_plugin)
+        if find is None:
+            return None
+        try:
+            return find(info.pod_info)
+        except Exception as raised:
+            guard.failure(info.gating_plugin, "Awaited", raised)
+            return None

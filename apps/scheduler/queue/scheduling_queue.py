@@ -27,9 +27,10 @@ from typing import Any
 from apps.scheduler.clock import Clock
 from apps.scheduler.framework import events
 from apps.scheduler.framework.events import ActionType, ClusterEvent, Resource, pod_update_events
+from apps.scheduler.framework.interface import AwaitedObject
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.metrics.series import MetricsRegistry
-from apps.scheduler.objects import Pod
+from apps.scheduler.objects import KubeObject, Pod
 from apps.scheduler.queue import persistence
 from apps.scheduler.queue.active_queue import ActiveQueue, RankFn
 from apps.scheduler.queue.backoff_queue import (
@@ -45,7 +46,7 @@ from apps.scheduler.queue.hinting import (
     QueueingStrategy,
 )
 from apps.scheduler.queue.nominator import Nominator
-from apps.scheduler.queue.pre_enqueue import PreEnqueueGate, PreEnqueuePlugins
+from apps.scheduler.queue.pre_enqueue import AwaitedObjects, PreEnqueueGate, PreEnqueuePlugins
 from apps.scheduler.queue.queued_pod_info import QueuedPodInfo, by_priority
 from apps.scheduler.queue.records import Observer, QueueChanges, SavedEntry, SubQueue
 from apps.scheduler.queue.sub_queues import SubQueues, place_among_unschedulable
@@ -72,6 +73,7 @@ class PriorityQueue:
         *,
         rank: RankFn = by_priority,
         pre_enqueue: PreEnqueuePlugins | None = None,
+        awaited: AwaitedObjects | None = None,
         hints: Mapping[str, QueueingHintMap] | None = None,
         namespace_labels: Callable[[str], Mapping[str, str]] = lambda namespace: _NO_LABELS,
         pod_initial_backoff_seconds: float = DEFAULT_POD_INITIAL_BACKOFF_SECONDS,
@@ -96,7 +98,7 @@ class PriorityQueue:
             is_popped_early=pops_from_backoff,
             hurries_groups=hurries_groups,
         )
-        gate = PreEnqueueGate(pre_enqueue or {})
+        gate = PreEnqueueGate(pre_enqueue or {}, awaited or {})
         parts = SubQueues(clock, ActiveQueue(rank), backoff, gate, nominator, observer, metrics)
         self._parts = parts
         #: the pods in the queue
@@ -284,7 +286,8 @@ class PriorityQueue:
         if event.is_wildcard:
             candidates = list(self._parts.unschedulable)
         elif plugins:
-            candidates = self._parts.unschedulable.rejected_by(plugins)
+            concerned = _named_object(event, old if new is None else new)
+            candidates = self._parts.unschedulable.rejected_by(plugins, concerned)
         else:
             return
         if pre_check is not None:
@@ -407,3 +410,10 @@ class PriorityQueue:
         persistence.restore(self._parts, entries, pod_by_uid, self._view)
         self.scheduling_cycle = scheduling_cycle
         self.move_request_cycle = move_request_cycle
+
+
+def _named_object(event: ClusterEvent, about: Any) -> AwaitedObject | None:
+    """The object that changed, as plugins name it; None for an event without one."""
+    if not isinstance(about, KubeObject):
+        return None
+    return event.resource, about.metadata.namespace, about.metadata.name

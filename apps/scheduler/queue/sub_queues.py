@@ -44,7 +44,7 @@ class SubQueues:
         self.metrics = metrics
         self.active = active
         self.backoff = backoff
-        self.unschedulable = UnschedulablePods()
+        self.unschedulable = UnschedulablePods(gate.awaited)
         self.in_flight = InFlight()
         self.nominator = nominator
         self._clock = clock

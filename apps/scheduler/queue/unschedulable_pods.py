@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from typing import Final, TypeVar
 
 from apps.scheduler.framework.affinity_terms import AffinityTerm
+from apps.scheduler.framework.interface import AwaitedObject
 from apps.scheduler.objects import Pod
 from apps.scheduler.queue.queued_pod_info import QueuedPodInfo
 
 #: the plugin that rejects pods which one more running pod may help, besides their affinity
 _POD_TOPOLOGY_SPREAD: Final = "PodTopologySpread"
+_Index = TypeVar("_Index", bound=Hashable)
 
 
 class UnschedulablePods:
     """Pods by key and by rejecting plugin, so that an event costs only for those it may help."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self, find_awaited: Callable[[QueuedPodInfo], frozenset[AwaitedObject] | None]
+    ) -> None:
+        """``find_awaited``: the only objects whose events may help a pod; None for any event."""
+        self._find_awaited = find_awaited
         self._infos: dict[str, QueuedPodInfo] = {}
         #: plugin -> keys of the pods it rejected (a dict for its order)
         self._keys_by_plugin: dict[str, dict[str, None]] = {}
@@ -24,6 +30,10 @@ class UnschedulablePods:
         self._plugins: dict[str, frozenset[str]] = {}
         #: key -> required affinity terms, for the pods that have any
         self._affinity_terms: dict[str, tuple[AffinityTerm, ...]] = {}
+        #: object -> keys of the pods that wait for such objects alone, and are not listed by plugin
+        self._keys_by_awaited: dict[AwaitedObject, dict[str, None]] = {}
+        #: key -> the objects under which the pod is listed
+        self._awaited: dict[str, frozenset[AwaitedObject]] = {}
 
     def __len__(self) -> int:
         return len(self._infos)
@@ -41,9 +51,13 @@ class UnschedulablePods:
         """Add the pod, or list it under the plugins that reject it now."""
         self.delete(info.key)
         self._infos[info.key] = info
-        self._plugins[info.key] = info.rejector_plugins
-        for plugin in info.rejector_plugins:
+        awaited = self._find_awaited(info)
+        self._plugins[info.key] = info.rejector_plugins if awaited is None else frozenset()
+        self._awaited[info.key] = awaited or frozenset()
+        for plugin in self._plugins[info.key]:
             self._keys_by_plugin.setdefault(plugin, {})[info.key] = None
+        for each in self._awaited[info.key]:
+            self._keys_by_awaited.setdefault(each, {})[info.key] = None
         if info.pod_info.terms.required_affinity:
             self._affinity_terms[info.key] = info.pod_info.terms.required_affinity
 
@@ -51,18 +65,23 @@ class UnschedulablePods:
         info = self._infos.pop(key, None)
         if info is not None:
             self._affinity_terms.pop(key, None)
-            for plugin in self._plugins.pop(key):
-                keys = self._keys_by_plugin[plugin]
-                del keys[key]
-                if not keys:
-                    del self._keys_by_plugin[plugin]
+            _remove(self._keys_by_plugin, self._plugins.pop(key), key)
+            _remove(self._keys_by_awaited, self._awaited.pop(key), key)
         return info
 
-    def rejected_by(self, plugins: Iterable[str]) -> list[QueuedPodInfo]:
-        """The pods that at least one of the plugins rejected, each once."""
+    def rejected_by(
+        self, plugins: Collection[str], concerned: AwaitedObject | None = None
+    ) -> list[QueuedPodInfo]:
+        """The pods that at least one of the plugins rejected, each once.
+
+        Of those that only wait for certain objects, the ones that wait for ``concerned``.
+        """
         keys: dict[str, None] = {}
         for plugin in plugins:
             keys.update(self._keys_by_plugin.get(plugin, {}))
+        if concerned in self._keys_by_awaited:
+            awaiting = self._keys_by_awaited[concerned]
+            keys |= {k: None for k in awaiting if self._infos[k].rejector_plugins & {*plugins}}
         return [self._infos[key] for key in keys]
 
     def concerned_by_assigned_pod(
@@ -83,3 +102,12 @@ class UnschedulablePods:
             if any(term.matches(pod, namespace_labels) for term in terms):
                 keys[key] = None
         return [self._infos[key] for key in keys]
+
+
+def _remove(keys_by: dict[_Index, dict[str, None]], listed: Iterable[_Index], key: str) -> None:
+    """Remove a pod's key from the lists under which it is."""
+    for each in listed:
+        keys = keys_by[each]
+        del keys[key]
+        if not keys:
+            del keys_by[each]

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from apps.scheduler.framework.status import Status
+from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.objects import DeviceClass, ResourceClaim, decode_as
+from apps.scheduler.plugins.dynamicresources.plugin import DynamicResources
+from apps.scheduler.plugins.registry import BUILT_IN
+from apps.scheduler.queue.records import SubQueue
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import make_node, make_pod
+from tests.scheduler.conftest import NewScheduler
 from tests.scheduler.cycle import add, attempt
 
 
@@ -23,3 +30,40 @@ def test_the_status_says_what_is_missing(scheduler: Scheduler) -> None:
 
 def test_a_pod_without_claims_is_placed(scheduler: Scheduler) -> None:
     assert attempt(scheduler, make_pod("p"), make_node("n")).node == "n"
+
+
+def claim(name: str) -> ResourceClaim:
+    request = {"name": "r", "exactly": {"deviceClassName": "any"}}
+    meta = {"name": name, "namespace": "default", "uid": name}
+    return decode_as(
+        ResourceClaim, {"metadata": meta, "spec": {"devices": {"requests": [request]}}}
+    )
+
+
+class Counted(DynamicResources):
+    """Counts how often PreEnqueue is asked."""
+
+    asked = 0
+
+    def pre_enqueue(self, pod: PodInfo) -> Status | None:
+        type(self).asked += 1
+        return super().pre_enqueue(pod)
+
+
+def test_events_of_other_objects_do_not_ask_for_each_pod_that_waits_for_its_claim(
+    new_scheduler: NewScheduler,
+) -> None:
+    """A backlog of pods whose claims are created one by one costs by claim, not by pair."""
+    scheduler = new_scheduler(registry={**BUILT_IN, Counted.name: Counted})
+    add(scheduler, decode_as(DeviceClass, {"metadata": {"name": "any"}}))
+    for number in range(60):
+        reference = {"name": "c", "resourceClaimName": f"c{number // 2}"}
+        add(scheduler, make_pod(f"p{number}").spec(resourceClaims=[reference]))
+    after_adding = Counted.asked
+    contents = scheduler.queue.contents
+    for number in range(30):
+        add(scheduler, claim(f"c{number}"), make_node(f"n{number}"))
+        places = [contents.place_of(f"default/p{each}") for each in range(60)]
+        ready = 2 * (number + 1)
+        assert places == [SubQueue.ACTIVE] * ready + [SubQueue.GATED] * (60 - ready)
+    assert Counted.asked - after_adding <= 4 * 60

@@ -110,9 +110,11 @@ def _provide(cache: ControllerCache, ref: Ref, pod: Pod) -> Iterator[Step]:
 def _created_for(
     cache: ControllerCache, pod: Pod, reference: PodResourceClaim
 ) -> ResourceClaim | None:
-    for claim in cache.list_all(CLAIM, ResourceClaim, pod.metadata.namespace):
-        is_named = claim.metadata.annotations.get(POD_CLAIM_NAME) == reference.name
-        if is_named and _is_owned(claim, pod) and not claim.metadata.deletion_timestamp:
+    for ref in cache.owned_by(pod.metadata.uid):
+        claim = cache.get(ref, ResourceClaim) if ref[0] == CLAIM else None
+        if claim is None or claim.metadata.annotations.get(POD_CLAIM_NAME) != reference.name:
+            continue
+        if _is_owned(claim, pod) and not claim.metadata.deletion_timestamp:
             return claim
     return None
 

@@ -34,6 +34,17 @@ def claim_name(pod: PodInfo, reference: PodResourceClaim) -> tuple[str, bool] | 
     raise ClaimProblem(f'pod "{pod.key}": ResourceClaim not created yet')
 
 
+def known_claim_names(pod: PodInfo) -> Iterator[str]:
+    """The names of the pod's claims, without those that were not created yet."""
+    for reference in pod.pod.spec.resource_claims:
+        try:
+            found = claim_name(pod, reference)
+        except ClaimProblem:
+            continue
+        if found is not None:
+            yield found[0]
+
+
 def pod_claims(pod: PodInfo, claims: DeviceClaims) -> list[ResourceClaim]:
     """The claims of ``spec.resourceClaims``; ClaimProblem."""
     return list(_claims(pod, claims))

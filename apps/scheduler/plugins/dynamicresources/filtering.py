@@ -15,6 +15,7 @@ from apps.scheduler.framework.types import NodeInfo, PodInfo
 from apps.scheduler.objects import Node, ResourceClaim
 from apps.scheduler.plugins.dynamicresources import extended
 from apps.scheduler.plugins.dynamicresources.extended import Mappings
+from apps.scheduler.plugins.dynamicresources.features import DeviceFeatures
 from apps.scheduler.plugins.dynamicresources.known_searches import Results
 from apps.scheduler.plugins.dynamicresources.node_matching import matches_node
 from apps.scheduler.plugins.dynamicresources.node_states import ALONE
@@ -41,10 +42,15 @@ class NodeFilter:
     """Filters nodes for one pod, and notes in ``state`` what it found for each."""
 
     def __init__(
-        self, state: ClaimState, pod: PodInfo, classes: ClassResolver, is_unusable: IsUnusable
+        self,
+        state: ClaimState,
+        pod: PodInfo,
+        classes: ClassResolver,
+        is_unusable: IsUnusable,
+        features: DeviceFeatures,
     ) -> None:
         self._state, self._pod, self._classes = state, pod, classes
-        self._is_unusable = is_unusable
+        self._is_unusable, self._features = is_unusable, features
 
     def filter_alike(
         self, numbers: Int64Array, nodes: NodeColumns, rows: Int64Array, known: Results
@@ -146,7 +152,9 @@ class NodeFilter:
         """The pools of the node, and how the claims can be allocated; AllocationError."""
         state = self._state
         pools = state.slices.gather(node)
-        search = Search(node, pools, claims, state.allocated, self._classes.get, shared_rows())
+        search = Search(
+            node, pools, claims, state.allocated, self._classes.get, shared_rows(), self._features
+        )
         return pools, search.run()
 
 

@@ -15,7 +15,11 @@ from apps.scheduler.framework.events import (
 )
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Pod, ResourceClaim
-from apps.scheduler.plugins.dynamicresources.claims import ClaimProblem, claim_name, pod_claims
+from apps.scheduler.plugins.dynamicresources.claims import (
+    ClaimProblem,
+    known_claim_names,
+    pod_claims,
+)
 
 
 class Hints:
@@ -26,14 +30,10 @@ class Hints:
         self, pod: PodInfo, old: ResourceClaim | None, new: ResourceClaim
     ) -> QueueingHint:
         """A claim lost its allocation, or one of the pod's claims was created or changed status."""
-        if not self._are_usable(pod):
+        # the cheap questions first: many pods are asked about each claim
+        if not _is_released(old, new) and not (_uses(pod, new) and _has_changed(old, new)):
             return QueueingHint.QUEUE_SKIP
-        if old is not None and old.status.allocation is not None and new.status.allocation is None:
-            return QueueingHint.QUEUE
-        if not _uses(pod, new):
-            return QueueingHint.QUEUE_SKIP
-        changed = old is None or old.status != new.status
-        return QueueingHint.QUEUE if changed else QueueingHint.QUEUE_SKIP
+        return QueueingHint.QUEUE if self._are_usable(pod) else QueueingHint.QUEUE_SKIP
 
     def hint_pod_changed(self, pod: PodInfo, old: Pod | None, new: Pod) -> QueueingHint:
         """The names of the pod's generated claims are known, and all claims can be used."""
@@ -70,11 +70,12 @@ class Hints:
 def _uses(pod: PodInfo, claim: ResourceClaim) -> bool:
     if claim.metadata.namespace != pod.namespace:
         return False
-    for reference in pod.pod.spec.resource_claims:
-        try:
-            found = claim_name(pod, reference)
-        except ClaimProblem:
-            continue
-        if found is not None and found[0] == claim.metadata.name:
-            return True
-    return False
+    return claim.metadata.name in known_claim_names(pod)
+
+
+def _is_released(old: ResourceClaim | None, new: ResourceClaim) -> bool:
+    return old is not None and old.status.allocation is not None and new.status.allocation is None
+
+
+def _has_changed(old: ResourceClaim | None, new: ResourceClaim) -> bool:
+    return old is None or old.status != new.status

@@ -27,6 +27,7 @@ from apps.scheduler.objects import (
 from apps.scheduler.plugins.dynamicresources import capacity
 from apps.scheduler.plugins.dynamicresources.capacity import nanos
 from apps.scheduler.plugins.dynamicresources.constraints import attribute_of
+from apps.scheduler.plugins.dynamicresources.features import DeviceFeatures
 from apps.scheduler.plugins.dynamicresources.holders import Holder
 from apps.scheduler.plugins.dynamicresources.pools import Pool, device_is_for, devices_of
 from apps.scheduler.plugins.dynamicresources.search import ALL
@@ -103,6 +104,7 @@ class MatrixInputs:
     classes: Callable[[str], DeviceClass | None]
     rows: DeviceRows
     holders: Mapping[DeviceId, tuple[Holder, ...]]
+    features: DeviceFeatures
 
 
 def compare_devices(
@@ -214,7 +216,7 @@ class _Comparison:
     def _capacity(self, request: ExactDeviceRequest, each: _Candidate) -> Iterator[Obstacle]:
         wanted = request.capacity.requests if request.capacity is not None else {}
         used = self._in.allocated.capacity.get(each.id, {})
-        if capacity.fits(each.device, wanted, used, {}):
+        if not self._in.features.shared or capacity.fits(each.device, wanted, used, {}):
             return
         missing = sorted(wanted.keys() - each.device.capacity.keys())
         if missing:
@@ -231,6 +233,10 @@ class _Comparison:
         yield Obstacle(ObstacleKind.CAPACITY, "its policy does not allow the requested amount")
 
     def _counters(self, each: _Candidate) -> Iterator[Obstacle]:
+        if each.device.consumes_counters and not self._in.features.partitionable:
+            text = "it consumes counters, and the feature gate DRAPartitionableDevices is off"
+            yield Obstacle(ObstacleKind.COUNTER, text)
+            return
         in_use = each.id in self._in.allocated.capacity or each.id in self._in.allocated.devices
         if in_use:
             return

@@ -11,10 +11,15 @@ import numpy as np
 from apps.scheduler.framework import claim_allocations, intents
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.diagnosis import Diagnosis
-from apps.scheduler.framework.events import ClusterEventWithHint
+from apps.scheduler.framework.events import ClusterEventWithHint, Resource
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
-from apps.scheduler.framework.interface import PostFilterResult, PreFilterResult, Verdicts
+from apps.scheduler.framework.interface import (
+    AwaitedObject,
+    PostFilterResult,
+    PreFilterResult,
+    Verdicts,
+)
 from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads, constant
 from apps.scheduler.framework.status import SKIP, Code, Status, error, unresolvable, unschedulable
 from apps.scheduler.framework.types import PodInfo
@@ -24,9 +29,11 @@ from apps.scheduler.plugins.dynamicresources.args import DynamicResourcesArgs, c
 from apps.scheduler.plugins.dynamicresources.claims import (
     ClaimProblem,
     is_free_for,
+    known_claim_names,
     missing_class,
     pod_claims,
 )
+from apps.scheduler.plugins.dynamicresources.features import DeviceFeatures
 from apps.scheduler.plugins.dynamicresources.filtering import (
     REASON_INVALID_POOLS,
     REASON_NOT_ALLOCATABLE,
@@ -76,7 +83,8 @@ class DynamicResources:
         self._args = args or DynamicResourcesArgs()
         self._handle = handle
         self._claims = handle.listers.device_claims
-        self._classes = ClassResolver(handle.listers)
+        self._features = DeviceFeatures.of(handle.gates)
+        self._classes = ClassResolver(handle.listers, handle.gates)
         self._slices: tuple[int, Slices] = (-1, Slices(()))
         self._states = NodeStates(self._claims.pools_log)
         self._searches = KnownSearches()
@@ -98,6 +106,12 @@ class DynamicResources:
             return unresolvable(str(problem))
         return None
 
+    def awaited(self, pod: PodInfo) -> frozenset[AwaitedObject]:
+        """The claims of the pod whose names are known; the others follow with its status."""
+        return frozenset(
+            (Resource.RESOURCE_CLAIM, pod.namespace, name) for name in known_claim_names(pod)
+        )
+
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns
     ) -> tuple[PreFilterResult | None, Status | None]:
@@ -117,7 +131,7 @@ class DynamicResources:
         if resources:
             left_over = extended.find_claim(pod, self._claims)
             found.extended = left_over or extended.new_claim(pod)
-        found.allocated = self._claims.allocated()
+        found.allocated = self._features.view_of_allocated(self._claims.allocated())
         found.slices = self._current_slices()
         if not found.extended and len(found.to_allocate()) == len(claims):
             self._share_searches(found)
@@ -135,6 +149,9 @@ class DynamicResources:
                 continue
             if self._claims.is_in_flight(claim.metadata.uid):
                 return f"resource claim {claim.key} is in the process of being allocated"
+            refused = self._features.refused_request(claim)
+            if refused:
+                return refused
             missing = missing_class(claim, self._classes)
             if missing:
                 return missing
@@ -143,7 +160,7 @@ class DynamicResources:
     def _current_slices(self) -> Slices:
         lister = self._handle.listers.resource_slices
         if self._slices[0] != lister.version:
-            self._slices = lister.version, Slices(lister)
+            self._slices = lister.version, Slices(self._features.view_of_slices(lister))
         return self._slices[1]
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Verdicts | None:
@@ -154,7 +171,7 @@ class DynamicResources:
     ) -> Verdicts:
         """Errors come first among the statuses, by text: the least ends the attempt."""
         found = state.read(NAME, ClaimState)
-        node_filter = NodeFilter(found, pod, self._classes, self._is_unusable)
+        node_filter = NodeFilter(found, pod, self._classes, self._is_unusable, self._features)
         answers: dict[int, Status | None] = {}
         if found.shared is not None:
             states = self._states.at(nodes.snapshot_rows[rows])
@@ -180,7 +197,7 @@ class DynamicResources:
         assert node is not None
         reason = status.reasons[0] if status.reasons else ""
         if reason == REASON_UNAVAILABLE:
-            node_filter = NodeFilter(found, pod, self._classes, self._is_unusable)
+            node_filter = NodeFilter(found, pod, self._classes, self._is_unusable, self._features)
             for index in sorted(node_filter.unavailable(node)):
                 claim = found.claims[index]
                 unusable = self._is_unusable(claim)
@@ -195,14 +212,18 @@ class DynamicResources:
         found = state.find(NAME, ClaimState)
         if found is None or found.is_empty:
             return NodeDevices(node.metadata.name)
-        node_filter = NodeFilter(found, pod, self._classes, self._is_unusable)
+        node_filter = NodeFilter(found, pod, self._classes, self._is_unusable, self._features)
         needed, _ = node_filter.needed_resources(node)
         claims, _ = node_filter.claims_to_allocate(needed)
         holders = find_holders(self._claims)
-        inputs = MatrixInputs(found.allocated, self._classes.get, shared_rows(), holders)
+        inputs = MatrixInputs(
+            found.allocated, self._classes.get, shared_rows(), holders, self._features
+        )
         return compare_devices(node, found.slices.gather(node), claims, inputs)
 
     def _is_unusable(self, claim: ResourceClaim) -> bool:
+        if not self._features.binding_conditions:
+            return False
         return binding.is_unusable(claim, self._handle.clock.now(), self._args.binding_timeout)
 
     def post_filter(
@@ -228,7 +249,7 @@ class DynamicResources:
     ) -> Int64Array:
         """The better alternatives of firstAvailable, summed."""
         found = state.find(NAME, ClaimState)
-        if found is None or not found.claims:
+        if found is None or not found.claims or not self._features.alternatives:
             return constant(len(rows), 0)
         if not any(each.first_available for c in found.claims for each in c.spec.devices.requests):
             return constant(len(rows), 0)
@@ -280,6 +301,8 @@ class DynamicResources:
             found.failed, found.refused = True, refused.write
             return error(str(refused))
         claim_allocations.write(state, reservation.allocations(node_name))
+        if not self._features.binding_conditions:
+            return None
         if any(map(binding.has_conditions, found.reserved.values())):
             event = intents.PodEvent(
                 pod.namespace,

@@ -25,6 +25,7 @@ from apps.scheduler.objects import (
 )
 from apps.scheduler.plugins.dynamicresources import capacity, constraints
 from apps.scheduler.plugins.dynamicresources.capacity import nanos
+from apps.scheduler.plugins.dynamicresources.features import DeviceFeatures
 from apps.scheduler.plugins.dynamicresources.pools import Pool, device_is_for, devices_of
 from apps.scheduler.plugins.helper.device_rows import DeviceRows
 from apps.scheduler.plugins.helper.device_taints import refuses
@@ -130,8 +131,10 @@ class Search:
         allocated: Allocated,
         classes: Callable[[str], DeviceClass | None],
         rows: DeviceRows,
+        features: DeviceFeatures,
     ) -> None:
         self._node, self._pools, self._claims = node, pools, claims
+        self._features = features
         self._allocated, self._classes, self._rows = allocated, classes, rows
         self._requests: dict[RequestKey, RequestData] = {}
         self._constraints: list[list[constraints.Constraint]] = []
@@ -344,7 +347,7 @@ class Search:
         return True
 
     def _fits(self, data: RequestData, candidate: Candidate) -> bool:
-        return capacity.fits(
+        return not self._features.shared or capacity.fits(
             candidate.device,
             data.capacities,
             self._allocated.capacity.get(candidate.id, {}),
@@ -367,6 +370,8 @@ class Search:
         elif not self._is_free(data, candidate.id, index):
             return False
         in_use = candidate.id in self._allocated.capacity or candidate.id in self._taking
+        if device.consumes_counters and not self._features.partitionable:
+            return False
         counts = device.consumes_counters and not (shared and in_use)
         if counts and not self._book_counters(candidate):
             return False

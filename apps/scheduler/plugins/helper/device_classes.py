@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from apps.scheduler.cache.listers import Listers
+from apps.scheduler.features import FeatureGates
 from apps.scheduler.framework.resources import is_extended
 from apps.scheduler.objects import DeviceClass
 
@@ -22,7 +23,8 @@ class ClassResolver:
     If several classes have the name, it is the newest, and of equally new ones the first by name.
     """
 
-    def __init__(self, listers: Listers) -> None:
+    def __init__(self, listers: Listers, gates: FeatureGates) -> None:
+        self._is_on = gates.enabled("DRAExtendedResource")
         self._classes = listers.device_classes
         self._version = -1
         self._backing: Mapping[str, DeviceClass] = {}
@@ -36,8 +38,8 @@ class ClassResolver:
         return self._classes.version
 
     def backing(self, resource: str) -> DeviceClass | None:
-        """The class behind an extended resource, if any."""
-        if not len(self._classes) or not may_be_backed(resource):
+        """The class behind an extended resource; none while DRAExtendedResource is off."""
+        if not self._is_on or not len(self._classes) or not may_be_backed(resource):
             return None
         if self._version != self._classes.version:
             self._version, self._backing = self._classes.version, self._resolve()

@@ -13,9 +13,10 @@ from apps.scheduler.plugins.noderesources.amounts import Amounts, amounts
 from apps.scheduler.plugins.noderesources.balanced_allocation import (
     NodeResourcesBalancedAllocation,
     NodeResourcesBalancedAllocationArgs,
+    deviations,
     evenness,
 )
-from apps.scheduler.plugins.noderesources.score_details import describe_use
+from apps.scheduler.plugins.noderesources.score_details import describe_evenness, describe_use
 
 
 class NodeResourcesBalancedAllocationV1beta3:
@@ -45,14 +46,12 @@ class NodeResourcesBalancedAllocationV1beta3:
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns
     ) -> Iterator[Detail]:
         columns = self._columns(pod, nodes)
-        for column in columns:
-            if int(column.allocatable[0]):
-                yield describe_use(column)
+        uses = [describe_use(column) for column in columns if int(column.allocatable[0])]
+        yield from uses
         score = int(evenness(columns, 1)[1][0])
-        yield Detail(
-            f"(1 - standard deviation of the shares) × 100, rounded down = {score}",
-            {"score": score},
-        )
+        shares = [use.figures["with"] for use in uses]
+        found = describe_evenness(shares, float(deviations(columns, 1)[1][0]), score)
+        yield Detail(found.sentence, {**found.figures, "score": score})
 
     def _columns(self, pod: PodInfo, nodes: NodeColumns) -> list[Amounts]:
         requests = {each.name: pod.requests.get(each.name, 0) for each in self._resources}

@@ -50,16 +50,20 @@ class NodePreferAvoidPods:
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns
     ) -> Iterator[Detail]:
         """Whether the annotation of the node names the pod's controller."""
-        controller = controller_of(pod)
+        controller, annotation = controller_of(pod), _annotation(nodes, 0)
         if controller is None or controller.kind not in _CONTROLLERS:
             words, score = "the pod has no ReplicationController or ReplicaSet", MAX_NODE_SCORE
-        elif avoids(_annotation(nodes, 0), controller):
+        elif avoids(annotation, controller):
             words = f"the node's annotation names {controller.kind} {controller.name}"
             score = MIN_NODE_SCORE
         else:
             words = f"the node's annotation does not name {controller.kind} {controller.name}"
             score = MAX_NODE_SCORE
-        yield Detail(f"{words}: {score}", {"score": score})
+        asked = {"kind": controller.kind, "uid": controller.uid} if controller else None
+        yield Detail(
+            f"{words}: {score}",
+            {"controller": asked, "annotation": annotation, "score": score},
+        )
 
 
 def avoids(annotation: str, controller: OwnerReference) -> bool:

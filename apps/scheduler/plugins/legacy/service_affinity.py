@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Final
 
 import numpy as np
@@ -22,6 +23,8 @@ from apps.scheduler.framework.status import Status, unschedulable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.labels import EVERYTHING, Selector, from_set
 from apps.scheduler.objects import Service
+from apps.scheduler.plugins.helper.arithmetic import decimal_text, rounded, sum_text
+from apps.scheduler.plugins.helper.normalize import raw_range
 from apps.scheduler.plugins.legacy.selector_spread import SiblingPods
 
 NAME: Final = "ServiceAffinity"
@@ -176,6 +179,25 @@ class ServiceAffinity:
         )
         yield Detail(f"{count} pods of the pod's service run on the node", {"score": count})
 
+    def explain_normalization(
+        self, state: CycleState, pod: PodInfo, scores: Int64Array, place: int
+    ) -> Iterator[Detail]:
+        """For each label, the share of the service's pods that run on nodes with another value."""
+        ids = state.read(_PRE_SCORE_STATE, LabelIds).of_rows
+        total, result = int(scores.sum()), int(self.normalize_score(state, pod, scores)[place])
+        shares = []
+        for label, column in zip(self._args.anti_affinity_labels_preference, ids, strict=True):
+            here = int(scores[column == column[place]].sum()) if column[place] >= 0 else None
+            share = _share_elsewhere(here, total)
+            shares.append(share)
+            yield _describe_label(label, here, total, share)
+        mean = sum(shares, Fraction(0)) / max(len(shares), 1)
+        terms = sum_text([decimal_text(share) for share in shares])
+        yield Detail(
+            f"({terms}) / {len(shares)} = {rounded(mean, result)}",
+            {**raw_range(scores, place), "score": result},
+        )
+
     def _selector(self, pod: PodInfo) -> Selector:
         """The selector of the first service of the pod; selects everything if it has none."""
         services = self._services(pod)
@@ -191,6 +213,24 @@ class ServiceAffinity:
             and all(pod.labels.get(key) == value for key, value in service.spec.selector.items())
         ]
         return sorted(found, key=lambda service: service.metadata.name)
+
+
+def _share_elsewhere(here: int | None, total: int) -> Fraction:
+    """100 × the service's pods elsewhere / all; `here` is None on nodes without the label."""
+    if here is None:
+        return Fraction(0)
+    return Fraction(MAX_NODE_SCORE * (total - here), total) if total else Fraction(MAX_NODE_SCORE)
+
+
+def _describe_label(label: str, here: int | None, total: int, share: Fraction) -> Detail:
+    if here is None:
+        words = "the node does not have it: 0"
+    elif not total:
+        words = "no pod of the service runs: 100"
+    else:
+        words = f"100 × ({total} − {here}) / {total} = {decimal_text(share)}"
+    figures = {"label": label, "pods": here, "allPods": total, "share": float(share)}
+    return Detail(f"label {label}: {words}", figures)
 
 
 def _is_like(other: PodInfo, pod: PodInfo) -> bool:

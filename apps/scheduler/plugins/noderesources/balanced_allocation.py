@@ -46,7 +46,7 @@ class NodeResourcesBalancedAllocation:
 
     def __init__(self, args: NodeResourcesBalancedAllocationArgs | None, handle: Handle) -> None:
         self._resources = (args or NodeResourcesBalancedAllocationArgs()).resources
-        self._backed = BackedResources(handle.listers)
+        self._backed = BackedResources(handle.listers, handle.gates)
 
     def sign(self, pod: PodInfo) -> Hashable | None:
         return tuple(self._requests(pod))
@@ -91,7 +91,7 @@ class NodeResourcesBalancedAllocation:
                 requests,
                 table,
                 nonzero=False,
-                devices=lambda name: self._backed.totals(name, table) if name in backed else None,
+                devices=self._backed.totals_on(table, backed),
             )
             without, with_pod = evenness(columns, len(table))
             score: Int64Array = 50 + (50 + with_pod - without) // 2
@@ -107,7 +107,8 @@ class NodeResourcesBalancedAllocation:
     ) -> Iterator[Detail]:
         """The used share of each resource with the pod and without it, and their evenness."""
         requests = dict(zip((r.name for r in self._resources), self._requests(pod), strict=True))
-        columns = amounts(self._resources, requests, nodes, nonzero=False)
+        devices = self._backed.totals_on(nodes, self._backed.among(requests))
+        columns = amounts(self._resources, requests, nodes, nonzero=False, devices=devices)
         spread = deviations(columns, len(nodes))[:, 0]
         even = evenness(columns, len(nodes))[:, 0]
         return describe_balance(

@@ -68,7 +68,7 @@ class NodeResourcesFit:
         self._ignored_groups = frozenset(args.ignored_resource_groups)
         self._strategy = args.scoring_strategy
         self._scorer = scorer_for(args.scoring_strategy)
-        self._backed = BackedResources(handle.listers)
+        self._backed = BackedResources(handle.listers, handle.gates)
         self._statuses: list[Status | None] = [None]
         #: (reasons, unresolvable) -> index into ``_statuses``
         self._status_ids: dict[tuple[tuple[str, ...], bool], int] = {}
@@ -124,7 +124,7 @@ class NodeResourcesFit:
                 requests,
                 table,
                 nonzero=True,
-                devices=lambda name: self._backed.totals(name, table) if name in backed else None,
+                devices=self._backed.totals_on(table, backed),
             )
             return self._scorer(columns, len(table))
 
@@ -139,8 +139,10 @@ class NodeResourcesFit:
     ) -> Iterator[Detail]:
         """The use and the score of each resource, and their weighted mean."""
         listed, wanted = self._strategy.resources, pod.fit_scoring_requests
-        columns = amounts(listed, wanted, nodes, nonzero=True)
-        explicit = amounts(listed, wanted, nodes, nonzero=False)
+        backed = self._backed.among(each.name for each in listed)
+        devices = self._backed.totals_on(nodes, backed)
+        columns = amounts(listed, wanted, nodes, nonzero=True, devices=devices)
+        explicit = amounts(listed, wanted, nodes, nonzero=False, devices=devices)
         assumed = {
             column.name: int(column.requested[0] - written.requested[0])
             + column.pod

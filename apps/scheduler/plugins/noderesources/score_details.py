@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
-from apps.scheduler.config.resource_args import MAX_CUSTOM_PRIORITY_SCORE
 from apps.scheduler.framework.explanation import Detail
-from apps.scheduler.framework.interface import MAX_NODE_SCORE
 from apps.scheduler.plugins.helper.arithmetic import (
     decimal_text,
     rounded,
@@ -18,6 +16,7 @@ from apps.scheduler.plugins.helper.arithmetic import (
     sum_text,
 )
 from apps.scheduler.plugins.helper.resource_text import amount
+from apps.scheduler.plugins.helper.shapes import Point, describe_line, points_around, points_of
 from apps.scheduler.plugins.noderesources.amounts import Amounts
 from apps.scheduler.plugins.noderesources.args import (
     LEAST_ALLOCATED,
@@ -25,9 +24,6 @@ from apps.scheduler.plugins.noderesources.args import (
     ScoringStrategy,
 )
 from apps.scheduler.plugins.noderesources.scoring import Scorer
-
-#: (utilization in percent, score from 0 to 100)
-Point = tuple[int, int]
 
 
 def describe_shares(
@@ -84,26 +80,29 @@ def describe_balance(
             "without the pod",
             {**_figures(column), "without": before, "with": after},
         )
-    for words, place, with_pod in (("Without the pod", 0, False), ("With the pod", 1, True)):
-        shares = [_share(column, column.pod if with_pod else 0) for column in counted]
-        mean = sum(shares) / len(shares) if shares else 0.0
-        even = rounded((1 - deviations[place]) * 100, evenness[place])
+    for words, place in (("Without the pod", 0), ("With the pod", 1)):
+        shares = [_share(column, column.pod if place else 0) for column in counted]
+        found = describe_evenness(shares, deviations[place], evenness[place])
         yield Detail(
-            f"{words}: mean {decimal_text(mean)}, standard deviation "
-            f"{decimal_text(deviations[place])}; evenness "
-            f"(1 − {decimal_text(deviations[place])}) × 100 = {even}",
-            {
-                "pod": "with" if with_pod else "without",
-                "mean": mean,
-                "deviation": deviations[place],
-                "evenness": evenness[place],
-            },
+            f"{words}: {found.sentence}",
+            {"pod": "with" if place else "without", **found.figures},
         )
     without, with_pod_even = evenness
     change = 50 + with_pod_even - without
     score = 50 + change // 2
     exact = rounded(50 + Fraction(change, 2), score)
     yield Detail(f"50 + (50 + {with_pod_even} − {without}) / 2 = {exact}", {"score": score})
+
+
+def describe_evenness(shares: Sequence[float], deviation: float, evenness: int) -> Detail:
+    """Used shares, their mean and standard deviation, and the evenness that follows from it."""
+    mean = sum(shares) / len(shares) if shares else 0.0
+    even = rounded((1 - deviation) * 100, evenness)
+    return Detail(
+        f"mean {decimal_text(mean)}, standard deviation {decimal_text(deviation)}; evenness "
+        f"(1 − {decimal_text(deviation)}) × 100 = {even}",
+        {"mean": mean, "deviation": deviation, "evenness": evenness},
+    )
 
 
 def _describe_mean(weighted: Sequence[tuple[int, int]], total: int, *, ratio: bool) -> str:
@@ -119,7 +118,7 @@ def _describe_mean(weighted: Sequence[tuple[int, int]], total: int, *, ratio: bo
 def _describe_score(strategy: ScoringStrategy, column: Amounts, score: int) -> str:
     used, capacity = min(_used(column), _capacity(column)), _capacity(column)
     if strategy.type == REQUESTED_TO_CAPACITY_RATIO:
-        said = _describe_line(_shape(strategy), used * 100 // capacity, score)
+        said = describe_line(_shape(strategy), used * 100 // capacity, score)
         return said if score else f"{said}; a resource with 0 does not count"
     part = capacity - used if strategy.type == LEAST_ALLOCATED else used
     words = "free" if strategy.type == LEAST_ALLOCATED else "used"
@@ -127,46 +126,27 @@ def _describe_score(strategy: ScoringStrategy, column: Amounts, score: int) -> s
     return f"{words} {quotient} = {rounded_down(100 * part, capacity)}"
 
 
-def _describe_line(shape: Sequence[Point], utilization: int, score: int) -> str:
-    at = f"at utilization {utilization} %"
-    below, above = _neighbours(shape, utilization)
-    if below == above:
-        return f"{at} the shape has {score}"
-    (x0, y0), (x1, y1) = below, above
-    exact = y0 + Fraction((y1 - y0) * (utilization - x0), x1 - x0)
-    return (
-        f"{at}, between ({x0}, {y0}) and ({x1}, {y1}): {y0} + {_signed(y1 - y0)} × "
-        f"{utilization - x0} / {x1 - x0} = {rounded(exact, score, 'cut to')}"
-    )
-
-
 def _points_around(strategy: ScoringStrategy, column: Amounts) -> dict[str, list[Point]]:
     """The points of the shape between which the utilization is; nothing without a shape."""
     if strategy.type != REQUESTED_TO_CAPACITY_RATIO:
         return {}
     used = min(_used(column), _capacity(column))
-    below, above = _neighbours(_shape(strategy), used * 100 // _capacity(column))
+    below, above = points_around(_shape(strategy), used * 100 // _capacity(column))
     return {"between": list(dict.fromkeys((below, above)))}
 
 
 def _shape(strategy: ScoringStrategy) -> list[Point]:
     assert strategy.requested_to_capacity_ratio is not None
-    scale = MAX_NODE_SCORE // MAX_CUSTOM_PRIORITY_SCORE
-    points = strategy.requested_to_capacity_ratio.shape
-    return [(point.utilization, point.score * scale) for point in points]
-
-
-def _neighbours(shape: Sequence[Point], utilization: int) -> tuple[Point, Point]:
-    """The points before and after; twice the same one outside of the shape."""
-    for index, point in enumerate(shape):
-        if utilization <= point[0]:
-            return (point, point) if not index else (shape[index - 1], point)
-    return shape[-1], shape[-1]
+    return points_of(strategy.requested_to_capacity_ratio.shape)
 
 
 def describe_use(column: Amounts) -> Detail:
-    """What is requested of a resource with the pod."""
-    return Detail(_describe_use(column), _figures(column))
+    """What is requested of a resource with the pod, and which share that is."""
+    share = _share(column, column.pod)
+    return Detail(
+        f"{_describe_use(column)}: {decimal_text(share)} of it",
+        {**_figures(column), "with": share},
+    )
 
 
 def _describe_use(column: Amounts) -> str:
@@ -208,7 +188,3 @@ def _used(column: Amounts) -> int:
 
 def _capacity(column: Amounts) -> int:
     return int(column.allocatable[0])
-
-
-def _signed(value: int) -> str:
-    return str(value) if value >= 0 else f"({value})"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Final
 
 import numpy as np
@@ -16,7 +17,15 @@ from apps.scheduler import quantity
 from apps.scheduler.config.resource_args import Shape, UtilizationShapePoint
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.nodes import BoolArray, Int64Array
-from apps.scheduler.plugins.helper.shapes import line_of_shape
+from apps.scheduler.framework.resources import EPHEMERAL_STORAGE
+from apps.scheduler.plugins.helper.arithmetic import rounded, sum_text
+from apps.scheduler.plugins.helper.resource_text import amount
+from apps.scheduler.plugins.helper.shapes import (
+    describe_line,
+    line_of_shape,
+    points_around,
+    points_of,
+)
 from apps.scheduler.plugins.helper.storage import class_of_claim
 from apps.scheduler.plugins.volumebinding.binder import Pick, PodVolumes
 from apps.scheduler.plugins.volumebinding.matching import NO_VOLUME
@@ -89,24 +98,33 @@ def utilization(storage: ClassStorage) -> Int64Array:
 
 def describe_storage(classes: dict[str, ClassStorage], shape: Shape) -> Iterator[Detail]:
     """What the score of the only row follows from."""
-    line, counted = line_of_shape(shape), []
+    line, points, counted = line_of_shape(shape), points_of(shape), list[int]()
     for name, storage in classes.items():
         if not storage.counts[0]:
             continue
         requested, capacity = int(storage.requested[0]), int(storage.capacity[0])
         percent = int(utilization(storage)[0])
         counted.append(int(line[percent]))
+        figures = {
+            "class": name,
+            "requested": requested,
+            "capacity": capacity,
+            "utilization": percent,
+            "between": list(dict.fromkeys(points_around(points, percent))),
+            "score": counted[-1],
+        }
+        asked, there = (amount(EPHEMERAL_STORAGE, each) for each in (requested, capacity))
         yield Detail(
-            f"class {name}: {requested} of {capacity} bytes ({percent} %), "
-            f"which the shape scores {counted[-1]}",
-            {"class": name, "requested": requested, "capacity": capacity, "score": counted[-1]},
+            f"class {name}: {asked} requested of {there}: "
+            f"{describe_line(points, percent, counted[-1])}",
+            figures,
         )
     total = int(score_storage(list(classes.values()), shape, 1)[0])
-    terms = " + ".join(map(str, counted))
-    yield Detail(
-        f"({terms}) / {len(counted)}, rounded = {total}" if counted else "no storage counts: 0",
-        {"score": total},
-    )
+    if not counted:
+        yield Detail("no storage counts: 0", {"score": total})
+        return
+    mean = rounded(Fraction(sum(counted), len(counted)), total, "rounded to")
+    yield Detail(f"({sum_text([*map(str, counted)])}) / {len(counted)} = {mean}", {"score": total})
 
 
 def _of(classes: dict[str, ClassStorage], name: str, rows: int) -> ClassStorage:

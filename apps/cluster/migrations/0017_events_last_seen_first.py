@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('cluster', '0014_members_of_existing_clusters'),
+        ('cluster', '0016_clock_modes'),
     ]
 
     operations = [
