@@ -132,8 +132,10 @@ class Engine:
         self._running = False
         #: set by announcements of changes, and to end the waiting for them
         self._news = threading.Event()
-        #: the last version that was announced, and whether one was announced that is not known
+        #: the last version that was announced, the one before the last look, and whether changes of
+        #: unknown versions were announced
         self._announced = 0
+        self._answered = 0
         self._missed_news = False
         self._unsubscribe: Callable[[], object] | None = None
         #: the version up to which the lease says that the loop has acted
@@ -257,6 +259,8 @@ class Engine:
             state = take_in(ahead, self.cluster)
             if state is not None and self._announced <= state.version:
                 return state
+        # another client of the database may have announced a version that does not exist
+        self._answered = self._announced
         with exchange() as sent:
             answer = send_look(sent, self.cluster)
             if self._announced > self.informer.position:
@@ -286,7 +290,7 @@ class Engine:
 
     def _has_news(self) -> bool:
         """Whether a change was announced that the loop has not read, or a pod can go on."""
-        unread = self._announced > self.informer.position
+        unread = self.informer.position < self._announced != self._answered
         return unread or self._missed_news or self._progress.is_set()
 
     def _note_change(self, version: int) -> None:
