@@ -149,6 +149,8 @@ def test_the_page_of_a_deleted_pod_links_to_its_decisions(alice: Client, lab: Cl
     assert response.status_code == 404
     assert "/clusters/lab/decisions?pod=default/gone-1" in response.content.decode()
     assert "web-1" in alice.get("/clusters/lab/decisions?pod=default/web-1").content.decode()
+    elsewhere = alice.get("/clusters/lab/pods/kube-system/web-1").content.decode()
+    assert 'href="/clusters/lab/pods/default/web-1"' in elsewhere
 
 
 def test_the_overhead_of_a_pod_is_told_apart_from_its_requests(alice: Client, lab: Cluster) -> None:
