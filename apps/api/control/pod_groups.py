@@ -105,7 +105,10 @@ class PodGroupExplanationView(ControlView):
     @extend_schema(
         parameters=[
             OpenApiParameter(
-                "group_attempt", int, description="Id of a past attempt, to be explained instead."
+                "group_attempt",
+                str,
+                default="",
+                description="Id of a past attempt, to be explained instead; by default none.",
             )
         ],
         responses={200: GroupExplanationSerializer, 400: ErrorSerializer, 404: ErrorSerializer},
