@@ -21,7 +21,9 @@ from urllib.error import HTTPError
 from urllib.parse import quote, urlencode
 from urllib.request import Request, urlopen
 
-Json = dict[str, Any]
+Row = dict[str, Any]
+#: A JSON object; what is in it is documented at /api/docs.
+Json = Any
 #: A pandas data frame, or a list of dicts without pandas.
 Table = Any
 
@@ -32,7 +34,7 @@ _WAIT_SECONDS = 0.5
 class LabError(Exception):
     """A refused request; `status` is its HTTP status, `causes` name the fields."""
 
-    def __init__(self, status: int, message: str, causes: Sequence[Json] = ()) -> None:
+    def __init__(self, status: int, message: str, causes: Sequence[Row] = ()) -> None:
         super().__init__(message)
         self.status = status
         self.causes = list(causes)
@@ -189,7 +191,7 @@ class LabCluster:
         """POST to an address below that of the cluster: `cluster.post("/pause")`."""
         return self.lab.post(f"{self._path}{path}", body)
 
-    def _ask(self, path: str, question: Json) -> Json:
+    def _ask(self, path: str, question: Row) -> Json:
         return self.lab.post(f"{self._path}/{path}", question)
 
 
@@ -232,11 +234,11 @@ class LabDecision:
         return target
 
 
-def as_table(rows: Sequence[Json] | Json) -> Table:
+def as_table(rows: Sequence[Row] | Row) -> Table:
     """A data frame if pandas is installed, else the rows; a page of a list counts as its rows."""
     found = rows["results"] if isinstance(rows, dict) else list(rows)
     try:
-        import pandas
+        import pandas  # type: ignore[import-untyped]
     except ImportError:
         return found
     return pandas.DataFrame(found)

@@ -27,7 +27,7 @@ from apps.scheduler.cache.cache import Cache
 from apps.scheduler.cache.node_tree import NodeTree
 from apps.scheduler.config import ConfigError, Configuration, load
 from apps.scheduler.framework.types import PodInfo
-from apps.scheduler.objects import KINDS, KubeObject, Node, Pod
+from apps.scheduler.objects import KINDS, KubeObject, Node, Pod, ResourceClaim
 from apps.scheduler.objects.decoding import decode_as
 from apps.scheduler.scheduler import Scheduler
 
@@ -157,7 +157,7 @@ def _add_objects(cache: Cache, stored: BundledState) -> None:
         else:
             listers.device_claims.assume(item)
     for document in stored.in_flight:
-        listers.device_claims.reserve(decode_as(KINDS["ResourceClaim"], document))
+        listers.device_claims.reserve(decode_as(ResourceClaim, document))
 
 
 def _objects(cache: Cache, pruning: Pruning | None) -> Iterator[tuple[str, list[Document]]]:

@@ -34,7 +34,7 @@ class FactsForm(forms.Form):
             name: value if isinstance(value, str) else yaml.safe_dump(value, sort_keys=False)
             for name, value in known.items()
         }
-        super().__init__(*args, initial=texts, **kwargs)
+        super().__init__(*args, **{**kwargs, "initial": texts})
         self._known = known
 
     def clean_pod(self) -> Document:

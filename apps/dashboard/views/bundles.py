@@ -32,8 +32,8 @@ def bundles(request: Request) -> HttpResponse:
         node, against = (request.POST.get(name, "").strip() for name in ("node", "against"))
         found = present_bundle(opened, node=node or against, against=against if node else "")
     except ApiError as error:
-        context = {"problem": error.message.removeprefix("bundle: ")}
-        return render_page(request, "bundles", context, status=422)
+        problem = error.message.removeprefix("bundle: ")
+        return render_page(request, "bundles", {"problem": problem}, status=422)
     refusals = group_refusals(opened.decision)
     context = {
         "opened": opened,

@@ -53,7 +53,7 @@ def _show(query: QueryDict, found: SteppedAttempt) -> dict[str, Any]:
     scored = "PreScore and Score" in names
     matrix = found.matrix
     scores = {node: at for at, node in enumerate(matrix.nodes)} if scored else {}
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "node": node,
             "rejected": reason if "Filter" in names else "",
@@ -96,7 +96,7 @@ def _read_verdicts(query: QueryDict) -> dict[str, bool]:
                 raise BadRequest(f"verdict of {node}: {value} is neither accept nor reject")
             found[node] = value == "accept"
     if query.get("node") and query.get("verdict") in ("accept", "reject"):
-        found[query["node"]] = query["verdict"] == "accept"
+        found[query.get("node", "")] = query["verdict"] == "accept"
     return found
 
 
