@@ -16,16 +16,16 @@ from apps.api.control.base import ControlView, NewestFirst, reject_unknown
 from apps.api.control.documentation.areas import Area
 from apps.api.control.recorded import FILES, FORMAT, PERIOD, FileView, recorded_cluster
 from apps.api.control.serializers import ErrorSerializer
-from apps.cluster.models import Change
+from apps.cluster.models import HistoricChange
 from apps.controlplane.history import changes
 
 _FILTERS = [*(OpenApiParameter(name, str, description=text) for name, text in changes.FILTERS)]
 _REFUSALS = {400: ErrorSerializer, 404: ErrorSerializer}
 
 
-class ChangeSerializer(serializers.ModelSerializer[Change]):
+class ChangeSerializer(serializers.ModelSerializer[HistoricChange]):
     class Meta:
-        model = Change
+        model = HistoricChange
         fields = tuple(name for name in changes.FIELDS if name != "fields")
         extra_kwargs = {
             "at": {"help_text": "By the cluster's clock."},
@@ -37,15 +37,15 @@ class _NewestVersionFirst(NewestFirst):
     ordering = "-version"
 
 
-class ChangeListView(ControlView, ListAPIView[Change]):
+class ChangeListView(ControlView, ListAPIView[HistoricChange]):
     """Who changed what, newest first."""
 
     area = Area.CHANGES
-    queryset = Change.objects.none()
+    queryset = HistoricChange.objects.none()
     serializer_class = ChangeSerializer
     pagination_class = _NewestVersionFirst
 
-    def get_queryset(self) -> QuerySet[Change]:
+    def get_queryset(self) -> QuerySet[HistoricChange]:
         reject_unknown(self.request, {*changes.PARAMETERS, "cursor", "page_size", "format"})
         cluster = recorded_cluster(self.kwargs)
         return changes.find_changes(cluster, self.request.query_params).rows.defer("object")
