@@ -45,6 +45,9 @@ class OpenIdSettings:
     name_claim: str = "preferred_username"
     #: Whether a user whom the site does not know is created.
     creates_users: bool = True
+    #: The claim with the names of a user's groups; "" if the provider manages no groups.
+    groups_claim: str = ""
+    scope: str = "openid profile email"
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,7 +322,15 @@ def _openid(environ: Mapping[str, str]) -> OpenIdSettings | None:
         name_claim=environ.get("SCHEDWEB_OIDC_NAME_CLAIM") or "preferred_username",
         creates_users=environ.get("SCHEDWEB_OIDC_CREATE_USERS", "") == ""
         or _switch(environ, "SCHEDWEB_OIDC_CREATE_USERS"),
+        groups_claim=environ.get("SCHEDWEB_OIDC_GROUPS_CLAIM", ""),
+        scope=_openid_scope(environ.get("SCHEDWEB_OIDC_SCOPE") or "openid profile email"),
     )
+
+
+def _openid_scope(scope: str) -> str:
+    if "openid" not in scope.split():
+        raise InvalidEnvironment("SCHEDWEB_OIDC_SCOPE must contain openid")
+    return scope
 
 
 def _smtp_url(environ: Mapping[str, str]) -> str:

@@ -118,10 +118,13 @@ def route_of(scope: Scope, headers: Mapping[bytes, bytes]) -> Route | None:
 
 
 def needs_django(headers: Mapping[bytes, bytes]) -> bool:
-    """Whether the user of a request is another one than that of a known key.
+    """Whether a request needs more than the fast ways look at.
 
-    That is so with impersonation and with tokens of service accounts, whose permissions differ.
+    That is so with impersonation and with tokens of service accounts, whose permissions differ, and
+    for creations that may be repeated.
     """
+    if b"idempotency-key" in headers:
+        return True
     credentials = headers.get(b"authorization", b"")
     return is_service_token(credentials.decode("latin-1")) or any(
         name.startswith(_IMPERSONATION) for name in headers

@@ -24,8 +24,8 @@ class DatabaseUnavailable(ApiError):
 
 #: For a write whose connection was lost: its commit may have succeeded.
 UNCERTAIN = (
-    ": the connection to the database was lost, and the change may have been made; read the object "
-    "before you send the request again"
+    ": the connection to the database was lost, and the change may have been committed; read the "
+    "object before you send the request again, or repeat a creation with the same Idempotency-Key"
 )
 #: Messages of psycopg about connections that were never established.
 _NOT_CONNECTED = ("connection failed", "connection is bad", "couldn't get a connection")

@@ -36,12 +36,16 @@ class Actor:
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """Create an object from what a client sent; `applying` if by server-side apply."""
+    """Create an object from what a client sent; `applying` if by server-side apply.
+
+    `uid` is the object's, instead of a random one.
+    """
 
     kind: Kind
     body: Mapping[str, Any]
     namespace: str = ""
     applying: Applying | None = None
+    uid: str = ""
 
 
 @dataclass(frozen=True, slots=True)

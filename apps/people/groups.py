@@ -64,6 +64,20 @@ def set_users(group: Group, users: Collection[str]) -> None:
             _record(group.name, {"added": added, "removed": removed})
 
 
+def add_to_groups(user: User, groups: Collection[Group]) -> None:
+    """Add a user to further groups."""
+    user.groups.add(*groups)
+    for group in groups:
+        _record(group.name, {"added": [user.username]})
+
+
+def remove_from_groups(user: User, groups: Collection[Group]) -> None:
+    """Remove a user from groups."""
+    user.groups.remove(*groups)
+    for group in groups:
+        _record(group.name, {"removed": [user.username]})
+
+
 def delete_group(group: Group) -> None:
     """Delete a group; its users have no longer the roles that it gave them."""
     with transaction.atomic():

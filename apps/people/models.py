@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.sessions.backends.base import SessionBase
 from django.contrib.sessions.base_session import AbstractBaseSession
@@ -134,6 +134,8 @@ class OpenIdIdentity(models.Model):
     user = models.ForeignKey(User, on_delete=models.CASCADE)
     issuer = models.CharField(max_length=500)
     subject = models.CharField(max_length=255)
+    #: The groups to which logins have added the user.
+    groups = models.ManyToManyField(Group, related_name="+")
 
     class Meta:
         verbose_name_plural = "OpenID identities"

@@ -17,13 +17,14 @@ from authlib.integrations.django_client import OAuth
 from django.conf import settings
 from django.contrib.auth import login
 from django.contrib.auth.backends import ModelBackend
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse
 from joserfc.errors import JoseError
 
 from apps.cluster.errors import ApiError, Conflict, Forbidden, Unauthorized
 from apps.people.accounts import add_user
+from apps.people.groups import add_to_groups, remove_from_groups
 from apps.people.models import OpenIdIdentity
 
 log = logging.getLogger(__name__)
@@ -49,6 +50,14 @@ class Provider(Protocol):
     @property
     def creates_users(self) -> bool:
         """Whether a user whom the site does not know is created."""
+
+    @property
+    def groups_claim(self) -> str:
+        """The claim with the names of a user's groups; "" if the provider manages no groups."""
+
+    @property
+    def scope(self) -> str:
+        """The scopes that are requested, separated by spaces."""
 
 
 class ProviderUnavailable(ApiError):
@@ -99,10 +108,12 @@ def finish(request: HttpRequest) -> User:
     identity = _find_identity(claims)
     if request.user.is_authenticated:
         assert isinstance(request.user, User)
-        return _link(request.user, identity, claims)
-    user = identity.user if identity else _welcome(claims)
+        return _link(request.user, identity, claims).user
+    identity = identity or _welcome(claims)
+    user = identity.user
     if not user.is_active:
         raise Forbidden(f"the user {user.get_username()!r} is inactive")
+    _follow_groups(identity, claims)
     backend = f"{__name__}.{OpenIdBackend.__name__}"
     user.backend = backend
     login(request, user, backend=backend)
@@ -130,16 +141,37 @@ def _find_identity(claims: Mapping[str, Any]) -> OpenIdIdentity | None:
     return found.filter(issuer=claims["iss"], subject=claims["sub"]).first()
 
 
-def _link(user: User, identity: OpenIdIdentity | None, claims: Mapping[str, Any]) -> User:
+def _link(user: User, identity: OpenIdIdentity | None, claims: Mapping[str, Any]) -> OpenIdIdentity:
     if identity is None:
-        OpenIdIdentity.objects.create(user=user, issuer=claims["iss"], subject=claims["sub"])
-    elif identity.user != user:
+        return OpenIdIdentity.objects.create(user=user, issuer=claims["iss"], subject=claims["sub"])
+    if identity.user != user:
         raise Conflict("users", user.get_username(), "another user has this identity")
-    return user
+    return identity
 
 
-def _welcome(claims: Mapping[str, Any]) -> User:
-    """The user of an identity that signs in for the first time."""
+def _follow_groups(identity: OpenIdIdentity, claims: Mapping[str, Any]) -> None:
+    """Add the user to the groups in the claim, and remove them from those it no longer names."""
+    claim = _settings().groups_claim
+    if not claim:
+        return
+    named = claims.get(claim)
+    names = {name for name in (named if isinstance(named, list) else [named]) if _is_text(name)}
+    with transaction.atomic():
+        added_before = set(identity.groups.all())
+        wanted = set(Group.objects.filter(name__in=names))
+        have = set(identity.user.groups.all())
+        add_to_groups(identity.user, wanted - have)
+        remove_from_groups(identity.user, (added_before - wanted) & have)
+        # a group that a site admin added the user to remains the admin's
+        identity.groups.set((added_before & wanted) | (wanted - have))
+
+
+def _is_text(name: object) -> bool:
+    return isinstance(name, str) and "\x00" not in name
+
+
+def _welcome(claims: Mapping[str, Any]) -> OpenIdIdentity:
+    """The identity, linked to its user, of somebody who logs in for the first time."""
     provider = _settings()
     name = str(claims.get(provider.name_claim) or "")
     user = User.objects.filter(username=name).first() if "\x00" not in name else None
@@ -179,7 +211,7 @@ def _client(provider: Provider) -> Any:
         client_secret=provider.client_secret,
         server_metadata_url=provider.issuer.rstrip("/") + _DISCOVERY,
         client_kwargs={
-            "scope": "openid profile email",
+            "scope": provider.scope,
             "code_challenge_method": "S256",
             "default_timeout": _TIMEOUT_SECONDS,
         },

@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.http import HttpResponse
 from django.test import Client
 
-from apps.people import accounts
+from apps.people import accounts, groups
 from apps.people.models import AuditEntry, OpenIdIdentity
 from schedweb.config import InvalidEnvironment, OpenIdSettings, load
 from tests.people.provider import Provider, create_key, running_provider
@@ -90,6 +90,33 @@ def test_an_inactive_or_uninvited_user_is_refused(provider: Provider, settings: 
     assert User.objects.count() == 1
 
 
+def test_groups_follow_the_claim(provider: Provider, settings: Any) -> None:
+    settings.OPENID = OpenIdSettings(provider.issuer, *provider.client, groups_claim="groups")
+    for name in ("operators", "teachers", "staff"):
+        groups.create_group(name)
+    provider.claims["groups"] = ["operators", "staff", "unknown", 7, "nul\x00"]
+    log_in(Client())
+    alice = User.objects.get()
+    assert groups_of(alice) == ["operators", "staff"]
+    # what a site admin adds stays
+    groups.set_users(groups.group_named("teachers"), ["alice"])
+    provider.claims["groups"] = "staff"
+    log_in(Client())
+    assert groups_of(alice) == ["staff", "teachers"]
+    provider.claims["groups"] = {"staff": True}
+    log_in(Client())
+    assert groups_of(alice) == ["teachers"]
+    changes = AuditEntry.objects.filter(action="group-changed", target="staff").order_by("pk")
+    assert [entry.details for entry in changes][1:] == [
+        {"added": ["alice"]},
+        {"removed": ["alice"]},
+    ]
+
+
+def groups_of(user: User) -> list[str]:
+    return sorted(user.groups.values_list("name", flat=True))
+
+
 @pytest.mark.parametrize("wrong", ["nonce", "aud", "iss", "exp", "signature", "state", "denied"])
 def test_a_response_that_does_not_fit_is_refused(provider: Provider, wrong: str) -> None:
     browser = Client()
@@ -133,5 +160,7 @@ def test_the_provider_is_configured_by_the_environment() -> None:
     assert load({}).openid is None
     with pytest.raises(InvalidEnvironment, match="SCHEDWEB_OIDC_CLIENT_SECRET"):
         load(environ | {"SCHEDWEB_OIDC_CLIENT_SECRET": ""})
+    with pytest.raises(InvalidEnvironment, match="SCHEDWEB_OIDC_SCOPE must contain openid"):
+        load(environ | {"SCHEDWEB_OIDC_SCOPE": "profile"})
     with pytest.raises(InvalidEnvironment, match="https"):
         load(environ | {"SCHEDWEB_OIDC_ISSUER": "http://id.example.test"})

@@ -99,7 +99,7 @@ def test_a_write_whose_connection_was_lost_says_that_it_may_have_been_made() -> 
     refused = lost(psycopg.OperationalError("connection failed: Connection refused"))
     full = lost(psycopg.errors.DiskFull("could not extend file"))
     for error, writes, status, words in (
-        (closed, True, 503, "the change may have been made; read the object before"),
+        (closed, True, 503, "the change may have been committed; read the object"),
         (closed, False, 503, "currently unable to handle the request"),
         (refused, True, 503, "currently unable to handle the request"),
         (full, True, 507, "the disk of the database is full"),

@@ -39,6 +39,8 @@ class Call:
     actor: Actor
     identity: Identity
     accepts_gzip: bool = False
+    #: The Idempotency-Key header.
+    idempotency_key: str = ""
 
     @property
     def cluster(self) -> Cluster:

@@ -12,9 +12,10 @@ from apps.api.kubernetes.deletion import delete_options
 from apps.api.kubernetes.errors import WrongMethod
 from apps.api.kubernetes.exposing import drop_topology_labels
 from apps.api.kubernetes.paths import Target
+from apps.api.kubernetes.repeating import find_created, uid_of_creation, with_generated_name
 from apps.api.kubernetes.simulating import simulated_creation
 from apps.cluster import kinds
-from apps.cluster.errors import ApiError, BadRequest, Conflict, NotFound
+from apps.cluster.errors import AlreadyExists, ApiError, BadRequest, Conflict, NotFound
 from apps.cluster.ownership.writes import Applying
 from apps.cluster.quota.room import check_room
 from apps.cluster.warnings import warnings_of
@@ -44,18 +45,37 @@ def create(call: Call) -> Answer:
     check_creatable(call.target, body)
     check_room(call.cluster.pk, call.cluster.resource_version)
     warnings += drop_topology_labels(call, body)
-    created = store.create(
-        call.cluster,
-        call.resource.kind,
-        body,
-        actor=call.actor,
-        namespace=call.namespace,
-        dry_run=options.dry_run,
-    )
+    created = _create_once(call, body, options.dry_run)
     warnings += warnings_of(call.resource.kind.key, created)
     if options.dry_run and call.resource.kind is kinds.POD:
         warnings += simulated_creation(call, created)
     return Answer(without_version(created) if options.dry_run else created, 201, warnings)
+
+
+def _create_once(call: Call, body: Body, dry_run: bool) -> Body:
+    """The new object, or the one that the same request with this key has created before."""
+    uid = "" if dry_run else uid_of_creation(call)
+    if uid:
+        body = with_generated_name(body, uid)
+        created = find_created(call, uid)
+        if created is not None:
+            return created
+    try:
+        return store.create(
+            call.cluster,
+            call.resource.kind,
+            body,
+            actor=call.actor,
+            namespace=call.namespace,
+            dry_run=dry_run,
+            uid=uid,
+        )
+    except AlreadyExists:
+        # by the same request, which was sent twice at the same time
+        created = find_created(call, uid) if uid else None
+        if created is None:
+            raise
+        return created
 
 
 def update(call: Call) -> Answer:

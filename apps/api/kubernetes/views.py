@@ -209,6 +209,7 @@ class KubernetesView(ReleasingView):
             identify=identify,
             user_agent=request.META.get("HTTP_USER_AGENT", ""),
             accepts_gzip=accepts_gzip(request.META.get("HTTP_ACCEPT_ENCODING", "")),
+            idempotency_key=request.META.get("HTTP_IDEMPOTENCY_KEY", ""),
         )
 
     def handle_exception(self, exc: Exception) -> Any:
@@ -235,6 +236,7 @@ def answer(
     identify: Callable[[Cluster], Identity],
     user_agent: str,
     accepts_gzip: bool = False,
+    idempotency_key: str = "",
 ) -> HttpResponseBase:
     """The response to a request for an object or a collection.
 
@@ -259,6 +261,7 @@ def answer(
         actor=Actor(identity.actor, current_request_id(), params.manager_of(query, user_agent)),
         identity=identity,
         accepts_gzip=accepts_gzip,
+        idempotency_key=idempotency_key,
     )
     return present(call, find_handler(target, method)(call))
 

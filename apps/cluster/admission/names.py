@@ -11,9 +11,13 @@ _SUFFIX_LENGTH: Final = 5
 _PREFIX_LENGTH: Final = 63 - _SUFFIX_LENGTH
 
 
-def generate_name(metadata: dict[str, Any]) -> None:
-    """Give an object with `generateName` and no `name` a name."""
+def generate_name(metadata: dict[str, Any], seed: bytes = b"") -> None:
+    """Give an object with `generateName` and no `name` a name.
+
+    Its suffix follows from the first bytes of `seed`; it is random without one.
+    """
     prefix = metadata.get("generateName")
     if prefix and not metadata.get("name"):
-        suffix = "".join(secrets.choice(_ALPHABET) for _ in range(_SUFFIX_LENGTH))
+        numbers = (seed or secrets.token_bytes(_SUFFIX_LENGTH))[:_SUFFIX_LENGTH]
+        suffix = "".join(_ALPHABET[number % len(_ALPHABET)] for number in numbers)
         metadata["name"] = prefix[:_PREFIX_LENGTH] + suffix

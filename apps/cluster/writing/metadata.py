@@ -43,11 +43,16 @@ def micro_timestamp(moment: datetime) -> str:
 
 
 def stamp_new(
-    kind: Kind, body: Mapping[str, Any], namespace: str, now: datetime, manager: str = ""
+    kind: Kind,
+    body: Mapping[str, Any],
+    namespace: str,
+    now: datetime,
+    manager: str = "",
+    uid: str = "",
 ) -> Body:
     """A copy of a new object with its type and the metadata the server sets.
 
-    `manager` is the client that owns its fields.
+    `manager` is the client that owns its fields; `uid` is random if it is "".
     """
     metadata = dict(body.get("metadata") or {})
     if kind.namespaced:
@@ -62,7 +67,7 @@ def stamp_new(
         metadata.pop("namespace", None)
     for server_set in (*_SERVER_SET, "resourceVersion"):
         metadata.pop(server_set, None)
-    metadata["uid"] = random_uuid_text()
+    metadata["uid"] = uid or random_uuid_text()
     metadata["creationTimestamp"] = created = timestamp(now)
     if kind.has_generation:
         metadata["generation"] = 1

@@ -60,9 +60,10 @@ def create(
     namespace: str = "",
     dry_run: bool = False,
     applying: Applying | None = None,
+    uid: str = "",
 ) -> Body:
-    """Create one object and return it as stored."""
-    wanted = Create(kind, body, namespace, applying)
+    """Create one object and return it as stored; its uid is random without `uid`."""
+    wanted = Create(kind, body, namespace, applying, uid)
     return _single_outcome(write(cluster, [wanted], actor=actor, dry_run=dry_run))
 
 

@@ -148,7 +148,9 @@ class WriteTransaction:
             return write
         kind = write.kind
         try:
-            stamped = stamp_new(kind, write.body, write.namespace, self.now, self.actor.manager)
+            stamped = stamp_new(
+                kind, write.body, write.namespace, self.now, self.actor.manager, write.uid
+            )
             if write.applying is not None:
                 owners = write.applying.creation_entries(timestamp(self.now))
                 stamped["metadata"]["managedFields"] = owners
