@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from apps.scheduler.framework.changed_rows import ChangedRows
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.plugins.interpodaffinity.plugin import InterPodAffinity
 from apps.scheduler.plugins.noderesources.balanced_allocation import (
@@ -176,6 +177,19 @@ def test_filters_that_had_no_node_left_run_when_one_has_room_again(
     found = attempt(scheduler, pod(6).host_port(80))
     assert found.node == "n0"
     assert "NodeResourcesFit" in found.plugin_durations["Filter"]
+
+
+def test_a_row_whose_node_was_deleted_has_no_ports_in_use(new_scheduler: NewScheduler) -> None:
+    scheduler = new_scheduler()
+    first, *_ = add(scheduler, *(make_node(f"n{number}").capacity(cpu="4") for number in range(3)))
+    add(scheduler, make_pod("running").host_port(80).on("n1"))
+    attempt(scheduler, make_pod("p0"))
+    scheduler.handle("Node", first, None)
+    attempt(scheduler, make_pod("p1"))
+    snapshot = scheduler.snapshot
+    every_row = ChangedRows(snapshot, None).nodes
+    conflicts = every_row.port_conflicts(make_pod("p2").host_port(80).info().host_ports)
+    assert [snapshot.names[row] for row in conflicts.nonzero()[0]] == ["n1"]
 
 
 def test_a_node_that_anti_affinity_excludes_does_not_cost_the_other_nodes(

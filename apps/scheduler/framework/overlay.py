@@ -109,8 +109,11 @@ class Overlay(NodeColumns):
         return self.base.resource_index(name)
 
     def port_conflicts(self, wanted: Sequence[HostPort]) -> BoolArray:
-        rows = range(len(self))
-        return np.array([self.info(row).port_conflicts(wanted) for row in rows], dtype=np.bool_)
+        conflicts = np.zeros(len(self), dtype=np.bool_)
+        # After many changes these are all rows of the snapshot, also those without a node.
+        for row in self.alive.nonzero()[0].tolist():
+            conflicts[row] = self.info(row).port_conflicts(wanted)
+        return conflicts
 
     def mounted(self, mounts: Collection[Mount]) -> BoolArray:
         used = self.base.mounted(mounts)[self.snapshot_rows]
