@@ -59,4 +59,5 @@ def test_a_decision_is_forked_and_a_replay_shows_what_differs(seen: Seen) -> Non
     expect(page.get_by_text("First cause")).to_be_visible()
     expect(page.get_by_role("img", name="CPU requested of allocatable")).to_be_visible()
     shoot(seen, "replay")
-    assert seen.problems == []
+    # the two mistakes are the only errors
+    assert [each for each in seen.problems if "422" not in each] == []
