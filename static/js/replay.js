@@ -11,6 +11,18 @@
     return shown.toLocaleString("en", { maximumFractionDigits: 1 }) + (share ? " %" : "");
   };
 
+  const time = (parts) => new Intl.DateTimeFormat("en-GB", { timeZone: zone, ...parts });
+  const CLOCK = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
+  const FORMATS = {
+    second: time({ ...CLOCK, second: "2-digit" }),
+    minute: time(CLOCK),
+    day: time({ day: "numeric", month: "short" }),
+  };
+  const ticks = (u, splits, index, space, step) => {
+    const name = step < 60 ? "second" : step < 86400 ? "minute" : "day";
+    return splits.map((at) => FORMATS[name].format(new Date(at * 1000)));
+  };
+
   function axis(extra) {
     const line = { stroke: token("--line"), width: 1 };
     return { stroke: token("--ink-2"), grid: line, ticks: line, ...extra };
@@ -24,7 +36,7 @@
       cursor: { drag: { x: true, y: false } },
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), zone),
       axes: [
-        axis({}),
+        axis({ space: 80, values: ticks }),
         axis({ size: 60, values: (u, splits) => splits.map((at) => say(series.share, at)) }),
       ],
       series: [
@@ -50,21 +62,31 @@
     const settings = options(series, place.clientWidth);
     const write = (at) => (words.textContent = describe(series, at));
     settings.hooks = { setCursor: [(u) => write(u.cursor.idx)] };
+    place.replaceChildren();
     const plot = new uPlot(settings, [times, series.recorded, series.replayed], place);
     write(null);
     place.setAttribute("aria-label", `${series.label}. ${words.textContent}`);
-    new ResizeObserver(() => plot.setSize({ width: place.clientWidth, height: HEIGHT }))
-      .observe(section);
+    return plot;
   }
+
+  let plots = [];
 
   function drawAll() {
     const list = document.querySelector("[data-replay]");
     if (!list) return;
     const { times, series } = JSON.parse(list.dataset.replay);
-    delete list.dataset.replay;
-    [...list.children].forEach((section, index) => draw(section, times, series[index]));
+    for (const each of plots) each.destroy();
+    plots = [...list.children].map((section, at) => draw(section, times, series[at]));
+  }
+
+  function resizeAll() {
+    for (const each of plots) {
+      each.setSize({ width: each.root.parentElement.clientWidth, height: HEIGHT });
+    }
   }
 
   document.addEventListener("htmx:load", drawAll);
+  window.addEventListener("resize", resizeAll);
+  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
   drawAll();
 })();

@@ -55,8 +55,9 @@ def test_a_decision_is_forked_and_a_replay_shows_what_differs(seen: Seen) -> Non
     expect(page.get_by_text("100000").first).to_be_visible()
     shoot(seen, "replays")
     page.get_by_role("link", name="with the given configuration").first.click()
-    expect(page.locator("[data-replay], .charts canvas")).to_have_count(7)
+    expect(page.locator(".charts canvas")).to_have_count(7)
     expect(page.get_by_text("First cause")).to_be_visible()
     expect(page.get_by_role("img", name="CPU requested of allocatable")).to_be_visible()
     shoot(seen, "replay")
-    assert seen.problems == []
+    # the two mistakes are the only errors
+    assert [each for each in seen.problems if "422" not in each] == []

@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from apps.cluster import kinds
 from apps.cluster.log.changelog import LoggedChange
 from apps.cluster.models import Cluster
 from apps.controlplane.lab.base import Base, build_scheduler
 from apps.controlplane.lab.configurations import choose_configuration
 from apps.controlplane.lab.run import VirtualClock
-from apps.controlplane.loop.informer import decode
-from apps.controlplane.loop.recorder import USER as SCHEDULER
 from apps.controlplane.models import SchedulingDecision
-from apps.controlplane.rebuilding.objects import read_objects_at
 from apps.controlplane.replay.continuing import Continuing
 from apps.controlplane.replay.differences import Attempt, Differences
 from apps.controlplane.replay.draws import RecordedTies
-from apps.controlplane.replay.inputs import Inputs
-from apps.controlplane.replay.levels import SERIES, Levels, Samples
+from apps.controlplane.replay.levels import Levels, Samples
+from apps.controlplane.replay.outcomes import compare_pods, list_series, sum_up
 from apps.controlplane.replay.queueing import fill_queue
-from apps.controlplane.replay.report import MAX_LISTED, Figures, PodDifference, ReplayReport
+from apps.controlplane.replay.recording import Recording
+from apps.controlplane.replay.report import MAX_LISTED, ReplayReport
 from apps.controlplane.replay.retracing import Retracing
 from apps.controlplane.replay.span import ReplayRequest, Span, find_span
-from apps.scheduler.objects import Node, Pod
+from apps.scheduler.objects import Pod
 
 Progress = Callable[[int, int], None]
 #: Points of the series.
@@ -52,59 +49,6 @@ def replay(
     one.
     """
     return Replay(find_span(cluster, request), request, progress, is_free).run()
-
-
-@dataclass(slots=True)
-class Recording:
-    """The recorded life, change by change."""
-
-    span: Span
-    levels: Levels
-    samples: Samples
-    inputs: Inputs = field(default_factory=Inputs)
-    #: uid of a pod -> when it was created in the span, to the microsecond
-    created: dict[str, float] = field(default_factory=dict)
-    _changes: Iterator[LoggedChange] | None = None
-    _next: LoggedChange | None = None
-
-    def start(self) -> None:
-        since = self.span.since
-        for each in read_objects_at(self.span.cluster, since.version, [kinds.NODE, kinds.POD]):
-            if isinstance(each.item, Node):
-                self.levels.put_node(each.item)
-            elif isinstance(each.item, Pod):
-                self.levels.put_pod(each.item, since.at.timestamp(), counts=False)
-        self._changes = self.span.changes(since.version)
-        self._next = next(self._changes, None)
-
-    def until(self, version: int) -> Iterator[LoggedChange]:
-        """The next changes up to a version; each is part of the levels when it is yielded."""
-        assert self._changes is not None
-        while self._next is not None and self._next.version <= version:
-            change, self._next = self._next, next(self._changes, None)
-            self._take(change)
-            yield change
-
-    def _take(self, change: LoggedChange) -> None:
-        at = change.at.timestamp()
-        self.samples.pass_until(at, self.levels)
-        if change.kind not in ("Node", "Pod"):
-            return
-        is_gone = change.type == "DELETED"
-        is_leaving = is_gone or change.object["metadata"].get("deletionTimestamp")
-        if change.kind == "Pod" and change.user == SCHEDULER and is_leaving:
-            self.levels.preempted.add(change.uid)
-        if is_gone:
-            remove = self.levels.remove_pod if change.kind == "Pod" else self.levels.remove_node
-            remove(change.uid if change.kind == "Pod" else change.name)
-            return
-        item = decode(change.kind, change.object)
-        if isinstance(item, Node):
-            self.levels.put_node(item)
-        elif isinstance(item, Pod):
-            if change.type == "ADDED":
-                self.created[change.uid] = at
-            self.levels.put_pod(item, at)
 
 
 @dataclass(slots=True)
@@ -132,9 +76,8 @@ class Replay:
         if differing is None:
             self._finish_recording()
             return self._report(retracing, None, None, None)
-        first = differing
-        continuing, differences = self._continue(retracing, first)
-        return self._report(retracing, first, continuing, differences)
+        continuing, differences = self._continue(retracing, differing)
+        return self._report(retracing, differing, continuing, differences)
 
     def _retrace(self, retracing: Retracing) -> SchedulingDecision | None:
         """Make the recorded decisions again; the first one that differs."""
@@ -261,9 +204,13 @@ class Replay:
         recording, total = self.recording, len(self.span.decisions)
         levels = continuing.levels if continuing is not None else recording.levels
         samples = continuing.samples if continuing is not None else recording.samples
-        attempts = total if continuing is None else self._equal(retracing) + continuing.attempts
+        attempts = (
+            total
+            if continuing is None
+            else retracing.equal + retracing.unknown + continuing.attempts
+        )
         found = (
-            list(_compare(recording.levels, continuing, differences, self._names(differences)))
+            list(compare_pods(recording.levels, continuing, differences, self._names()))
             if continuing is not None and differences is not None
             else []
         )
@@ -281,19 +228,16 @@ class Replay:
             inexact=retracing.inexact,
             first=first.pk if first is not None else None,
             first_at=first.at if first is not None else None,
-            recorded=_figures(recording.levels, total),
-            replayed=_figures(levels, attempts),
+            recorded=sum_up(recording.levels, total),
+            replayed=sum_up(levels, attempts),
             differing=len(found),
             differences=found[:MAX_LISTED],
             times=[datetime.fromtimestamp(each, UTC) for each in recording.samples.times],
-            recorded_series=_series(recording.samples),
-            replayed_series=_series(samples),
+            recorded_series=list_series(recording.samples),
+            replayed_series=list_series(samples),
         )
 
-    def _equal(self, retracing: Retracing) -> int:
-        return retracing.equal + retracing.unknown
-
-    def _names(self, differences: Differences | None) -> dict[str, str]:
+    def _names(self) -> dict[str, str]:
         """uid -> "namespace/name" of pods that were decided about."""
         rows = SchedulingDecision.objects.filter(pk__in=[n for _, _, n in self.span.decisions])
         found = rows.values_list("pod_uid", "namespace", "name").distinct()
@@ -311,88 +255,6 @@ def describe_request(span: Span, request: ReplayRequest) -> str:
     if request.seed is not None:
         parts.append(f"seed {request.seed}")
     return ", ".join(parts) or "nothing"
-
-
-def _compare(
-    recorded: Levels, continuing: Continuing, differences: Differences, names: Mapping[str, str]
-) -> Iterator[PodDifference]:
-    """The pods whose outcome differs: first those with a cause, in its order."""
-    replayed = continuing.levels
-    uids = dict.fromkeys(
-        [
-            *differences.first,
-            *recorded.bound,
-            *replayed.bound,
-            *recorded.preempted,
-            *replayed.preempted,
-        ]
-    )
-    inverse = {continuing.resolve(uid): uid for uid in continuing.instead}
-    seen: set[str] = set()
-    for found in uids:
-        uid = inverse.get(found, found)
-        ours = continuing.resolve(uid)
-        if uid in seen:
-            continue
-        seen.add(uid)
-        before, after = recorded.bound.get(uid), replayed.bound.get(ours)
-        nodes = (before[0] if before else "", after[0] if after else "")
-        preempted = (uid in recorded.preempted, ours in replayed.preempted)
-        if nodes[0] == nodes[1] and preempted[0] == preempted[1]:
-            continue
-        first = differences.first.get(ours) or differences.first.get(uid)
-        namespace, _, name = (first.pod_key if first else names.get(uid, "/")).partition("/")
-        yield PodDifference(
-            namespace=namespace,
-            name=name,
-            uid=uid,
-            kind=_kind(nodes, preempted),
-            node_before=nodes[0],
-            node_after=nodes[1],
-            waited_before=before[1] if before else None,
-            waited_after=after[1] if after else None,
-            attempt=first.attempt if first else None,
-            decision=first.decision if first else None,
-            cause=first.cause if first else _untried(preempted),
-            follows=names.get(first.follows, "") if first else "",
-        )
-
-
-def _kind(nodes: tuple[str, str], preempted: tuple[bool, bool]) -> str:
-    if nodes[0] == nodes[1]:
-        return "not preempted" if preempted[0] else "preempted"
-    if nodes[0] and nodes[1]:
-        return "other node"
-    return "only recorded" if nodes[0] else "only replayed"
-
-
-def _untried(preempted: tuple[bool, bool]) -> str:
-    if preempted[1] and not preempted[0]:
-        return "preempted by a pod that was not placed like this in the record"
-    if preempted[0] and not preempted[1]:
-        return "not preempted: the pod that preempted it is on another node, or is pending"
-    return "not tried at the same time"
-
-
-def _figures(levels: Levels, attempts: int) -> Figures:
-    waits = [seconds for _, seconds in levels.bound.values()]
-    p50, p99 = (float(np.percentile(waits, q)) if waits else None for q in (50, 99))
-    return Figures(
-        attempts=attempts,
-        bound=len(levels.bound),
-        pending=len(levels.pending),
-        preempted=len(levels.preempted),
-        waiting_p50=p50,
-        waiting_p99=p99,
-    )
-
-
-def _series(samples: Samples) -> dict[str, list[float | None]]:
-    def value(measured: Mapping[str, Any], name: str) -> float | None:
-        found = measured.get(name)
-        return round(found, 6) if found is not None else None
-
-    return {name: [value(each, name) for each in samples.values] for name, _ in SERIES}
 
 
 def _created_at(pod: Pod) -> float:

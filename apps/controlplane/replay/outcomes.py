@@ -1,0 +1,98 @@
+"""What became of the pods in the recorded and in the replayed life."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from apps.controlplane.replay.continuing import Continuing
+from apps.controlplane.replay.differences import Differences
+from apps.controlplane.replay.levels import SERIES, Levels, Samples
+from apps.controlplane.replay.report import Figures, PodDifference
+
+
+def compare_pods(
+    recorded: Levels, continuing: Continuing, differences: Differences, names: Mapping[str, str]
+) -> Iterator[PodDifference]:
+    """The pods whose outcome differs: first those with a cause, in its order."""
+    replayed = continuing.levels
+    uids = dict.fromkeys(
+        [
+            *differences.first,
+            *recorded.bound,
+            *replayed.bound,
+            *recorded.preempted,
+            *replayed.preempted,
+        ]
+    )
+    inverse = {continuing.resolve(uid): uid for uid in continuing.instead}
+    seen: set[str] = set()
+    for found in uids:
+        uid = inverse.get(found, found)
+        ours = continuing.resolve(uid)
+        if uid in seen:
+            continue
+        seen.add(uid)
+        before, after = recorded.bound.get(uid), replayed.bound.get(ours)
+        nodes = (before[0] if before else "", after[0] if after else "")
+        preempted = (uid in recorded.preempted, ours in replayed.preempted)
+        if nodes[0] == nodes[1] and preempted[0] == preempted[1]:
+            continue
+        first = differences.first.get(ours) or differences.first.get(uid)
+        namespace, _, name = (first.pod_key if first else names.get(uid, "/")).partition("/")
+        yield PodDifference(
+            namespace=namespace,
+            name=name,
+            uid=uid,
+            kind=_kind(nodes, preempted),
+            node_before=nodes[0],
+            node_after=nodes[1],
+            waited_before=before[1] if before else None,
+            waited_after=after[1] if after else None,
+            attempt=first.attempt if first else None,
+            decision=first.decision if first else None,
+            cause=first.cause if first else _untried(preempted),
+            follows=names.get(first.follows, "") if first else "",
+        )
+
+
+def _kind(nodes: tuple[str, str], preempted: tuple[bool, bool]) -> str:
+    if nodes[0] == nodes[1]:
+        return "not preempted" if preempted[0] else "preempted"
+    if nodes[0] and nodes[1]:
+        return "other node"
+    return "only recorded" if nodes[0] else "only replayed"
+
+
+def _untried(preempted: tuple[bool, bool]) -> str:
+    if preempted[1] and not preempted[0]:
+        return "preempted by a pod that was not placed like this in the record"
+    if preempted[0] and not preempted[1]:
+        return "not preempted: the pod that preempted it is on another node, or is pending"
+    return "not tried at the same time"
+
+
+def sum_up(levels: Levels, attempts: int) -> Figures:
+    """The totals of one life."""
+    waits = [seconds for _, seconds in levels.bound.values()]
+    p50, p99 = (float(np.percentile(waits, q)) if waits else None for q in (50, 99))
+    return Figures(
+        attempts=attempts,
+        bound=len(levels.bound),
+        pending=len(levels.pending),
+        preempted=len(levels.preempted),
+        waiting_p50=p50,
+        waiting_p99=p99,
+    )
+
+
+def list_series(samples: Samples) -> dict[str, list[float | None]]:
+    """Name of a level -> its values over time."""
+
+    def value(measured: Mapping[str, Any], name: str) -> float | None:
+        found = measured.get(name)
+        return round(found, 6) if found is not None else None
+
+    return {name: [value(each, name) for each in samples.values] for name, _ in SERIES}
