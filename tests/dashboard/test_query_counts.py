@@ -44,7 +44,7 @@ BOUNDS = {
     "clusters": 9,
     "compare-clusters": 5,
     "compare-profiles": 8,
-    "compare-scenarios": 6,
+    "compare-scenarios": 8,
     "complete-filter": 4,
     "decision": 9,
     "decision-explanation": 6,
@@ -103,8 +103,8 @@ BOUNDS = {
     "queue-history": 6,
     "refused-nodes": 9,
     "saved-views": 4,
-    "scenario": 6,
-    "scenarios": 6,
+    "scenario": 9,
+    "scenarios": 8,
     "search": 8,
 }
 
