@@ -47,7 +47,7 @@ BOUNDS = {
     "decision-facts": 36,
     "compare-clusters": 5,
     "compare-profiles": 8,
-    "compare-scenarios": 6,
+    "compare-scenarios": 8,
     "complete-filter": 4,
     "decision": 9,
     "decision-explanation": 6,
@@ -109,8 +109,8 @@ BOUNDS = {
     "replay": 5,
     "replays": 6,
     "saved-views": 4,
-    "scenario": 6,
-    "scenarios": 6,
+    "scenario": 9,
+    "scenarios": 8,
     "search": 8,
 }
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from apps.controlplane.scenarios.memory.cluster import MemoryCluster
@@ -111,22 +110,32 @@ class Recorder:
 
     def pass_time(self, to: float) -> None:
         """Sample until `to`, which the clock is about to reach; nothing changes before."""
-        due = math.floor(self.cluster.clock.elapsed / self.interval + 1) * self.interval
-        if self.samples and due > to:
+        while (to - self._next_at) / self.interval > _POINTS:
+            self._thin()
+        if to <= self._next_at:
             return
         sample = self.take_sample()
         for resource in _RESOURCES:
             used = sample.utilization.get(resource, 0.0)
             self._integral[resource] += used * (to - self._until)
         self._until = to
-        self.samples.append(sample)
+        while self._next_at < to:
+            self.samples.append(replace(sample, at=self._next_at))
         if len(self.samples) > 2 * _POINTS:
-            self.samples = self.samples[::2]
-            self.interval *= 2
+            self._thin()
 
     def finish(self) -> None:
         """Add the last sample."""
-        self.pass_time(self.cluster.clock.elapsed + self.interval)
+        self.samples.append(self.take_sample())
+
+    @property
+    def _next_at(self) -> float:
+        """The time of the next sample: they are equally far apart."""
+        return len(self.samples) * self.interval
+
+    def _thin(self) -> None:
+        self.samples = self.samples[::2]
+        self.interval *= 2
 
     def average(self, resource: str) -> float:
         """The utilization over the time of the samples."""
