@@ -64,6 +64,12 @@ _POST_ONLY = {
 }
 _FORMS = {
     "groups",
+    "bundles",
+    "debugger",
+    "decision-facts",
+    "fork",
+    "replays",
+    "scenarios",
     "lab",
     "account",
     "kubeconfig",

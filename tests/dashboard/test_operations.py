@@ -77,7 +77,7 @@ def test_a_trace_with_errors_goes_back_to_the_form_and_keeps_the_files(alice: Cl
     assert answer.status_code == 422
     assert "n.csv, line 3: column cpu_milli" in page and "n.csv, line 4: column memory_mib" in page
     assert "lower-case letters" in page, "the error of the name is shown as well"
-    assert "<strong>p.csv</strong> is kept" in page and POD_ROWS in page
+    assert "<strong>p.csv</strong> is still attached" in page and POD_ROWS in page
     again = {"nodes_file": csv("n.csv", NODE_ROWS)}
     kept = {"pods_file_kept": "p.csv", "pods_file_text": POD_ROWS}
     alice.post("/new-cluster", {"way": "trace", **DRAWN, **again, **kept})
@@ -95,7 +95,7 @@ def test_a_failed_operation_leads_back_to_its_form(alice: Client) -> None:
     assert address in alice.get(f"/operations/{operation.pk}").content.decode()
     page = alice.get(address).content.decode()
     assert page.count("p.csv, line 2: pods p0 is invalid") == 1
-    assert "<strong>n.csv</strong> is kept" in page and 'value="mine"' in page
+    assert "<strong>n.csv</strong> is still attached" in page and 'value="mine"' in page
     assert '<option value="first-name" selected>' in page
 
 
