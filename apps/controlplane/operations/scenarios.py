@@ -16,6 +16,7 @@ from apps.controlplane.models import Operation
 from apps.controlplane.operations import service
 from apps.controlplane.operations.progress import Progress
 from apps.controlplane.scenarios.language.reading import Source
+from apps.controlplane.scenarios.recordings.files import Files
 from apps.controlplane.scenarios.results.presenting import present_scenario
 from apps.controlplane.scenarios.running.run import Variation
 from apps.controlplane.scenarios.running.sweeping import (
@@ -23,7 +24,6 @@ from apps.controlplane.scenarios.running.sweeping import (
     run_scenario,
     variations_of,
 )
-from apps.controlplane.scenarios.running.traces import Files
 
 Body = dict[str, Any]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from apps.controlplane.scenarios.language.reading import ScenarioError, Source
+from apps.controlplane.scenarios.recordings.files import Files
 from apps.controlplane.scenarios.running.sweeping import load_scenario, run_scenario
-from apps.controlplane.scenarios.running.traces import Files
 
 HEAD = "name: x\ncluster: {nodes: [{count: 2}]}\n"
 OPENB_NODES = "sn,cpu_milli,memory_mib,gpu,model\nn0,4000,8192,0,\n"

@@ -8,9 +8,9 @@ import pytest
 
 import apps.controlplane.scenarios
 from apps.controlplane.scenarios.language.reading import Source
+from apps.controlplane.scenarios.recordings.files import Files
 from apps.controlplane.scenarios.results.presenting import digest
 from apps.controlplane.scenarios.running.sweeping import load_scenario, run_scenario
-from apps.controlplane.scenarios.running.traces import Files
 
 LIBRARY = Path(apps.controlplane.scenarios.__file__).parent / "library"
 FILES = sorted(LIBRARY.glob("*.yaml"))

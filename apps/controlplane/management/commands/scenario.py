@@ -12,6 +12,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from apps.cluster.errors import ApiError
 from apps.controlplane.scenarios.language.reading import Source
+from apps.controlplane.scenarios.recordings.files import Files
 from apps.controlplane.scenarios.results.junit import write_junit
 from apps.controlplane.scenarios.results.presenting import present_scenario
 from apps.controlplane.scenarios.results.text import describe_scenario
@@ -21,7 +22,6 @@ from apps.controlplane.scenarios.running.sweeping import (
     run_scenario,
     variations_of,
 )
-from apps.controlplane.scenarios.running.traces import Files
 
 #: An expectation is not met; a scenario cannot be run.
 FAILED, INVALID = 1, 2
