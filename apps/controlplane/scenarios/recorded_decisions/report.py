@@ -13,7 +13,7 @@ from apps.controlplane.scenarios.recorded_decisions.comparing import Comparison,
 from apps.controlplane.scenarios.recorded_decisions.deciding import decide_again
 from apps.controlplane.scenarios.recorded_decisions.results import find_decisions
 from apps.controlplane.scenarios.recordings import simulator
-from apps.controlplane.scenarios.recordings.events import Event
+from apps.controlplane.scenarios.recordings.events import Event, read_event
 from apps.scheduler.config import ConfigError
 from apps.scheduler.config.loading import load
 
@@ -48,8 +48,13 @@ def compare_file(content: bytes, name: str, configuration: str = "") -> Body:
         verdicts = list(compare(results, ours))
         compared.append(
             Comparison(
-                *(event.namespace, event.name, event.at),
-                *(results.selected_node, ours.node, ours.tied_nodes(), verdicts),
+                namespace=event.namespace,
+                name=event.name,
+                at=event.at,
+                recorded_node=results.selected_node,
+                node=ours.node,
+                tied=ours.tied_nodes(),
+                verdicts=verdicts,
             )
         )
     return _present(name, compared)
@@ -94,12 +99,14 @@ def _is_snapshot(content: bytes) -> bool:
 
 def _events_of(snapshot: Body, name: str) -> list[Event]:
     """A snapshot as events: pods had their nodes in the order of the condition PodScheduled."""
-    others, pods = [], []
+    others: list[Event] = []
+    pods: list[Event] = []
     for kind, body, place in simulator.snapshot_objects(snapshot, name):
-        metadata = body["metadata"]
-        namespace = metadata.get("namespace") or "default" if kind.namespaced else ""
-        event = Event(0.0, kind, namespace, str(metadata.get("name")), body, place)
-        (pods if kind is kinds.POD else others).append(event)
+        # a list of one kind does not repeat it
+        typed = {**body, "apiVersion": kind.api_version, "kind": kind.name}
+        event = read_event(0.0, typed, place)
+        if event is not None:
+            (pods if kind is kinds.POD else others).append(event)
     return [*others, *sorted(pods, key=_scheduled_at)]
 
 

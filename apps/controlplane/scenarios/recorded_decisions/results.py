@@ -9,9 +9,15 @@ from typing import Any, Final
 import msgspec
 
 from apps.cluster import kinds
-from apps.controlplane.scenarios.recordings import annotations
 from apps.controlplane.scenarios.recordings.events import Body, Event, Key
 from apps.controlplane.scenarios.recordings.files import Place
+from apps.controlplane.scenarios.recordings.result_annotations import (
+    FILTER,
+    FINAL_SCORE,
+    PRE_FILTER,
+    SCORE,
+    SELECTED_NODE,
+)
 
 #: node -> plugin -> text
 Table = Mapping[str, Mapping[str, str]]
@@ -74,15 +80,15 @@ def read_results(event: Event) -> RecordedResults | None:
     """The results in the annotations of a pod; None without any."""
     metadata = (event.body or {}).get("metadata") or {}
     given: Body = metadata.get("annotations") or {}
-    if annotations.FILTER not in given:
+    if FILTER not in given:
         return None
     place = event.place.at("metadata.annotations")
     return RecordedResults(
-        pre_filter=_texts(_decoded(given, annotations.PRE_FILTER, place), place),
-        filters=_table(given, annotations.FILTER, place),
-        scores=_table(given, annotations.SCORE, place, numbers=True),
-        final_scores=_table(given, annotations.FINAL_SCORE, place, numbers=True),
-        selected_node=str(given.get(annotations.SELECTED_NODE) or ""),
+        pre_filter=_texts(_decoded(given, PRE_FILTER, place), place),
+        filters=_table(given, FILTER, place),
+        scores=_table(given, SCORE, place, numbers=True),
+        final_scores=_table(given, FINAL_SCORE, place, numbers=True),
+        selected_node=str(given.get(SELECTED_NODE) or ""),
     )
 
 

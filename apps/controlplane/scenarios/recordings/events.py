@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from apps.cluster import kinds
+from apps.cluster.admission.draft import draft_of
+from apps.cluster.errors import BadRequest
 from apps.cluster.kinds import Kind
 from apps.cluster.writes import Write
 from apps.controlplane.loop.informer import WATCHED
@@ -61,7 +63,18 @@ def read_event(at: float, body: Body, place: Place, *, deleted: bool = False) ->
     if kind.name not in _REPLAYED:
         return None
     namespace = str(metadata.get("namespace") or "default") if kind.namespaced else ""
-    return Event(at, kind, namespace, own, None if deleted else body, place)
+    return Event(at, kind, namespace, own, None if deleted else _shaped(kind, body, place), place)
+
+
+def _shaped(kind: Kind, body: Body, place: Place) -> Body:
+    """The object without nulls and unknown fields; BadRequest if a field has a wrong type."""
+    try:
+        draft = draft_of(kind.name, body)
+    except BadRequest as error:
+        raise place.error(error.message) from error
+    if kind is kinds.POD:
+        get_object(draft, "spec", place)
+    return draft
 
 
 def without_own(body: Any, place: Place) -> Body:

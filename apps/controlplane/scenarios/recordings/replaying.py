@@ -16,7 +16,6 @@ from typing import Any, Final
 from apps.cluster import kinds, merge_patch
 from apps.cluster.writes import Create, Delete, Update
 from apps.controlplane.controllers.kubelet.annotations import FAILS_AFTER, SUCCEEDS_AFTER
-from apps.controlplane.scenarios.recordings.annotations import PREFIX
 from apps.controlplane.scenarios.recordings.events import (
     Body,
     Event,
@@ -24,6 +23,7 @@ from apps.controlplane.scenarios.recordings.events import (
     TimedWrite,
     without_own,
 )
+from apps.controlplane.scenarios.recordings.result_annotations import PREFIX
 
 #: Every cluster has these, and the classes whose names start with "system-".
 _NAMESPACES: Final = frozenset({"default", "kube-system", "kube-public", "kube-node-lease"})
@@ -85,7 +85,7 @@ def _lifetimes(events: Iterable[Event]) -> dict[Key, tuple[str, float]]:
     for event in events:
         if event.kind is not kinds.POD or event.body is None:
             continue
-        phase = (event.body.get("status") or {}).get("phase")
+        phase = str((event.body.get("status") or {}).get("phase"))
         if event.body["spec"].get("nodeName"):
             started.setdefault(event.key, event.at)
         if phase in _ENDS and event.key not in ended:
@@ -99,7 +99,7 @@ def _lifetimes(events: Iterable[Event]) -> dict[Key, tuple[str, float]]:
 def _seconds_in_status(body: Body) -> float | None:
     """From the start of a pod to the end of its last container, if its status has both."""
     status = body["status"]
-    ends = [
+    ends: list[Any] = [
         ((each.get("state") or {}).get("terminated") or {}).get("finishedAt")
         for each in status.get("containerStatuses") or ()
     ]
@@ -222,8 +222,10 @@ def _difference(old: Body, new: Body) -> Body:
         before = old.get(name)
         if before == value:
             continue
-        both = isinstance(before, dict) and isinstance(value, dict)
-        patch[name] = _difference(before, value) if both else value
+        if isinstance(before, dict) and isinstance(value, dict):
+            patch[name] = _difference(before, value)
+        else:
+            patch[name] = value
     return patch
 
 

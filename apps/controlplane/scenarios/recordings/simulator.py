@@ -67,14 +67,8 @@ def read_recording(content: bytes, name: str) -> list[Event]:
         deleted = event == "Delete"
         found = read_event(seconds, resource, place.at("resource"), deleted=deleted)
         if found is not None:
-            _check_spec(found)
             events.append(found)
     return sorted(events, key=lambda each: each.at)
-
-
-def _check_spec(event: Event) -> None:
-    if event.kind is kinds.POD and event.body is not None:
-        get_object(event.body, "spec", event.place)
 
 
 def _records(content: bytes, name: str) -> Iterator[tuple[Place, Body]]:

@@ -211,6 +211,7 @@ class ScenarioRun:
         """A write of a recording; what it refers to may not exist any more, or already."""
         name = self.scenario.workloads[int(path[1])].name
         for write in entry.writes:
+            call: Callable[[], Any]
             if not isinstance(write, Create):
                 call = partial(cluster.write_if_present, write)
             elif write.kind is not kinds.POD and _exists(cluster, write):
