@@ -54,6 +54,14 @@ template: {spec: {replicas: 3}}
 ---
 apiVersion: action.kwok.x-k8s.io/v1alpha1
 kind: ResourcePatch
+resource: {group: coordination.k8s.io, version: v1, resource: leases}
+target: {name: n1, namespace: kube-node-lease}
+durationNanosecond: 15000000000
+method: patch
+template: {spec: {renewTime: $(time-offset-nanosecond 15000000000)}}
+---
+apiVersion: action.kwok.x-k8s.io/v1alpha1
+kind: ResourcePatch
 resource: {version: v1, resource: nodes}
 target: {name: n2}
 durationNanosecond: 20000000000
@@ -156,6 +164,30 @@ def test_record_of_the_simulator_has_lifetimes_and_is_scheduled_again() -> None:
     assert pods["b"].ended_at == 30
 
 
+def test_pods_of_a_recorded_job_run_as_long_as_they_did() -> None:
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "sum", "namespace": "default"},
+        "spec": {"template": {"spec": {**pod("x")["spec"], "restartPolicy": "Never"}}},
+    }
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "sum", "uid": "u", "controller": True}
+    running, done = pod("sum-1", "n1"), pod("sum-1", "n1", phase="Succeeded")
+    for each in (running, done):
+        each["metadata"]["ownerReferences"] = [owner]
+    content = b"".join(
+        (
+            record(0, "Add", node("n1")),
+            record(0, "Add", pod("over", "n1", phase="Succeeded")),
+            record(1, "Add", job),
+            record(2, "Add", running),
+            record(22, "Update", done),
+        )
+    )
+    (only,) = run("format: kube-scheduler-simulator", content.decode()).recorder.pods.values()
+    assert only.name.startswith("sum-") and (only.created_at, only.ended_at) == (1, 21)
+
+
 def test_recorded_placement_puts_pods_where_they_were() -> None:
     trace = "format: kube-scheduler-simulator, placement: recorded"
     finished = run(trace, RECORD, nodes="{count: 2, cpu: 8}")
@@ -225,7 +257,7 @@ def changed(**fields: Any) -> str:
     ("name", "content", "message"),
     [
         ("kwok", "a: [", "f: yaml: "),
-        ("kwok", KWOK.replace("method: delete", "method: drop"), "f: document 7: method: must be"),
+        ("kwok", KWOK.replace("method: delete", "method: drop"), "f: document 8: method: must be"),
         (
             "kwok",
             KWOK.replace("Nanosecond: 10000000000", "Nanosecond: soon"),

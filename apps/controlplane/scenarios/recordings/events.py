@@ -60,10 +60,15 @@ def read_event(at: float, body: Body, place: Place, *, deleted: bool = False) ->
         kind = kinds.by_api_version(api_version, name)
     except KeyError:
         return None
-    if kind.name not in _REPLAYED:
+    if not has_effect(kind):
         return None
     namespace = str(metadata.get("namespace") or "default") if kind.namespaced else ""
     return Event(at, kind, namespace, own, None if deleted else _shaped(kind, body, place), place)
+
+
+def has_effect(kind: Kind) -> bool:
+    """Whether objects of a kind matter to scheduler and controllers."""
+    return kind.name in _REPLAYED
 
 
 def _shaped(kind: Kind, body: Body, place: Place) -> Body:

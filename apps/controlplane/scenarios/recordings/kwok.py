@@ -12,7 +12,13 @@ from apps.cluster.documents import UnreadableDocument, parse_yaml_stream
 from apps.cluster.errors import BadRequest
 from apps.cluster.kinds import Kind
 from apps.cluster.schema import definition_of
-from apps.controlplane.scenarios.recordings.events import Body, Event, Key, read_event
+from apps.controlplane.scenarios.recordings.events import (
+    Body,
+    Event,
+    Key,
+    has_effect,
+    read_event,
+)
 from apps.controlplane.scenarios.recordings.files import (
     Place,
     get_number,
@@ -94,7 +100,7 @@ def _read(place: Place, document: Body, states: dict[Key, Body]) -> Event | None
     kind = _kind_of(get_object(document, "resource", place), place.at("resource"))
     target = get_object(document, "target", place)
     name = get_text(target, "name", place.at("target"))
-    if kind is None:
+    if kind is None or not has_effect(kind):
         return None
     namespace = str(target.get("namespace") or "default") if kind.namespaced else ""
     if method == "delete":

@@ -7,21 +7,26 @@ objects but nodes. The end of a pod becomes its lifetime.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
 from apps.cluster import kinds, merge_patch
 from apps.cluster.writes import Create, Delete, Update
-from apps.controlplane.controllers.kubelet.annotations import FAILS_AFTER, SUCCEEDS_AFTER
 from apps.controlplane.scenarios.recordings.events import (
     Body,
     Event,
     Key,
     TimedWrite,
     without_own,
+)
+from apps.controlplane.scenarios.recordings.lifetimes import (
+    ENDS,
+    Lifetime,
+    find_lifetimes,
+    find_owners,
+    with_lifetime,
 )
 from apps.controlplane.scenarios.recordings.result_annotations import PREFIX
 
@@ -32,33 +37,19 @@ _BIND_ANNOTATIONS: Final = (
     "pv.kubernetes.io/bind-completed",
     "pv.kubernetes.io/bound-by-controller",
 )
-_ENDS: Final[Mapping[str, str]] = {"Succeeded": SUCCEEDS_AFTER, "Failed": FAILS_AFTER}
 #: Their updates are those of controllers.
 _CREATED_ONLY: Final = frozenset({"PersistentVolume", "PersistentVolumeClaim", "Namespace"})
 
 
 def to_writes(events: Sequence[Event], *, places: bool) -> list[TimedWrite]:
     """The writes, in order; with `places` pods are created when they had a node, and on it."""
-    owned = _owned(events)
-    replay = _Replay(places, _lifetimes(events))
+    owners = find_owners(events)
+    replay = _Replay(places, find_lifetimes(events, owners))
     for event in [*_missing_namespaces(events), *events]:
-        if event.key not in owned and not _is_built_in(event):
+        if event.key not in owners and not _is_built_in(event):
             replay.take(event)
     replay.finish()
     return sorted(replay.writes, key=lambda each: each.at)
-
-
-def _owned(events: Iterable[Event]) -> set[Key]:
-    """The objects whose controller was recorded, too: it creates them again."""
-    recorded = {event.key for event in events}
-    owned = set()
-    for event in events:
-        references = (event.body or {}).get("metadata", {}).get("ownerReferences") or ()
-        for each in references:
-            key = str(each.get("kind")), event.namespace, str(each.get("name"))
-            if each.get("controller") and key in recorded:
-                owned.add(event.key)
-    return owned
 
 
 def _is_built_in(event: Event) -> bool:
@@ -78,42 +69,10 @@ def _missing_namespaces(events: Sequence[Event]) -> Iterator[Event]:
             yield Event(0.0, kind, "", event.namespace, body, event.place)
 
 
-def _lifetimes(events: Iterable[Event]) -> dict[Key, tuple[str, float]]:
-    """Annotation and seconds of the pods that ended by themselves, from their start."""
-    started: dict[Key, float] = {}
-    ended: dict[Key, tuple[str, float]] = {}
-    for event in events:
-        if event.kind is not kinds.POD or event.body is None:
-            continue
-        phase = str((event.body.get("status") or {}).get("phase"))
-        if event.body["spec"].get("nodeName"):
-            started.setdefault(event.key, event.at)
-        if phase in _ENDS and event.key not in ended:
-            seconds = _seconds_in_status(event.body)
-            if seconds is None:
-                seconds = event.at - started.get(event.key, event.at)
-            ended[event.key] = _ENDS[phase], max(seconds, 0.001)
-    return ended
-
-
-def _seconds_in_status(body: Body) -> float | None:
-    """From the start of a pod to the end of its last container, if its status has both."""
-    status = body["status"]
-    ends: list[Any] = [
-        ((each.get("state") or {}).get("terminated") or {}).get("finishedAt")
-        for each in status.get("containerStatuses") or ()
-    ]
-    try:
-        start = datetime.fromisoformat(status["startTime"])
-        return max((datetime.fromisoformat(each) - start).total_seconds() for each in ends)
-    except (KeyError, TypeError, ValueError):
-        return None
-
-
 @dataclass(slots=True)
 class _Replay:
     places: bool
-    lifetimes: Mapping[Key, tuple[str, float]]
+    lifetimes: Mapping[Key, Lifetime]
     writes: list[TimedWrite] = field(default_factory=list)
     _states: dict[Key, Body] = field(default_factory=dict)
     #: pods that have no node yet, if they are created with their nodes
@@ -125,6 +84,8 @@ class _Replay:
             self._delete(event)
         elif event.key in self._states:
             self._update(event, event.body)
+        elif _has_ended(event) and event.key not in self._held:
+            return
         elif event.kind is kinds.POD and self.places and not event.body["spec"].get("nodeName"):
             self._held.setdefault(event.key, event)
         else:
@@ -168,15 +129,12 @@ class _Replay:
         self.writes.append(TimedWrite(event.at, [write], str(event.place)))
 
 
-def _new_object(event: Event, body: Body, lifetime: tuple[str, float] | None) -> Body:
+def _new_object(event: Event, body: Body, lifetime: Lifetime | None) -> Body:
     """What is created: no status but that of nodes, no finalizers, no uids."""
     created = without_own(body, event.place)
     metadata = created["metadata"] = dict(created["metadata"])
     metadata.pop("finalizers", None)
-    annotations = _annotations(metadata)
-    if lifetime is not None:
-        annotations[lifetime[0]] = f"{lifetime[1]:.3f}"
-    metadata["annotations"] = annotations
+    metadata["annotations"] = _annotations(metadata)
     if event.kind is not kinds.NODE:
         created.pop("status", None)
     if isinstance(created.get("spec"), dict):
@@ -184,7 +142,12 @@ def _new_object(event: Event, body: Body, lifetime: tuple[str, float] | None) ->
         if isinstance(spec.get("claimRef"), dict):
             left = ("uid", "resourceVersion")
             spec["claimRef"] = {k: v for k, v in spec["claimRef"].items() if k not in left}
-    return created
+    return created if lifetime is None else with_lifetime(created, *lifetime)
+
+
+def _has_ended(event: Event) -> bool:
+    status = (event.body or {}).get("status") or {}
+    return event.kind is kinds.POD and status.get("phase") in ENDS
 
 
 def _annotations(metadata: Body) -> Body:

@@ -18,6 +18,7 @@ from apps.controlplane.scenarios.recordings.files import (
     get_objects,
     read_json,
 )
+from apps.controlplane.scenarios.recordings.lifetimes import with_lifetime
 
 VERSION: Final = 2
 #: (kind, namespace/name) of an owner -> the usual seconds from start to end of its pods
@@ -53,30 +54,9 @@ def _read_entry(entry: Body, at: float, place: Place, lifetimes: Lifetimes) -> I
             if event.body is not None:
                 seconds = lifetimes.get((event.kind.name, f"{event.namespace}/{event.name}"))
                 if seconds is not None:
-                    body = _with_lifetime(event.body, f"{seconds:.3f}")
+                    body = with_lifetime(event.body, SUCCEEDS_AFTER, seconds)
                     event = Event(at, event.kind, event.namespace, event.name, body, where)
             yield event
-
-
-def _with_lifetime(body: Body, seconds: str) -> Body:
-    """The pod, or the owner with its template, whose pods end after so many seconds."""
-    if body["kind"] == "CronJob":
-        spec = body.get("spec") or {}
-        return {**body, "spec": {**spec, "jobTemplate": _inner(spec.get("jobTemplate"), seconds)}}
-    return _annotate(body, seconds) if body["kind"] == "Pod" else _inner(body, seconds)
-
-
-def _inner(body: Any, seconds: str) -> Any:
-    template = ((body or {}).get("spec") or {}).get("template")
-    if not isinstance(template, dict):
-        return body
-    return {**body, "spec": {**body["spec"], "template": _annotate(template, seconds)}}
-
-
-def _annotate(body: Body, seconds: str) -> Body:
-    metadata = body.get("metadata") or {}
-    annotations = {**(metadata.get("annotations") or {}), SUCCEEDS_AFTER: seconds}
-    return {**body, "metadata": {**metadata, "annotations": annotations}}
 
 
 def _decode(content: bytes, place: Place) -> Body:
