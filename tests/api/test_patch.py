@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from apps.api.kubernetes.errors import UnprocessablePatch
-from apps.api.kubernetes.patching import json_patch, merge_patch
-from apps.cluster import strategic_merge_patch
+from apps.api.kubernetes.patching import json_patch
+from apps.cluster import merge_patch, strategic_merge_patch
 from apps.cluster.errors import BadRequest
 from apps.cluster.schema import definition_of
 from tests.api.conftest import Kube

@@ -56,6 +56,10 @@ def problem_of(text: str) -> str:
             "x.yaml:3: cluster.configuration: ",
         ),
         (
+            HEAD + "workloads:\n- {name: a, trace: {format: openb, file: a.csv, speed: 0}}\n",
+            "x.yaml:4: workloads[0].trace.speed: must be above 0",
+        ),
+        (
             HEAD + "workloads:\n- {name: a, trace: {format: openb, file: a.csv}}\n",
             "x.yaml:4: workloads[0]: the file 'a.csv' was not sent with the scenario",
         ),

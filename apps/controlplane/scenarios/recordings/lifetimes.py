@@ -98,8 +98,9 @@ def with_lifetime(body: Body, annotation: str, seconds: float) -> Body:
     return _with_template(body, annotation, seconds)
 
 
-def _with_template(body: Any, annotation: str, seconds: float) -> Any:
-    template = ((body or {}).get("spec") or {}).get("template")
+def _with_template(body: Body | None, annotation: str, seconds: float) -> Body:
+    body = body or {}
+    template = (body.get("spec") or {}).get("template")
     if not isinstance(template, dict):
         return body
     template = _annotate(template, annotation, seconds)
