@@ -268,6 +268,11 @@ def changed(**fields: Any) -> str:
             KWOK.replace("target: {name: web, namespace: shop}", "target: {name: api}", 1),
             'f: document 5: target: deployments.apps "api" is patched before it is created',
         ),
+        (
+            "kwok",
+            KWOK.replace("Nanosecond: 10000000000", "Nanosecond: 1.0e+30"),
+            "f: document 5: template: is more than 366 days after the start of the recording",
+        ),
         ("kwok", KWOK.replace("kind: Node\n", "", 1), "f: document 1: kind: is required"),
         (
             "kwok",

@@ -37,6 +37,7 @@ _BIND_ANNOTATIONS: Final = (
     "pv.kubernetes.io/bind-completed",
     "pv.kubernetes.io/bound-by-controller",
 )
+_LONGEST: Final = 366 * 86400.0
 #: Their updates are those of controllers.
 _CREATED_ONLY: Final = frozenset({"PersistentVolume", "PersistentVolumeClaim", "Namespace"})
 
@@ -46,6 +47,8 @@ def to_writes(events: Sequence[Event], *, places: bool) -> list[TimedWrite]:
     owners = find_owners(events)
     replay = _Replay(places, find_lifetimes(events, owners))
     for event in [*_missing_namespaces(events), *events]:
+        if not 0 <= event.at <= _LONGEST:
+            raise event.place.error("is more than 366 days after the start of the recording")
         if event.key not in owners and not _is_built_in(event):
             replay.take(event)
     replay.finish()
