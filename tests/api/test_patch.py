@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from apps.api.kubernetes.errors import UnprocessablePatch
-from apps.api.kubernetes.patching import json_patch, merge_patch, strategic
+from apps.api.kubernetes.patching import json_patch
+from apps.cluster import merge_patch, strategic_merge_patch
 from apps.cluster.errors import BadRequest
 from apps.cluster.schema import definition_of
 from tests.api.conftest import Kube
@@ -211,9 +212,9 @@ def test_a_json_patch_that_does_not_apply_is_refused(patch: Any) -> None:
     ],
 )
 def test_strategic_merge_follows_the_definitions(old: Any, patch: Any, merged: Any) -> None:
-    assert strategic.merge(old, patch, POD) == merged
+    assert strategic_merge_patch.merge(old, patch, POD) == merged
 
 
 def test_an_unknown_directive_is_refused() -> None:
     with pytest.raises(BadRequest, match=r"unknown directive \$nope"):
-        strategic.merge({}, {"$nope/x": []}, POD)
+        strategic_merge_patch.merge({}, {"$nope/x": []}, POD)

@@ -15,7 +15,9 @@ from apps.cluster.writes import Actor
 from apps.controlplane.models import Operation
 from apps.controlplane.operations import service
 from apps.controlplane.operations.progress import Progress
+from apps.controlplane.scenarios.examples import example_files
 from apps.controlplane.scenarios.language.reading import Source
+from apps.controlplane.scenarios.recordings.files import Files
 from apps.controlplane.scenarios.results.presenting import present_scenario
 from apps.controlplane.scenarios.running.run import Variation
 from apps.controlplane.scenarios.running.sweeping import (
@@ -23,7 +25,6 @@ from apps.controlplane.scenarios.running.sweeping import (
     run_scenario,
     variations_of,
 )
-from apps.controlplane.scenarios.running.traces import Files
 
 Body = dict[str, Any]
 
@@ -51,7 +52,8 @@ def run(work: Progress) -> str:
         message = f"{variation.name}: {seconds / 60:,.0f} simulated minutes"
         work.step(done, runs, message)
 
-    finished = run_scenario(scenario, source, Files(sent=payload["files"]), report)
+    files = Files(sent={**example_files(), **payload["files"]})
+    finished = run_scenario(scenario, source, files, report)
     result = {**present_scenario(finished), "text": payload["text"]}
     Operation.objects.filter(pk=work.operation.pk).update(
         output=zstandard.compress(msgspec.json.encode(result)), output_name="scenario.json"

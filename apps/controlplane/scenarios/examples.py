@@ -36,3 +36,10 @@ def list_examples() -> Mapping[str, Example]:
         description = read_scenario(Source(text, path.name)).description
         found[path.stem] = Example(path.stem, description, text)
     return found
+
+
+@lru_cache(maxsize=1)
+def example_files() -> Mapping[str, str]:
+    """The texts of the files that the scenarios of the library name."""
+    paths = sorted((LIBRARY / "recordings").iterdir())
+    return {f"recordings/{path.name}": path.read_text(encoding="utf-8") for path in paths}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from apps.controlplane.scenarios.language.reading import ScenarioError, Source
+from apps.controlplane.scenarios.recordings.files import Files
 from apps.controlplane.scenarios.running.sweeping import load_scenario, run_scenario
-from apps.controlplane.scenarios.running.traces import Files
 
 HEAD = "name: x\ncluster: {nodes: [{count: 2}]}\n"
 OPENB_NODES = "sn,cpu_milli,memory_mib,gpu,model\nn0,4000,8192,0,\n"
@@ -54,6 +54,10 @@ def problem_of(text: str) -> str:
         (
             "name: x\ncluster:\n  configuration:\n    profiles: 7\n",
             "x.yaml:3: cluster.configuration: ",
+        ),
+        (
+            HEAD + "workloads:\n- {name: a, trace: {format: openb, file: a.csv, speed: 0}}\n",
+            "x.yaml:4: workloads[0].trace.speed: must be above 0",
         ),
         (
             HEAD + "workloads:\n- {name: a, trace: {format: openb, file: a.csv}}\n",

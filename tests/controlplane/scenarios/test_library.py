@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 import apps.controlplane.scenarios
+from apps.controlplane.scenarios.examples import example_files
 from apps.controlplane.scenarios.language.reading import Source
+from apps.controlplane.scenarios.recordings.files import Files
 from apps.controlplane.scenarios.results.presenting import digest
 from apps.controlplane.scenarios.running.sweeping import load_scenario, run_scenario
-from apps.controlplane.scenarios.running.traces import Files
 
 LIBRARY = Path(apps.controlplane.scenarios.__file__).parent / "library"
 FILES = sorted(LIBRARY.glob("*.yaml"))
@@ -30,6 +31,11 @@ def test_library_has_twenty_scenarios_which_the_tutorial_lists() -> None:
     tutorial = (LIBRARY / "README.md").read_text()
     assert len(FILES) >= 20
     assert [path.name for path in FILES if f"({path.name})" not in tutorial] == []
+
+
+def test_scenarios_with_files_run_where_only_their_text_is_sent() -> None:
+    source = Source((LIBRARY / "22-simkube-trace.yaml").read_text())
+    assert run_scenario(load_scenario(source), source, Files(sent=example_files())).passed
 
 
 def test_same_seed_repeats_a_run_and_another_seed_does_not() -> None:

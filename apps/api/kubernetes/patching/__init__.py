@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from apps.api.kubernetes.errors import unknown_format
-from apps.api.kubernetes.patching import json_patch, strategic
-from apps.cluster import merge_patch
+from apps.api.kubernetes.patching import json_patch
+from apps.cluster import merge_patch, strategic_merge_patch
 from apps.cluster.documents import UnreadableDocument, parse_json, parse_yaml
 from apps.cluster.errors import BadRequest
 from apps.cluster.schema.definitions import is_custom
@@ -65,4 +65,4 @@ def read_patch(raw: bytes, content_type: str, definition: str) -> Patch:
         raise BadRequest("error decoding patch: the patch must be an object")
     if media_type == MERGE_PATCH:
         return lambda body: merge_patch.merge(body, patch)
-    return lambda body: strategic.merge(body, patch, definition)
+    return lambda body: strategic_merge_patch.merge(body, patch, definition)

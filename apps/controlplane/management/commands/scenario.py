@@ -1,4 +1,4 @@
-"""manage.py scenario run FILE …: scenarios in memory, without a database."""
+"""manage.py scenario: runs scenarios in memory, and compares recorded decisions."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from apps.cluster.errors import ApiError
 from apps.controlplane.scenarios.language.reading import Source
+from apps.controlplane.scenarios.recorded_decisions.report import compare_file, describe
+from apps.controlplane.scenarios.recordings.files import Files
 from apps.controlplane.scenarios.results.junit import write_junit
 from apps.controlplane.scenarios.results.presenting import present_scenario
 from apps.controlplane.scenarios.results.text import describe_scenario
@@ -21,7 +23,6 @@ from apps.controlplane.scenarios.running.sweeping import (
     run_scenario,
     variations_of,
 )
-from apps.controlplane.scenarios.running.traces import Files
 
 #: An expectation is not met; a scenario cannot be run.
 FAILED, INVALID = 1, 2
@@ -32,13 +33,21 @@ _REPORT_SECONDS = 0.2
 class Command(BaseCommand):
     help = (
         "Run scenarios in memory; no stack and no database is needed. "
-        "Exits with 1 if an expectation is not met, with 2 if a scenario cannot be run."
+        "Exits with 1 if an expectation is not met or a decision differs, with 2 for a wrong file."
     )
     requires_system_checks = ()
     _reported_at = 0.0
 
     def add_arguments(self, parser: CommandParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True)
+        compare = actions.add_parser(
+            "compare", help="compare decisions that kube-scheduler-simulator recorded with ours"
+        )
+        compare.add_argument("files", nargs="+", metavar="FILE", help="a record or a snapshot")
+        compare.add_argument(
+            "--configuration", metavar="FILE", help="KubeSchedulerConfiguration of the recording"
+        )
+        compare.add_argument("--json", metavar="FILE", help="write the reports; - for stdout")
         for name, text in (("run", "run scenarios"), ("check", "only read and check them")):
             action = actions.add_parser(name, help=text)
             action.add_argument("files", nargs="+", metavar="FILE", help="YAML; - for stdin")
@@ -51,6 +60,9 @@ class Command(BaseCommand):
                 action.add_argument("--quiet", action="store_true", help="no progress")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        if options["action"] == "compare":
+            self._compare(options)
+            return
         results = []
         for name in options["files"]:
             try:
@@ -61,15 +73,38 @@ class Command(BaseCommand):
             return
         if options["junit"]:
             _write(options["junit"], write_junit(results))
-        if options["json"]:
-            text = msgspec.json.format(msgspec.json.encode(results)).decode()
-            if options["json"] == "-":
-                self.stdout.write(text)
-            else:
-                _write(options["json"], text)
+        self._write_json(results, options["json"])
         failed = sum(not result["passed"] for result in results)
         if failed:
             raise CommandError(f"{failed} of {len(results)} scenarios failed", returncode=FAILED)
+
+    def _compare(self, options: dict[str, Any]) -> None:
+        """Compare the decisions in each file; fails if one differs."""
+        reports = []
+        configuration = _read(options["configuration"]) if options["configuration"] else ""
+        for name in options["files"]:
+            try:
+                reports.append(compare_file(_read_bytes(name), name, configuration))
+            except ApiError as error:
+                raise CommandError(error.message, returncode=INVALID) from error
+            if options["json"] != "-":
+                for line in describe(reports[-1]):
+                    self.stdout.write(line)
+        self._write_json(reports, options["json"])
+        different = sum(each["different"] for each in reports)
+        if different:
+            total = sum(each["decisions"] for each in reports)
+            raise CommandError(f"{different} of {total} decisions differ", returncode=FAILED)
+
+    def _write_json(self, results: list[dict[str, Any]], name: str | None) -> None:
+        """Write results to a file, or to stdout for "-"; nowhere without a name."""
+        if not name:
+            return
+        text = msgspec.json.format(msgspec.json.encode(results)).decode()
+        if name == "-":
+            self.stdout.write(text)
+        else:
+            _write(name, text)
 
     def _handle_file(self, name: str, options: dict[str, Any]) -> list[dict[str, Any]]:
         """Run one file; the presented result."""
@@ -103,6 +138,13 @@ class Command(BaseCommand):
 
 def _ignore(done: int, variation: Variation, seconds: float) -> None:
     """No progress is shown."""
+
+
+def _read_bytes(name: str) -> bytes:
+    try:
+        return Path(name).read_bytes()
+    except OSError as error:
+        raise CommandError(f"cannot read {name}: {error}", returncode=INVALID) from error
 
 
 def _read(name: str) -> str:

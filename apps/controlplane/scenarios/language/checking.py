@@ -136,6 +136,8 @@ def _check_workloads(scenario: Scenario) -> Found:
                 )
             if arrivals.batch < 1:
                 yield (*path, "arrivals", "batch"), "must be at least 1"
+        if each.trace is not None and each.trace.speed <= 0:
+            yield (*path, "trace", "speed"), "must be above 0"
         if any(variant.weight <= 0 for variant in each.variants):
             yield (*path, "variants"), "every weight must be above 0"
         yield from _check_objects((*path, "objects"), each.objects)

@@ -37,7 +37,7 @@ class NodeGroup(Entry, frozen=True, kw_only=True):
 class Import(Entry, frozen=True, kw_only=True):
     """Objects of a file in another format."""
 
-    format: Literal["openb", "cluster-autoscaler", "kube-scheduler-simulator", "yaml"]
+    format: Literal["openb", "cluster-autoscaler", "kube-scheduler-simulator", "kwok", "yaml"]
     file: str
 
 
@@ -84,10 +84,12 @@ class Arrivals(Entry, frozen=True, kw_only=True):
 
 
 class Trace(Entry, frozen=True, kw_only=True):
-    """Pods of a recording, with their times of creation and deletion."""
+    """Pods and other objects of a recording, with their times of creation and deletion."""
 
-    format: Literal["openb"]
+    format: Literal["openb", "kube-scheduler-simulator", "kwok", "simkube"]
     file: str
+    #: who finds nodes: the scheduler, or the recording for the pods that had one
+    placement: Literal["scheduler", "recorded"] = "scheduler"
     #: seconds of the recording for each second of the scenario
     speed: float = 1
     #: leave out what comes later, in the time of the scenario

@@ -21,8 +21,10 @@ from apps.controlplane.scenarios.language.types import (
     Workload,
 )
 from apps.controlplane.scenarios.memory.cluster import MemoryCluster, parse_start
+from apps.controlplane.scenarios.recordings import reading
+from apps.controlplane.scenarios.recordings.events import TimedWrite
+from apps.controlplane.scenarios.recordings.files import Files
 from apps.controlplane.scenarios.results.checking import Outcome, check
-from apps.controlplane.scenarios.running import traces
 from apps.controlplane.scenarios.running.acting import Actions
 from apps.controlplane.scenarios.running.furnishing import (
     first_objects,
@@ -32,7 +34,6 @@ from apps.controlplane.scenarios.running.furnishing import (
 from apps.controlplane.scenarios.running.pods import MOST_PODS, arrival_times, build_pods, mark
 from apps.controlplane.scenarios.running.recording import Recorder
 from apps.controlplane.scenarios.running.timeline import Timeline, start_times
-from apps.controlplane.scenarios.running.traces import Files, TimedWrite
 from apps.scheduler.config import ConfigError
 
 Body = dict[str, Any]
@@ -141,7 +142,7 @@ class ScenarioRun:
         self._create(cluster, list(first_objects(spec, now)), (*path, "nodes"))
         for index, each in enumerate(spec.imports):
             where: Path = (*path, "imports", index)
-            with_file = partial(traces.import_objects, each, self.files, now)
+            with_file = partial(reading.import_objects, each, self.files)
             self._create(cluster, self._guard(where, with_file), where)
         self._create(cluster, list(given_objects(spec.objects)), (*path, "objects"))
         cluster.settle()
@@ -157,7 +158,7 @@ class ScenarioRun:
         scenario, seed = self.scenario, self.variation.seed
         end = scenario.duration
         recorded = {
-            index: self._guard(("workloads", index), partial(traces.read, each.trace, self.files))
+            index: self._guard(("workloads", index), partial(reading.read, each.trace, self.files))
             for index, each in enumerate(scenario.workloads)
             if each.trace is not None
         }
@@ -207,26 +208,29 @@ class ScenarioRun:
             self._timeline.add(at, partial(self._guard, path, partial(cluster.write, [create])))
 
     def _replay(self, cluster: MemoryCluster, entry: TimedWrite, path: Path) -> None:
-        """A write of a recording; what it refers to may not exist any more."""
+        """A write of a recording; what it refers to may not exist any more, or already."""
         name = self.scenario.workloads[int(path[1])].name
         for write in entry.writes:
-            if isinstance(write, Create):
-                write = Create(
-                    write.kind, mark({"kind": write.kind.name, **write.body}, name), write.namespace
-                )
-                self._guard(path, partial(cluster.write, [write]))
+            call: Callable[[], Any]
+            if not isinstance(write, Create):
+                call = partial(cluster.write_if_present, write)
+            elif write.kind is not kinds.POD and _exists(cluster, write):
+                continue
             else:
-                cluster.write_if_present(write)
+                body = mark({"kind": write.kind.name, **write.body}, name)
+                call = partial(cluster.write, [Create(write.kind, body, write.namespace)])
+            self._guard(path, call, entry.place)
 
     def _operate(self, actions: Actions, index: int, operation: Operation) -> None:
         self._guard(("operations", index), lambda: actions.act(operation))
 
-    def _guard(self, path: Path, call: Callable[[], Any]) -> Any:
-        """The result of a call; its ApiError becomes one about the field."""
+    def _guard(self, path: Path, call: Callable[[], Any], place: str = "") -> Any:
+        """The result of a call; its ApiError becomes one about the field, and `place` in a file."""
         try:
             return call()
         except ApiError as error:
-            raise self.source.error([(path, error.message)]) from error
+            message = f"{place}: {error.message}" if place else error.message
+            raise self.source.error([(path, message)]) from error
 
     def _check_when_settled(
         self, index: int, expectation: Expectation, cluster: MemoryCluster, recorder: Recorder
@@ -271,3 +275,9 @@ def _in_default(write: Create) -> Create:
         return write
     namespace = write.body["metadata"].get("namespace") or "default"
     return Create(write.kind, write.body, namespace)
+
+
+def _exists(cluster: MemoryCluster, write: Create) -> bool:
+    """Whether the cluster has the object, as every cluster has its first namespaces."""
+    name = write.body["metadata"].get("name", "")
+    return cluster.objects.find(write.kind, write.namespace, name) is not None

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from apps.controlplane.scenarios.language.checking import check_scenario
 from apps.controlplane.scenarios.language.reading import Source, read_scenario
 from apps.controlplane.scenarios.language.types import Scenario
+from apps.controlplane.scenarios.recordings.files import Files
 from apps.controlplane.scenarios.running.run import FinishedRun, ScenarioRun, Variation
-from apps.controlplane.scenarios.running.traces import Files
 
 #: Called with the number of finished runs, the next run, and the seconds of it that have passed.
 Progress = Callable[[int, Variation, float], None]

@@ -1,0 +1,1 @@
+"""Compares decisions that kube-scheduler-simulator recorded with those of the scheduler."""
