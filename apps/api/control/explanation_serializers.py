@@ -8,6 +8,7 @@ from rest_framework import serializers
 
 from apps.api.control.serializers import PluginScoreSerializer
 from apps.controlplane.lab.prospects import Prospect
+from apps.controlplane.lab.waits import LEAST
 from apps.scheduler.plugins.dynamicresources.matrix import ObstacleKind
 
 
@@ -236,6 +237,17 @@ class UnblockingSerializer(serializers.Serializer[Any]):
     obstacles = _ObstacleSerializer(many=True)
 
 
+class WaitEstimateSerializer(serializers.Serializer[Any]):
+    """From pods with the same scheduler and priority that waited at least as long."""
+
+    sentence = serializers.CharField()
+    waited = serializers.FloatField(help_text="Seconds that the pod has waited.")
+    median = serializers.FloatField(help_text="Seconds that it waits in addition, by the median.")
+    low = serializers.FloatField(help_text="The 10th percentile.")
+    high = serializers.FloatField(help_text="The 90th percentile.")
+    pods = serializers.IntegerField(help_text="How many pods the figures are from.")
+
+
 class ProspectSerializer(serializers.Serializer[Any]):
     prospect = serializers.ChoiceField(
         [each.value for each in Prospect],
@@ -244,6 +256,11 @@ class ProspectSerializer(serializers.Serializer[Any]):
         "not about nodes.",
     )
     sentence = serializers.CharField(help_text="The proof, and the dominant reason.")
+    wait = WaitEstimateSerializer(
+        allow_null=True,
+        help_text="The expected wait; null for pods that can never run or have scheduling gates, "
+        f"and with fewer than {LEAST} comparable pods.",
+    )
 
 
 class PodExplanationSerializer(serializers.Serializer[Any]):
