@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from apps.api.control.serializers import PluginScoreSerializer
+from apps.controlplane.clusters.forking import Origin
+from apps.controlplane.explanations.pods import PodExplanation
 from apps.controlplane.lab.prospects import Prospect
 from apps.controlplane.lab.waits import LEAST
 from apps.scheduler.plugins.dynamicresources.matrix import ObstacleKind
@@ -263,6 +266,19 @@ class ProspectSerializer(serializers.Serializer[Any]):
     )
 
 
+class PodOriginSerializer(serializers.Serializer[Any]):
+    """The cluster that this one was forked from, for a pod with decisions there."""
+
+    cluster = serializers.CharField(help_text="Its name at the time of the fork.")
+    version = serializers.IntegerField()
+    at = serializers.DateTimeField()
+    decisions = serializers.CharField(
+        allow_null=True,
+        help_text="The address of the decisions about the pod until then. Null if nothing of that "
+        "cluster is retained.",
+    )
+
+
 class PodExplanationSerializer(serializers.Serializer[Any]):
     why_pending = serializers.CharField()
     message = serializers.CharField()
@@ -278,3 +294,23 @@ class PodExplanationSerializer(serializers.Serializer[Any]):
         allow_null=True,
         help_text="Which devices its claims could use now. Null without claims to allocate.",
     )
+    forked_from = serializers.SerializerMethodField(
+        help_text="Where its decisions before the fork are; null if there are none, as in a "
+        "cluster that is no fork."
+    )
+
+    @extend_schema_field(PodOriginSerializer(allow_null=True))
+    def get_forked_from(self, explained: PodExplanation) -> dict[str, Any] | None:
+        origin: Origin | None = self.context["origin"]
+        if origin is None:
+            return None
+        past = "~" in origin.slug
+        parent = f"history/clusters/{origin.cluster_id}" if past else f"clusters/{origin.slug}"
+        address = f"/api/v1/{parent}/decisions?pod_uid={explained.uid}"
+        values = {
+            "cluster": origin.name,
+            "version": origin.version,
+            "at": origin.at,
+            "decisions": address if origin.slug else None,
+        }
+        return dict(PodOriginSerializer(values).data)
