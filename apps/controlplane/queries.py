@@ -10,7 +10,7 @@ from django.db import connection
 from django.db.models import Count, QuerySet
 
 from apps.cluster.errors import NotFound
-from apps.cluster.models import Cluster, Pod
+from apps.cluster.models import Cluster, ForkPoint, Pod
 from apps.controlplane.models import (
     PastCluster,
     SchedulingDecision,
@@ -30,6 +30,18 @@ class Placement:
     feasible_nodes: int | None
     tied_nodes: int | None
     message: str
+
+
+class DecisionBeforeFork(NotFound):
+    """The decision is in the ledger of the cluster that this one was forked from."""
+
+    def __init__(self, number: int, point: ForkPoint, present: str) -> None:
+        super().__init__("decisions", str(number))
+        address = f": /clusters/{present}/decisions/{number}" if present else ", which is deleted"
+        self.message += (
+            f"; it was made in cluster {point.name} before the fork at version "
+            f"{point.version:,}{address}"
+        )
 
 
 def list_cluster_names() -> dict[int, str]:
@@ -73,12 +85,26 @@ def list_decisions(cluster: Cluster, **filters: Any) -> QuerySet[SchedulingDecis
 
 
 def decision_numbered(number: int, cluster: Cluster | None = None) -> SchedulingDecision:
-    """A decision with its columns; NotFound when there is none, or it is another cluster's."""
+    """A decision with its columns; NotFound when there is none, or it is another cluster's.
+
+    If the cluster is a fork and the decision was made before the fork point, the error names the
+    cluster that has it.
+    """
     found = SchedulingDecision.objects.filter(pk=number)
     row = (found if cluster is None else found.filter(cluster=cluster)).first()
     if row is None:
-        raise NotFound("decisions", str(number))
+        raise _find_before_fork(number, cluster) or NotFound("decisions", str(number))
     return row
+
+
+def _find_before_fork(number: int, cluster: Cluster | None) -> NotFound | None:
+    points = {each.ancestor: each for each in ForkPoint.objects.filter(cluster=cluster)}
+    rows = SchedulingDecision.objects.filter(pk=number, cluster_id__in=points)
+    found = rows.values_list("cluster_id", "cluster_version").first()
+    if found is None or found[1] >= points[found[0]].version:
+        return None
+    present = Cluster.objects.filter(pk=found[0]).values_list("name", flat=True).first()
+    return DecisionBeforeFork(number, points[found[0]], present or "")
 
 
 def list_placements(cluster: Cluster) -> Iterator[Placement]:

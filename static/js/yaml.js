@@ -3,7 +3,8 @@
    its text and the messages of its field again. */
 
 (() => {
-  for (const area of document.querySelectorAll("textarea.code")) {
+  const improve = (area) => {
+    if (area.closest(".editor")) return;
     const gutter = document.createElement("div");
     gutter.className = "gutter";
     gutter.setAttribute("aria-hidden", "true");
@@ -78,10 +79,12 @@
     number();
     linkLines();
     if (wrong.size) goTo(Math.min(...wrong));
-  }
+  };
 
   /* A chosen or dropped file is shown in its text area, and sent as text. */
-  for (const chosen of document.querySelectorAll("input[data-fills]")) {
+  const acceptFiles = (chosen) => {
+    if (chosen.dataset.ready) return;
+    chosen.dataset.ready = "true";
     const area = document.getElementById(chosen.dataset.fills);
     const fill = async (file) => {
       area.value = await file.text();
@@ -99,5 +102,13 @@
       event.preventDefault();
       fill(event.dataTransfer.files[0]);
     });
-  }
+  };
+
+  const improveAll = () => {
+    document.querySelectorAll("textarea.code").forEach(improve);
+    document.querySelectorAll("input[data-fills]").forEach(acceptFiles);
+  };
+  improveAll();
+  // forms that htmx adds to the page
+  document.addEventListener("htmx:load", improveAll);
 })();

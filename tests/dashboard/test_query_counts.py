@@ -44,7 +44,7 @@ BOUNDS = {
     "clusters": 9,
     "bundles": 2,
     "debugger": 24,
-    "decision-facts": 36,
+    "decision-facts": 6,
     "compare-clusters": 5,
     "compare-profiles": 8,
     "compare-scenarios": 8,

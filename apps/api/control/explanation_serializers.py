@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from apps.api.control.serializers import PluginScoreSerializer
+from apps.controlplane.clusters.forking import Origin
+from apps.controlplane.explanations.pods import PodExplanation
 from apps.controlplane.lab.prospects import Prospect
+from apps.controlplane.lab.waits import LEAST
 from apps.scheduler.plugins.dynamicresources.matrix import ObstacleKind
 
 
@@ -236,6 +240,17 @@ class UnblockingSerializer(serializers.Serializer[Any]):
     obstacles = _ObstacleSerializer(many=True)
 
 
+class WaitEstimateSerializer(serializers.Serializer[Any]):
+    """From pods with the same scheduler and priority that waited at least as long."""
+
+    sentence = serializers.CharField()
+    waited = serializers.FloatField(help_text="Seconds that the pod has waited.")
+    median = serializers.FloatField(help_text="Seconds that it waits in addition, by the median.")
+    low = serializers.FloatField(help_text="The 10th percentile.")
+    high = serializers.FloatField(help_text="The 90th percentile.")
+    pods = serializers.IntegerField(help_text="How many pods the figures are from.")
+
+
 class ProspectSerializer(serializers.Serializer[Any]):
     prospect = serializers.ChoiceField(
         [each.value for each in Prospect],
@@ -244,6 +259,24 @@ class ProspectSerializer(serializers.Serializer[Any]):
         "not about nodes.",
     )
     sentence = serializers.CharField(help_text="The proof, and the dominant reason.")
+    wait = WaitEstimateSerializer(
+        allow_null=True,
+        help_text="The expected wait; null for pods that can never run or have scheduling gates, "
+        f"and with fewer than {LEAST} comparable pods.",
+    )
+
+
+class PodOriginSerializer(serializers.Serializer[Any]):
+    """The cluster that this one was forked from, for a pod with decisions there."""
+
+    cluster = serializers.CharField(help_text="Its name at the time of the fork.")
+    version = serializers.IntegerField()
+    at = serializers.DateTimeField()
+    decisions = serializers.CharField(
+        allow_null=True,
+        help_text="The address of the decisions about the pod until then. Null if nothing of that "
+        "cluster is retained.",
+    )
 
 
 class PodExplanationSerializer(serializers.Serializer[Any]):
@@ -261,3 +294,23 @@ class PodExplanationSerializer(serializers.Serializer[Any]):
         allow_null=True,
         help_text="Which devices its claims could use now. Null without claims to allocate.",
     )
+    forked_from = serializers.SerializerMethodField(
+        help_text="Where its decisions before the fork are; null if there are none, as in a "
+        "cluster that is no fork."
+    )
+
+    @extend_schema_field(PodOriginSerializer(allow_null=True))
+    def get_forked_from(self, explained: PodExplanation) -> dict[str, Any] | None:
+        origin: Origin | None = self.context["origin"]
+        if origin is None:
+            return None
+        past = "~" in origin.slug
+        parent = f"history/clusters/{origin.cluster_id}" if past else f"clusters/{origin.slug}"
+        address = f"/api/v1/{parent}/decisions?pod_uid={explained.uid}"
+        values = {
+            "cluster": origin.name,
+            "version": origin.version,
+            "at": origin.at,
+            "decisions": address if origin.slug else None,
+        }
+        return dict(PodOriginSerializer(values).data)

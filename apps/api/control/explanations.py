@@ -23,6 +23,7 @@ from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.errors import BadRequest, NotFound
 from apps.cluster.queries import cluster_named
 from apps.controlplane import files, queries
+from apps.controlplane.clusters.forking import origin_of_pod
 from apps.controlplane.explanations.around import read_state_around
 from apps.controlplane.explanations.decisions import explain_decision
 from apps.controlplane.explanations.pods import explain_pod
@@ -232,7 +233,12 @@ class PodExplanationView(ControlView):
         """Explain why a pod is pending.
 
         The reason, the changes that would make it schedulable, its place in the queue, and the
-        events that would activate it. All fields are empty for a pod that is not pending.
+        events that would activate it. All fields but `forked_from` are empty for a pod that is not
+        pending.
+
+        In a fork, `forked_from` has the address of the decisions about the pod before the fork.
         """
-        explained = explain_pod(cluster_named(cluster), namespace, name)
-        return Response(PodExplanationSerializer(explained).data)
+        found = cluster_named(cluster)
+        explained = explain_pod(found, namespace, name)
+        context = {"origin": origin_of_pod(found, explained.uid)}
+        return Response(PodExplanationSerializer(explained, context=context).data)

@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
+from uuid import UUID
 
 from django.db import connection, transaction
+from django.db.models import QuerySet
 
 from apps.cluster.access.roles import Visibility
 from apps.cluster.errors import Expired
@@ -20,7 +22,12 @@ from apps.cluster.writing.forking import fork_objects
 from apps.cluster.writing.rows import take_counter
 from apps.controlplane.clusters import lifecycle
 from apps.controlplane.history.past_clusters import find_cluster
-from apps.controlplane.models import ConfigurationRevision, LoopLease, QueueEntry
+from apps.controlplane.models import (
+    ConfigurationRevision,
+    LoopLease,
+    QueueEntry,
+    SchedulingDecision,
+)
 from apps.controlplane.past.moments import Moment
 from apps.controlplane.past.overview import find_configuration
 from apps.controlplane.profiles import revisions
@@ -76,18 +83,35 @@ class Origin:
     version: int
     at: datetime
     decision: int | None
+    cluster_id: int
 
 
-def origin_of(cluster: Cluster, *, existed_at: datetime | None = None) -> Origin | None:
-    """What a cluster was forked from; None if it is no fork.
+def origin_of(cluster: Cluster) -> Origin | None:
+    """What a cluster was forked from; None if it is no fork."""
+    point = _points_of(cluster).first()
+    return _describe_origin(point) if point is not None else None
 
-    With a time, None as well if the fork point is before it: for the origin of objects.
+
+def origin_of_pod(cluster: Cluster, uid: UUID | str) -> Origin | None:
+    """The nearest cluster that this one descends from, with decisions about a pod before the fork.
+
+    None if there is none, as for pods that were created in the fork.
     """
-    point = ForkPoint.objects.filter(cluster=cluster).order_by("-version", "-id").first()
-    if point is None or (existed_at is not None and existed_at > point.at):
-        return None
+    for point in _points_of(cluster):
+        ledger = SchedulingDecision.objects.filter(cluster_id=point.ancestor, pod_uid=uid)
+        if ledger.filter(cluster_version__lt=point.version).exists():
+            return _describe_origin(point)
+    return None
+
+
+def _points_of(cluster: Cluster) -> QuerySet[ForkPoint]:
+    """The fork points of a cluster and those it descends from, the nearest first."""
+    return ForkPoint.objects.filter(cluster=cluster).order_by("-version", "-id")
+
+
+def _describe_origin(point: ForkPoint) -> Origin:
     slug = find_cluster(point.ancestor).name
-    return Origin(point.name, slug, point.version, point.at, point.decision)
+    return Origin(point.name, slug, point.version, point.at, point.decision, point.ancestor)
 
 
 def _new_cluster(source: Cluster, moment: Moment, name: str, *, user: str) -> Cluster:

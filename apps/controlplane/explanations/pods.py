@@ -47,6 +47,7 @@ class PodExplanation:
     prospect: PodProspect | None = None
     #: its claims against the devices of the nodes; None for a pod without claims
     devices: DeviceMatrix | None = None
+    uid: str = ""
 
 
 def explain_pod(cluster: Cluster, namespace: str, name: str) -> PodExplanation:
@@ -62,7 +63,7 @@ def explain_pod(cluster: Cluster, namespace: str, name: str) -> PodExplanation:
     message = scheduler_message(last) if sentence else ""
     prospect = _find_prospect(cluster, pod) if sentence and held is None else None
     if not sentence or pod.scheduler_name not in profiles:
-        return PodExplanation(sentence, message, last, prospect=prospect)
+        return PodExplanation(sentence, message, last, prospect=prospect, uid=str(pod.uid))
     return PodExplanation(
         sentence,
         message,
@@ -73,6 +74,7 @@ def explain_pod(cluster: Cluster, namespace: str, name: str) -> PodExplanation:
         None if held is not None else find_unblocking_changes(cluster, pod),
         prospect,
         None if held is not None else compare_pod_with_devices(cluster, pod),
+        str(pod.uid),
     )
 
 

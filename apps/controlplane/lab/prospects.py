@@ -19,6 +19,7 @@ from django.conf import settings
 from apps.cluster.models import Cluster
 from apps.controlplane.explanations.reasons import describe_refusals
 from apps.controlplane.explanations.states import states
+from apps.controlplane.lab.waits import WaitEstimate, estimate_waits
 from apps.controlplane.profiles import plugins
 from apps.controlplane.rebuilding import PastState
 from apps.controlplane.results.refusals import group_statuses
@@ -54,6 +55,8 @@ class PodProspect:
     name: str
     prospect: Prospect
     sentence: str
+    #: its further wait, if its prospect and enough comparable pods tell
+    wait: WaitEstimate | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +78,7 @@ class ProspectList:
 def find_prospects(cluster: Cluster, uids: Sequence[str]) -> dict[str, PodProspect]:
     """uid -> prospect of pods that are pending at the cluster's version; others are left out."""
     with states.now(cluster) as state:
-        return _find(state, uids)
+        return _find(cluster, state, uids)
 
 
 def list_prospects(cluster: Cluster, limit: int = MAX_LISTED) -> ProspectList:
@@ -85,16 +88,16 @@ def list_prospects(cluster: Cluster, limit: int = MAX_LISTED) -> ProspectList:
             (pod for pod in state.pending.values() if pod.metadata.deletion_timestamp is None),
             key=lambda pod: (pod.metadata.creation_timestamp or "", pod.key),
         )
-        found = _find(state, [pod.metadata.uid for pod in pods[:limit]])
+        found = _find(cluster, state, [pod.metadata.uid for pod in pods[:limit]])
         return ProspectList(state.version, len(pods), list(found.values()))
 
 
-def _find(state: PastState, uids: Sequence[str]) -> dict[str, PodProspect]:
-    found: dict[str, PodProspect] = {}
+def _find(cluster: Cluster, state: PastState, uids: Sequence[str]) -> dict[str, PodProspect]:
+    classes: dict[str, tuple[Prospect, str]] = {}
     known: dict[bytes, tuple[Prospect, str]] = {}
     pods = [pod for uid in uids if (pod := state.pod(uid)) is not None]
     if not pods:
-        return found
+        return {}
     with _emptied(state) as empty:
         for pod in pods:
             metadata = pod.pod.metadata
@@ -102,8 +105,19 @@ def _find(state: PastState, uids: Sequence[str]) -> dict[str, PodProspect]:
             key = msgspec.json.encode([metadata.namespace, metadata.labels, pod.pod.spec])
             if key not in known:
                 known[key] = _classify(state.scheduler, empty, pod)
-            found[pod.uid] = PodProspect(pod.namespace, pod.name, *known[key])
-    return found
+            classes[pod.uid] = known[key]
+    waits = estimate_waits(
+        cluster, (pod.pod for pod in pods if _waits_for_nodes(pod, classes[pod.uid][0]))
+    )
+    return {
+        pod.uid: PodProspect(pod.namespace, pod.name, *classes[pod.uid], waits.get(pod.uid))
+        for pod in pods
+    }
+
+
+def _waits_for_nodes(pod: PodInfo, prospect: Prospect) -> bool:
+    """Whether past waiting times say anything about the pod."""
+    return prospect is not Prospect.NEVER and not pod.pod.spec.scheduling_gates
 
 
 def _classify(full: Scheduler, empty: Scheduler, pod: PodInfo) -> tuple[Prospect, str]:

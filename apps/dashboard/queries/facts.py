@@ -23,15 +23,21 @@ Document = dict[str, Any]
 class FactsPage:
     row: SchedulingDecision
     record: DecisionRecord
-    #: None if they cannot be found; `problem` says why
-    found: FoundFacts | None
+    #: why the state cannot be rebuilt; empty if it can
     problem: str
     #: what the form starts with: the pod, the name of a node, and the node
     initial: Document = field(default_factory=dict)
+    #: None if they were not searched for
+    found: FoundFacts | None = None
 
 
-def facts_page(cluster: Cluster, number: int, node: str = "") -> FactsPage:
-    """The page; `node` is the one in the form, by default the selected or the first one."""
+def facts_page(
+    cluster: Cluster, number: int, node: str = "", *, with_facts: bool = False
+) -> FactsPage:
+    """What the form starts with and, `with_facts`, the facts, whose search takes up to a second.
+
+    `node` is the one in the form, by default the selected or the first one.
+    """
     row = queries.decision_numbered(number, cluster)
     record = read(row)
     names = [name for name in record.decision.nodes if name]
@@ -45,11 +51,12 @@ def facts_page(cluster: Cluster, number: int, node: str = "") -> FactsPage:
                 "node": node,
                 "changes": _node(msgspec.to_builtins(info.node)) if info and info.node else {},
             }
-        return FactsPage(row, record, find_facts(row, record), "", initial)
+        found = find_facts(row, record) if with_facts else None
+        return FactsPage(row, record, "", initial, found)
     except BadRequest as error:
-        return FactsPage(row, record, None, error.message.removeprefix("facts: "))
+        return FactsPage(row, record, error.message.removeprefix("facts: "))
     except GAPS as failure:
-        return FactsPage(row, record, None, describe_gap(failure))
+        return FactsPage(row, record, describe_gap(failure))
 
 
 def _pod(document: Document) -> Document:

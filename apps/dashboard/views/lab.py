@@ -11,6 +11,7 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from apps.cluster.errors import ApiError
 from apps.cluster.models import Cluster
+from apps.controlplane import queries
 from apps.controlplane.lab.base import Base
 from apps.controlplane.lab.counterfactuals import Question, ask
 from apps.controlplane.lab.emptying import find_emptiable_nodes
@@ -71,10 +72,17 @@ def prospects(request: Request, cluster: Cluster) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @cluster_page
 def decision_facts(request: Request, cluster: Cluster, number: int) -> HttpResponse:
-    """What a decision depended on; for a posted form, what it would have been with other facts."""
-    page = facts_page(cluster, number, request.GET.get("node", "").strip())
+    """What a decision depended on; for a posted form, what it would have been with other facts.
+
+    The state is rebuilt and searched in a request of its own, for htmx or with `search`.
+    """
+    node = request.GET.get("node", "").strip()
+    if request.method == "GET" and not (request.htmx or "search" in request.GET):
+        row = queries.decision_numbered(number, cluster)
+        return render_page(request, "facts", {"cluster": cluster, "row": row, "node": node})
+    page = facts_page(cluster, number, node, with_facts=request.method == "GET")
     form = FactsForm(page.initial)
-    context: dict[str, Any] = {"cluster": cluster, "page": page, "row": page.row}
+    context: dict[str, Any] = {"cluster": cluster, "page": page, "row": page.row, "node": node}
     if request.method == "POST":
         form = FactsForm(page.initial, request.POST, request.FILES)
         if form.is_valid():

@@ -9,7 +9,6 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from apps.cluster import kinds
@@ -19,7 +18,7 @@ from apps.cluster.writes import Create
 from apps.cluster.writing import store
 from apps.controlplane.clusters import bulk
 from apps.controlplane.clusters.bulk import BulkAction
-from apps.controlplane.clusters.forking import origin_of
+from apps.controlplane.clusters.forking import origin_of_pod
 from apps.dashboard.forms.pod import PodForm
 from apps.dashboard.forms.refusals import show_refusal
 from apps.dashboard.notices import get_next_address
@@ -81,10 +80,7 @@ def story(request: Request, cluster: Cluster, uid: UUID) -> HttpResponse:
 
 
 def _context(cluster: Cluster, one: OnePod) -> dict[str, Any]:
-    created_at = one.body.get("metadata", {}).get("creationTimestamp")
-    existed_at = one.pod.created_at if one.pod else created_at and parse_datetime(created_at)
-    origin = origin_of(cluster, existed_at=existed_at) if existed_at else None
-    return {"cluster": cluster, "one": one, "origin": origin}
+    return {"cluster": cluster, "one": one, "origin": origin_of_pod(cluster, one.uid)}
 
 
 @require_POST

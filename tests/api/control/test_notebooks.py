@@ -4,22 +4,48 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.loop.engines import Engines
+from apps.controlplane.models import Operation
+from apps.controlplane.operations import running
 from tests.controlplane.driving import create_pods, pod
 
 CLIENT = Path(__file__).parents[3] / "clients" / "python"
 NOTEBOOKS = sorted((CLIENT / "notebooks").glob("*.ipynb"))
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.fixture
+def worker(transactional_db: None) -> Iterator[None]:
+    """Runs operations as a worker does."""
+    is_over = Event()
+
+    def work() -> None:
+        while not is_over.wait(0.05):
+            for operation in Operation.objects.filter(state=Operation.State.WAITING):
+                running.run(operation.pk)
+        connection.close()
+
+    thread = Thread(target=work)
+    thread.start()
+    yield
+    is_over.set()
+    thread.join()
+
+
 def test_every_notebook_runs(
-    live_server: Any, key: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    live_server: Any,
+    worker: None,
+    key: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.syspath_prepend(str(CLIENT))
     monkeypatch.setenv("SCHEDWEB_URL", live_server.url)
@@ -28,7 +54,7 @@ def test_every_notebook_runs(
     create_pods(cluster, *(pod(f"web-{number}", cpu="1") for number in range(3)))
     Engines().run(cluster.pk)
     create_pods(cluster, pod("late", cpu="1"))
-    assert len(NOTEBOOKS) == 3
+    assert len(NOTEBOOKS) == 4
     for path in NOTEBOOKS:
         names: dict[str, Any] = {"__name__": path.stem}
         for cell in json.loads(path.read_text())["cells"]:
@@ -39,7 +65,16 @@ def test_every_notebook_runs(
     assert "more pods fit" in printed and "equal: True" in printed
     assert "now ['late', 'web-0', 'web-1', 'web-2']" in printed
 
-    module = sys.modules.pop("schedweb_lab")
+    assert "web-1: node-" in printed and "clock manual" in printed
+
+    module = sys.modules["schedweb_lab"]
+    with module.Lab() as lab:
+        failing = lab.scenario(
+            "name: s\ncluster: {nodes: [{count: 1}]}\n"
+            "workloads: [{name: web, trace: {format: openb, file: absent.csv}}]\n"
+        )
+        with pytest.raises(module.LabError, match=f"operation {failing.id} failed: ."):
+            failing.result()
     with pytest.raises(module.LabError, match="a token is required"):
         monkeypatch.delenv("SCHEDWEB_TOKEN")
         module.Lab()

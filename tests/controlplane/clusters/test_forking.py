@@ -9,12 +9,13 @@ import pytest
 from django.apps import apps
 from django.core.management import CommandError, call_command
 from django.db import transaction
+from django.test import Client
 
 from apps.cluster import kinds
 from apps.cluster.errors import AlreadyExists, BadRequest, Expired, Invalid
 from apps.cluster.log import history
 from apps.cluster.log.forgetting import forget_changes
-from apps.cluster.models import Change, Cluster, KubernetesObject, Taint
+from apps.cluster.models import Change, Cluster, KubernetesObject, Pod, Taint
 from apps.cluster.writes import Actor
 from apps.cluster.writing import store
 from apps.cluster.writing.copying import copy_objects
@@ -258,6 +259,46 @@ def test_the_command_forks_before_a_decision_and_names_the_fork_point(
     assert node_of(fork, "comes") == ""
     with pytest.raises(CommandError, match="version"):
         call_command("fork", "lab", "lab-3", "--at-version", "100000")
+
+
+def test_explanations_in_a_fork_name_the_cluster_with_the_decisions_before_it(
+    story: Story, client: Client, admin_user: Any
+) -> None:
+    fork = fork_cluster(story.cluster, at(story.cluster, version=story.before), "fork", user="a")
+    create_pods(fork, pod("new", cpu="1"))
+    resume(fork)
+    run(fork)
+    client.force_login(admin_user)
+
+    def explain(pod: str) -> Any:
+        return client.get(f"/api/v1/clusters/fork/pods/default/{pod}/explanation").json()
+
+    origin = explain("waits")["forked_from"]
+    assert (origin["cluster"], origin["version"]) == ("lab", story.before)
+    listed = client.get(origin["decisions"]).json()["results"]
+    assert {each["name"] for each in listed} == {"waits"}
+    assert explain("new")["forked_from"] is None
+    # a decision of the other cluster, before and after the fork point
+    before = listed[-1]["id"]
+    late = SchedulingDecision.objects.filter(cluster=story.cluster, name="comes").latest("pk").pk
+    for number, sentence in (
+        (
+            before,
+            f'decisions "{before}" not found; it was made in cluster lab before the fork at '
+            f"version {story.before:,}: /clusters/lab/decisions/{before}",
+        ),
+        (late, f'decisions "{late}" not found'),
+    ):
+        refused = client.get(f"/api/v1/clusters/fork/decisions/{number}/explanation")
+        assert (refused.status_code, refused.json()["message"]) == (404, sentence)
+    page = client.get(f"/clusters/fork/decisions/{before}")
+    assert f"/clusters/lab/decisions/{before}" in page.content.decode()
+    delete_cluster(story.cluster, user="alice")
+    gone = explain("waits")["forked_from"]["decisions"]
+    assert gone == f"/api/v1/history/clusters/{story.cluster.pk}/decisions?pod_uid=" + str(
+        Pod.objects.get(cluster=fork, name="waits").uid
+    )
+    assert client.get(gone).json()["results"] == listed
 
 
 def test_a_fork_that_cannot_be_created_leaves_nothing_behind(story: Story) -> None:

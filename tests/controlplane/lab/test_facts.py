@@ -95,11 +95,18 @@ def test_a_decision_is_asked_about_with_another_pod_and_other_nodes(
     facts = client.get(f"/api/v1/clusters/lab/decisions/{row.pk}/facts").json()
     assert facts["sets"][0]["facts"][0]["node"] == "node-1"
     address = f"/clusters/lab/decisions/{row.pk}/facts"
-    page = client.get(f"{address}?node=node-1")
+    # the page itself decides nothing again; it asks for the list
+    first = client.get(f"{address}?node=node-1").content.decode()
+    assert "has the taint" not in first and f'hx-get="{address}?node=node-1"' in first
+    without_scripts = client.get(f"{address}?search=on&node=node-1").content.decode()
+    assert "has the taint dedicated=db:NoSchedule" in without_scripts
+    page = client.get(f"{address}?node=node-1", headers={"HX-Request": "true"})
     assert "has the taint dedicated=db:NoSchedule" in page.content.decode()
     known = page.context["form"].initial
     typed = {**known, "changes": known["changes"].replace("dedicated", "other")}
     answer = client.post(f"{address}?node=node-1", typed)
     assert answer.context["answer"].node == "node-1"
+    # the answer does not wait for the list, which is loaded beside the form
+    assert answer.context["page"].found is None and 'hx-select="#facts"' in answer.content.decode()
     broken = client.post(address, {**known, "pod": yaml.safe_dump({"spec": {"priority": []}})})
     assert broken.status_code == 422 and "priority" in broken.content.decode()
