@@ -70,6 +70,7 @@ def test_an_action_on_all_that_match_is_an_operation(alice: Client) -> None:
     undo_annotations(alice, bulk)
     refused = run_operation(act(alice, "drain", "zone=zone-9", sure="1"))
     assert "no controller recreates 1 pod of 230 nodes (lost)" in refused.cause
+    assert "nodes?state=cordoned" in alice.get(f"/operations/{refused.pk}").content.decode()
     page = act(alice, "delete", "zone=zone-9").content.decode()
     assert "Delete 230 nodes?" in page and "and 130 more" in page and bulk.count() == 230
     deleted = run_operation(act(alice, "delete", "zone=zone-9", sure="1"))

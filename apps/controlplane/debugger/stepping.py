@@ -131,17 +131,14 @@ class _Points:
         entries = attempt.state.entries()
         added = [(key, _describe(entries[key])) for key in entries if key not in self._known]
         self._known |= entries.keys()
-        ran = [
-            plugin
-            for part in name.split(" and ")
-            for plugin in attempt.state.plugin_durations.get(part, ())
-        ]
+        durations = attempt.state.plugin_durations
+        ran = {plugin: None for part in name.split(" and ") for plugin in durations.get(part, ())}
         skipped = {
             "PreFilter": attempt.state.skip_filter,
             "PreScore and Score": attempt.state.skip_score,
         }.get(name, set())
         self.found.append(
-            Point(name, status.code.label, status.message, ran, sorted(skipped), added)
+            Point(name, status.code.label, status.message, list(ran), sorted(skipped), added)
         )
 
 

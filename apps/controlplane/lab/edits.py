@@ -9,7 +9,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from apps.cluster.errors import BadRequest
+from apps.cluster import kinds
+from apps.cluster.admission.fields import check_fields
+from apps.cluster.errors import BadRequest, Invalid
 from apps.cluster.merge_patch import merge
 from apps.controlplane.rebuilding import PastState
 from apps.scheduler.objects import KubeObject, Node, Pod
@@ -123,6 +125,11 @@ def _patched(kind: type[T], known: T, patch: Patch, field: str) -> T:
     for part in patch:
         if part not in _EDITABLE[name]:
             raise BadRequest(f"{field}.{part}: only {', '.join(_EDITABLE[name])} can be changed")
+    try:
+        check_fields(kinds.by_name(name), patch)
+    except Invalid as refusal:
+        causes = (f"{field}.{cause.field}: {cause.message}" for cause in refusal.causes)
+        raise BadRequest("; ".join(causes)) from refusal
     body = merge(msgspec.to_builtins(known), dict(patch))
     try:
         changed = decode_as(kind, body)

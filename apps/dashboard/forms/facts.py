@@ -7,12 +7,16 @@ from typing import Any
 
 import yaml
 from django import forms
-from django.core.exceptions import ValidationError
 
-from apps.cluster.errors import ApiError
+from apps.cluster import kinds
+from apps.cluster.admission.fields import check_fields
+from apps.cluster.documents import UnreadableDocument, parse_yaml
+from apps.cluster.errors import ApiError, Invalid
+from apps.cluster.kinds import Kind
 from apps.controlplane.lab.edits import Edits
 from apps.dashboard.forms.files import YamlField
 from apps.dashboard.forms.lines import NamesField
+from apps.dashboard.forms.yaml_problems import show_causes, show_syntax
 
 Document = dict[str, Any]
 
@@ -21,7 +25,12 @@ class FactsForm(forms.Form):
     """Starts with what the decision saw; only what the user changes counts."""
 
     pod = YamlField(rows=14, label="Pod", required=False)
-    node = forms.CharField(label="Node", required=False)
+    node = forms.CharField(
+        label="Node",
+        required=False,
+        widget=forms.TextInput({"readonly": ""}),
+        help_text="Another one is selected above.",
+    )
     changes = YamlField(
         rows=14,
         label="Labels, taints and allocatable of the node",
@@ -38,10 +47,10 @@ class FactsForm(forms.Form):
         self._known = known
 
     def clean_pod(self) -> Document:
-        return self._read("pod")
+        return self._read("pod", kinds.POD)
 
     def clean_changes(self) -> Document:
-        return self._read("changes")
+        return self._read("changes", kinds.NODE)
 
     def build_edits(self) -> Edits:
         """The differences from what the decision saw, as merge patches."""
@@ -58,13 +67,20 @@ class FactsForm(forms.Form):
         field = {"pod": "pod", "nodes": "changes", "delete_pods": "delete_pods"}.get(start)
         self.add_error(field, rest.strip() if name == field else refusal.message)
 
-    def _read(self, name: str) -> Document:
+    def _read(self, name: str, kind: Kind) -> Document:
+        """The object in a field; errors are added to it, with their lines."""
         try:
-            found = yaml.safe_load(self.cleaned_data[name]) or {}
-        except yaml.YAMLError as error:
-            raise ValidationError(f"This is not YAML: {error}") from error
+            found = parse_yaml(self.cleaned_data[name]) or {}
+        except UnreadableDocument as error:
+            show_syntax(self, name, str(error))
+            return {}
         if not isinstance(found, dict):
-            raise ValidationError("This is not an object.")
+            self.add_error(name, "This is not an object.")
+            return {}
+        try:
+            check_fields(kind, found)
+        except Invalid as refusal:
+            show_causes(self, name, refusal.causes)
         return found
 
 

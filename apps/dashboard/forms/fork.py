@@ -17,12 +17,14 @@ class ForkForm(forms.Form):
     """The name of the fork, and the moment: at most one of version, time and decision."""
 
     name = forms.CharField(max_length=63, help_text="Lower-case letters, digits and “-”.")
-    version = forms.CharField(required=False, help_text="A version. Empty: the present one.")
+    version = forms.CharField(
+        required=False, help_text="A version of the cluster. Empty: the present one."
+    )
     at = forms.CharField(
-        required=False, label="Time", help_text="Instead: 15m, 09:00, 2026-11-22 09:00."
+        required=False, label="Time", help_text="Or a time: 15m (ago), 09:00, 2026-11-22 09:00."
     )
     decision = forms.CharField(
-        required=False, help_text="Instead: the number of a decision, to fork before it."
+        required=False, help_text="Or the number of a decision, to fork before it."
     )
 
     def __init__(self, *args: Any, source: Cluster, **kwargs: Any) -> None:

@@ -155,7 +155,7 @@ class LabForm(forms.Form):
         names = (
             ("", ("ask", "objects", "copies", "pending")),
             ("Changes", ("drain", "delete_nodes", "cordon", "uncordon", "delete_pods")),
-            ("For some questions", ("nodes", "shapes")),
+            ("Questions about capacity", ("nodes", "shapes")),
             ("Configuration and state", ("revision", "configuration", "version", "at", "decision")),
         )
         return [(title, [self[name] for name in fields]) for title, fields in names]

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import yaml
 from django import forms
 
-from apps.cluster.errors import ApiError, Invalid
+from apps.cluster.errors import ApiError, Cause, Invalid
 from apps.controlplane.clusters.reading import ManifestError, ManifestErrors
 
 #: A step of a field's path: a name, or the text in brackets.
@@ -30,6 +30,21 @@ def show_in_yaml(form: forms.Form, field: str, refusal: ApiError) -> None:
             _show_refusal(form, field, each, text)
     else:
         _show_refusal(form, field, refusal, text)
+
+
+def show_syntax(form: forms.Form, field: str, message: str) -> None:
+    """Add the message about a text that is not YAML, at its line."""
+    line = _find_line(message)
+    shown = f"this is not YAML: {message}"
+    show_problem(form, field, line, _describe_syntax(shown) if line else shown)
+
+
+def show_causes(form: forms.Form, field: str, causes: Iterable[Cause]) -> None:
+    """Add the causes of an error about the object in a field, each with its line."""
+    text = _text(form, field)
+    for cause in causes:
+        line = line_of(text, cause.field)
+        show_problem(form, field, line, f"{cause.field}: {cause.message}")
 
 
 def _show_refusal(form: forms.Form, field: str, refusal: ApiError, text: str) -> None:

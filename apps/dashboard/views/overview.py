@@ -29,7 +29,13 @@ def cluster(request: Request, cluster: Cluster) -> HttpResponse:
     overview = cluster_overview(
         cluster, resource=query.get("resource", "cpu"), label=query.get("by", ZONE_LABEL)
     )
-    context = {"cluster": cluster, "overview": overview, "origin": origin_of(cluster)}
+    moves = not cluster.paused and bool(cluster.clock_speed or cluster.clock_until)
+    context = {
+        "cluster": cluster,
+        "overview": overview,
+        "origin": origin_of(cluster),
+        "clock_moves": moves,
+    }
     return render_page(request, "cluster", context)
 
 

@@ -13,7 +13,7 @@ from apps.controlplane.operations import scenarios as operations
 from apps.controlplane.scenarios.examples import list_examples
 from apps.controlplane.scenarios.language.reading import ScenarioError
 from apps.dashboard.forms.scenario import ScenarioForm
-from apps.dashboard.forms.yaml_problems import show_problem
+from apps.dashboard.forms.yaml_problems import show_problem, show_syntax
 from apps.dashboard.queries.scenarios import compare as compare_runs
 from apps.dashboard.queries.scenarios import list_choices, list_runs, show_runs
 from apps.dashboard.rendering import Request, actor, render_page, render_refusal
@@ -79,8 +79,11 @@ def _start(request: Request, form: ScenarioForm) -> HttpResponse | None:
         started = operations.start(form.cleaned_data["scenario"], {}, actor=actor(request))
     except ScenarioError as error:
         for problem in error.problems:
+            if not problem.line:
+                show_syntax(form, "scenario", problem.message)
+                continue
             text = f"{problem.field}: {problem.message}" if problem.field else problem.message
-            show_problem(form, "scenario", problem.line or None, text)
+            show_problem(form, "scenario", problem.line, text)
     except ApiError as refusal:
         form.add_error(None, refusal.message)
     else:

@@ -86,9 +86,13 @@ def test_a_decision_is_asked_about_with_another_pod_and_other_nodes(
     for wrong, message in (
         ({"nodes": {"nowhere": {"spec": {}}}}, "there was no node nowhere"),
         ({"nodes": {"node-1": {"kind": "Pod"}}}, "nodes[node-1].kind: only metadata"),
-        ({"pod": {"spec": {"priority": "high"}}}, "pod.spec.priority: Expected"),
+        (
+            {"pod": {"spec": {"priority": "high"}}},
+            "pod.spec.priority: json: cannot unmarshal string",
+        ),
         ({"pod": {"metadata": {"name": "x"}}}, "pod.metadata: name, namespace and uid"),
         ({"pod": []}, "pod: must be an object"),
+        ({"pod": {"spec": {"container": []}}}, "pod.spec.container: unknown field"),
         ({"delete_pods": ["default/none"]}, "default/none was on no node"),
     ):
         assert message in post(wrong, 400)["message"]

@@ -29,6 +29,15 @@ _LISTS: Final[Mapping[str, type[msgspec.Struct]]] = {
     "expectations": Expectation,
 }
 _STEP: Final = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]|\[\.\.\.\]")
+#: The types of the decoder, in words.
+_TYPES: Final[Mapping[str, str]] = {
+    "int": "an integer",
+    "float": "a number",
+    "str": "a string",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "an object",
+}
 #: At most so many errors are listed.
 _MOST_ERRORS: Final = 20
 
@@ -150,6 +159,13 @@ def _locate(start: Path, error: msgspec.ValidationError) -> tuple[Path, str]:
     missing = re.fullmatch(r"Object missing required field `(.+)`", message)
     if missing is not None:
         return (*start, *steps), f"the field {missing[1]} is required"
+    types = re.fullmatch(r"Expected `(.+)`, got `(.+)`", message)
+    if types is not None:
+        wanted = [_TYPES.get(each, each) for each in types[1].split(" | ") if each != "null"]
+        return (
+            *start,
+            *steps,
+        ), f"must be {' or '.join(wanted)}, not {_TYPES.get(types[2], types[2])}"
     return (*start, *steps), message[:1].lower() + message[1:]
 
 
