@@ -254,8 +254,8 @@ class Connections:
 #: One plan for all values: planning a statement that reads a few rows of the log takes longer than
 #: reading them. It finds rows by their indexes, in their order, even if the tables are small when
 #: it is made.
-_KEEP_PLANS: Final = "SELECT " + ", ".join(
-    f"set_config('{name}', '{value}', false)"
+_KEEP_PLANS: Final = " ".join(
+    f"-c {name}={value}"
     for name, value in {
         "plan_cache_mode": "force_generic_plan",
         "enable_seqscan": "off",
@@ -271,6 +271,5 @@ async def connect() -> Channel:
     parameters = connection.get_connection_params()
     for option in ("cursor_factory", "context"):
         parameters.pop(option, None)
-    database = await psycopg.AsyncConnection.connect(**parameters, autocommit=True)
-    await database.execute(_KEEP_PLANS.encode())
-    return Channel(database)
+    parameters["options"] = f"{parameters.get('options', '')} {_KEEP_PLANS}".strip()
+    return Channel(await psycopg.AsyncConnection.connect(**parameters, autocommit=True))

@@ -106,7 +106,7 @@ BOUNDS = {
     "queue": 10,
     "queue-history": 6,
     "refused-nodes": 9,
-    "replay": 5,
+    "replay": 6,
     "replays": 6,
     "saved-views": 4,
     "scenario": 9,
