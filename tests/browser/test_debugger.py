@@ -77,7 +77,7 @@ def test_a_changed_verdict_moves_the_chosen_node_and_the_commit_is_on_the_list(
 
     # its facts are searched for after the page; the text areas get their line numbers
     seen.open(f"/clusters/lab/decisions/{row.pk}/facts")
-    expect(page.locator("#facts")).to_contain_text("attempts")
+    expect(page.locator("#facts")).to_contain_text("tried")
     expect(page.locator("#edit .editor .gutter").first).to_contain_text("1")
     if folder := os.environ.get("SCREENSHOTS"):
         for width in (1280, 390):
