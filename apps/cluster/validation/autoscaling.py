@@ -14,6 +14,7 @@ from apps.cluster.validation.causes import (
     not_supported,
     required,
 )
+from apps.cluster.validation.references import validate_reference
 from apps.scheduler.quantity import parse
 
 Body = Mapping[str, Any]
@@ -40,22 +41,13 @@ def validate_autoscaler(autoscaler: Body) -> Causes:
         yield invalid("spec.maxReplicas", most, _NOT_POSITIVE)
     if most < least:
         yield invalid("spec.maxReplicas", most, "must be greater than or equal to `minReplicas`")
-    yield from _reference(spec.get("scaleTargetRef") or {}, "spec.scaleTargetRef")
+    yield from validate_reference(spec.get("scaleTargetRef") or {}, "spec.scaleTargetRef")
     for index, metric in enumerate(spec.get("metrics") or ()):
         yield from _metric(metric, f"spec.metrics[{index}]")
     behavior = spec.get("behavior") or {}
     for direction in ("scaleUp", "scaleDown"):
         if behavior.get(direction) is not None:
             yield from _scaling(behavior[direction], f"spec.behavior.{direction}")
-
-
-def _reference(reference: Body, path: str) -> Causes:
-    for field in ("kind", "name"):
-        value = reference.get(field, "")
-        if not value:
-            yield required(f"{path}.{field}")
-        else:
-            yield from all_invalid(f"{path}.{field}", value, names.path_segment(value))
 
 
 def _metric(metric: Body, path: str) -> Causes:
@@ -79,7 +71,9 @@ def _metric(metric: Body, path: str) -> Causes:
 def _source(field: str, source: Body, path: str) -> Causes:
     target = source.get("target") or {}
     if field == "object":
-        yield from _reference(source.get("describedObject") or {}, f"{path}.describedObject")
+        yield from validate_reference(
+            source.get("describedObject") or {}, f"{path}.describedObject"
+        )
     if field in ("object", "external", "pods"):
         yield from _identifier(source.get("metric") or {}, f"{path}.metric")
     elif not source.get("name"):

@@ -21,6 +21,7 @@ from apps.cluster.validation.causes import (
     required,
     too_long,
 )
+from apps.cluster.validation.references import validate_reference
 
 Body = Mapping[str, Any]
 
@@ -147,12 +148,7 @@ def _reference(reference: Body, at: str) -> Causes:
     group = reference.get("apiGroup")
     if group is not None:
         yield from all_invalid(f"{at}.apiGroup", group, names.dns_subdomain(group))
-    for field in ("kind", "name"):
-        value = reference.get(field, "")
-        if not value:
-            yield required(f"{at}.{field}")
-        else:
-            yield from all_invalid(f"{at}.{field}", value, names.path_segment(value))
+    yield from validate_reference(reference, at)
 
 
 def _parameters(parameters: Body, at: str) -> Causes:

@@ -24,12 +24,12 @@ from apps.cluster.validation.causes import (
     not_supported,
     required,
 )
+from apps.cluster.validation.containers import PROTOCOLS
 from apps.cluster.validation.selectors import validate_label_selector
 
 Body = Mapping[str, Any]
 
 _PROTOCOLS: Final = ("TCP", "UDP", "SCTP")
-_SORTED_PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 _POLICY_TYPES: Final = ("Ingress", "Egress")
 _ADDRESS_TYPES: Final = ("FQDN", "IPv4", "IPv6")
 _MAX_ENDPOINTS: Final = 1000
@@ -150,7 +150,7 @@ def _protocol(protocol: str | None, path: str) -> Causes:
     if protocol is None:
         yield required(path)
     elif protocol not in _PROTOCOLS:
-        yield not_supported(path, protocol, _SORTED_PROTOCOLS)
+        yield not_supported(path, protocol, PROTOCOLS)
 
 
 def _application(port: Body, path: str) -> Causes:
