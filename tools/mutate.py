@@ -48,7 +48,7 @@ ROOMS = {
     ),
     "cache": Room(
         ("apps/scheduler/cache/*.py",),
-        ("tests/scheduler/cache", "tests/scheduler/test_schedule_one.py"),
+        ("tests/scheduler",),
         stores=False,
     ),
     "eviction": Room(
