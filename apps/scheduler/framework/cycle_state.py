@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from apps.scheduler.framework.status import StatusError, error
@@ -53,6 +54,11 @@ class CycleState:
 
     def write(self, key: str, data: StateData) -> None:
         self._data[key] = data
+
+    def restore(self, entries: Iterable[tuple[str, StateData]]) -> None:
+        """Store copies of what plugins stored for another pod."""
+        for key, data in entries:
+            self._data[key] = data.clone()
 
     def entries(self) -> dict[str, object]:
         """What plugins have stored so far, by key."""

@@ -376,6 +376,8 @@ class Framework:
 
     def _pre_bind_since(self, name: str) -> Sequence[PreBindPlugin]:
         plugins = self._at.pre_bind
+        if not name:
+            return plugins
         places = [place for place, plugin in enumerate(plugins) if plugin.name == name]
         return plugins[places[0] :] if places else plugins
 

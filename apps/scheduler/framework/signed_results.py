@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from time import perf_counter_ns
-from typing import TYPE_CHECKING
+
+import msgspec
 
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.diagnosis import NodeStatuses
@@ -17,13 +17,10 @@ from apps.scheduler.framework.signed_verdicts import Run, SignedVerdicts
 from apps.scheduler.framework.status import SUCCESS, Status, error
 from apps.scheduler.framework.summary import Summary
 from apps.scheduler.framework.types import PodInfo
-
-if TYPE_CHECKING:
-    pass
+from apps.scheduler.framework.verdicts import Passed
 
 
-@dataclass(slots=True)
-class Repetition:
+class Repetition(msgspec.Struct, eq=False):
     """The result of a cycle in which no plugin has to be asked."""
 
     statuses: NodeStatuses
@@ -97,17 +94,17 @@ class SignedResults:
             return None
 
     def _repeat(self, cycle: Cycle, run: Run, most: int) -> Repetition | None:
-        state, pod, snapshot = cycle.state, cycle.pod, cycle.snapshot
+        state = cycle.state
         begun = perf_counter_ns()
         self.pre_filter.restore(state, state.skip_filter)
         if self.pre_filter.asked and not self._ask_pre_filter(cycle):
             return None
         allowed = perf_counter_ns()
         verdicts = self.verdicts
-        if not verdicts.follow(snapshot, run) or len(verdicts.feasible) > most:
+        if not verdicts.follow(cycle.snapshot, run) or len(verdicts.feasible) > most:
             return None
-        left = verdicts.look_further(lambda plugin: plugin.filter(state, pod, snapshot))
-        if not verdicts.is_signed:
+        left = verdicts.passed if verdicts.looks_no_further else self._look_further(cycle)
+        if left is None or not left.feasible.size:
             return None
         filtered = perf_counter_ns()
         self.pre_score.restore(state, state.skip_score)
@@ -115,7 +112,7 @@ class SignedResults:
             return None
         prepared = perf_counter_ns()
         scores = self.scores.score_again(cycle, left.feasible)
-        self._note_times(state, (begun, allowed, filtered, prepared, perf_counter_ns()))
+        self._note_times(state, begun, allowed, filtered, prepared, perf_counter_ns())
         known = left.statuses
         return Repetition(
             NodeStatuses(known.ids, known.statuses.copy()), left.feasible, left.summary, scores
@@ -133,6 +130,14 @@ class SignedResults:
         asked = self.pre_filter.ask(pre_filter, state.skip_filter)
         return asked and state.skip_filter == self._skipped[0]
 
+    def _look_further(self, cycle: Cycle) -> Passed | None:
+        """What filters that look at domains leave; None if another filter comes after them."""
+        verdicts = self.verdicts
+        left = verdicts.look_further(
+            lambda plugin: plugin.filter(cycle.state, cycle.pod, cycle.snapshot)
+        )
+        return left if verdicts.is_signed else None
+
     def _ask_pre_score(self, cycle: Cycle, feasible: Int64Array) -> bool:
         """The same for PreScore."""
         state = cycle.state
@@ -143,18 +148,22 @@ class SignedResults:
         asked = self.pre_score.ask(pre_score, state.skip_score)
         return asked and state.skip_score == self._skipped[1]
 
-    def _note_times(self, state: CycleState, moments: tuple[int, int, int, int, int]) -> None:
-        """``moments``: nanoseconds before and after each of the four points."""
-        begun, allowed, filtered, prepared, scored = moments
-        state.durations |= {
-            "PreFilter": allowed - begun,
-            "Filter": filtered - allowed,
-            "PreScore": prepared - filtered,
-            "Score": scored - prepared,
-        }
-        state.plugin_durations |= {
-            "PreFilter": self.pre_filter.spent(allowed - begun),
-            "Filter": self.verdicts.spent(filtered - allowed),
-            "PreScore": self.pre_score.spent(prepared - filtered),
-            "Score": self.scores.spent(scored - prepared),
-        }
+    def _note_times(
+        self,
+        state: CycleState,
+        begun: int,
+        allowed: int,
+        filtered: int,
+        prepared: int,
+        scored: int,
+    ) -> None:
+        """By nanoseconds before and after each of the four points."""
+        durations, by_plugin = state.durations, state.plugin_durations
+        durations["PreFilter"] = spent = allowed - begun
+        by_plugin["PreFilter"] = self.pre_filter.spent(spent)
+        durations["Filter"] = spent = filtered - allowed
+        by_plugin["Filter"] = self.verdicts.spent(spent)
+        durations["PreScore"] = spent = prepared - filtered
+        by_plugin["PreScore"] = self.pre_score.spent(spent)
+        durations["Score"] = spent = scored - prepared
+        by_plugin["Score"] = self.scores.spent(spent)
