@@ -243,13 +243,13 @@ class Snapshot(NodeColumns):
 
     def _update_pods(self, cache: Cache, changes: Changes) -> bool:
         """Apply ``changes`` if no Node object is among them; False if nothing was applied."""
-        for name, node_changed in changes.nodes.items():
-            if node_changed or name not in self._row_of:
-                return False
+        nodes, row_of = changes.nodes, self._row_of
+        if any(nodes.values()) or not nodes.keys() <= row_of.keys():
+            return False
         for pod, node_name, sign in changes.pods:
-            self._index(pod, self._row_of[node_name], sign)
-        for name in changes.nodes:
-            row = self._row_of[name]
+            self._index(pod, row_of[node_name], sign)
+        for name in nodes:
+            row = row_of[name]
             self._write_pods(row, cache.nodes[name])
             self._pods_log.append(row)
         return True

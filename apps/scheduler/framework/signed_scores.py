@@ -24,6 +24,9 @@ from apps.scheduler.framework.types import PodInfo
 
 if TYPE_CHECKING:
     from apps.scheduler.cache.snapshot import Snapshot
+    from apps.scheduler.framework.diagnosis import NodeStatuses
+    from apps.scheduler.framework.filtering import Filters
+    from apps.scheduler.framework.interface import FilterPlugin, Verdicts
 
 _NEVER: Final = -1
 #: changed rows that are entered one by one; more are computed and entered at once
@@ -37,15 +40,27 @@ _MAX_AMOUNTS: Final = 4096
 
 
 class Cycle(msgspec.Struct, eq=False):
-    """What Score is called with."""
+    """What Filter and Score are called with."""
 
     state: CycleState
     pod: PodInfo
     snapshot: Snapshot
+    filters: Filters
 
     def raw(self, scorer: Scorer, nodes: NodeColumns, rows: Int64Array) -> Int64Array:
         """What the plugin's Score returns for ``rows`` of ``nodes``."""
         return scorer.raw(self.state, self.pod, nodes, rows)
+
+    def run(
+        self,
+        filters: Sequence[FilterPlugin],
+        statuses: NodeStatuses,
+        nodes: NodeColumns,
+        watch: Stopwatch | None,
+        answers: list[Verdicts | None] | None = None,
+    ) -> int:
+        """See framework.signed_verdicts.Run."""
+        return self.filters.run(self.state, self.pod, filters, statuses, nodes, watch, answers)
 
 
 class Scores(msgspec.Struct, eq=False):
