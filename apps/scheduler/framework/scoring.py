@@ -135,9 +135,10 @@ class Scorer:
                 _check_shape(normalized, raw)
             except Exception as raised:
                 raise guard.running_error(self.name, "Score", raised) from raised
-        if before is not None and before.raw is raw and before.normalized is normalized:
+        if before is None or before.normalized is not normalized:
+            _check_range(self.name, normalized)
+        elif before.raw is raw:
             return before
-        _check_range(self.name, normalized)
         return ScoreColumn(raw, normalized, self.weight)
 
 

@@ -318,7 +318,7 @@ class SignedScores:
             if column.normalized is before.normalized:
                 continue
             gains = (column.normalized - before.normalized) * each.weight
-            places = np.flatnonzero(gains)
+            places = gains.nonzero()[0]
             if len(places) > _MAX_STEPS:
                 live.add(gains)
                 continue
