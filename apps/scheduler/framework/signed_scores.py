@@ -317,12 +317,14 @@ class SignedScores:
             self._columns[each.name] = column
             if column.normalized is before.normalized:
                 continue
-            gains = (column.normalized - before.normalized) * each.weight
-            places = gains.nonzero()[0]
-            if len(places) > _MAX_STEPS:
-                live.add(gains)
+            after, old = column.normalized, before.normalized
+            differs = after != old
+            if np.count_nonzero(differs) > _MAX_STEPS:
+                live.add((after - old) * each.weight)
                 continue
-            changed = zip(rows[places].tolist(), gains[places].tolist(), strict=True)
+            places = differs.nonzero()[0]
+            gains = (after[places] - old[places]) * each.weight
+            changed = zip(rows[places].tolist(), gains.tolist(), strict=True)
             live.change_each([(row, self._raw.at(row), gain) for row, gain in changed])
 
 

@@ -175,8 +175,7 @@ class SpreadScores:
     def _score_by_domain(self, sums: Int64Array, inhabited: BoolArray) -> PreScoreState:
         """Scores of a single constraint are computed per domain and then assigned to the rows.
 
-        With many pods in each domain, one more seldom changes a normalized score: then the array of
-        the last state is the result again.
+        An array of the last state is the result again if no normalized score changes.
         """
         part, slots, before = self.parts[0], self._slots, self._state
         assert slots is not None
