@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
-from dataclasses import dataclass, field
 from time import perf_counter_ns
+
+import msgspec
 
 from apps.scheduler.decision import Decision
 from apps.scheduler.framework.cycle_state import CycleState
@@ -17,8 +18,7 @@ from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.queue.queued_pod_info import QueuedPodInfo
 
 
-@dataclass(slots=True)
-class Attempt:
+class Attempt(msgspec.Struct, eq=False):
     """One attempt while it is running; ``decision`` holds what is known so far."""
 
     pod: PodInfo
@@ -26,7 +26,7 @@ class Attempt:
     decision: Decision
     #: None if the pod did not come from the queue
     queued: QueuedPodInfo | None = None
-    state: CycleState = field(default_factory=CycleState)
+    state: CycleState = msgspec.field(default_factory=CycleState)
     diagnosis: Diagnosis | None = None
     #: what is known for pods of the same signature; None if nothing is
     results: SignedResults | None = None

@@ -146,13 +146,15 @@ def finish_binding(context: SchedulingContext, attempt: Attempt, status: Status)
     if status.code is Code.PENDING:
         hold(context, attempt, status)
     elif status.is_success:
-        attempt.decision.result = Result.SCHEDULED
-        attempt.decision.message = ""
-        attempt.decision.claims = claim_allocations.of(attempt.state)
-        if attempt.decision.extender_calls:
+        decision = attempt.decision
+        decision.result = Result.SCHEDULED
+        decision.message = ""
+        if decision.claims:
+            decision.claims = claim_allocations.of(attempt.state)
+        if decision.extender_calls:
             finish_decision(attempt)
         else:
-            attempt.decision.intents = intents.of(attempt.state)
+            decision.intents = intents.of(attempt.state)
     else:
         note_failure(attempt, status)
         handle_binding_cycle_error(context.cache, context.queue, attempt, status)

@@ -88,8 +88,10 @@ def finish_decision(attempt: Attempt) -> None:
     decision.plugin_durations = state.plugin_durations
     decision.intents = intents.of(state)
     if diagnosis is not None:
-        decision.unschedulable_plugins = frozenset(diagnosis.unschedulable_plugins)
-        decision.pending_plugins = frozenset(diagnosis.pending_plugins)
+        if diagnosis.unschedulable_plugins:
+            decision.unschedulable_plugins = frozenset(diagnosis.unschedulable_plugins)
+        if diagnosis.pending_plugins:
+            decision.pending_plugins = frozenset(diagnosis.pending_plugins)
 
 
 def handle_scheduling_failure(queue: PriorityQueue, attempt: Attempt, status: Status) -> None:

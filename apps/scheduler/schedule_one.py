@@ -35,11 +35,12 @@ def schedule_one(context: SchedulingContext, queued: QueuedPodInfo) -> Attempt |
     Afterwards the pod is assumed and reserved on a node (and may wait there for a Permit plugin,
     or for a step of its binding), or it is back in the queue.
     """
-    framework = context.profiles.get(queued.pod.spec.scheduler_name)
-    if framework is None or skip_pod_schedule(context, queued.pod_info):
-        context.queue.done(queued.uid)
+    pod = queued.pod_info
+    framework = context.profiles.get(pod.pod.spec.scheduler_name)
+    if framework is None or skip_pod_schedule(context, pod):
+        context.queue.done(pod.uid)
         return None
-    attempt = new_attempt(framework, queued.pod_info, queued)
+    attempt = new_attempt(framework, pod, queued)
     if context.extenders:
         with record_calls(attempt.decision.extender_calls):
             status = scheduling_cycle(context, attempt)

@@ -83,28 +83,23 @@ def repeat_cycle(context: SchedulingContext, attempt: Attempt) -> Sequence[int] 
     Nothing is different from the last such pod but the rows that have changed since.
     """
     results, snapshot = attempt.results, context.snapshot
-    if (
-        results is None
-        or attempt.pod.pod.status.nominated_node_name
-        or attempt.framework.filters.nominated_pods(attempt.pod, snapshot) is not None
-    ):
+    if results is None or not results.is_repeatable:
+        return None
+    pod, filters = attempt.pod, attempt.framework.filters
+    if pod.pod.status.nominated_node_name or filters.nominated_pods(pod, snapshot) is not None:
         return None
     most = feasible_nodes_needed(context, attempt.framework, snapshot.total_nodes)
-    if len(results.verdicts.feasible) > most:
-        return None
-    cycle = Cycle(attempt.state, attempt.pod, snapshot)
-    run = attempt.framework.filters.signed_runner(attempt.state, attempt.pod)
-    found = results.repeat(cycle, run, most)
+    found = results.repeat(Cycle(attempt.state, pod, snapshot, filters), most)
     if found is None:
         return None
-    decision, summary = attempt.decision, found.summary
-    attempt.diagnosis = Diagnosis(found.statuses)
-    for status in summary.statuses:
-        attempt.diagnosis.add_plugin(status)
-    decision.node_statuses, decision.feasible = found.statuses, found.feasible
-    count_evaluated(context, attempt, len(found.feasible) + summary.rejected)
-    decision.scores, decision.ranking = found.scores.columns, found.scores.ranking
-    return found.scores.ties
+    decision, left, scores = attempt.decision, found.passed, found.scores
+    attempt.diagnosis = diagnosis = Diagnosis(found.statuses)
+    for status in left.summary.statuses:
+        diagnosis.add_plugin(status)
+    decision.node_statuses, decision.feasible = found.statuses, left.feasible
+    count_evaluated(context, attempt, len(left.feasible) + left.summary.rejected)
+    decision.scores, decision.ranking = scores.columns, scores.ranking
+    return scores.ties
 
 
 def count_evaluated(context: SchedulingContext, attempt: Attempt, nodes: int) -> None:
@@ -241,9 +236,9 @@ def find_nodes_that_pass_filters(
 
 def feasible_nodes_needed(context: SchedulingContext, framework: Framework, nodes: int) -> int:
     """After how many feasible nodes the search of ``nodes`` nodes stops."""
-    extenders = context.extenders
-    scoring = framework.has_score_plugins or any(each.is_prioritizer for each in extenders)
-    if not scoring and not any(each.is_filter for each in extenders):
+    if not framework.has_score_plugins and not any(
+        each.is_prioritizer or each.is_filter for each in context.extenders
+    ):
         return 1
     return num_feasible_nodes_to_find(
         nodes, framework.profile.percentage_of_nodes_to_score, context.percentage_of_nodes_to_score

@@ -259,7 +259,7 @@ def test_plugins_with_nothing_to_do_are_not_called(
 def test_a_repeated_pod_costs_the_same_with_more_nodes(new_scheduler: NewScheduler) -> None:
     config = {"percentageOfNodesToScore": 100}
     few, many = (calls_per_pod(new_scheduler(config), nodes) for nodes in (30, 600))
-    assert few < 264
+    assert few < 232
     assert many < few + 10
 
 

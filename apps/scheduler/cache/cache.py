@@ -17,6 +17,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import msgspec
+
 from apps.scheduler.cache.change_log import ChangeLog
 from apps.scheduler.cache.listers import Listers
 from apps.scheduler.cache.node_tree import NodeTree
@@ -38,8 +40,7 @@ class ImageState:
     nodes: set[str] = field(default_factory=set)
 
 
-@dataclass(slots=True)
-class PodState:
+class PodState(msgspec.Struct, eq=False):
     """A pod that is assumed or bound."""
 
     pod: PodInfo
@@ -47,17 +48,13 @@ class PodState:
     assumed: bool = False
 
 
-@dataclass(slots=True)
-class Changes:
+class Changes(msgspec.Struct, eq=False):
     """What happened since the snapshot was last updated."""
 
     #: node name -> whether the Node object itself changed, not only its pods
-    nodes: dict[str, bool] = field(default_factory=dict)
+    nodes: dict[str, bool] = {}
     #: (pod, node name, +1 added or -1 removed), in order
-    pods: list[tuple[PodInfo, str, int]] = field(default_factory=list)
-
-    def __bool__(self) -> bool:
-        return bool(self.nodes)
+    pods: list[tuple[PodInfo, str, int]] = []
 
 
 class Cache:

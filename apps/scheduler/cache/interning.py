@@ -55,6 +55,11 @@ class RowLog:
             self._start += len(rows) - _STORED
             del rows[:-_STORED]
 
+    @property
+    def last(self) -> int:
+        """The row of the last change; there must be one."""
+        return self._rows[-1]
+
     def since(self, position: int, limit: int) -> list[int] | None:
         """The distinct rows changed since ``position``, ascending; None if more than ``limit``.
 

@@ -73,9 +73,10 @@ class Snapshot(NodeColumns):
         self._pods_log = RowLog()
         self._memos = Memos()
         self._ports = PortIndex()
-        #: by row: what the node allows, and see ``amounts_of``
-        self._allowed: list[Hashable] = []
+        #: by row: the number of what the node allows, and see ``amounts_of``
+        self._allowed: list[int] = []
         self._amounts: list[int] = []
+        self._allowances: Interner[tuple[Hashable, ...]] = Interner()
         #: amounts -> their number; a number is never given again
         self._amount_numbers: dict[Hashable, int] = {}
         self._amounts_numbered = 0
@@ -182,6 +183,15 @@ class Snapshot(NodeColumns):
             self._changes = (state, ChangedRows(self, self.rows_changed_since(position)))
         return self._changes[1]
 
+    def only_change_since(self, position: int) -> int | None:
+        """The row of the only change since then; None if there were others, or none."""
+        log = self._pods_log
+        return log.last if log.position == position + 1 else None
+
+    def amounts_of_row(self, row: int) -> int:
+        """As ``amounts_of``."""
+        return self._amounts[row]
+
     def amounts_of(self, rows: Iterable[int]) -> list[int]:
         """Rows with equal values have equal allocatable and requested amounts and pod counts.
 
@@ -225,7 +235,7 @@ class Snapshot(NodeColumns):
     def update(self, cache: Cache) -> None:
         """Apply everything that changed in ``cache`` since the last update."""
         changes = cache.take_changes()
-        if not changes:
+        if not changes.nodes:
             return
         self.version += 1
         if not self._update_pods(cache, changes):
@@ -233,13 +243,13 @@ class Snapshot(NodeColumns):
 
     def _update_pods(self, cache: Cache, changes: Changes) -> bool:
         """Apply ``changes`` if no Node object is among them; False if nothing was applied."""
-        for name, node_changed in changes.nodes.items():
-            if node_changed or name not in self._row_of:
-                return False
+        nodes, row_of = changes.nodes, self._row_of
+        if any(nodes.values()) or not nodes.keys() <= row_of.keys():
+            return False
         for pod, node_name, sign in changes.pods:
-            self._index(pod, self._row_of[node_name], sign)
-        for name in changes.nodes:
-            row = self._row_of[name]
+            self._index(pod, row_of[node_name], sign)
+        for name in nodes:
+            row = row_of[name]
             self._write_pods(row, cache.nodes[name])
             self._pods_log.append(row)
         return True
@@ -292,7 +302,7 @@ class Snapshot(NodeColumns):
                 self._grow(max(2 * self._capacity, _SPARE))
             self._used += 1
             self._infos.append(None)
-            self._allowed.append(None)
+            self._allowed.append(-1)
             self._amounts.append(-1)
             self._show()
         self._row_of[name] = row
@@ -324,7 +334,9 @@ class Snapshot(NodeColumns):
         for name, amount in info.allocatable.items():
             self.allocatable[self._resources.id(name), row] = amount
         self.allowed_pods[row] = info.allowed_pods
-        self._allowed[row] = (info.allowed_pods, *info.allocatable, *info.allocatable.values())
+        self._allowed[row] = self._allowances.id(
+            (info.allowed_pods, *info.allocatable, *info.allocatable.values())
+        )
         self.unschedulable[row] = node.spec.unschedulable
         self.taint_ids[row] = self._taint_sets.id(tuple(map(_without_time, node.spec.taints)))
         for key, (interner, ids) in self._labels.items():
@@ -332,30 +344,24 @@ class Snapshot(NodeColumns):
             ids[row] = -1 if value is None else interner.id(value)
 
     def _write_pods(self, row: int, info: NodeInfo) -> None:
-        indices = self._resources.ids
-        if not info.requested.keys() <= indices.keys():
-            self._reserve_resources(info.requested)
-        requested, count = self.requested, len(info.pods)
+        indices, amounts = self._resources.ids, info.requested
+        if not amounts.keys() <= indices.keys():
+            self._reserve_resources(amounts)
+        requested, nonzero, count = self.requested, self.nonzero_requested, len(info.pods)
+        cpu, memory = info.nonzero_cpu, info.nonzero_memory
         try:
-            for name, amount in info.requested.items():
+            for name, amount in amounts.items():
                 requested[indices[name], row] = amount
-            self.nonzero_requested[CPU, row] = info.nonzero_cpu
-            self.nonzero_requested[MEMORY, row] = info.nonzero_memory
+            nonzero[CPU, row] = cpu
+            nonzero[MEMORY, row] = memory
         except OverflowError:
             self._write_wrapped(row, info)
         self.pod_count[row] = count
         if info.used_ports or row in self._ports.rows:
             self._ports.replace(row, info.used_ports)
-        amounts = (
-            self._allowed[row],
-            count,
-            info.nonzero_cpu,
-            info.nonzero_memory,
-            *info.requested,
-            *info.requested.values(),
-        )
-        number = self._amount_numbers.get(amounts)
-        self._amounts[row] = self._number(amounts) if number is None else number
+        key = (self._allowed[row], count, cpu, memory, *amounts, *amounts.values())
+        number = self._amount_numbers.get(key)
+        self._amounts[row] = self._number(key) if number is None else number
 
     def _write_wrapped(self, row: int, info: NodeInfo) -> None:
         """Write sums that do not fit into 64 bits as Go computes them."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import msgspec
 
 from apps.scheduler.framework.status import StatusError, error
 
@@ -24,35 +27,29 @@ class StateData(Protocol):
 T = TypeVar("T")
 
 
-class CycleState:
+class CycleState(msgspec.Struct, eq=False):
     """Per-cycle data keyed by a plugin-chosen string, e.g. ``PreFilterNodeResourcesFit``."""
 
-    __slots__ = (
-        "_data",
-        "durations",
-        "intents",
-        "plugin_durations",
-        "pods_to_activate",
-        "skip_filter",
-        "skip_score",
-    )
-
-    def __init__(self) -> None:
-        self._data: dict[str, StateData] = {}
-        #: names of plugins whose PreFilter returned Skip: neither Filter nor AddPod/RemovePod run
-        self.skip_filter: set[str] = set()
-        #: names of plugins whose PreScore returned Skip: their Score is not run
-        self.skip_score: set[str] = set()
-        #: extension point -> nanoseconds it took
-        self.durations: dict[str, int] = {}
-        #: extension point -> plugin -> nanoseconds, of the plugins that ran
-        self.plugin_durations: dict[str, dict[str, int]] = {}
-        #: see framework.intents and framework.activation
-        self.intents: list[Intent] = []
-        self.pods_to_activate: dict[str, Pod] = {}
+    #: names of plugins whose PreFilter returned Skip: neither Filter nor AddPod/RemovePod run
+    skip_filter: set[str] = set()
+    #: names of plugins whose PreScore returned Skip: their Score is not run
+    skip_score: set[str] = set()
+    #: extension point -> nanoseconds it took
+    durations: dict[str, int] = {}
+    #: extension point -> plugin -> nanoseconds, of the plugins that ran
+    plugin_durations: dict[str, dict[str, int]] = {}
+    #: see framework.intents and framework.activation
+    intents: list[Intent] = []
+    pods_to_activate: dict[str, Pod] = {}
+    _data: dict[str, StateData] = {}
 
     def write(self, key: str, data: StateData) -> None:
         self._data[key] = data
+
+    def restore(self, entries: Iterable[tuple[str, StateData]]) -> None:
+        """Store copies of what plugins stored for another pod."""
+        for key, data in entries:
+            self._data[key] = data.clone()
 
     def entries(self) -> dict[str, object]:
         """What plugins have stored so far, by key."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from typing import ClassVar
 
+import msgspec
 import numpy as np
 
 from apps.scheduler.framework.nodes import BoolArray, Int32Array, Int64Array
@@ -15,23 +16,22 @@ _NO_IDS: Int32Array = np.empty(0, dtype=np.int32)
 NO_NODES_AVAILABLE = "no nodes available to schedule pods"
 
 
-@dataclass(slots=True)
-class NodeStatuses:
+class NodeStatuses(msgspec.Struct, eq=False):
     """The outcome of the filters for every row of the snapshot, dictionary encoded.
 
     ``ids`` indexes ``statuses``; FEASIBLE = passed, NOT_EVALUATED = no filter ran on it (dead,
     excluded by PreFilter, or not needed): its status is ``absent``.
     """
 
-    FEASIBLE = 0
-    NOT_EVALUATED = -1
+    FEASIBLE: ClassVar[int] = 0
+    NOT_EVALUATED: ClassVar[int] = -1
 
     #: (rows,) int32
     ids: Int32Array
     #: distinct statuses; entry 0 stands for "passed" and is None
     statuses: list[Status | None]
     #: the status of rows that were not evaluated
-    absent: Status = field(default=Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE))
+    absent: Status = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 
     @classmethod
     def empty(cls, rows: int) -> NodeStatuses:
@@ -109,15 +109,14 @@ class NodeStatuses:
         return table[self.ids]
 
 
-@dataclass(slots=True)
-class Diagnosis:
+class Diagnosis(msgspec.Struct, eq=False):
     """The result of the filter phase, for PostFilter, the queue and messages."""
 
     node_statuses: NodeStatuses
     #: names of plugins that refused some node, or all in PreFilter
-    unschedulable_plugins: set[str] = field(default_factory=set)
+    unschedulable_plugins: set[str] = set()
     #: names of plugins that answered Pending
-    pending_plugins: set[str] = field(default_factory=set)
+    pending_plugins: set[str] = set()
     #: PreFilter's reason when it refused the pod for all nodes
     pre_filter_message: str = ""
     #: what PostFilter added

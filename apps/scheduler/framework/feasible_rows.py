@@ -19,10 +19,13 @@ def difference(before: Int64Array, after: Int64Array) -> tuple[list[int], list[i
 
     None if these are too many to be followed one by one.
     """
-    left: list[int] = []
-    entered: list[int] = []
     if abs(len(before) - len(after)) > _MAX_DIFFERENCES:
         return None
+    only = _only_one_left(before, after)
+    if only is not None:
+        return [only], []
+    left: list[int] = []
+    entered: list[int] = []
     while len(before) and len(after):
         common = min(len(before), len(after))
         differs = before[:common] != after[:common]
@@ -41,6 +44,18 @@ def difference(before: Int64Array, after: Int64Array) -> tuple[list[int], list[i
     left.extend(before.tolist())
     entered.extend(after.tolist())
     return (left, entered) if len(left) + len(entered) <= _MAX_DIFFERENCES else None
+
+
+def _only_one_left(before: Int64Array, after: Int64Array) -> int | None:
+    """The row of ``before`` that ``after`` lacks, if this is the only difference."""
+    count = len(after)
+    if len(before) != count + 1:
+        return None
+    place = int((before[:count] != after).argmax()) if count else 0
+    if count and before[place] == after[place]:
+        place = count
+    rest = (before[place + 1 :] == after[place:]).all()
+    return int(before[place]) if rest else None
 
 
 class Extremes:

@@ -33,7 +33,7 @@ class FilterColumns:
         #: by filter: a column of its own, None while it passes all rows
         self._columns: list[Verdicts | None] = [None] * len(names)
         #: whether all of them are None, and what ``at`` returns then
-        self._passes_all, self._passing = True, (0,) * len(names)
+        self.passes_all, self._passing = True, (0,) * len(names)
         #: by filter: verdict -> the id of its status
         self._numbers: list[dict[int, int]] = []
         #: how many rows have each of the statuses; None if not counted yet
@@ -48,7 +48,7 @@ class FilterColumns:
         differs = np.zeros(len(rows), dtype=np.bool_)
         for place, answer in enumerate(answers):
             column = self._columns[place]
-            if answer is None and column is None:
+            if column is None and (answer is None or not answer.ids.any()):
                 continue
             if column is None or answer is None:
                 column = self._column(place, column or answer)
@@ -68,12 +68,12 @@ class FilterColumns:
         if column is None:
             ids = np.zeros(len(self.below.ids), dtype=like.ids.dtype)
             column = self._columns[place] = Verdicts(ids, like.statuses)
-            self._passes_all = False
+            self.passes_all = False
         return column
 
     def at(self, row: int) -> RowVerdicts:
         """The verdicts on a row."""
-        if self._passes_all:
+        if self.passes_all:
             return self._passing
         return tuple([0 if each is None else each.ids.item(row) for each in self._columns])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Hashable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -25,7 +26,6 @@ from apps.scheduler.framework.own_states import OwnStates
 from apps.scheduler.framework.pod_change import PodChange
 from apps.scheduler.framework.resources import has_resize_status
 from apps.scheduler.framework.signed_results import SignedResults
-from apps.scheduler.framework.signed_verdicts import Run
 from apps.scheduler.framework.stopwatch import Stopwatch
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.framework.verdicts import add_refusals
@@ -119,7 +119,7 @@ class Filters:
         The statuses may be read-only. Nominated pods are not among what a signature stands for: the
         rows that have some are filtered a second time with them.
         """
-        run = self.signed_runner(state, pod)
+        run = partial(self.run, state, pod)
 
         def ask(plugin: FilterPlugin) -> Verdicts | None:
             verdicts = self._verdicts(plugin, state, pod, snapshot)
@@ -134,19 +134,18 @@ class Filters:
             self._overrule(statuses, nominated, state, pod, snapshot, watch)
         return statuses
 
-    def signed_runner(self, state: CycleState, pod: PodInfo) -> Run:
-        """Runs filters for the pod; see framework.signed_verdicts."""
-
-        def run(
-            filters: Sequence[FilterPlugin],
-            statuses: NodeStatuses,
-            nodes: NodeColumns,
-            watch: Stopwatch | None,
-            answers: list[Verdicts | None] | None = None,
-        ) -> int:
-            return self._continue(statuses, filters, state, pod, nodes, None, watch, answers)
-
-        return run
+    def run(
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        filters: Sequence[FilterPlugin],
+        statuses: NodeStatuses,
+        nodes: NodeColumns,
+        watch: Stopwatch | None,
+        answers: list[Verdicts | None] | None = None,
+    ) -> int:
+        """Run ``filters`` for the pod; see framework.signed_verdicts.Run."""
+        return self._continue(statuses, filters, state, pod, nodes, None, watch, answers)
 
     def _verdicts(
         self, plugin: FilterPlugin, state: CycleState, pod: PodInfo, snapshot: Snapshot

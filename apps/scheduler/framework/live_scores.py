@@ -15,15 +15,15 @@ _MAX_CHANGES: Final = 64
 #: the total of a row that is not feasible now, less than any other
 _OUT: Final = -(1 << 62)
 
-#: a row, its scores, and how much its total gains
+#: a row, its scores as ``ScorePlan.with_sum`` returns them, and how much its total gains
 RowChange = tuple[int, tuple[int, ...], int]
 
 
 class Moment:
     """Columns as they were; each array is built when it is first read, and read-only.
 
-    Changes give the values of all columns at a place. The last column has the totals; where a total
-    is ``_OUT``, the row was not feasible, and no array has it.
+    Changes give the values of all columns at a place; the first ones are those of the columns, the
+    last one is the total. Where a total is ``_OUT``, the row was not feasible, and no array has it.
     """
 
     __slots__ = (
@@ -43,7 +43,6 @@ class Moment:
         places: list[int],
         values: list[tuple[int, ...]],
         first_total: int,
-        *,
         out: int,
     ) -> None:
         """The first ``len(places)`` of the changes apply; ``out`` rows are not feasible.
@@ -155,8 +154,7 @@ class LiveScores:
         return self._now()
 
     def _now(self) -> Moment:
-        places, values = self._places, self._values
-        return Moment(self._bases, places, values, self._first_total, out=self.out)
+        return Moment(self._bases, self._places, self._values, self._first_total, self.out)
 
     def change_each(self, changes: Iterable[RowChange]) -> None:
         """Enter new scores one by one; rows that are not feasible are ignored."""

@@ -18,25 +18,28 @@ class Ranking:
 
     __slots__ = ("_moment", "_rows", "_ties", "_total", "best", "tied")
 
-    def __init__(self, rows: Int64Array = _NOTHING, total: Int64Array = _NOTHING) -> None:
-        """``rows``: (n,) int64, ascending; ``total``: (n,) int64."""
-        self._rows = rows
-        self._total: Int64Array | None = total
-        self._moment: Moment | None = None
-        #: the greatest total, None without rows
-        self.best: int | None = int(total.max()) if len(total) else None
-        self._ties: Int64Array | None = None
-        #: the number of rows that have it
-        self.tied = len(self.ties)
+    def __init__(
+        self,
+        rows: Int64Array = _NOTHING,
+        total: Int64Array | None = _NOTHING,
+        moment: Moment | None = None,
+        best: int | None = None,
+        tied: int = 0,
+    ) -> None:
+        """``rows``: (n,) int64, ascending; ``total``: (n,) int64.
 
-    @classmethod
-    def at_moment(cls, rows: Int64Array, moment: Moment, best: int, tied: int) -> Ranking:
-        """A ranking whose arrays are built when they are first read."""
-        ranking = cls.__new__(cls)
-        ranking._rows, ranking._moment = rows, moment
-        ranking._total = ranking._ties = None
-        ranking.best, ranking.tied = best, tied
-        return ranking
+        Without ``total`` it is read from ``moment`` when it is needed; ``best`` and ``tied`` are
+        those of this moment.
+        """
+        self._rows = rows
+        self._total = total
+        self._moment = moment
+        self._ties: Int64Array | None = None
+        #: the greatest total, None without rows, and the number of rows that have it
+        self.best, self.tied = best, tied
+        if total is not None and len(total):
+            self.best = int(total.max())
+            self.tied = len(self.ties)
 
     @property
     def total(self) -> Int64Array:

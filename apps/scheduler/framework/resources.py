@@ -110,9 +110,11 @@ def has_resize_status(pod: Pod) -> bool:
     status = pod.status
     if status.resources is not None or status.allocated_resources:
         return True
-    statuses = (*status.container_statuses, *status.init_container_statuses)
-    return bool(statuses) and any(
-        each.resources is not None or each.allocated_resources for each in statuses
+    if not status.container_statuses and not status.init_container_statuses:
+        return False
+    return any(
+        each.resources is not None or each.allocated_resources
+        for each in (*status.container_statuses, *status.init_container_statuses)
     )
 
 

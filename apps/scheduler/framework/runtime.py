@@ -89,6 +89,7 @@ class Framework:
         }
         #: what is known for pods by signature
         self.signing = Signing(self.plugins.values())
+        self.has_score_plugins = bool(self._at.score)
 
     # -- the profile ---------------------------------------------------------------------------
 
@@ -100,10 +101,6 @@ class Framework:
     @property
     def has_post_filter_plugins(self) -> bool:
         return bool(self._at.post_filter)
-
-    @property
-    def has_score_plugins(self) -> bool:
-        return bool(self._at.score)
 
     def queue_sort_key(self, pod: Any) -> Any:
         """The rank of a queued pod, by the profile's QueueSort plugin.
@@ -288,7 +285,8 @@ class Framework:
         watch = Stopwatch(state, "Score")
         skipped = state.skip_score
         scorers = [each for each in self._at.score if each.name not in skipped]
-        found = results.scores.score(scorers, Cycle(state, pod, snapshot), rows, watch)
+        cycle = Cycle(state, pod, snapshot, self.filters)
+        found = results.scores.score(scorers, cycle, rows, watch)
         watch.stop()
         return found
 
@@ -376,6 +374,8 @@ class Framework:
 
     def _pre_bind_since(self, name: str) -> Sequence[PreBindPlugin]:
         plugins = self._at.pre_bind
+        if not name:
+            return plugins
         places = [place for place, plugin in enumerate(plugins) if plugin.name == name]
         return plugins[places[0] :] if places else plugins
 
@@ -389,11 +389,12 @@ class Framework:
         outcome = SKIP
         begun = before = perf_counter_ns()
         for plugin in self._at.bind:
-            outcome = guard.call(plugin.name, "Bind", plugin.bind, state, pod, node)
+            name = plugin.name
+            outcome = guard.call(name, "Bind", plugin.bind, state, pod, node)
             now = perf_counter_ns()
-            spent[plugin.name] = now - before
+            spent[name] = now - before
             before = now
-            if outcome.code is not Code.SKIP:
+            if outcome is SUCCESS or outcome.code is not Code.SKIP:
                 break
         state.plugin_durations["Bind"] = spent
         state.durations["Bind"] = before - begun

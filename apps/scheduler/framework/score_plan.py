@@ -30,6 +30,12 @@ class ScorePlan:
         self.constant = [each for each in self.signed if reads[each.name] == "nodes"]
         #: whether the normalized scores of ``changing`` are the raw ones
         self.is_plain = all(each.normalizer is None for each in self.changing)
+        #: (position, name, weight) of ``changing`` if so
+        self.live = (
+            [(index, each.name, each.weight) for index, each in enumerate(self.changing)]
+            if self.is_plain
+            else []
+        )
         #: all names, each with 0, and who gets the time of an update
         self.times = dict.fromkeys((each.name for each in scorers), 0)
         updated = self.changing or self.signed[:1]

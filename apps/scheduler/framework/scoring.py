@@ -18,30 +18,34 @@ from apps.scheduler.framework.types import PodInfo
 class ScoreColumn:
     """One plugin's scores, aligned with the feasible rows."""
 
-    __slots__ = ("_at", "_levels", "_normalized", "_raw", "_whole", "weight")
+    __slots__ = ("_index", "_levels", "_moment", "_normalized", "_raw", "_whole", "weight")
 
-    def __init__(self, raw: Int64Array, normalized: Int64Array, weight: int) -> None:
-        self._raw: Int64Array | None = raw
+    def __init__(
+        self,
+        raw: Int64Array | None,
+        normalized: Int64Array | None,
+        weight: int,
+        moment: Moment | None = None,
+        index: int = 0,
+        whole: ScoreColumn | None = None,
+    ) -> None:
+        """Scores; without them those at ``moment``, built when they are first read.
+
+        These are column ``index``, which needs no normalization, or the scores in ``whole`` of the
+        rows that are feasible then.
+        """
+        self._raw = raw
         self._normalized = normalized
-        self._at: tuple[Moment, int] | None = None
-        self._whole: ScoreColumn | None = None
+        self._moment = moment
+        self._index = index
+        self._whole = whole
         #: the value that all scores have, raw and normalized; None for a part that differs
         self._levels: tuple[int | None, int | None] | None = None
         self.weight = weight
 
-    @classmethod
-    def at_moment(cls, moment: Moment, index: int, weight: int) -> ScoreColumn:
-        """Scores that need no normalization, built when they are first read."""
-        column = cls.__new__(cls)
-        column._raw, column._at, column.weight = None, (moment, index), weight
-        column._whole = column._levels = None
-        return column
-
     def restricted(self, moment: Moment) -> ScoreColumn:
         """The scores of the rows that are feasible then, built when they are first read."""
-        column = ScoreColumn.at_moment(moment, 0, self.weight)
-        column._whole = self
-        return column
+        return ScoreColumn(None, None, self.weight, moment, whole=self)
 
     @property
     def raw(self) -> Int64Array:
@@ -54,16 +58,16 @@ class ScoreColumn:
     @property
     def normalized(self) -> Int64Array:
         """After NormalizeScore, in 0..100."""
-        if self._raw is None:
+        if self._normalized is None:
             self._build()
+        assert self._normalized is not None
         return self._normalized
 
     def _build(self) -> None:
-        assert self._at is not None
-        moment, index = self._at
-        whole = self._whole
+        moment, whole = self._moment, self._whole
+        assert moment is not None
         if whole is None:
-            self._normalized = self._raw = moment.column(index)
+            self._normalized = self._raw = moment.column(self._index)
             return
         if whole._levels is None:
             whole._levels = _level(whole.raw), _level(whole.normalized)
@@ -131,9 +135,10 @@ class Scorer:
                 _check_shape(normalized, raw)
             except Exception as raised:
                 raise guard.running_error(self.name, "Score", raised) from raised
-        if before is not None and before.raw is raw and before.normalized is normalized:
+        if before is None or before.normalized is not normalized:
+            _check_range(self.name, normalized)
+        elif before.raw is raw:
             return before
-        _check_range(self.name, normalized)
         return ScoreColumn(raw, normalized, self.weight)
 
 

@@ -62,8 +62,8 @@ class SignedAnswers:
         replay = self._replay
         assert replay is not None
         skipped.update(replay.skips)
-        for key, value in replay.data:
-            state.write(key, value.clone())
+        if replay.data:
+            state.restore(replay.data)
 
     def ask(self, call: Callable[[Any], Status], skipped: set[str]) -> bool:
         """Call ``asked``; False if the outcome of one is neither success nor Skip."""

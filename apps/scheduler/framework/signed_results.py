@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from time import perf_counter_ns
-from typing import TYPE_CHECKING
+
+import msgspec
 
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.diagnosis import NodeStatuses
@@ -13,23 +13,18 @@ from apps.scheduler.framework.interface import PreFilterPlugin, PreScorePlugin
 from apps.scheduler.framework.nodes import Int64Array, Reads
 from apps.scheduler.framework.signed_answers import SignedAnswers
 from apps.scheduler.framework.signed_scores import Cycle, Scores, SignedScores
-from apps.scheduler.framework.signed_verdicts import Run, SignedVerdicts
+from apps.scheduler.framework.signed_verdicts import SignedVerdicts
 from apps.scheduler.framework.status import SUCCESS, Status, error
-from apps.scheduler.framework.summary import Summary
 from apps.scheduler.framework.types import PodInfo
-
-if TYPE_CHECKING:
-    pass
+from apps.scheduler.framework.verdicts import Passed
 
 
-@dataclass(slots=True)
-class Repetition:
+class Repetition(msgspec.Struct, eq=False):
     """The result of a cycle in which no plugin has to be asked."""
 
+    #: what the filters left, with a list of statuses of its own
+    passed: Passed
     statuses: NodeStatuses
-    #: (feasible,) int64, ascending
-    feasible: Int64Array
-    summary: Summary
     scores: Scores
 
 
@@ -54,8 +49,10 @@ class SignedResults:
         self.verdicts = SignedVerdicts(reads, domains)
         self.pre_score = SignedAnswers(reads.keys(), skipping, domains)
         self.scores = SignedScores(reads, domains)
-        #: whether all plugins that the last cycle asked signed the pod
-        self._is_repeatable = False
+        #: whether all plugins that the last cycle asked signed the pod, and no other one has
+        #: something to do in this cycle
+        self.is_repeatable = False
+        self._are_all_signed = False
         #: the plugins that were skipped in it, in Filter and in Score
         self._skipped: tuple[set[str], set[str]] = (set(), set())
 
@@ -67,10 +64,11 @@ class SignedResults:
                 others_skip = False
                 break
         self.pre_filter.others_skip = self.pre_score.others_skip = others_skip
+        self.is_repeatable = others_skip and self._are_all_signed
 
     def end(self, state: CycleState) -> None:
         """All points have run in this cycle."""
-        self._is_repeatable = (
+        self._are_all_signed = (
             self.pre_filter.is_replay(state.skip_filter)
             and self.pre_score.is_replay(state.skip_score)
             and self.verdicts.is_signed
@@ -78,48 +76,46 @@ class SignedResults:
         )
         self._skipped = (state.skip_filter, state.skip_score)
 
-    def repeat(self, cycle: Cycle, run: Run, most: int) -> Repetition | None:
-        """The result of all four points; only what has changed is computed.
+    def repeat(self, cycle: Cycle, most: int) -> Repetition | None:
+        """The result of all four points, if ``is_repeatable``; only what has changed is computed.
 
         Plugins that look at more than Node objects are asked about the rows that changed, those
         that look at domains about all rows. None if a plugin fails or skips where it did not
         before, if no row passes, or if more than ``most`` rows pass the filters that look at no
         domains.
         """
-        if not self._is_repeatable or not self.pre_filter.others_skip:
-            return None
-        if self.verdicts.node_version != cycle.snapshot.node_version:
+        verdicts = self.verdicts
+        if verdicts.node_version != cycle.snapshot.node_version or len(verdicts.feasible) > most:
             return None
         try:
-            return self._repeat(cycle, run, most)
+            return self._repeat(cycle, most)
         except Exception:
             # The plugin is asked again, and its error reported.
             return None
 
-    def _repeat(self, cycle: Cycle, run: Run, most: int) -> Repetition | None:
-        state, pod, snapshot = cycle.state, cycle.pod, cycle.snapshot
+    def _repeat(self, cycle: Cycle, most: int) -> Repetition | None:
+        state = cycle.state
         begun = perf_counter_ns()
-        self.pre_filter.restore(state, state.skip_filter)
-        if self.pre_filter.asked and not self._ask_pre_filter(cycle):
+        pre_filter, pre_score = self.pre_filter, self.pre_score
+        pre_filter.restore(state, state.skip_filter)
+        if pre_filter.asked and not self._ask_pre_filter(cycle):
             return None
         allowed = perf_counter_ns()
         verdicts = self.verdicts
-        if not verdicts.follow(snapshot, run) or len(verdicts.feasible) > most:
+        if not verdicts.follow(cycle.snapshot, cycle.run) or len(verdicts.feasible) > most:
             return None
-        left = verdicts.look_further(lambda plugin: plugin.filter(state, pod, snapshot))
-        if not verdicts.is_signed:
+        left = verdicts.passed if verdicts.looks_no_further else self._look_further(cycle)
+        if left is None or not left.feasible.size:
             return None
         filtered = perf_counter_ns()
-        self.pre_score.restore(state, state.skip_score)
-        if self.pre_score.asked and not self._ask_pre_score(cycle, left.feasible):
+        pre_score.restore(state, state.skip_score)
+        if pre_score.asked and not self._ask_pre_score(cycle, left.feasible):
             return None
         prepared = perf_counter_ns()
         scores = self.scores.score_again(cycle, left.feasible)
-        self._note_times(state, (begun, allowed, filtered, prepared, perf_counter_ns()))
+        self._note_times(state, begun, allowed, filtered, prepared, perf_counter_ns())
         known = left.statuses
-        return Repetition(
-            NodeStatuses(known.ids, known.statuses.copy()), left.feasible, left.summary, scores
-        )
+        return Repetition(left, NodeStatuses(known.ids, known.statuses.copy()), scores)
 
     def _ask_pre_filter(self, cycle: Cycle) -> bool:
         """Ask those that look at domains; False if one fails or skips where it did not before."""
@@ -133,6 +129,14 @@ class SignedResults:
         asked = self.pre_filter.ask(pre_filter, state.skip_filter)
         return asked and state.skip_filter == self._skipped[0]
 
+    def _look_further(self, cycle: Cycle) -> Passed | None:
+        """What filters that look at domains leave; None if another filter comes after them."""
+        verdicts = self.verdicts
+        left = verdicts.look_further(
+            lambda plugin: plugin.filter(cycle.state, cycle.pod, cycle.snapshot)
+        )
+        return left if verdicts.is_signed else None
+
     def _ask_pre_score(self, cycle: Cycle, feasible: Int64Array) -> bool:
         """The same for PreScore."""
         state = cycle.state
@@ -143,18 +147,22 @@ class SignedResults:
         asked = self.pre_score.ask(pre_score, state.skip_score)
         return asked and state.skip_score == self._skipped[1]
 
-    def _note_times(self, state: CycleState, moments: tuple[int, int, int, int, int]) -> None:
-        """``moments``: nanoseconds before and after each of the four points."""
-        begun, allowed, filtered, prepared, scored = moments
-        state.durations |= {
-            "PreFilter": allowed - begun,
-            "Filter": filtered - allowed,
-            "PreScore": prepared - filtered,
-            "Score": scored - prepared,
-        }
-        state.plugin_durations |= {
-            "PreFilter": self.pre_filter.spent(allowed - begun),
-            "Filter": self.verdicts.spent(filtered - allowed),
-            "PreScore": self.pre_score.spent(prepared - filtered),
-            "Score": self.scores.spent(scored - prepared),
-        }
+    def _note_times(
+        self,
+        state: CycleState,
+        begun: int,
+        allowed: int,
+        filtered: int,
+        prepared: int,
+        scored: int,
+    ) -> None:
+        """By nanoseconds before and after each of the four points."""
+        durations, by_plugin = state.durations, state.plugin_durations
+        durations["PreFilter"] = spent = allowed - begun
+        by_plugin["PreFilter"] = self.pre_filter.spent(spent)
+        durations["Filter"] = spent = filtered - allowed
+        by_plugin["Filter"] = self.verdicts.spent(spent)
+        durations["PreScore"] = spent = prepared - filtered
+        by_plugin["PreScore"] = self.pre_score.spent(spent)
+        durations["Score"] = spent = scored - prepared
+        by_plugin["Score"] = self.scores.spent(spent)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from apps.scheduler.framework.changed_rows import ChangedRows
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.feasible_rows import Extremes, difference, extremes_of
-from apps.scheduler.framework.live_scores import LiveScores, RowChange
+from apps.scheduler.framework.live_scores import LiveScores
 from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads, constant
 from apps.scheduler.framework.ranking import Ranking
+from apps.scheduler.framework.raw_scores import RawScores, RowScores, is_valid_row
 from apps.scheduler.framework.score_plan import ScorePlan
 from apps.scheduler.framework.scoring import ScoreColumn, Scorer, is_valid
 from apps.scheduler.framework.stopwatch import Stopwatch
@@ -23,6 +24,9 @@ from apps.scheduler.framework.types import PodInfo
 
 if TYPE_CHECKING:
     from apps.scheduler.cache.snapshot import Snapshot
+    from apps.scheduler.framework.diagnosis import NodeStatuses
+    from apps.scheduler.framework.filtering import Filters
+    from apps.scheduler.framework.interface import FilterPlugin, Verdicts
 
 _NEVER: Final = -1
 #: changed rows that are entered one by one; more are computed and entered at once
@@ -35,21 +39,31 @@ _MAX_STEPS: Final = 64
 _MAX_AMOUNTS: Final = 4096
 
 
-@dataclass(slots=True)
-class Cycle:
-    """What Score is called with."""
+class Cycle(msgspec.Struct, eq=False):
+    """What Filter and Score are called with."""
 
     state: CycleState
     pod: PodInfo
     snapshot: Snapshot
+    filters: Filters
 
     def raw(self, scorer: Scorer, nodes: NodeColumns, rows: Int64Array) -> Int64Array:
         """What the plugin's Score returns for ``rows`` of ``nodes``."""
         return scorer.raw(self.state, self.pod, nodes, rows)
 
+    def run(
+        self,
+        filters: Sequence[FilterPlugin],
+        statuses: NodeStatuses,
+        nodes: NodeColumns,
+        watch: Stopwatch | None,
+        answers: list[Verdicts | None] | None = None,
+    ) -> int:
+        """See framework.signed_verdicts.Run."""
+        return self.filters.run(self.state, self.pod, filters, statuses, nodes, watch, answers)
 
-@dataclass(slots=True)
-class Scores:
+
+class Scores(msgspec.Struct, eq=False):
     """The scores of the feasible rows."""
 
     columns: dict[str, ScoreColumn]
@@ -70,12 +84,11 @@ class SignedScores:
         self._reads = reads
         self._domains = domains
         self._plan = ScorePlan((), reads, domains)
-        #: plugin -> (rows of the snapshot,) int64, what Score returned; not handed out
-        self._raw: dict[str, Int64Array] = {}
-        #: row -> what was last entered there, see ``ScorePlan.with_sum``
-        self._entered: dict[int, tuple[int, ...]] = {}
-        #: the amounts of a row -> the raw scores of the plugins that read nothing else
-        self._by_amounts: dict[int, tuple[int, ...]] = {}
+        #: what Score returned for all rows
+        self._raw = RawScores()
+        #: the amounts of a row -> the raw scores of the plugins that read nothing else; without
+        #: those that are not valid if they are not normalized
+        self._by_amounts: dict[int, RowScores] = {}
         #: the state of the snapshot for which all this holds
         self.node_version = self.position = _NEVER
         #: the feasible rows, and what is aligned with them; None if that is not up to date
@@ -105,16 +118,17 @@ class SignedScores:
 
     def found(self) -> Scores:
         """The columns at ``rows``, if they are up to date."""
-        live, columns = self._live, self._columns.copy()
+        live = self._live
         assert live is not None and self.rows is not None
         moment = live.moment()
         if live.out:
-            columns = {name: each.restricted(moment) for name, each in columns.items()}
-        if self._plan.is_plain:
-            for index, each in enumerate(self._plan.changing):
-                columns[each.name] = ScoreColumn.at_moment(moment, index, each.weight)
-        ranking = Ranking.at_moment(self.rows, moment, live.best, len(live.ties))
-        return Scores(columns, ranking, live.ties)
+            columns = {name: each.restricted(moment) for name, each in self._columns.items()}
+        else:
+            columns = self._columns.copy()
+        for index, name, weight in self._plan.live:
+            columns[name] = ScoreColumn(None, None, weight, moment, index)
+        ties = live.ties
+        return Scores(columns, Ranking(self.rows, None, moment, live.best, len(ties)), ties)
 
     def spent(self, nanoseconds: int) -> dict[str, int]:
         """Plugin -> nanoseconds of an update; the last one whose scores change gets the time."""
@@ -150,16 +164,15 @@ class SignedScores:
         is_known = self.node_version == snapshot.node_version
         self.node_version = _NEVER  # until all is up to date, should a plugin fail
         if not is_known:
-            every = snapshot.snapshot_rows
-            for each in self._plan.signed:
-                self._raw[each.name] = cycle.raw(each, snapshot, every).copy()
+            every, signed = snapshot.snapshot_rows, self._plan.signed
+            raw = {each.name: cycle.raw(each, snapshot, every) for each in signed}
+            self._raw.replace(self._plan, raw, len(every))
             self.rows = None
-            self._entered.clear()
         elif self.position != snapshot.pods_position and self._plan.changing:
-            self._update_raw(cycle, snapshot.changes_since(self.position))
+            self._update_raw(cycle)
         before = self.rows
         self.rows = rows
-        if before is None or not self._follow_rows(before, rows):
+        if before is not rows and (before is None or not self._follow_rows(before, rows)):
             self._compute_columns(cycle, rows)
         elif self._plan.domains:
             self._update_domains(cycle, rows)
@@ -167,39 +180,51 @@ class SignedScores:
 
     # -- raw scores of all rows ----------------------------------------------------------------
 
-    def _update_raw(self, cycle: Cycle, changed: ChangedRows) -> None:
+    def _update_raw(self, cycle: Cycle) -> None:
+        snapshot, plan = cycle.snapshot, self._plan
+        row = snapshot.only_change_since(self.position)
+        if row is not None and plan.is_plain:
+            known = self._by_amounts.get(snapshot.amounts_of_row(row))
+            if known is not None:
+                self._enter(row, known)
+                return
+        changed = snapshot.changes_since(self.position)
         listed, scores = changed.listed, None
-        if listed is not None and len(listed) <= _MAX_ROWS and not self._plan.by_pods:
+        if listed is not None and len(listed) <= _MAX_ROWS and not plan.by_pods:
             scores = self._scores_by_amounts(cycle, changed, listed)
         if listed is None or scores is None:
             self._enter_all(cycle, changed)
-        else:
-            self._enter(listed, scores)
+            return
+        for row, new in zip(listed, scores, strict=True):
+            self._enter(row, new)
+        if not plan.is_plain:
+            self.rows = None
 
     def _enter_all(self, cycle: Cycle, changed: ChangedRows) -> None:
         """Compute the raw scores of ``changed``, and enter them at once."""
         rows, plan = changed.rows, self._plan
         gains, is_changed = constant(len(rows), 0), False
         for each in plan.changing:
-            column, new = self._raw[each.name], cycle.raw(each, changed.nodes, changed.every)
-            gain = new - column[rows]
+            new = cycle.raw(each, changed.nodes, changed.every)
+            gain = self._raw.enter_all(rows, each.name, new, each.weight)
             if not gain.any():
                 continue
-            column[rows] = new
-            gains, is_changed = gains + gain * each.weight, True
+            gains, is_changed = gains + gain, True
             if not is_valid(new):
                 self.rows = None
-        self._entered.clear()
         if not plan.is_plain:
             self.rows = None
         elif is_changed and self.rows is not None and self._live is not None:
-            raw = [self._raw[each.name] for each in plan.changing]
+            raw = [self._raw.column(each.name) for each in plan.changing]
             self._live.change_all(rows, raw, gains)
 
     def _scores_by_amounts(
         self, cycle: Cycle, changed: ChangedRows, rows: Sequence[int]
-    ) -> Sequence[tuple[int, ...]] | None:
-        """The scores of ``rows``; None if so many are not known that all are worth computing."""
+    ) -> Sequence[RowScores] | None:
+        """The scores of ``rows``; None if so many are not known that all are worth computing.
+
+        None too if some are not valid.
+        """
         known, plan = self._by_amounts, self._plan
         if len(known) > _MAX_AMOUNTS:
             known.clear()
@@ -210,37 +235,22 @@ class SignedScores:
                 return None
             part = changed.only(unseen)
             raw = [cycle.raw(each, part.nodes, part.every).tolist() for each in plan.by_amounts]
-            of_rows = zip(*raw, strict=True) if raw else repeat((), len(unseen))
+            of_rows = list(zip(*raw, strict=True) if raw else repeat((), len(unseen)))
+            if plan.is_plain and not all(map(is_valid_row, of_rows)):
+                return None
             known.update(zip(part.amounts, map(plan.with_sum, of_rows), strict=True))
         return [known[number] for number in amounts]
 
-    def _enter(self, rows: Sequence[int], scores: Sequence[tuple[int, ...]]) -> None:
-        """Enter the new raw scores of ``rows``; ``rows`` becomes None if that changes others."""
-        entered, with_sum, changes = self._entered, self._plan.with_sum, list[RowChange]()
-        columns = [self._raw[each.name] for each in self._plan.changing]
-        for row, new in zip(rows, scores, strict=True):
-            old = entered.get(row)
-            if old is None:
-                old = with_sum([column.item(row) for column in columns])
-            if new is old or new == old:
-                continue
-            entered[row] = new
-            for column, score in zip(columns, new, strict=False):
-                column[row] = score
-                if not 0 <= score <= 100:
-                    self.rows = None
-            changes.append((row, new[:-1], new[-1] - old[-1]))
-        if not self._plan.is_plain:
-            self.rows = None
-        elif self.rows is not None and self._live is not None:
-            self._live.change_each(changes)
+    def _enter(self, row: int, scores: RowScores) -> None:
+        """Enter the new raw scores of a row."""
+        gain = self._raw.enter(row, scores)
+        if gain is not None and self.rows is not None and self._live is not None:
+            self._live.change_each(((row, scores, gain),))
 
     # -- columns of the feasible rows ----------------------------------------------------------
 
     def _follow_rows(self, before: Int64Array, rows: Int64Array) -> bool:
         """Let the rows leave and return that ``before`` and ``rows`` do not have in common."""
-        if before is rows:
-            return True
         found = difference(before, rows)
         if found is None:
             return False
@@ -258,7 +268,7 @@ class SignedScores:
         for row in left:
             live.leave(row)
         for row in entered:
-            scores = self._scores_at(row)
+            scores = self._raw.at(row)
             live.enter(row, scores, self._total_of(live.place_of(row), scores))
         return True
 
@@ -271,11 +281,10 @@ class SignedScores:
         stay = [each.count(*change) for each in self._extremes for change in places]
         return all(stay)
 
-    def _total_of(self, place: int, scores: tuple[int, ...]) -> int:
+    def _total_of(self, place: int, scores: RowScores) -> int:
         """The weighted sum of all columns."""
-        plan = self._plan
-        total = plan.with_sum(scores)[-1]
-        for each in plan.constant:
+        total = scores[-1]
+        for each in self._plan.constant:
             total += int(self._columns[each.name].normalized[place]) * each.weight
         return total
 
@@ -284,7 +293,7 @@ class SignedScores:
         total = np.zeros(len(rows), dtype=np.int64)
         for each in self._plan.scorers:
             if each.name in self._reads:
-                raw = self._raw[each.name].take(rows)
+                raw = self._raw.column(each.name).take(rows)
                 column = each.normalize(cycle.state, cycle.pod, _frozen(raw))
                 _frozen(column.normalized)
             elif each.name in self._domains:
@@ -308,20 +317,15 @@ class SignedScores:
             self._columns[each.name] = column
             if column.normalized is before.normalized:
                 continue
-            gains = (column.normalized - before.normalized) * each.weight
-            places = np.flatnonzero(gains)
-            if len(places) > _MAX_STEPS:
-                live.add(gains)
+            after, old = column.normalized, before.normalized
+            differs = after != old
+            if np.count_nonzero(differs) > _MAX_STEPS:
+                live.add((after - old) * each.weight)
                 continue
-            changed = zip(rows[places].tolist(), gains[places].tolist(), strict=True)
-            live.change_each([(row, self._scores_at(row), gain) for row, gain in changed])
-
-    def _scores_at(self, row: int) -> tuple[int, ...]:
-        """The raw scores of ``ScorePlan.changing``."""
-        entered = self._entered.get(row)
-        if entered is not None:
-            return entered[:-1]
-        return tuple(int(self._raw[each.name][row]) for each in self._plan.changing)
+            places = differs.nonzero()[0]
+            gains = (after[places] - old[places]) * each.weight
+            changed = zip(rows[places].tolist(), gains.tolist(), strict=True)
+            live.change_each([(row, self._raw.at(row), gain) for row, gain in changed])
 
 
 def _frozen(column: NDArray[Any]) -> NDArray[Any]:

@@ -77,22 +77,24 @@ class SignedVerdicts:
         #: (n,) int64, the rows that pass, ascending
         self.feasible: Int64Array = np.empty(0, dtype=np.int64)
         self.summary = NOTHING_REFUSED
-        #: the same as one object
-        self._passed = Passed(self.statuses, self.feasible)
+        #: the same as one object, without what filters that look at domains refuse
+        self.passed = Passed(self.statuses, self.feasible)
         #: the refusals of filters that look at domains, and what they left
         self._layers = {name: VerdictLayer(name) for name in domains}
-        self._left = self._passed
+        self._left = self.passed
         #: how many of the filters of the last cycle are among those or before them
         self.layers_end = 0
 
     def spent(self, nanoseconds: int) -> dict[str, int]:
         """Filter -> nanoseconds; the last one gets the time."""
-        times, last = self.times.copy(), self.last
+        last = self.last
+        if self.layers_end == len(self._filters):
+            return {**self.times, last: nanoseconds} if last else {}
+        times = self.times.copy()
         for each in self._all_filters[len(self._filters) : self.layers_end]:
             last = each.name
             times[last] = 0
-        if last:
-            times[last] = nanoseconds
+        times[last] = nanoseconds
         return times
 
     def follow(self, snapshot: Snapshot, run: Run) -> bool:
@@ -104,7 +106,11 @@ class SignedVerdicts:
             return False
         position = snapshot.pods_position
         if self.position != position:
-            if self._ran > self._of_nodes and not self._enter(snapshot, run):
+            if (
+                self._ran > self._of_nodes
+                and not self._are_unchanged(snapshot)
+                and not self._enter(snapshot, run)
+            ):
                 return False
             self.position = position
         return True
@@ -135,13 +141,18 @@ class SignedVerdicts:
 
     def look_further(self, ask: Ask) -> Passed:
         """What filters that look at domains leave of ``feasible``."""
-        left, filters, end = self._passed, self._all_filters, len(self._filters)
+        left, filters, end = self.passed, self._all_filters, len(self._filters)
         count = self._count
         while end < count and left.feasible.size and filters[end].name in self._layers:
             left = self._layers[filters[end].name].on(left, ask(filters[end]))
             end += 1
         self._left, self.layers_end = left, end
         return left
+
+    @property
+    def looks_no_further(self) -> bool:
+        """Whether all filters of the last cycle signed the pod, and none looks at domains."""
+        return len(self._filters) == self._count
 
     @property
     def is_signed(self) -> bool:
@@ -156,7 +167,7 @@ class SignedVerdicts:
 
     def summary_by(self, statuses: NodeStatuses) -> Summary:
         """What ``statuses`` refuse."""
-        if statuses.ids is self._passed.statuses.ids:
+        if statuses.ids is self.passed.statuses.ids:
             return self.summary
         if statuses.ids is self._left.statuses.ids:
             return self._left.summary
@@ -168,6 +179,14 @@ class SignedVerdicts:
         elif self._ran:
             watch.note_all(self.times)
             watch.lap(self.last)
+
+    def _are_unchanged(self, snapshot: Snapshot) -> bool:
+        """Whether one row alone changed, and is known to have the verdicts that it had before."""
+        row = snapshot.only_change_since(self.position)
+        if row is None:
+            return False
+        verdicts = self._by_amounts.get(snapshot.amounts_of_row(row))
+        return verdicts is not None and verdicts == self._columns.at(row)
 
     def _enter(self, snapshot: Snapshot, run: Run) -> bool:
         """Enter the verdicts on changed rows; False if other filters would run, or that fails."""
@@ -183,7 +202,7 @@ class SignedVerdicts:
         if rows is None:
             return False
         if rows:
-            passed = columns.update(self._passed, rows)
+            passed = columns.update(self.passed, rows)
             if passed is None or (self._ran < len(self._filters) and len(passed.feasible)):
                 return False
             self._show(passed)
@@ -256,7 +275,7 @@ class SignedVerdicts:
         self.node_version, self.position = snapshot.node_version, snapshot.pods_position
 
     def _show(self, passed: Passed) -> None:
-        self._passed, self.statuses, self.feasible = passed, passed.statuses, passed.feasible
+        self.passed, self.statuses, self.feasible = passed, passed.statuses, passed.feasible
         self.summary = passed.summary
 
 

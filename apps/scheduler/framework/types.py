@@ -292,8 +292,9 @@ class NodeInfo:
         self.pods = {key: self.pods[key] for key in keys}
 
     def _count(self, pod: PodInfo, sign: int) -> None:
+        requested = self.requested
         for name, amount in pod.requests.items():
-            self.requested[name] = self.requested.get(name, 0) + sign * amount
+            requested[name] = requested.get(name, 0) + sign * amount
         cpu, memory = pod.nonzero_requests
         self.nonzero_cpu += sign * cpu
         self.nonzero_memory += sign * memory

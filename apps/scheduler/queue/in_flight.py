@@ -12,6 +12,8 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from apps.scheduler.framework.events import ClusterEvent
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.queue.queued_pod_info import QueuedPodInfo
@@ -24,8 +26,7 @@ class ObservedEvent:
     new: Any
 
 
-@dataclass(slots=True)
-class _Flight:
+class _Flight(msgspec.Struct, eq=False):
     info: QueuedPodInfo
     #: how many events had been recorded, ever, when the pod was popped
     start: int

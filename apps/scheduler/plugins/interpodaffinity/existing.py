@@ -68,8 +68,13 @@ class ExistingTerms:
         self._known: dict[Hashable, Existing] = {}
         self._version = (-1, -1)
 
+    @property
+    def version(self) -> tuple[int, int]:
+        """Changes whenever other terms may match a pod."""
+        return self._index.version, self._namespaces.version
+
     def about(self, pod: PodInfo) -> Existing:
-        version = (self._index.version, self._namespaces.version)
+        version = self.version
         if version != self._version or len(self._known) >= _MAX_KNOWN:
             self._known.clear()
             self._version = version

@@ -66,6 +66,8 @@ class Count:
 Counts = Mapping[str, Count]
 #: domains and, for each of them and for nodes without a domain, (size + 1,) uint8 flags
 Table = tuple[Domains, FlagArray]
+#: a flag for one of the domains, by its slot
+Flag = tuple[Domains, int, int]
 
 
 @dataclass(frozen=True)
@@ -119,29 +121,47 @@ class RequiredCounts:
             self.__dict__["whole"] = before.whole
         return self
 
-    def with_flag(self, domains: Domains, slot: int, flag: int) -> RequiredCounts | None:
-        """With a flag in the table of ``domains``; None if nothing there has it yet.
+    def with_flags(self, flags: Iterable[Flag]) -> RequiredCounts | None:
+        """With these flags in the tables; None if nothing in one of the domains has its flag yet.
 
         The counts are the same objects: they have changed already.
         """
-        counts = self.anti_affinity if flag == _ANTI_AFFINITY else self.existing
-        place = next((i for i, (each, _) in enumerate(self.tables) if each is domains), -1)
-        if (
-            place < 0
-            or self.whole is None
-            or all(c.domains is not domains for c in counts.values())
-        ):
+        if self.whole is None:
             return None
-        table = self.tables[place][1]
-        if table[slot] & flag:
+        tables, ids = self.tables, self.whole.ids
+        for domains, slot, flag in flags:
+            place = self._place_of(domains, flag)
+            if place is None:
+                return None
+            table = tables[place][1]
+            if table[slot] & flag:
+                continue
+            if tables is self.tables:
+                tables, ids = tables.copy(), ids.copy()
+            if table is self.tables[place][1]:
+                table = table.copy()
+                tables[place] = (domains, table)
+            table[slot] |= flag
+            ids[domains.rows_in(slot)] |= flag
+        if tables is self.tables:
             return self
-        table, tables, ids = table.copy(), self.tables.copy(), self.whole.ids.copy()
-        table[slot] |= flag
-        tables[place] = (domains, table)
-        ids[domains.rows_in(slot)] |= flag
-        changed = replace(self)
-        changed.__dict__.update(tables=tables, whole=Verdicts(ids, _STATUSES))
+        changed = RequiredCounts.__new__(RequiredCounts)
+        verdicts = Verdicts(ids, _STATUSES)
+        changed.__dict__.update(self.__dict__, tables=tables, whole=verdicts)
         return changed
+
+    def _place_of(self, domains: Domains, flag: int) -> int | None:
+        """The position of the table of ``domains``; None if no count of this flag is there."""
+        counts = self.anti_affinity if flag == _ANTI_AFFINITY else self.existing
+        for count in counts.values():
+            if count.domains is domains:
+                break
+        else:
+            return None
+        for place, (each, _) in enumerate(self.tables):
+            if each is domains:
+                return place
+        return None
 
     def _is_first_of_its_kind(self) -> bool:
         """Whether no running pod matches the affinity terms, but the pod itself does.
@@ -225,7 +245,7 @@ class AffinityFilter:
         self, known: RequiredCounts, totals: tuple[Sequence[Totals], ...]
     ) -> RequiredCounts | None:
         """``known`` after pods were added to a few domains; None if more has changed."""
-        before = iter(self._seen)
+        before, flags = iter(self._seen), list[Flag]()
         if len(self._seen) != sum(map(len, totals)) or totals[0]:
             return None
         for flag, group in ((_ANTI_AFFINITY, totals[1]), (_EXISTING_ANTI_AFFINITY, totals[2])):
@@ -234,11 +254,10 @@ class AffinityFilter:
                 if slots is None or len(slots) > _MAX_SLOTS:
                     return None
                 for slot in slots:
-                    changed = known.with_flag(domains, slot, flag)
-                    if changed is None or not sums.values[slot]:
+                    if not sums.values[slot]:
                         return None
-                    known = changed
-        return known
+                    flags.append((domains, slot, flag))
+        return known.with_flags(flags)
 
     def _count(
         self, affinity: Sequence[Totals], anti: Sequence[Totals], existing: Sequence[Totals]

@@ -53,11 +53,17 @@ class AffinitySigns:
         self._by_terms: dict[tuple[Incoming, Existing, bool], AffinitySign] = {}
         #: the same by value: terms are compiled again when a namespace changes
         self._by_content: dict[Hashable, AffinitySign] = {}
+        #: the last pod that was asked about, with the versions of what its sign depends on
+        self._last: tuple[PodInfo, tuple[int, int], AffinitySign] | None = None
 
     def of(self, pod: PodInfo) -> AffinitySign:
         """The pod's sign, if its terms are valid."""
         if not pod.terms.carried and self.existing.is_indifferent_to(pod):
             return UNRELATED
+        version = self.existing.version
+        last = self._last
+        if last is not None and last[0] is pod and last[1] == version:
+            return last[2]
         incoming, existing = self._incoming.of(pod.terms), self.existing.about(pod)
         key = (incoming, existing, incoming.likes_itself(pod))
         sign = self._by_terms.get(key)
@@ -65,6 +71,7 @@ class AffinitySigns:
             if len(self._by_terms) >= _MAX_KNOWN:
                 self._by_terms.clear()
             sign = self._by_terms[key] = self._find(*key)
+        self._last = pod, version, sign
         return sign
 
     def _find(self, incoming: Incoming, existing: Existing, likes_itself: bool) -> AffinitySign:

@@ -104,6 +104,9 @@ class SpreadScores:
         self.parts: list[Part] = []
         #: the domains of the only constraint that have a feasible row
         self._inhabited: BoolArray | None = None
+        #: then also the domains of the feasible rows, and the normalized scores by domain
+        self._slots: Int64Array | None = None
+        self._table: Int64Array | None = None
         #: what the last state was computed from
         self._seen: list[tuple[Sums, int]] = []
         self._state: PreScoreState | None = None
@@ -135,6 +138,7 @@ class SpreadScores:
             part = self.parts[0]
             if part.counted is not None:
                 self._inhabited = _find_domains(part.domains, scored, snapshot.total_nodes)
+                self._slots = take(part.domains.slots, rows)
         self._rows, self._node_version = rows, snapshot.node_version
 
     def _part(self, snapshot: Snapshot, constraint: SpreadConstraint, scored: Int64Array) -> Part:
@@ -156,7 +160,7 @@ class SpreadScores:
 
     def _score(self, rows: Int64Array, sums: Sequence[Int64Array]) -> PreScoreState:
         if self._inhabited is not None:
-            return self._score_by_domain(rows, sums[0], self._inhabited)
+            return self._score_by_domain(sums[0], self._inhabited)
         score = np.zeros(len(rows), dtype=np.float64)
         for part, values in zip(self.parts, sums, strict=True):
             score += part.scores(values, rows)
@@ -168,16 +172,20 @@ class SpreadScores:
         normalized[self.ignored] = 0
         return _state(raw, normalized)
 
-    def _score_by_domain(
-        self, rows: Int64Array, sums: Int64Array, inhabited: BoolArray
-    ) -> PreScoreState:
-        """Scores of a single constraint are computed per domain and then assigned to the rows."""
-        part = self.parts[0]
+    def _score_by_domain(self, sums: Int64Array, inhabited: BoolArray) -> PreScoreState:
+        """Scores of a single constraint are computed per domain and then assigned to the rows.
+
+        An array of the last state is the result again if no normalized score changes.
+        """
+        part, slots, before = self.parts[0], self._slots, self._state
+        assert slots is not None
         raw = _round_half_away(part.table(sums))
-        normalized = _normalize(raw, raw[inhabited])
-        normalized[part.domains.size] = 0
-        slots = take(part.domains.slots, rows)
-        return _state(raw.take(slots), normalized.take(slots))
+        table = _normalize(raw, raw[inhabited])
+        table[part.domains.size] = 0
+        if before is not None and np.array_equal(table, self._table):
+            return _state(raw.take(slots), before.normalized)
+        self._table = table
+        return _state(raw.take(slots), table.take(slots))
 
 
 def _state(raw: Int64Array, normalized: Int64Array) -> PreScoreState:

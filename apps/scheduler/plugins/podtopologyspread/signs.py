@@ -60,7 +60,11 @@ class SpreadSigns:
 
     def of(self, pod: PodInfo) -> SpreadSign:
         """The pod's sign; raises SelectorError."""
-        if not pod.pod.spec.topology_spread_constraints and not self._defaults.apply_to(pod):
+        if pod.pod.spec.topology_spread_constraints:
+            # Constraints of its own do not depend on services and controllers.
+            if self._last is not None and self._last[0] is pod:
+                return self._last[1]
+        elif not self._defaults.apply_to(pod):
             return NOT_SPREAD
         version = sources_version(self._listers)
         if version != self._version or len(self._by_pod) >= _MAX_KNOWN:
