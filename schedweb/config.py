@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from itertools import pairwise
 from pathlib import Path
@@ -255,6 +256,7 @@ def _folders(environ: Mapping[str, str], name: str) -> tuple[Path, ...] | None:
     return folders or None
 
 
+@lru_cache(maxsize=10)
 def _is_loopback(bind: str) -> bool:
     try:
         return ip_address(bind).is_loopback

@@ -10,13 +10,14 @@ import sys
 
 from celery.utils.nodenames import default_nodename, host_format
 
-from schedweb import memory
+from schedweb import interpreter, memory
 from schedweb.celery import app
 
 
 def main() -> None:
     memory.configure_malloc()
     memory.collect_less_often()
+    interpreter.switch_soon()
     name = sys.argv[1] if len(sys.argv) > 1 else "worker"
     worker = app.Worker(
         hostname=host_format(default_nodename(f"{name}@%h")),

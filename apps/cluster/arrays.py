@@ -74,6 +74,10 @@ def int8s(values: Sequence[int | None]) -> Int8Array:
 
 def texts(values: Sequence[str | None]) -> TextArray:
     """The strings, encoded as UTF-8; None is null."""
+    if len(values) == 1:
+        # of a pod that is alone in its batch
+        (value,) = values
+        return TextArray(_ONE_TEXT + (_NULL if value is None else _pack_bytes(value.encode())))
     # most columns have few distinct values
     encoded = {
         value: _NULL if value is None else _pack_bytes(value.encode()) for value in set(values)
@@ -124,6 +128,10 @@ def _pack_bytes(value: bytes) -> bytes:
 def _header(element: int, length: int) -> bytes:
     # one dimension, perhaps nulls, the type of the elements, their number, numbered from 1
     return _HEADER(1, 1, element, length, 1)
+
+
+#: before the one item of a text[]
+_ONE_TEXT = _header(25, 1)
 
 
 def _join(items: Sequence[bytes]) -> bytes:

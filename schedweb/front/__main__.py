@@ -6,11 +6,12 @@ import os
 
 import django
 
-from schedweb import memory
+from schedweb import interpreter, memory
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "schedweb.settings")
 memory.configure_malloc()
 memory.shrink_tls_buffers()
+interpreter.switch_soon()
 django.setup()
 
 from schedweb.front.server import main  # noqa: E402

@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Final
 from weakref import WeakKeyDictionary
@@ -93,8 +93,8 @@ class Listener:
         self._announced: dict[int, int] = {}
         self._listening = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        #: the payloads that have arrived
-        self._received: list[str] = []
+        #: what was announced for feeds: cluster id -> the highest version, and whether it is due
+        self._received: dict[int, tuple[int, bool]] = {}
         self._woken = asyncio.Event()
 
     @asynccontextmanager
@@ -170,8 +170,8 @@ class Listener:
                 self._woken.clear()
                 if not self._received:
                     await self._woken.wait()
-                received, self._received = self._received, []
-                for cluster_id, (version, due) in _merge(received).items():
+                received, self._received = self._received, {}
+                for cluster_id, (version, due) in received.items():
                     await self._announce(channel, cluster_id, version, due=due)
                 if channel.closed:
                     raise psycopg.OperationalError("the connection is closed")
@@ -179,8 +179,17 @@ class Listener:
             timer.cancel()
 
     def _receive(self, text: str) -> None:
-        self._received.append(text)
-        self._woken.set()
+        """Notify the subscribers at once, unless the feed of the cluster has to read first."""
+        found = _parse(text)
+        if found is None:
+            return
+        cluster_id, version, due = found
+        if cluster_id in self._feeds:
+            highest, was_due = self._received.get(cluster_id, (0, False))
+            self._received[cluster_id] = max(highest, version), was_due or due
+            self._woken.set()
+        else:
+            self._notify(cluster_id, version, due=due)
 
     def _wake(self) -> None:
         self._woken.set()
@@ -213,22 +222,18 @@ class Listener:
                 subscription.notify(version, cluster_id if due else None)
 
 
-def _merge(payloads: Iterable[str]) -> dict[int, tuple[int, bool]]:
-    """The highest version of each cluster, and whether it became due.
+def _parse(payload: str) -> tuple[int, int, bool] | None:
+    """A cluster's id, its version, and whether it became due; None for anything else.
 
     Other clients of the database can send anything.
     """
-    merged: dict[int, tuple[int, bool]] = {}
-    for payload in payloads:
-        match payload.split(" "):
-            case [cluster, version, *due] if (
-                cluster.isdecimal() and version.isdecimal() and due in ([], ["due"])
-            ):
-                highest, was_due = merged.get(int(cluster), (0, False))
-                merged[int(cluster)] = max(highest, int(version)), was_due or bool(due)
-            case _:
-                log.warning("unexpected message on %s: %r", CHANNEL, payload)
-    return merged
+    match payload.split(" "):
+        case [cluster, version, *due] if (
+            cluster.isdecimal() and version.isdecimal() and due in ([], ["due"])
+        ):
+            return int(cluster), int(version), bool(due)
+    log.warning("unexpected message on %s: %r", CHANNEL, payload)
+    return None
 
 
 _listeners: WeakKeyDictionary[asyncio.AbstractEventLoop, Listener] = WeakKeyDictionary()

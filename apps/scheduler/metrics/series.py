@@ -6,9 +6,11 @@ scheduler saves `dump` with its other writes, and `restore`s the next scheduler 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from copy import copy
+from itertools import islice
 from time import perf_counter_ns
 from typing import NamedTuple
 
@@ -21,6 +23,8 @@ from apps.scheduler.metrics.definitions import Metric
 
 Labels = tuple[str, ...]
 NANO = 1e-9
+#: so many observations are added one by one: NumPy's functions take longer to start
+FEW = 16
 #: plugins are timed in one of so many attempts, as upstream, because there are many of them
 SAMPLE = 10
 
@@ -75,7 +79,8 @@ class SavedValues(Values, frozen=True, kw_only=True):
 class HistogramMark(NamedTuple):
     """The state of a histogram at some moment."""
 
-    labels: list[Labels]
+    #: the number of series, which are in the order in which they were added
+    series: int
     counts: NDArray[np.int64]
     sums: NDArray[np.float64]
     observed_rows: list[int]
@@ -85,7 +90,7 @@ class HistogramMark(NamedTuple):
 class MetricsMark(NamedTuple):
     """The state of all series at some moment."""
 
-    counters: dict[str, Counter[Labels]]
+    counters: dict[str, dict[Labels, int]]
     histograms: dict[str, HistogramMark]
 
 
@@ -94,6 +99,7 @@ class Histogram:
 
     def __init__(self, metric: Metric) -> None:
         self._bounds = np.array(metric.buckets)
+        self._limits = [*metric.buckets]
         #: labels -> row of the arrays below
         self._rows: dict[Labels, int] = {}
         #: (series, buckets + 1) int64, observations in each bucket, not cumulative
@@ -102,6 +108,8 @@ class Histogram:
         self._sums: NDArray[np.float64] = np.zeros(0)
         self._observed_rows: list[int] = []
         self._observed: list[float] = []
+        #: the last dump, until something changes
+        self._dumped: HistogramColumns | None = None
 
     def __bool__(self) -> bool:
         return bool(self._rows)
@@ -119,9 +127,12 @@ class Histogram:
         self._observed += values[1:]
 
     def dump(self) -> HistogramColumns:
-        self._fold()
-        counts, sums = self._counts.astype("<i8"), self._sums.astype("<f8")
-        return HistogramColumns([*self._rows], counts.tobytes(), sums.tobytes())
+        if self._dumped is None or self._observed:
+            self._fold()
+            counts = self._counts.astype("<i8", copy=False).tobytes()
+            sums = self._sums.astype("<f8", copy=False).tobytes()
+            self._dumped = HistogramColumns([*self._rows], counts, sums)
+        return self._dumped
 
     def restore(self, series: Sequence[HistogramSeries]) -> None:
         """Continue from `series`; those whose buckets differ from the current ones are left out."""
@@ -131,11 +142,12 @@ class Histogram:
         counts = [each.counts for each in known]
         self._counts = np.array(counts, dtype=np.int64).reshape(shape)
         self._sums = np.array([each.sum for each in known], dtype=np.float64)
+        self._dumped = None
 
     def mark(self) -> HistogramMark:
         """The present state, for `take_back`."""
         observed = [*self._observed_rows], [*self._observed]
-        return HistogramMark([*self._rows], self._counts, self._sums, *observed)
+        return HistogramMark(len(self._rows), self._counts, self._sums, *observed)
 
     def take_back(self, before: HistogramMark, after: HistogramMark) -> None:
         """Forget what was observed between two marks; what followed them stays."""
@@ -147,10 +159,11 @@ class Histogram:
         self._sums[: len(sums)] -= sums
         self._counts[: len(old_counts)] += old_counts
         self._sums[: len(old_sums)] += old_sums
+        self._dumped = None
 
     def _values_at(self, mark: HistogramMark) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         there = copy(self)
-        there._rows = {labels: row for row, labels in enumerate(mark.labels)}
+        there._rows = dict(islice(self._rows.items(), mark.series))
         there._counts, there._sums = mark.counts, mark.sums
         there._observed_rows, there._observed = mark.observed_rows, mark.observed
         there._fold()
@@ -162,8 +175,26 @@ class Histogram:
         if new:
             self._counts = np.vstack((self._counts, np.zeros((new, width), dtype=np.int64)))
             self._sums = np.concatenate((self._sums, np.zeros(new)))
+        if len(self._observed) <= FEW:
+            self._add_few()
+        else:
+            self._add_many()
+        self._observed_rows, self._observed = [], []
+
+    def _add_few(self) -> None:
         if not self._observed:
             return
+        # new arrays: a mark may hold the present ones
+        self._counts, self._sums = self._counts.copy(), self._sums.copy()
+        sums: dict[int, float] = {}
+        for row, value in zip(self._observed_rows, self._observed, strict=True):
+            self._counts[row, bisect_left(self._limits, value)] += 1
+            sums[row] = sums.get(row, 0.0) + value
+        for row, added in sums.items():
+            self._sums[row] += added
+
+    def _add_many(self) -> None:
+        width = len(self._limits) + 1
         rows, values = np.array(self._observed_rows), np.array(self._observed)
         # A bucket counts what is less than or equal to its bound.
         places = rows * width + np.searchsorted(self._bounds, values, side="left")
@@ -171,7 +202,6 @@ class Histogram:
         added = np.bincount(places, minlength=self._counts.size).reshape(-1, width)
         self._counts = self._counts + added
         self._sums = self._sums + np.bincount(rows, weights=values, minlength=len(self._sums))
-        self._observed_rows, self._observed = [], []
 
 
 class MetricsRegistry:
@@ -230,7 +260,7 @@ class MetricsRegistry:
 
     def mark(self) -> MetricsMark:
         """The present counters and histograms, for `take_back`."""
-        counters = {name: series.copy() for name, series in self._counters.items() if series}
+        counters = {name: dict(series) for name, series in self._counters.items() if series}
         histograms = {name: each.mark() for name, each in self._histograms.items()}
         return MetricsMark(counters, histograms)
 
@@ -238,7 +268,7 @@ class MetricsRegistry:
         """Forget what was counted and observed between two marks; what followed them stays."""
         for name, counted in after.counters.items():
             # without the zeros
-            self._counters[name] -= counted - before.counters.get(name, Counter())
+            self._counters[name] -= Counter(counted) - Counter(before.counters.get(name, {}))
         for name, histogram in after.histograms.items():
             self._histograms[name].take_back(before.histograms[name], histogram)
         self.is_dirty = True

@@ -117,3 +117,25 @@ def test_an_unexpected_message_is_ignored() -> None:
             assert await mine.wait(timeout=5) == 7
 
     run(scene)
+
+
+def test_an_announcement_that_no_feed_reads_is_passed_on_without_a_task() -> None:
+    """A task would cost one more round of the event loop before a loop that waits is woken."""
+
+    async def scene() -> None:
+        versions: list[int] = []
+        tasks = set()
+
+        def note(version: int, due: int | None) -> None:
+            versions.append(version)
+            tasks.add(asyncio.current_task())
+
+        async with listener().subscribe(1, note) as subscription:
+            await settle(subscription)
+            tasks.clear()
+            await announce(1, 8)
+            assert await subscription.wait(timeout=5) == 8
+            assert versions[-1] == 8
+            assert tasks == {None}
+
+    run(scene)
