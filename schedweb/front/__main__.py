@@ -11,6 +11,7 @@ from schedweb import memory
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "schedweb.settings")
 memory.configure_malloc()
 memory.shrink_tls_buffers()
+memory.pause_collections()
 django.setup()
 
 from schedweb.front.server import main  # noqa: E402
