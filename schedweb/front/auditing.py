@@ -9,8 +9,9 @@ from django.db import close_old_connections
 
 from apps.cluster.context import request_context
 from apps.people.audit.caller import caller_of
+from apps.people.audit.invalid_tokens import record_invalid_token
 from apps.people.audit.refusals import record_refusal
-from schedweb.front.asgi import Scope
+from schedweb.front.asgi import Scope, header_map
 
 _CLUSTER = re.compile(r"/(?:k8s|clusters)/([^/]+)/")
 
@@ -28,5 +29,17 @@ def record_refusal_of(scope: Scope, user: User, request_id: str) -> None:
                 scope["path"],
                 found[1] if found else "",
             )
+    finally:
+        close_old_connections()
+
+
+def record_invalid_token_of(scope: Scope, request_id: str) -> None:
+    """Record that a request was answered 401; call it in a thread."""
+    client = scope.get("client") or ("", 0)
+    close_old_connections()
+    try:
+        with request_context(request_id):
+            authorization = header_map(scope).get("authorization", "")
+            record_invalid_token(client[0], authorization, scope["method"], scope["path"])
     finally:
         close_old_connections()

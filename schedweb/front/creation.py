@@ -12,7 +12,7 @@ from django.http.request import split_domain_port, validate_host
 from apps.api import creation
 from apps.cluster.context import acceptable_request_id, request_context
 from schedweb.front.asgi import Application, Message, Receive, Scope, Send
-from schedweb.front.auditing import record_refusal_of
+from schedweb.front.auditing import record_invalid_token_of, record_refusal_of
 from schedweb.front.bodies import BodyTooLarge, ClientDisconnected, read_body
 
 _JSON = (b"content-type", b"application/json")
@@ -44,6 +44,8 @@ async def create_or_pass_on(scope: Scope, receive: Receive, send: Send, other: A
     if isinstance(answer, HttpResponse) and answer.status_code == 403:
         user = await creation.authenticate(route.credentials)
         await asyncio.to_thread(record_refusal_of, scope, user, request_id)
+    elif isinstance(answer, HttpResponse) and answer.status_code == 401:
+        await asyncio.to_thread(record_invalid_token_of, scope, request_id)
     await send_response(send, answer, request_id)
 
 

@@ -9,7 +9,7 @@ from django.http import HttpResponse
 from apps.api import creation, objects
 from apps.cluster.context import acceptable_request_id
 from schedweb.front.asgi import Receive, Scope, Send
-from schedweb.front.auditing import record_refusal_of
+from schedweb.front.auditing import record_invalid_token_of, record_refusal_of
 from schedweb.front.bodies import BodyTooLarge, ClientDisconnected, largest_body, read_body
 from schedweb.front.creation import is_served, replay, send_response
 from schedweb.front.threads import WsgiInThreads, refuse_body
@@ -63,4 +63,6 @@ class ObjectsInThreads:
             )
         if response.status_code == 403 and not isinstance(user, HttpResponse):
             await self._django.run(partial(record_refusal_of, scope, user, request_id))
+        elif response.status_code == 401:
+            await self._django.run(partial(record_invalid_token_of, scope, request_id))
         await send_response(send, response, request_id)

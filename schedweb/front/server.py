@@ -19,6 +19,7 @@ import uvicorn
 from django.conf import settings
 
 from apps.api import creation
+from apps.controlplane.workers.stalled import Guard
 from schedweb import gate, memory, tls
 from schedweb.celery import connect_producer
 from schedweb.front.cluster_roots import ClusterRoots, cluster_of, site_names
@@ -131,7 +132,10 @@ async def _serve(plain: socket.socket, secure: socket.socket) -> None:
     threading.Thread(target=connect_producer, name="connect", daemon=True).start()
     memory.freeze_loaded_code()
     memory.Trimmer().start()
+    guard = Guard()
+    guard.start()
     await site.run()
+    guard.stop()
     await creation.close()
     threads.close()
 

@@ -29,7 +29,7 @@ from apps.cluster.context import acceptable_request_id, request_context
 from apps.cluster.errors import ApiError, NotFound
 from apps.people.authentication import InvalidCredentials, authenticate
 from schedweb.front.asgi import Application, Message, Receive, Scope, Send, header_map, respond
-from schedweb.front.auditing import record_refusal_of
+from schedweb.front.auditing import record_invalid_token_of, record_refusal_of
 from schedweb.front.creation import create_or_pass_on
 from schedweb.front.credentials import CredentialChecks, Credentials
 from schedweb.front.space import refuse_change
@@ -107,7 +107,7 @@ class Front:
         """The user of a request whose body has not been read; None if it was rejected."""
         cluster = re.match(r"/k8s/([^/]+)/", scope["path"])
         try:
-            return await _admit(header_map(scope), send, cluster[1] if cluster else None)
+            return await _admit(scope, send, cluster[1] if cluster else None)
         except Exception as error:
             if not is_database_unavailable(error):
                 raise
@@ -133,7 +133,7 @@ class Front:
                     await respond(answer, 403, *refusal)
                     return
                 cluster = match["cluster"] if match.groupdict().get("path") else None
-                user = await _admit(headers, answer, cluster)
+                user = await _admit(scope, answer, cluster)
                 if user is not None and not self._counts.has_room_for(user.username):
                     refusal = status_body(429, "TooManyRequests", TOO_MANY_STREAMS)
                     await respond(answer, 429, *refusal, headers={"retry-after": "10"})
@@ -212,11 +212,12 @@ class _Answer:
         await respond(self, 503, body, kind, headers={"retry-after": "1"})
 
 
-async def _admit(headers: dict[str, str], send: Send, cluster: str | None) -> User | None:
+async def _admit(scope: Scope, send: Send, cluster: str | None) -> User | None:
     """The user of the request; None if the request was rejected.
 
     `cluster` is the one whose Kubernetes API is requested, whose service accounts are users, too.
     """
+    headers = header_map(scope)
     host = split_domain_port(headers.get("host", ""))[0]
     if not validate_host(host, settings.ALLOWED_HOSTS):
         await respond(
@@ -225,6 +226,8 @@ async def _admit(headers: dict[str, str], send: Send, cluster: str | None) -> Us
         return None
     user = await sync_to_async(_authenticate, thread_sensitive=False)(headers, cluster)
     if user is None:
+        request_id = acceptable_request_id(headers.get("x-request-id"))
+        await asyncio.to_thread(record_invalid_token_of, scope, request_id)
         body, kind = status_body(401, "Unauthorized", "Unauthorized")
         await respond(send, 401, body, kind, headers={"www-authenticate": "Bearer"})
     return user

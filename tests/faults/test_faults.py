@@ -123,7 +123,7 @@ def test_a_worker_that_was_stopped_beyond_its_lease_cannot_write(
             assert after[name][1] > before[name][1]
     finally:
         os.kill(stopped, signal.SIGCONT)
-    refused = re.compile(r"lease lost: cluster|idle-in-transaction timeout")
+    refused = re.compile(r"lease lost: cluster|terminating connection due to")
     logs = [site.data / "log" / f"worker-{number}.log" for number in (1, 2)]
     wait_until(lambda: any(refused.search(log.read_text()) for log in logs), seconds=60)
     for poster in posters:

@@ -9,13 +9,16 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import DatabaseError, connection, transaction
 from django.test import Client
+from django.utils import timezone
 
 from apps.controlplane import auditing
 from apps.controlplane.clusters import lifecycle, settings
 from apps.controlplane.profiles import revisions
+from apps.people.audit import invalid_tokens
+from apps.people.audit.invalid_tokens import MOST_ADDRESSES, OTHERS
 from apps.people.audit.recording import record
-from apps.people.audit.refusals import recent
-from apps.people.models import AuditEntry
+from apps.people.audit.refusals import MOST_OF_A_USER, recent
+from apps.people.models import AccessToken, AuditEntry
 from apps.people.tokens import create_token
 from tests.api.control.conftest import Api
 
@@ -27,6 +30,7 @@ Action = AuditEntry.Action
 @pytest.fixture(autouse=True)
 def nothing_recorded_yet() -> Iterator[None]:
     recent.clear()
+    invalid_tokens.counts.clear()
     yield
 
 
@@ -93,6 +97,51 @@ def test_a_refused_request_is_recorded_once_a_minute(client: Client) -> None:
     ]
     assert Client().get("/api/v1/audit").status_code == 401
     assert len(entries(action=Action.REFUSED)) == 2
+
+
+def test_a_user_cannot_fill_the_audit_log_with_refusals(client: Client) -> None:
+    client.force_login(User.objects.create_user("bob"))
+    for number in range(MOST_OF_A_USER + 5):
+        assert client.get(f"/users/{number}").status_code == 403
+    assert len(entries(action=Action.REFUSED, user="bob")) == MOST_OF_A_USER
+
+
+def test_invalid_tokens_are_recorded_by_address_and_minute(
+    admin: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expired = create_token(User.objects.get(), "old")
+    AccessToken.objects.filter(name="old").update(expiry=timezone.now())
+
+    def ask(key: str, address: str) -> None:
+        response = Client().get(
+            "/api/v1/clusters",
+            headers={"Authorization": f"Bearer {key}"},
+            REMOTE_ADDR=address,
+        )
+        assert response.status_code == 401
+
+    for key in (expired.key, "secret-guess", "another"):
+        ask(key, "192.0.2.7")
+    ask("secret-guess", "192.0.2.8")
+    refused = entries(action=Action.TOKEN_REFUSED)
+    assert [(each.address, each.target, each.details["reason"]) for each in refused] == [
+        ("192.0.2.7", "GET /api/v1/clusters", "the token 'old' has expired"),
+        ("192.0.2.8", "GET /api/v1/clusters", "the token is unknown"),
+    ]
+    monkeypatch.setattr(invalid_tokens, "PERIOD_SECONDS", 0.0)
+    listed = admin.get("/audit?action=token-refused").json()["results"]
+    assert listed[0]["address"] == "192.0.2.8"
+    last = entries(action=Action.TOKEN_REFUSED)[-1]
+    assert (last.address, last.details["requests"]) == ("192.0.2.7", 2)
+    assert "secret-guess" not in str([vars(each) for each in entries()])
+
+
+def test_addresses_beyond_a_limit_are_counted_together(db: None) -> None:
+    for number in range(MOST_ADDRESSES + 50):
+        invalid_tokens.record_invalid_token(f"2001:db8::{number}", "Bearer guess", "GET", "/")
+    invalid_tokens.record_invalid_token("192.0.2.1", "Basic guess", "GET", "/")
+    found = entries(action=Action.TOKEN_REFUSED)
+    assert len(found) == MOST_ADDRESSES + 1 and found[-1].address == OTHERS
 
 
 @pytest.mark.parametrize("change", ["UPDATE people_auditentry SET action = ''", "DELETE FROM {0}"])

@@ -9,6 +9,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 from apps.people.audit.caller import calling, current_caller
+from apps.people.audit.invalid_tokens import record_ended_period, record_invalid_token
 from apps.people.audit.recording import try_to_record
 from apps.people.audit.refusals import record_refusal
 from apps.people.models import AuditEntry
@@ -29,12 +30,20 @@ def audit_requests(get_response: Handler) -> Handler:
                 record_refusal(
                     current_caller(), str(request.method), request.path, _cluster_of(request)
                 )
+            elif response.status_code == 401:
+                record_invalid_token(
+                    request.META.get("REMOTE_ADDR", ""),
+                    request.META.get("HTTP_AUTHORIZATION", ""),
+                    str(request.method),
+                    request.path,
+                )
             elif response.status_code == 200 and _is_export(request):
                 try_to_record(
                     AuditEntry.Action.EXPORTED,
                     target=request.get_full_path(),
                     cluster=_cluster_of(request),
                 )
+            record_ended_period()
         return response
 
     return handle

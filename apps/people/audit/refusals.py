@@ -13,6 +13,8 @@ from apps.people.models import AuditEntry
 #: A client that repeats a refused request is recorded once in so many seconds, by each process.
 REPEAT_SECONDS: Final = 60.0
 _KEPT: Final = 10_000
+#: Different refusals of one user that are recorded in that time; a user cannot fill the audit log.
+MOST_OF_A_USER: Final = 60
 
 Key = tuple[str, str, str, str]
 
@@ -23,22 +25,34 @@ class RecentRefusals:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._recorded: dict[Key, float] = {}
+        #: of each user, since when and how many were recorded
+        self._numbers: dict[str, tuple[float, int]] = {}
 
     def is_repeated(self, key: Key) -> bool:
-        """Whether the same refusal was recorded lately; if not, it counts as recorded now."""
+        """Whether the same refusal, or too many of this user, the key's first part, were recorded
+        lately; if not, it counts as recorded now.
+        """
         now = time.monotonic()
         with self._lock:
             last = self._recorded.get(key)
             if last is not None and now - last < REPEAT_SECONDS:
                 return True
+            since, number = self._numbers.get(key[0], (now, 0))
+            if now - since >= REPEAT_SECONDS:
+                since, number = now, 0
+            if number >= MOST_OF_A_USER:
+                return True
             if len(self._recorded) >= _KEPT:
                 self._recorded.clear()
+                self._numbers.clear()
             self._recorded[key] = now
+            self._numbers[key[0]] = since, number + 1
         return False
 
     def clear(self) -> None:
         with self._lock:
             self._recorded.clear()
+            self._numbers.clear()
 
 
 recent = RecentRefusals()

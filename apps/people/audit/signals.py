@@ -46,9 +46,12 @@ def record_failure(
 
 @receiver(user_locked_out)
 def record_block(username: str | None, ip_address: str | None, **_: Any) -> None:
-    """Record, once a minute, that attempts for this account or from this address are refused."""
-    if not recent.is_repeated((str(username), str(ip_address), "", "")):
-        known = _known_name(username)
+    """Record, once a minute, that attempts for this account or from this address are refused.
+
+    All names that no user has count as one: a stranger can think of any number of them.
+    """
+    known = _known_name(username)
+    if not recent.is_repeated((known, str(ip_address), "", "")):
         record(AuditEntry.Action.SIGN_IN_BLOCKED, user=known, target="" if known else _UNKNOWN)
 
 
