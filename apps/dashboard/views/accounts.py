@@ -122,7 +122,7 @@ class SetPassword(PasswordResetConfirmView):
     def form_valid(self, form: Any) -> HttpResponse:
         name = form.user.get_username()
         record(AuditEntry.Action.PASSWORD_CHANGED, user=name, target=name, details={"by": "link"})
-        messages.success(self.request, "Password set. You can log in with it now.")
+        messages.success(self.request, "Password set. You can sign in with it now.")
         return super().form_valid(form)
 
     def form_invalid(self, form: Any) -> HttpResponse:
