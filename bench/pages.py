@@ -56,6 +56,8 @@ def main() -> None:
 
 def build(nodes: int, pods: int, decided: int, ledger: int) -> Any:
     """Create the cluster; prints each step with its time."""
+    from django.contrib.auth.models import User
+
     from apps.cluster.models import Cluster, Node
     from apps.cluster.writes import Actor
     from apps.controlplane.clusters import lifecycle
@@ -63,7 +65,7 @@ def build(nodes: int, pods: int, decided: int, ledger: int) -> Any:
     from bench import addresses
     from schedweb import broker
 
-    actor = Actor("bench")
+    actor = Actor(User.objects.create_superuser("bench").username)
     broker.install()
     cluster = lifecycle.create_cluster("large", user="bench", nodes=nodes, zones=5, paused=True)
     print_step(f"{nodes} nodes")
@@ -197,7 +199,7 @@ def measure(paths: dict[str, str], port: int, times: int) -> None:
     from django.test.utils import CaptureQueriesContext
 
     client = Client()
-    client.force_login(User.objects.create_superuser("bench"))
+    client.force_login(User.objects.get(username="bench"))
     cookie = "; ".join(f"{name}={morsel.value}" for name, morsel in client.cookies.items())
     asked = http.client.HTTPConnection("localhost", port, timeout=120)
     rows = []

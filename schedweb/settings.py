@@ -60,7 +60,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "apps.people.audit.middleware.audit_requests",
     # All views require a login, except those that declare otherwise: health, the login page.
-    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "apps.dashboard.gate.SignInRequired",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from django.contrib import messages
+from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 
@@ -35,6 +37,19 @@ class Rights:
     @property
     def administer(self) -> bool:
         return self.role is not None and self.role >= Role.ADMIN
+
+
+class SignInRequired(LoginRequiredMiddleware):
+    """Middleware: leads anonymous users to the login page, which says so if a form was lost."""
+
+    def handle_no_permission(self, request: HttpRequest, view_func: Any) -> Any:
+        if request.method == "POST":
+            messages.warning(
+                request,
+                "You are no longer signed in, so nothing was changed. Go back to see what you "
+                "entered, or sign in and enter it again.",
+            )
+        return super().handle_no_permission(request, view_func)
 
 
 class RouteGate:

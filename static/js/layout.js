@@ -4,7 +4,13 @@
 (() => {
   const sections = document.querySelector(".sections");
   const current = sections && sections.querySelector("[aria-current]");
-  if (current) sections.scrollLeft = current.offsetLeft - (sections.clientWidth - current.offsetWidth) / 2;
+  const showCurrent = () => {
+    sections.scrollLeft = current.offsetLeft - (sections.clientWidth - current.offsetWidth) / 2;
+  };
+  if (current) {
+    showCurrent();
+    addEventListener("resize", showCurrent);
+  }
 
   /* Filters: the button shows how many are in use. */
   const isUsed = (field) =>

@@ -50,6 +50,13 @@
   for (const name of ["htmx:afterRequest", "htmx:sendAbort", "htmx:sendError", "htmx:timeout"])
     document.addEventListener(name, ({ detail }) => end(detail.xhr));
 
+  /* Without a connection the page stays as it is, and says so until a request succeeds again. */
+  const away = document.createElement("p");
+  away.className = "notice warning";
+  away.textContent = "The site cannot be reached. This page shows what it last received.";
+  document.addEventListener("htmx:sendError", () => document.getElementById("notices").append(away));
+  document.addEventListener("htmx:afterRequest", ({ detail }) => detail.successful && away.remove());
+
   /* A form that loads the next page: its buttons cannot be pressed twice. */
   document.addEventListener("submit", (event) => {
     const form = event.target;

@@ -51,7 +51,7 @@ class Seen:
         self.open("/login")
         self.page.get_by_label("Name").fill(name)
         self.page.get_by_label("Password").fill(password)
-        self.page.get_by_role("button", name="Log in").click()
+        self.page.get_by_role("button", name="Sign in").click()
 
 
 def installed() -> str | None:

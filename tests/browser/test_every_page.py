@@ -32,6 +32,16 @@ PICTURES = os.environ.get("SCREENSHOTS", "")
 #: all four.
 CHECKED: list[tuple[int, Scheme]] = [(1280, "light"), (390, "dark")]
 UNCHECKED: list[tuple[int, Scheme]] = [(1280, "dark"), (390, "light")]
+#: The names of elements that end beyond the panel that they are in, unless a parent scrolls.
+BEYOND_PANEL = """() => [...document.querySelectorAll(".panel")].flatMap(panel => {
+  const edge = panel.getBoundingClientRect().right + 1
+  const hides = element => getComputedStyle(element).overflowX !== "visible"
+  const scrolls = element => element !== panel && (hides(element) || scrolls(element.parentElement))
+  return [...panel.querySelectorAll("*")]
+    .filter(each => each.getBoundingClientRect().right > edge && !scrolls(each.parentElement))
+    .map(each => `${each.tagName.toLowerCase()}.${each.className} is wider than its panel`)
+    .slice(0, 1)
+})"""
 #: Until the charts, which follow the size of their boxes, are drawn again.
 TWO_FRAMES = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
 SERIOUS = ("serious", "critical")
@@ -139,7 +149,8 @@ def _window(seen: Seen, chromium: Browser) -> Iterator[Seen]:
 def _find_overflow(page: Page) -> list[str]:
     root = "document.documentElement"
     beyond = page.evaluate(f"{root}.scrollWidth - {root}.clientWidth")
-    return [f"{beyond} px wider than the window"] if beyond > 0 else []
+    found = [f"{beyond} px wider than the window"] if beyond > 0 else []
+    return found + page.evaluate(BEYOND_PANEL)
 
 
 def _find_violations(page: Page, scheme: Scheme) -> list[str]:

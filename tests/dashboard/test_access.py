@@ -150,6 +150,18 @@ def test_a_user_logs_in_and_out(client: Client) -> None:
 def test_a_region_redirects_the_page_to_the_login_after_the_session(client: Client) -> None:
     response = client.get("/", headers={"HX-Request": "true"}, follow=True)
     assert response.headers["HX-Redirect"] == "/login"
+    headers = {
+        "HX-Request": "true",
+        "HX-Current-URL": "http://testserver/clusters/lab/queue?pod=a b",
+    }
+    response = client.get("/clusters/lab/queue", headers=headers, follow=True)
+    assert response.headers["HX-Redirect"] == "/login?next=/clusters/lab/queue%3Fpod%3Da+b"
+
+
+def test_the_login_page_says_that_a_form_was_not_saved(client: Client) -> None:
+    page = client.post("/clusters/lab/new-pod", {"name": "web"}, follow=True)
+    assert "nothing was changed" in page.content.decode()
+    assert "nothing was changed" not in client.get("/", follow=True).content.decode()
 
 
 def test_a_form_of_another_site_changes_nothing(lab: Cluster) -> None:

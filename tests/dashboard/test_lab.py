@@ -47,7 +47,7 @@ def test_the_page_answers_every_question_and_writes_nothing(lab: Cluster, alice:
     shapes = {"ask": "nodes", "pending": "on", "shapes": "huge 128 256Gi 2.5"}
     assert "1 huge: cost 2.5" in read(alice.post(address, shapes))
     assert "could be emptied at the same time" in read(alice.get(f"{address}?ask=emptiable"))
-    assert "The death of each node alone" in read(alice.get(f"{address}?ask=failures&nodes={node}"))
+    assert "If one node fails" in read(alice.get(f"{address}?ask=failures&nodes={node}"))
     assert Change.objects.count() == before
 
 

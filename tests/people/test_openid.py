@@ -44,7 +44,7 @@ def text_of(response: HttpResponse) -> str:
 
 def test_a_new_user_is_created_and_recognized_by_the_subject(provider: Provider) -> None:
     browser = Client()
-    assert "Log in with Example" in text_of(browser.get("/login"))  # type: ignore[arg-type]
+    assert "Sign in with Example" in text_of(browser.get("/login"))  # type: ignore[arg-type]
     assert log_in(browser).headers["Location"] == "/operations"
     alice = User.objects.get()
     assert alice.username == "alice" and not alice.is_superuser

@@ -38,7 +38,8 @@ class NewReplaySerializer(serializers.Serializer[Any]):
         child=serializers.BooleanField(), required=False, help_text="Set in addition."
     )
     seed = serializers.IntegerField(
-        required=False, help_text="Draw anew among equal nodes. Default: as recorded."
+        required=False,
+        help_text="Selects again among equal nodes. Default: as recorded.",
     )
 
 

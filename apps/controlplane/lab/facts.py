@@ -30,14 +30,23 @@ _LIMIT: Final = 1.0
 #: How many nodes are looked at for taints and pods, how many pods of one are tried together.
 _NODES: Final = 12
 _PODS: Final = 5
+_AFFINITIES: Final = {
+    "nodeAffinity": "node affinity",
+    "podAffinity": "pod affinity",
+    "podAntiAffinity": "pod anti-affinity",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """`kind` is pod, taint, cordon or running-pod; `node` is empty for the pod of the decision."""
+    """`kind` is pod, taint, cordon or running-pod; `node` is empty for the pod of the decision.
+
+    `sentence` states the fact; `part` names it, to follow "without".
+    """
 
     kind: str
     sentence: str
+    part: str
     node: str = ""
 
 
@@ -114,14 +123,15 @@ class _Search:
             spec = info.node.spec
             if spec.unschedulable:
                 yield (
-                    Fact("cordon", f"{name} is cordoned", name),
+                    Fact("cordon", f"{name} is cordoned", f"the cordon of {name}", name),
                     patch_node(name, {"spec": {"unschedulable": None}}),
                 )
             for number, taint in enumerate(spec.taints):
                 others = [*spec.taints[:number], *spec.taints[number + 1 :]]
-                text = f"{taint.key}={taint.value}" if taint.value else taint.key
+                value = f"{taint.key}={taint.value}" if taint.value else taint.key
+                text = f"the taint {value}:{taint.effect}"
                 yield (
-                    Fact("taint", f"{name} has the taint {text}:{taint.effect}", name),
+                    Fact("taint", f"{name} has {text}", f"{text} on {name}", name),
                     patch_node(name, {"spec": {"taints": msgspec.to_builtins(others)}}),
                 )
 
@@ -184,23 +194,31 @@ def _of_pod(pod: PodInfo) -> Iterator[tuple[Fact, Edit]]:
         return patch_pod(pod.uid, patch)
 
     for key, value in spec.get("nodeSelector", {}).items():
-        fact = Fact("pod", f"the pod's node selector has {key}={value}")
+        text = f"{key}={value}"
+        fact = Fact("pod", f"the pod's node selector has {text}", f"{text} in its node selector")
         yield fact, without(["nodeSelector", key])
-    for kind in ("nodeAffinity", "podAffinity", "podAntiAffinity"):
+    for kind, words in _AFFINITIES.items():
         for rule in spec.get("affinity", {}).get(kind, {}):
             word = "required" if rule.startswith("required") else "preferred"
-            yield Fact("pod", f"the pod has {word} {kind}"), without(["affinity", kind, rule])
-    for name, word in (
-        ("tolerations", "toleration"),
-        ("topologySpreadConstraints", "topology spread constraint"),
-    ):
+            yield _rule(f"{word} {words}"), without(["affinity", kind, rule])
+    for name in ("tolerations", "topologySpreadConstraints"):
         listed = spec.get(name, ())
         for number, each in enumerate(listed):
-            label = each.get("key") or each.get("topologyKey") or "of everything"
-            fact = Fact("pod", f"the pod has the {word} {label}")
-            yield fact, without([name], [*listed[:number], *listed[number + 1 :]])
+            others = [*listed[:number], *listed[number + 1 :]]
+            yield _rule(_describe_entry(each), "a "), without([name], others)
     if spec.get("priority"):
-        yield Fact("pod", f"the pod has priority {spec['priority']}"), without(["priority"], 0)
+        yield _rule(f"priority {spec['priority']}"), without(["priority"], 0)
+
+
+def _rule(text: str, article: str = "") -> Fact:
+    return Fact("pod", f"the pod has {article}{text}", f"its {text}")
+
+
+def _describe_entry(entry: Mapping[str, Any]) -> str:
+    """A toleration or a topology spread constraint."""
+    if key := entry.get("topologyKey"):
+        return f"topology spread constraint over {key}"
+    return f"toleration of {entry.get('key') or 'every taint'}"
 
 
 def _size(each: PodInfo, pod: PodInfo) -> float:
@@ -213,7 +231,7 @@ def _size(each: PodInfo, pod: PodInfo) -> float:
 
 def _running(pod: PodInfo) -> Fact:
     node = pod.pod.spec.node_name
-    return Fact("running-pod", f"pod {pod.key} is on {node}", node)
+    return Fact("running-pod", f"pod {pod.key} is on {node}", f"pod {pod.key} on {node}", node)
 
 
 def _restore(state: PastState, known: list[tuple[str, PodInfo]]) -> None:
@@ -227,10 +245,6 @@ def _restore(state: PastState, known: list[tuple[str, PodInfo]]) -> None:
 
 
 def _describe(facts: Sequence[Fact], effect: Effect, node: str) -> str:
-    without = " and ".join(each.sentence for each in facts)
-    if effect is Effect.NOW_UNSCHEDULABLE:
-        return f"No node would be selected if it were not that {without}."
-    if effect is Effect.OTHER_NOMINATION:
-        target = f"{node} would be nominated" if node else "No node would be nominated"
-        return f"{target} if it were not that {without}."
-    return f"{node} would be selected if it were not that {without}."
+    without = " and ".join(each.part for each in facts)
+    verb = "nominated" if effect is Effect.OTHER_NOMINATION else "selected"
+    return f"Without {without}, {node or 'no node'} would be {verb}."

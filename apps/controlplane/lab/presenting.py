@@ -127,7 +127,7 @@ def _present_emptied(node: EmptiedNode) -> Json:
 
 
 def present_failures(found: Failures) -> Json:
-    """What the death of each node does."""
+    """What the failure of each node does."""
     return {
         "state": present_base(found.base),
         "nodes": [_present_failure(each) for each in found.nodes],

@@ -16,7 +16,7 @@ _NODES = (
     ("--cordon", "cordon this node"),
     ("--uncordon", "uncordon this node"),
     ("--drain", "cordon this node and evict its pods"),
-    ("--delete-node", "delete this node, as if it had died"),
+    ("--delete-node", "delete this node, as if it had failed"),
 )
 
 

@@ -122,7 +122,7 @@ def _describe_choice(decision: Decision, matrix: ScoreMatrix, found: Comparison)
     others = matrix.tied - 1
     return (
         f"{found.node} and {others:,} other node{'s' if others > 1 else ''} have the most points, "
-        f"{found.total:,} each: {found.node}, number {decision.draw + 1} of them, was chosen."
+        f"{found.total:,} each: {found.node}, number {decision.draw + 1} of them, was selected."
     )
 
 

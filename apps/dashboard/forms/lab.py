@@ -73,7 +73,7 @@ class LabForm(forms.Form):
         min_value=1, max_value=MAX_COPIES, required=False, label="Copies of each pod"
     )
     drain = NamesField(label="Drain nodes", rows=2, example="node-1")
-    delete_nodes = NamesField(label="Delete nodes", rows=2, help_text="As if they had died.")
+    delete_nodes = NamesField(label="Delete nodes", rows=2, help_text="As if they had failed.")
     cordon = NamesField(label="Cordon nodes", rows=2)
     uncordon = NamesField(label="Uncordon nodes", rows=2)
     delete_pods = NamesField(label="Delete pods", rows=2, example="default/web-1")
@@ -83,7 +83,7 @@ class LabForm(forms.Form):
     nodes = NamesField(
         label="Nodes that the question is about",
         rows=2,
-        help_text="To be emptied, or to die, each alone. Empty: those with the fewest pods, or "
+        help_text="To be emptied, or to fail, each alone. Empty: those with the fewest pods, or "
         "all nodes.",
     )
     shapes = ShapesField(

@@ -47,7 +47,7 @@ class ReplayForm(forms.Form):
         label="Feature gates", rows=2, example="SchedulerAsyncPreemption=false"
     )
     seed = forms.IntegerField(
-        required=False, help_text="Draw anew among equal nodes. Empty: as recorded."
+        required=False, help_text="Selects again among nodes with equal scores. Empty: as recorded."
     )
 
     def __init__(self, cluster: Cluster, *args: Any, **kwargs: Any) -> None:

@@ -125,7 +125,7 @@ def _filters(cluster: Cluster) -> list[Field]:
     """A field for each filter of `apps.controlplane.ledger.finding`, the most used first."""
     address = reverse("complete-filter", args=[cluster.name])
     fields = [
-        Field("pod", "Pod", hint="web-1, ns/web-1 or web-*"),
+        Field("pod", "Pod", hint="web-1, ns/web-*"),
         Field("node", "Node"),
         Field("result", "Result", choices=SchedulingDecision.Result.values),
         Field("plugin", "Rejected by"),

@@ -42,6 +42,8 @@ STATES: Mapping[str, Q] = {
 #: States of the filter that are queues of pending pods.
 QUEUES = tuple(Part.values)
 _IS_HELD: Final = "is_held"
+_DELETED_AT: Final = "deleted_at"
+_DELETION_PATH: Final = "body__metadata__deletionTimestamp"
 #: The state of a pending pod whose schedulerName no profile has.
 OTHER_SCHEDULER = "others"
 
@@ -53,6 +55,7 @@ class PodRow:
     pod: Pod
     state: str
     entry: QueueEntry | None = None
+    is_terminating: bool = False
 
     @property
     def key(self) -> str:
@@ -93,13 +96,19 @@ def pod_list(cluster: Cluster, query: Mapping[str, str]) -> PodList:
     """Pods filtered and sorted as the address says; BadRequest for an invalid label selector."""
     sorting = read_sorting(query, SORTS, default="name")
     waits = PermitWait.objects.filter(cluster=cluster, pod_uid=OuterRef("uid"))
-    found = filter_pods(cluster, query).defer("body").annotate(**{_IS_HELD: Exists(waits)})
+    found = filter_pods(cluster, query).defer("body")
+    found = found.annotate(**{_IS_HELD: Exists(waits), _DELETED_AT: F(_DELETION_PATH)})
     found = _sort(found, sorting)
     page = numbered_page(found, query)
     entries = queue_entries(cluster, [pod.uid for pod in page.rows if not pod.node_name])
     profiles = list_scheduler_names(cluster)
     rows = [
-        PodRow(pod, pod_state(pod, entry, profiles, is_held=getattr(pod, _IS_HELD)), entry)
+        PodRow(
+            pod,
+            pod_state(pod, entry, profiles, is_held=getattr(pod, _IS_HELD)),
+            entry,
+            is_terminating=getattr(pod, _DELETED_AT) is not None,
+        )
         for pod, entry in ((pod, entries.get(pod.uid)) for pod in page.rows)
     ]
     return PodList(page.showing(rows), sorting, _filters(cluster))

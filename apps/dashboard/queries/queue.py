@@ -11,6 +11,7 @@ from apps.cluster.models import Cluster
 from apps.controlplane.models import QueueMove
 from apps.controlplane.periods import Period, parse_period
 from apps.controlplane.profiles.plugins import plugin_names
+from apps.controlplane.queries import list_pods_of_other_schedulers
 from apps.controlplane.queue import history, listing
 from apps.controlplane.queue.listing import SORTS, Cycles, Part, QueuedPod, QueueFilter, Sort
 from apps.dashboard.downloads import list_files
@@ -52,6 +53,8 @@ class QueuePage:
     filters: Sequence[Field]
     sorting: Sorting[Sort]
     cycles: Cycles
+    #: pending pods whose schedulerName no profile has; they are in no queue
+    of_others: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +103,7 @@ def queue_page(cluster: Cluster, query: Mapping[str, Any]) -> QueuePage:
         ],
         sorting,
         listing.read_cycles(cluster),
+        list_pods_of_other_schedulers(cluster).count(),
     )
 
 

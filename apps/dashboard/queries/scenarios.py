@@ -168,11 +168,10 @@ def _number(value: float, is_share: bool) -> str:
 def _text(name: str, value: float | None, *, signed: bool = False) -> str:
     if value is None:
         return "–"
-    sign = "+" if signed and value > 0 else ""
+    sign = "−" if value < 0 else "+" if signed and value > 0 else ""
     match _FIGURES[name][1]:
         case "duration":
-            minus = "-" if value < 0 else ""
-            return f"{sign}{minus}{go_duration(round(abs(value), 2))}"
+            return f"{sign}{go_duration(round(abs(value), 2))}"
         case "share":
-            return f"{sign}{value * 100:.1f} %"
-    return f"{sign}{value:,.0f}"
+            return f"{sign}{abs(value) * 100:.1f} {'points' if signed else '%'}"
+    return f"{sign}{abs(value):,.0f}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from django.conf import settings
 from django.contrib import messages
@@ -46,8 +47,17 @@ class Login(LoginView):
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if request.headers.get("HX-Request"):
             # a region reloaded after the session expired: redirect the whole page
-            return HttpResponseClientRedirect(self.request.path)
+            return HttpResponseClientRedirect(_login_url(request))
         return super().dispatch(request, *args, **kwargs)
+
+
+def _login_url(request: HttpRequest) -> str:
+    """The login page, which leads back to the page that contains the region of this request."""
+    page = urlsplit(request.headers.get("HX-Current-URL", ""))
+    if not page.path.startswith("/"):
+        return request.path
+    address = urlunsplit(("", "", page.path, page.query, ""))
+    return f"{request.path}?{urlencode({'next': address}, safe='/')}"
 
 
 def show_lockout(request: HttpRequest, *_: Any) -> HttpResponse:
@@ -122,7 +132,7 @@ class SetPassword(PasswordResetConfirmView):
     def form_valid(self, form: Any) -> HttpResponse:
         name = form.user.get_username()
         record(AuditEntry.Action.PASSWORD_CHANGED, user=name, target=name, details={"by": "link"})
-        messages.success(self.request, "Password set. You can log in with it now.")
+        messages.success(self.request, "Password set. You can sign in with it now.")
         return super().form_valid(form)
 
     def form_invalid(self, form: Any) -> HttpResponse:

@@ -41,7 +41,7 @@ def callback(request: HttpRequest) -> HttpResponse:
     except ApiError as refusal:
         return _show_problem(request, refusal)
     if was_logged_in:
-        messages.success(request, "You can now also log in with the provider.")
+        messages.success(request, "You can now also sign in with the provider.")
     own = url_has_allowed_host_and_scheme(
         address, allowed_hosts={request.get_host()}, require_https=request.is_secure()
     )

@@ -106,7 +106,7 @@ def test_a_pending_pod_is_explained_with_suggestions(
     ]
     assert found["place"]["sentence"] == "It is unschedulable and waits for an event that may help."
     assert (
-        "A node whose taints the pod tolerates is added or is uncordoned or has its taints changed"
+        "A node whose taints the pod tolerates is added or is uncordoned or gets other taints"
         in [each["sentence"] for each in found["wake"]]
     )
     assert found["wake_by_time"].startswith("Without an event it is retried 300 s")

@@ -46,7 +46,7 @@ def test_the_smallest_sets_of_facts_are_found_and_proven(
     before, row = row_counts(), rows["big"]
     found = find_facts(row, read(row))
     assert sentences(found)[0] == (
-        "node-1 would be selected if it were not that node-1 has the taint dedicated=db:NoSchedule."
+        "Without the taint dedicated=db:NoSchedule on node-1, node-1 would be selected."
     )
     pairs = [each for each in found.sets if len(each.facts) == 2]
     assert {each.node for each in pairs} == {"node-0", "node-2"}
@@ -101,11 +101,11 @@ def test_a_decision_is_asked_about_with_another_pod_and_other_nodes(
     address = f"/clusters/lab/decisions/{row.pk}/facts"
     # the page itself decides nothing again; it asks for the list
     first = client.get(f"{address}?node=node-1").content.decode()
-    assert "has the taint" not in first and f'hx-get="{address}?node=node-1"' in first
+    assert "the taint dedicated" not in first and f'hx-get="{address}?node=node-1"' in first
     without_scripts = client.get(f"{address}?search=on&node=node-1").content.decode()
-    assert "has the taint dedicated=db:NoSchedule" in without_scripts
+    assert "the taint dedicated=db:NoSchedule on node-1" in without_scripts
     page = client.get(f"{address}?node=node-1", headers={"HX-Request": "true"})
-    assert "has the taint dedicated=db:NoSchedule" in page.content.decode()
+    assert "the taint dedicated=db:NoSchedule on node-1" in page.content.decode()
     known = page.context["form"].initial
     typed = {**known, "changes": known["changes"].replace("dedicated", "other")}
     answer = client.post(f"{address}?node=node-1", typed)

@@ -23,7 +23,7 @@ def test_a_chosen_node_with_equals_says_how_many_and_which_was_drawn(scheduled: 
     found = compare_with_runner_up(scheduled, score_matrix(scheduled))
     assert found is not None and (found.node, found.other, found.difference) == ("f", "d", 0)
     assert found.sentence == (
-        "f and 1 other node have the most points, 110 each: f, number 2 of them, was chosen."
+        "f and 1 other node have the most points, 110 each: f, number 2 of them, was selected."
     )
 
 

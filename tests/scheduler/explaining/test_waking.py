@@ -19,13 +19,12 @@ def test_the_events_of_the_rejecting_plugins_are_listed(new_scheduler: NewSchedu
         (
             "TaintToleration",
             "NodeAdd|UpdateNodeTaint",
-            "A node whose taints the pod tolerates is added or is uncordoned or has its taints "
-            "changed",
+            "A node whose taints the pod tolerates is added or is uncordoned or gets other taints",
         ),
         (
             "TaintToleration",
             "PodUpdatePodToleration",
-            "This pod has its tolerations changed",
+            "This pod gets other tolerations",
         ),
     ]
 
