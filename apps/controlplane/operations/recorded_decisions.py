@@ -22,8 +22,8 @@ OUTPUT_NAME: Final = "comparison.json"
 
 def start(text: str, name: str, configuration: str, *, actor: Actor) -> Operation:
     """Start the comparison of a file; BadRequest, and nothing is started, if it is wrong."""
-    found = read_decisions(text.encode(), name, configuration)
-    title = f"Compare {len(found.decisions):,} recorded decisions of {name}"[:300]
+    read_decisions(text.encode(), name, configuration)
+    title = f"Compare the decisions recorded in {name}"[:300]
     payload = {"text": text, "configuration": configuration}
     return service.start(KIND, title, actor=actor, arguments={"name": name}, payload=payload)
 
