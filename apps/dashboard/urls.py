@@ -199,7 +199,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path(
         "recorded-decisions/<int:number>",
         recorded_decisions.report,
-        name="recorded-decisions-report",
+        name="recorded-comparison",
     ),
     path("operations/<int:number>/cancel", operations.cancel, name="cancel-operation"),
     path("operations/<int:number>/undo", operations.undo, name="undo-operation"),

@@ -106,7 +106,7 @@ BOUNDS = {
     "queue": 10,
     "queue-history": 6,
     "recorded-decisions": 4,
-    "recorded-decisions-report": 7,
+    "recorded-comparison": 7,
     "refused-nodes": 9,
     "replay": 6,
     "replays": 6,

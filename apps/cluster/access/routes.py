@@ -74,7 +74,7 @@ ROUTES: Final[Mapping[str, Mapping[str, Need]]] = {
     "scenarios": {"GET": _USER, "POST": _CREATOR},
     "scenario": {"GET": _VIEWER},
     "recorded-decisions": {"GET": _USER, "POST": _CREATOR},
-    "recorded-decisions-report": {"GET": _VIEWER},
+    "recorded-comparison": {"GET": _VIEWER},
     "compare-scenarios": {"GET": _USER},
     # --- pages of a cluster: reading
     "cluster": {"GET": _VIEWER},
@@ -285,7 +285,7 @@ SUBJECTS: Final[Mapping[str, Subject]] = {
         (
             *("operation", "operation-output", "cancel-operation", "undo-operation"),
             "scenario",
-            "recorded-decisions-report",
+            "recorded-comparison",
             *("api-operation-detail", "api-operation-output", "api-operation-cancel"),
         ),
         "operation",

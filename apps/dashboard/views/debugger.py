@@ -116,12 +116,12 @@ def _read_verdicts(query: QueryDict) -> dict[str, bool]:
 def _read_scores(query: QueryDict) -> dict[tuple[str, str], int]:
     """`score.PLUGIN/NODE=70`, and the fields of the form: `plugin`, `scored` (a node), `score`."""
     given = {
-        name.removeprefix("score."): value
-        for name, value in query.items()
+        name.removeprefix("score."): query.get(name, "")
+        for name in query
         if name.startswith("score.")
     }
     if query.get("plugin") and query.get("scored"):
-        given[f"{query['plugin']}/{query['scored'].strip()}"] = query.get("score", "")
+        given[f"{query.get('plugin')}/{query.get('scored', '').strip()}"] = query.get("score", "")
     found = {}
     for name, value in given.items():
         plugin, _, node = name.partition("/")
