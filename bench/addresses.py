@@ -21,7 +21,13 @@ from apps.cluster.writing import store
 from apps.controlplane.clusters.lifecycle import create_cluster, delete_cluster
 from apps.controlplane.ledger import saved_views
 from apps.controlplane.models import Operation, PastCluster, SavedView, SchedulingDecision
-from apps.controlplane.operations import previewing, replays, running, scenarios
+from apps.controlplane.operations import (
+    previewing,
+    recorded_decisions,
+    replays,
+    running,
+    scenarios,
+)
 from apps.controlplane.profiles import revisions
 from apps.controlplane.replay.levels import SERIES
 from apps.controlplane.replay.report import Figures, ReplayReport
@@ -49,6 +55,16 @@ expectations:
   - {boundWithin: 1s, pods: {workload: web}}
 sweep:
   seeds: [1, 2]
+"""
+
+_RECORD = """\
+{"time": "2026-05-01T10:00:00Z", "event": "Add", "resource": {"apiVersion": "v1", "kind": "Node", \
+"metadata": {"name": "n1"}, "status": {"allocatable": {"cpu": "4", "pods": "9"}}}}
+{"time": "2026-05-01T10:00:01Z", "event": "Add", "resource": {"apiVersion": "v1", "kind": "Pod", \
+"metadata": {"name": "web", "namespace": "default", "annotations": \
+{"kube-scheduler-simulator.sigs.k8s.io/filter-result": "{}", \
+"kube-scheduler-simulator.sigs.k8s.io/selected-node": "n2"}}, \
+"spec": {"nodeName": "n2", "containers": [{"name": "c", "image": "i"}]}}}
 """
 
 
@@ -119,6 +135,7 @@ def furnish(cluster: Cluster, actor: Actor) -> None:
         user=actor.user,
     )
     running.run(scenarios.start(_SCENARIO, {}, actor=actor).pk)
+    running.run(recorded_decisions.start(_RECORD, "record.jsonl", "", actor=actor).pk)
     query = {"group": "pod", "result": "unschedulable"}
     saved_views.create_view(cluster, actor.user, name="failed", query=query)
     service.add_webhook(
@@ -203,6 +220,7 @@ def _values(cluster: Cluster) -> dict[str, Any]:
         "scores.number": decisions.filter(result="scheduled").latest("id").pk,
         "status": 1,
         "operation.number": operation.pk,
+        "recorded.number": Operation.objects.filter(kind=recorded_decisions.KIND).latest("id").pk,
         "scenario.number": Operation.objects.filter(kind=scenarios.KIND).latest("id").pk,
         "preview.number": Operation.objects.filter(cluster=cluster, kind="preview").latest("id").pk,
         "replay.number": Operation.objects.filter(cluster=cluster, kind="replay").latest("id").pk,

@@ -72,6 +72,7 @@ from apps.api.control.queue import (
     QueueHistoryView,
     QueueListView,
 )
+from apps.api.control.recorded_decisions import RecordedDecisionsView
 from apps.api.control.replays import ReplayListView, ReplayView
 from apps.api.control.saved_views import SavedViewViewSet
 from apps.api.control.scenarios import ScenarioListView
@@ -299,6 +300,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
     ),
     path("api/v1/decisions/export", DecisionExportView.as_view(), name="api-export-decisions"),
     path("api/v1/scenarios", ScenarioListView.as_view(), name="api-scenarios"),
+    path(
+        "api/v1/recorded-decisions",
+        RecordedDecisionsView.as_view(),
+        name="api-recorded-decisions",
+    ),
     path("api/v1/compare-clusters", ComparisonView.as_view(), name="api-compare-clusters"),
     path(
         "api/v1/clusters/<str:cluster>/members",

@@ -67,6 +67,8 @@ class Cluster(ClusterSettings):
     #: The feature gates of the API server that the active configuration turns on, by name; only
     #: those of `apps.cluster.validation.gates.API_GATES`.
     api_gates = models.JSONField(default=list, blank=True)
+    #: Whether it was forked from another cluster, so that it has rows of ForkPoint.
+    is_fork = models.BooleanField(default=False)
 
     class Meta:
         indexes = (

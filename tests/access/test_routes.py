@@ -91,7 +91,7 @@ def address_of(route: Route, values: Mapping[str, Any]) -> str:
     own = dict(values)
     if "decision" in route.name:
         own |= {"pk": values["decision"], "number": values["decision"]}
-    elif "operation" in route.name or route.name == "scenario":
+    elif "operation" in route.name or route.name in ("scenario", "recorded-comparison"):
         own |= {"pk": values["operation"], "number": values["operation"]}
     elif route.name == "forget-cluster":
         own["number"] = values["past"]

@@ -70,6 +70,7 @@ _FORMS = {
     "fork",
     "replays",
     "scenarios",
+    "recorded-decisions",
     "lab",
     "account",
     "kubeconfig",

@@ -105,6 +105,8 @@ BOUNDS = {
     "prospects": 7,
     "queue": 10,
     "queue-history": 6,
+    "recorded-decisions": 4,
+    "recorded-comparison": 7,
     "refused-nodes": 9,
     "replay": 6,
     "replays": 6,

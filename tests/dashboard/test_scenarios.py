@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from apps.controlplane.models import Operation
 from apps.controlplane.operations import running
+from tests.controlplane.scenarios.test_recorded_decisions import (
+    CONFIGURATION,
+    THIRD,
+    encode,
+    lines,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -57,6 +66,58 @@ def test_scenario_with_mistakes_is_shown_again_with_its_lines(alice: Client) -> 
     page = answer.content.decode()
     assert answer.status_code == 422 and "no workload or operation is named" in page
     assert "workloads[1].after" in page and not Operation.objects.exists()
+
+
+def test_recordings_are_uploaded_with_a_scenario_and_their_decisions_compared(
+    alice: Client,
+) -> None:
+    text = """\
+name: recorded
+cluster: {imports: [{format: kube-scheduler-simulator, file: snapshot.json}]}
+workloads: [{name: web, count: 1}]
+expectations: [{boundWithin: 1s}]
+"""
+    snapshot = (
+        b'{"nodes": [{"metadata": {"name": "n1"}, "status": {"allocatable": {"pods": "9"}}}]}'
+    )
+    files = [SimpleUploadedFile("snapshot.json", snapshot), SimpleUploadedFile("more", b"\xff")]
+    alice.post("/scenarios", {"scenario": text, "recordings": files})
+    operation = Operation.objects.get()
+    running.run(operation.pk)
+    assert "1 of 1 runs passed" in alice.get(f"/scenarios/{operation.pk}").content.decode()
+
+    def post(record: bytes, configuration: str = "") -> Any:
+        file = SimpleUploadedFile("record.jsonl", record)
+        given = {"recording": file, "configuration": configuration}
+        return alice.post("/recorded-decisions", given)
+
+    assert "No file has been compared" in alice.get("/recorded-decisions").content.decode()
+    for record, configuration, problem in (
+        (b"", "", "submitted file is empty"),
+        (b"{}", "", "no pod has the annotations of a recorded decision"),
+        (b'{"time": 1}', "", "record.jsonl"),
+        (lines(), "kind: Nothing", "the configuration"),
+    ):
+        refused = post(record, configuration)
+        assert refused.status_code == 422 and problem in refused.content.decode()
+    assert Operation.objects.count() == 1
+
+    third = {**THIRD, "selected_node": "n3"}
+    started = post(lines(third=third), encode(CONFIGURATION))
+    number = Operation.objects.latest("id").pk
+    assert started.headers["Location"] == f"/recorded-decisions/{number}"
+    assert "waiting for a worker" in alice.get(f"/recorded-decisions/{number}").content.decode()
+    running.run(number)
+    page = alice.get(f"/recorded-decisions/{number}").content.decode()
+    assert "1 of 3 decisions differ" in page and "default/third" in page
+    assert "record.jsonl" in alice.get("/recorded-decisions").content.decode()
+    body = {"recording": lines().decode(), "configuration": encode(CONFIGURATION)}
+    answer = alice.post("/api/v1/recorded-decisions", body, content_type="application/json")
+    assert answer.status_code == 202
+    running.run(answer.json()["id"])
+    output = alice.get(f"/api/v1/operations/{answer.json()['id']}/output").json()
+    assert (output["decisions"], output["different"]) == (3, 0)
+    assert alice.get("/recorded-decisions/7777").status_code == 404
 
 
 @pytest.mark.parametrize(

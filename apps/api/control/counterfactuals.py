@@ -121,9 +121,11 @@ class _EditsSerializer(serializers.Serializer[Any]):
 
 
 class _FactSerializer(serializers.Serializer[Any]):
-    kind = serializers.ChoiceField(["pod", "taint", "cordon", "running-pod"])
+    kind = serializers.ChoiceField(["pod", "taint", "cordon", "running-pod", "weight"])
     sentence = serializers.CharField()
-    node = serializers.CharField(help_text="Empty for a fact about the pod of the decision.")
+    node = serializers.CharField(
+        help_text="Empty for a fact about the pod of the decision, and for weights."
+    )
 
 
 class _FactSetSerializer(serializers.Serializer[Any]):
@@ -221,8 +223,8 @@ class FactsView(ControlView):
     def get(self, request: Request, cluster: str, number: str) -> Response:
         """List the smallest sets of facts without which a decision comes out otherwise.
 
-        A rule of the pod, a taint or the cordon of a node, or the pods on a node. Each set is
-        proven: the decision is made again without it.
+        A rule of the pod, a taint or the cordon of a node, the pods on a node, or the weight of a
+        plugin. Each set is proven: the decision is made again without it.
         """
         reject_unknown(request, ())
         row = queries.decision_numbered(parse_number(number), cluster_named(cluster))

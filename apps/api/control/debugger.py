@@ -12,9 +12,10 @@ from rest_framework.response import Response
 from apps.api.control.base import ControlView, reject_unknown
 from apps.api.control.documentation.areas import Area
 from apps.api.control.serializers import ErrorSerializer, ScoresSerializer
-from apps.cluster.errors import NotFound
+from apps.cluster.errors import BadRequest, NotFound
 from apps.cluster.queries import cluster_named
 from apps.controlplane.debugger.committing import commit
+from apps.controlplane.debugger.cycle import Changes
 from apps.controlplane.debugger.stepping import SteppedAttempt, find_pending, next_pod, step
 from apps.controlplane.results.presenting import present_scores
 
@@ -52,11 +53,20 @@ class SteppedAttemptSerializer(serializers.Serializer[Any]):
     scores = ScoresSerializer()
 
 
+class _ChangedScoreSerializer(serializers.Serializer[Any]):
+    plugin = serializers.CharField()
+    node = serializers.CharField()
+    score = serializers.IntegerField(min_value=0, max_value=100, help_text="Normalized.")
+
+
 class CommitSerializer(serializers.Serializer[Any]):
     pod = serializers.CharField(help_text="`namespace/name`")
     version = serializers.IntegerField(help_text="As the steps returned it.")
     accept = serializers.ListField(child=serializers.CharField(), default=list)
     reject = serializers.ListField(child=serializers.CharField(), default=list)
+    scores = _ChangedScoreSerializer(
+        many=True, default=list, help_text="Normalized scores to use instead of the plugins'."
+    )
 
 
 class CommittedSerializer(serializers.Serializer[Any]):
@@ -79,6 +89,13 @@ class DebuggerView(ControlView):
                 "accept", str, many=True, description="A node that passes Filter, whatever it is."
             ),
             OpenApiParameter("reject", str, many=True, description="A node that is rejected."),
+            OpenApiParameter(
+                "score",
+                str,
+                many=True,
+                description="`plugin:node:score`, a normalized score (0 to 100) of a feasible node "
+                "to use instead of the plugin's.",
+            ),
         ],
         responses={
             200: SteppedAttemptSerializer,
@@ -91,16 +108,20 @@ class DebuggerView(ControlView):
 
         Runs the attempt in memory: of each extension point its plugins, its status and what it
         added to the cycle state; of each node its verdict, and its scores. `accept` and `reject`
-        change verdicts of Filter. Nothing is written, so an attempt need not be discarded.
+        change verdicts of Filter, `score` changes what Score returned. Nothing is written, so an
+        attempt need not be discarded.
         """
-        reject_unknown(request, {"pod", "accept", "reject"})
+        reject_unknown(request, {"pod", "accept", "reject", "score"})
         found = cluster_named(cluster)
         given = request.query_params
         uid = find_pending(found, given["pod"]) if given.get("pod") else next_pod(found)
         if not uid:
             raise NotFound("pending pods", "ready for an attempt")
-        verdicts = build_verdicts(given.getlist("accept"), given.getlist("reject"))
-        return Response(SteppedAttemptSerializer(_present(step(found, uid, verdicts))).data)
+        changes = Changes(
+            build_verdicts(given.getlist("accept"), given.getlist("reject")),
+            dict(parse_score(text) for text in given.getlist("score")),
+        )
+        return Response(SteppedAttemptSerializer(_present(step(found, uid, changes))).data)
 
     @extend_schema(
         request=CommitSerializer,
@@ -120,12 +141,11 @@ class DebuggerView(ControlView):
         wanted = CommitSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
         typed, found = wanted.validated_data, cluster_named(cluster)
-        row = commit(
-            found,
-            find_pending(found, typed["pod"]),
+        changes = Changes(
             build_verdicts(typed["accept"], typed["reject"]),
-            version=typed["version"],
+            {(each["plugin"], each["node"]): each["score"] for each in typed["scores"]},
         )
+        row = commit(found, find_pending(found, typed["pod"]), changes, version=typed["version"])
         body = {"decision": row.pk, "result": row.result, "node": row.node}
         return Response(CommittedSerializer(body).data)
 
@@ -133,6 +153,15 @@ class DebuggerView(ControlView):
 def build_verdicts(accept: list[str], reject: list[str]) -> dict[str, bool]:
     """Node -> whether it passes Filter."""
     return {**dict.fromkeys(accept, True), **dict.fromkeys(reject, False)}
+
+
+def parse_score(text: str) -> tuple[tuple[str, str], int]:
+    """`plugin:node:score` as the key and the value of `Changes.scores`; BadRequest otherwise."""
+    plugin, _, rest = text.partition(":")
+    node, _, score = rest.rpartition(":")
+    if not (plugin and node and score.isascii() and score.isdecimal() and len(score) < 4):
+        raise BadRequest(f"score: must be plugin:node:score with a score of 0 to 100, not {text}")
+    return (plugin, node), int(score)
 
 
 def _present(found: SteppedAttempt) -> dict[str, Any]:
@@ -155,7 +184,7 @@ def _present(found: SteppedAttempt) -> dict[str, Any]:
             for each in found.points
         ],
         "nodes": [
-            {"node": node, "rejected": reason, "is_changed": node in found.verdicts}
+            {"node": node, "rejected": reason, "is_changed": node in found.changes.verdicts}
             for node, reason in found.nodes.items()
         ],
         "scores": present_scores(found.matrix),

@@ -218,7 +218,7 @@ class _WakeEventSerializer(serializers.Serializer[Any]):
 
 
 class SuggestionSerializer(serializers.Serializer[Any]):
-    """A single change, and the number of nodes that are feasible with it."""
+    """A change, or several (`together`), and the number of nodes that are feasible with it."""
 
     kind = serializers.CharField()
     sentence = serializers.CharField()

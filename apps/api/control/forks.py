@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
 from rest_framework.request import Request
@@ -12,23 +10,15 @@ from rest_framework.response import Response
 from apps.api.control.base import ControlView
 from apps.api.control.cluster_serializers import ClusterSerializer
 from apps.api.control.documentation.areas import Area
+from apps.api.control.request_shapes import MomentRequestSerializer
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.queries import cluster_named
 from apps.controlplane.clusters.forking import fork_cluster
 from apps.controlplane.past.moments import parse_selected_moment
 
 
-class ForkSerializer(serializers.Serializer[Any]):
+class ForkSerializer(MomentRequestSerializer):
     name = serializers.CharField(help_text="Name of the fork.")
-    version = serializers.IntegerField(
-        required=False, min_value=0, help_text="A version of the cluster. Default: the present one."
-    )
-    at = serializers.CharField(
-        required=False, help_text="Instead: a time, `1h` ago or `2026-11-22T09:00`."
-    )
-    decision = serializers.IntegerField(
-        required=False, min_value=1, help_text="Instead: the version that a decision saw."
-    )
 
 
 class ForkView(ControlView):

@@ -7,6 +7,10 @@ from typing import Any
 from rest_framework import serializers
 
 from apps.api.control.explanation_serializers import ProspectSerializer
+from apps.api.control.request_shapes import (
+    ConfigurationRequestSerializer,
+    MomentRequestSerializer,
+)
 from apps.api.control.serializers import (
     ExtenderCallSerializer,
     PermitWaitSerializer,
@@ -36,33 +40,9 @@ class _ObjectsField(serializers.JSONField):
         return data
 
 
-class _StateRequestSerializer(serializers.Serializer[Any]):
+class _StateRequestSerializer(MomentRequestSerializer, ConfigurationRequestSerializer):
     """The state, the configuration, and what changes before the question is answered."""
 
-    at = serializers.CharField(
-        required=False, help_text="The state at this time; the present one without any moment."
-    )
-    zone = serializers.CharField(required=False, help_text="The time zone of `at`.")
-    version = serializers.IntegerField(
-        required=False, min_value=0, help_text="The state at this version of the cluster."
-    )
-    decision = serializers.IntegerField(
-        required=False, min_value=1, help_text="The state that this decision saw."
-    )
-    configuration = serializers.CharField(
-        default="",
-        allow_blank=True,
-        trim_whitespace=False,
-        help_text="A KubeSchedulerConfiguration (v1) as YAML; by default the active revision.",
-    )
-    revision = serializers.IntegerField(
-        required=False, min_value=1, help_text="Or the number of a stored revision."
-    )
-    feature_gates = serializers.DictField(
-        child=serializers.BooleanField(),
-        default=dict,
-        help_text="Feature gates, in place of those of the configuration.",
-    )
     seed = serializers.IntegerField(
         default=0, help_text="The draws among nodes with the same score follow from it."
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from django.http import HttpResponse
@@ -14,6 +14,7 @@ from rest_framework.response import Response
 from apps.api.control.base import ControlView, reject_unknown
 from apps.api.control.documentation.areas import Area
 from apps.api.control.operations import OperationSerializer, get_actor
+from apps.api.control.request_shapes import ConfigurationRequestSerializer
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.errors import BadRequest
 from apps.cluster.queries import cluster_named
@@ -21,22 +22,16 @@ from apps.controlplane.operations import replays
 from apps.controlplane.replay.report import write_csv
 from apps.controlplane.replay.span import ReplayRequest
 
+#: The formats of a report.
+_FORMATS: Final = ("json", "csv")
 
-class NewReplaySerializer(serializers.Serializer[Any]):
+
+class NewReplaySerializer(ConfigurationRequestSerializer):
     since = serializers.CharField(
         required=False, help_text="A version or a time. Default: the first retained version."
     )
     until = serializers.CharField(required=False, help_text="A version or a time. Default: now.")
     zone = serializers.CharField(required=False, help_text="Of times without an offset.")
-    configuration = serializers.CharField(
-        required=False, help_text="A KubeSchedulerConfiguration (v1) as YAML."
-    )
-    revision = serializers.IntegerField(
-        required=False, min_value=1, help_text="Instead: the number of a stored revision."
-    )
-    feature_gates = serializers.DictField(
-        child=serializers.BooleanField(), required=False, help_text="Set in addition."
-    )
     seed = serializers.IntegerField(
         required=False,
         help_text="Selects again among equal nodes. Default: as recorded.",
@@ -157,7 +152,7 @@ class ReplayView(ControlView):
     @extend_schema(
         parameters=[
             OpenApiParameter(
-                "format", str, enum=["json", "csv"], description="csv: the differences as a file."
+                "format", str, enum=_FORMATS, description="csv: the differences as a file."
             )
         ],
         responses={200: ReplaySerializer, 400: ErrorSerializer, 404: ErrorSerializer},
@@ -169,7 +164,10 @@ class ReplayView(ControlView):
         """
         reject_unknown(request, ("format",))
         operation, report = replays.get_replay(cluster_named(cluster), number)
-        if request.query_params.get("format") == "csv":
+        wanted = request.query_params.get("format", "json")
+        if wanted not in _FORMATS:
+            raise BadRequest(f"format: must be one of {', '.join(_FORMATS)}, not {wanted}")
+        if wanted == "csv":
             if report is None:
                 raise BadRequest(f"format: replay {number} has no report yet")
             return HttpResponse(

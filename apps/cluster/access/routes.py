@@ -73,6 +73,8 @@ ROUTES: Final[Mapping[str, Mapping[str, Need]]] = {
     "undo-operation": {"POST": _OPERATOR},
     "scenarios": {"GET": _USER, "POST": _CREATOR},
     "scenario": {"GET": _VIEWER},
+    "recorded-decisions": {"GET": _USER, "POST": _CREATOR},
+    "recorded-comparison": {"GET": _VIEWER},
     "compare-scenarios": {"GET": _USER},
     # --- pages of a cluster: reading
     "cluster": {"GET": _VIEWER},
@@ -190,6 +192,7 @@ ROUTES: Final[Mapping[str, Mapping[str, Need]]] = {
     "api-export-decisions": {"GET": _USER},
     "api-clock": {"GET": _VIEWER, "PUT": _OPERATOR},
     "api-scenarios": {"GET": _USER, "POST": _CREATOR},
+    "api-recorded-decisions": {"POST": _CREATOR},
     "api-operation-list": {"GET": _USER},
     "api-operation-detail": {"GET": _VIEWER},
     "api-operation-output": {"GET": _VIEWER},
@@ -282,6 +285,7 @@ SUBJECTS: Final[Mapping[str, Subject]] = {
         (
             *("operation", "operation-output", "cancel-operation", "undo-operation"),
             "scenario",
+            "recorded-comparison",
             *("api-operation-detail", "api-operation-output", "api-operation-cancel"),
         ),
         "operation",

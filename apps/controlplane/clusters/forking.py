@@ -12,7 +12,6 @@ from typing import Final
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import QuerySet
 
 from apps.cluster.access.roles import Visibility
 from apps.cluster.errors import Expired
@@ -33,7 +32,10 @@ from apps.controlplane.past.overview import find_configuration
 from apps.controlplane.profiles import revisions
 
 #: Fields that a fork does not have from the other cluster.
-_OWN: Final = ("id", "name", "uid", "created_at", "paused", "due_at", "timer_at", "manual_time")
+_OWN: Final = (
+    *("id", "name", "uid", "created_at", "paused", "due_at", "timer_at", "is_fork"),
+    *("manual_time", "clock_speed", "clock_moved_at", "clock_until"),
+)
 _QUEUE: Final = """
     INSERT INTO controlplane_queueentry (cluster_id, {columns})
     SELECT %s, {columns} FROM controlplane_queueentry WHERE cluster_id = %s ORDER BY id
@@ -88,8 +90,8 @@ class Origin:
 
 def origin_of(cluster: Cluster) -> Origin | None:
     """What a cluster was forked from; None if it is no fork."""
-    point = _points_of(cluster).first()
-    return _describe_origin(point) if point is not None else None
+    points = _points_of(cluster)
+    return _describe_origin(points[0]) if points else None
 
 
 def origin_of_pod(cluster: Cluster, uid: UUID | str) -> Origin | None:
@@ -104,9 +106,14 @@ def origin_of_pod(cluster: Cluster, uid: UUID | str) -> Origin | None:
     return None
 
 
-def _points_of(cluster: Cluster) -> QuerySet[ForkPoint]:
-    """The fork points of a cluster and those it descends from, the nearest first."""
-    return ForkPoint.objects.filter(cluster=cluster).order_by("-version", "-id")
+def _points_of(cluster: Cluster) -> list[ForkPoint]:
+    """The fork points of a cluster and those it descends from, the nearest first.
+
+    The row of a cluster says whether it has any; of a deleted one, that row does not exist.
+    """
+    if not (cluster.is_fork or cluster.deleted_at):
+        return []
+    return list(ForkPoint.objects.filter(cluster=cluster).order_by("-version", "-id"))
 
 
 def _describe_origin(point: ForkPoint) -> Origin:
@@ -121,6 +128,7 @@ def _new_cluster(source: Cluster, moment: Moment, name: str, *, user: str) -> Cl
         if field.attname not in _OWN
     }
     fork = Cluster(name=name, paused=True, manual_time=moment.at, **settings)
+    fork.is_fork = True
     fork.resource_version = moment.version
     fork.admission_version = moment.version
     lifecycle.save_new(fork, owner=user, visibility=Visibility.MEMBERS)

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, TypeVar, cast
 
-from apps.cluster import kinds, sql
+from apps.cluster import kinds, queries, sql
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Change, Cluster
+from apps.cluster.queries import Selection
 from apps.controlplane.controllers.autoscaling.behavior import History
 from apps.controlplane.controllers.kubelet.thresholds import NodePressure
 from apps.controlplane.controllers.usage import NodeUsage
@@ -133,6 +134,10 @@ class ControllerCache:
         """An object of a kind that is not cached, as it is stored now."""
         found = kind.objects(self.cluster).filter(namespace=namespace, name=name).first()
         return None if found is None else found.body
+
+    def list_stored(self, kind: Kind, namespace: str) -> list[Body]:
+        """The objects of a kind in a namespace, as they are stored now."""
+        return queries.list_objects(self.cluster, kind, Selection(namespace=namespace)).items
 
     def gates(self) -> FeatureGates:
         """The feature gates in effect."""

@@ -212,7 +212,8 @@ class Controllers:
             if isinstance(outcome, NotFound):
                 continue
             if isinstance(outcome, ApiError):
-                log.info("%s: %s", user, outcome.message)
+                if self._records_events:
+                    log.info("%s: %s", user, outcome.message)
                 self._timers.schedule(item, now + RETRY)
                 if isinstance(step, ReportedWrite) and step.on_failure is not None:
                     events.append(step.on_failure(outcome))

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from apps.cluster.errors import Conflict
 from apps.cluster.models import Cluster
-from apps.controlplane.debugger.cycle import Cycle
+from apps.controlplane.debugger.cycle import Changes, Cycle
 from apps.controlplane.debugger.stepping import step
 from apps.controlplane.explanations.states import states
 from apps.controlplane.loop.engine import Engine
@@ -14,15 +12,13 @@ from apps.controlplane.models import SchedulingDecision
 from apps.controlplane.workers import lease
 
 
-def commit(
-    cluster: Cluster, uid: str, verdicts: Mapping[str, bool], *, version: int
-) -> SchedulingDecision:
+def commit(cluster: Cluster, uid: str, changes: Changes, *, version: int) -> SchedulingDecision:
     """Bind the pod, or return it to the queue, as an attempt of the scheduler would.
 
     Raises Conflict if the cluster is not paused or has changed since `version`, and the errors of
     `step`. Returns the row of the ledger.
     """
-    shown = step(cluster, uid, verdicts, version=version)
+    shown = step(cluster, uid, changes, version=version)
     with states.now(cluster) as state:
         pod = state.pending[uid]
     held = lease.acquire(cluster.pk)
@@ -31,7 +27,7 @@ def commit(
     try:
         engine = Engine.load(cluster, held)
         try:
-            engine.schedule_by_hand(pod, version, Cycle(verdicts, shown.decision.node))
+            engine.schedule_by_hand(pod, version, Cycle(changes, shown.decision.node))
         finally:
             engine.close()
     finally:

@@ -9,7 +9,7 @@ from typing import Final
 
 from apps.cluster.errors import Conflict, NotFound
 from apps.cluster.models import Cluster
-from apps.controlplane.debugger.cycle import Cycle
+from apps.controlplane.debugger.cycle import Changes, Cycle
 from apps.controlplane.explanations.states import states
 from apps.controlplane.queue.listing import Part, QueueFilter, list_pods
 from apps.controlplane.rebuilding import PastState
@@ -47,7 +47,7 @@ class SteppedAttempt:
     version: int
     decision: Decision
     points: Sequence[Point]
-    verdicts: Mapping[str, bool]
+    changes: Changes
     #: node -> why it was rejected; "" if it passed, in the order of rows
     nodes: Mapping[str, str]
     matrix: ScoreMatrix
@@ -73,7 +73,7 @@ def find_pending(cluster: Cluster, key: str) -> str:
 
 
 def step(
-    cluster: Cluster, uid: str, verdicts: Mapping[str, bool], *, version: int | None = None
+    cluster: Cluster, uid: str, changes: Changes, *, version: int | None = None
 ) -> SteppedAttempt:
     """Run an attempt of a pending pod; `version`: Conflict if the cluster is at another one.
 
@@ -82,10 +82,10 @@ def step(
     with states.now(cluster) as state:
         if version is not None and state.version != version:
             raise Conflict("clusters", cluster.name, f"it has changed since version {version}")
-        return _run(state, uid, verdicts)
+        return _run(state, uid, changes)
 
 
-def _run(state: PastState, uid: str, verdicts: Mapping[str, bool]) -> SteppedAttempt:
+def _run(state: PastState, uid: str, changes: Changes) -> SteppedAttempt:
     scheduler, pod = state.scheduler, state.pod(uid)
     framework = scheduler.profiles.get(pod.pod.spec.scheduler_name) if pod is not None else None
     if pod is None or framework is None:
@@ -94,7 +94,7 @@ def _run(state: PastState, uid: str, verdicts: Mapping[str, bool]) -> SteppedAtt
     nomination = scheduler.queue.nominator.get(uid)
     points = _Points()
     start = scheduler.context.next_start_node_index
-    status = Cycle(verdicts, note=points.note)(scheduler.context, attempt)
+    status = Cycle(changes, note=points.note)(scheduler.context, attempt)
     scheduler.context.next_start_node_index = start
     decision = attempt.decision
     if status.is_success or status.is_wait:
@@ -106,7 +106,7 @@ def _run(state: PastState, uid: str, verdicts: Mapping[str, bool]) -> SteppedAtt
         decision.result = Result.UNSCHEDULABLE if status.is_rejected else Result.ERROR
         decision.message = decision.message or status.message
     return SteppedAttempt(
-        state.version, decision, points.found, verdicts, _verdicts(decision), score_matrix(decision)
+        state.version, decision, points.found, changes, _verdicts(decision), score_matrix(decision)
     )
 
 

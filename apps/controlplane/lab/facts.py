@@ -7,7 +7,7 @@ is proven: the decision is made again without it, and without each part that is 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from time import monotonic
 from typing import Any, Final
@@ -15,13 +15,17 @@ from typing import Any, Final
 import msgspec
 
 from apps.cluster.errors import BadRequest
+from apps.cluster.models import Cluster
 from apps.controlplane.explanations.states import GAPS, describe_gap
+from apps.controlplane.lab.deciding_weights import find_deciding_weights
 from apps.controlplane.lab.edits import Edit, delete_pod, edited, patch_node, patch_pod
 from apps.controlplane.ledger.records import DecisionRecord
 from apps.controlplane.models import SchedulingDecision
 from apps.controlplane.rebuilding import PastState, rebuild_state_before
 from apps.controlplane.rebuilding.previewing import Effect, compare_outcomes
 from apps.controlplane.rebuilding.replaying import CannotRecompute, decide_again
+from apps.controlplane.results.scores import score_matrix
+from apps.controlplane.results.weighing import recorded_rule
 from apps.scheduler.decision import Decision
 from apps.scheduler.framework.types import PodInfo
 
@@ -39,9 +43,10 @@ _AFFINITIES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """`kind` is pod, taint, cordon or running-pod; `node` is empty for the pod of the decision.
+    """`kind` is pod, taint, cordon, running-pod or weight; `node`: whose taint, cordon or pod.
 
-    `sentence` states the fact; `part` names it, to follow "without".
+    `node` is empty for facts of the decision's pod. `sentence` states the fact; `part` names it, to
+    follow "without".
     """
 
     kind: str
@@ -77,13 +82,27 @@ def find_facts(row: SchedulingDecision, record: DecisionRecord) -> FoundFacts:
     """
     try:
         search = _Search(rebuild_state_before(row), row, record.decision)
-        return search.run()
+        found = search.run()
     except GAPS as failure:
         if isinstance(failure, BadRequest):
             raise
         raise BadRequest(f"facts: {describe_gap(failure)}") from failure
     except CannotRecompute as failure:
         raise BadRequest(f"facts: {failure}") from failure
+    sets = [*found.sets, *_of_weights(record)]
+    return replace(found, sets=sorted(sets, key=lambda each: len(each.facts)))
+
+
+def _of_weights(record: DecisionRecord) -> Iterator[FactSet]:
+    """The weights that decided. They follow from the recorded scores, without the state."""
+    matrix = score_matrix(record.decision)
+    rule = recorded_rule(matrix, by_name=record.draws.tie_break == Cluster.TieBreak.FIRST_NAME)
+    for each in find_deciding_weights(matrix, rule):
+        facts = [
+            Fact("weight", f"{name} weighs {n}", f"the weight {n} of {name}")
+            for name, n in each.recorded.items()
+        ]
+        yield FactSet(facts, Effect.OTHER_NODE, each.node, each.sentence)
 
 
 class _Search:

@@ -23,8 +23,8 @@ from apps.controlplane.lab.waits import WaitEstimate, estimate_waits
 from apps.controlplane.profiles import plugins
 from apps.controlplane.rebuilding import PastState
 from apps.controlplane.results.refusals import group_statuses
+from apps.scheduler.explaining.passing import find_passing
 from apps.scheduler.explaining.sight import Sight, look
-from apps.scheduler.explaining.unblocking import find_passing
 from apps.scheduler.framework.status import StatusError
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Node

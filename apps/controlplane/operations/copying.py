@@ -17,7 +17,7 @@ from apps.controlplane.profiles import revisions
 from apps.controlplane.workers.waking import make_due
 
 #: Fields that are not copied.
-_OWN = ("id", "name", "uid", "created_at", "paused", "due_at", "timer_at")
+_OWN = ("id", "name", "uid", "created_at", "paused", "due_at", "timer_at", "is_fork")
 
 
 def run(work: Progress) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 import zstandard
 
-from apps.cluster.errors import BadRequest, NotFound
+from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
 from apps.cluster.writes import Actor
 from apps.controlplane.models import Operation, SchedulingDecision
@@ -73,13 +73,8 @@ def start_preview(
 
 def get_preview(cluster: Cluster, number: int) -> tuple[Operation, PreviewResult | None]:
     """A preview of this cluster, and its result if it has succeeded; NotFound if there is none."""
-    operation = service.get_operation(number)
-    if operation.kind != KIND or operation.cluster_id != cluster.pk:
-        raise NotFound("previews", str(number))
-    if operation.state != Operation.State.SUCCEEDED:
-        return operation, None
-    _, text = service.output_of(number)
-    return operation, msgspec.json.decode(text, type=PreviewResult)
+    operation = service.get_operation_of(cluster, KIND, number)
+    return operation, service.read_result(operation, PreviewResult)
 
 
 def run(work: Progress) -> str:

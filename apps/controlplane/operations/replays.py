@@ -8,7 +8,6 @@ import msgspec
 import zstandard
 from django.db.models import QuerySet
 
-from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster
 from apps.cluster.writes import Actor
 from apps.controlplane.models import Operation
@@ -47,13 +46,8 @@ def replays_of(cluster: Cluster) -> QuerySet[Operation]:
 
 def get_replay(cluster: Cluster, number: int) -> tuple[Operation, ReplayReport | None]:
     """A replay of this cluster, and its report if it has succeeded; NotFound if there is none."""
-    operation = service.get_operation(number)
-    if operation.kind != KIND or operation.cluster_id != cluster.pk:
-        raise NotFound("replays", str(number))
-    if operation.state != Operation.State.SUCCEEDED:
-        return operation, None
-    _, text = service.output_of(number)
-    return operation, msgspec.json.decode(text, type=ReplayReport)
+    operation = service.get_operation_of(cluster, KIND, number)
+    return operation, service.read_result(operation, ReplayReport)
 
 
 def run(work: Progress) -> str:

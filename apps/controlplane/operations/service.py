@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import zstandard
@@ -23,6 +23,8 @@ from apps.controlplane.models import Operation
 from apps.controlplane.operations.progress import announce, compress_payload
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 RUN = "apps.controlplane.tasks.run_operation"
 
@@ -113,6 +115,22 @@ def get_operation(number: int) -> Operation:
     if found is None:
         raise NotFound("operations", str(number))
     return found
+
+
+def get_operation_of(cluster: Cluster, kind: str, number: int) -> Operation:
+    """The operation of this kind about this cluster; NotFound ("replays" ...) if there is none."""
+    operation = get_operation(number)
+    if operation.kind != kind or operation.cluster_id != cluster.pk:
+        raise NotFound(f"{kind}s", str(number))
+    return operation
+
+
+def read_result(operation: Operation, kind: type[T]) -> T | None:
+    """What an operation wrote as JSON, if it has succeeded."""
+    if operation.state != Operation.State.SUCCEEDED:
+        return None
+    _, text = output_of(operation.pk)
+    return msgspec.json.decode(text, type=kind)
 
 
 def output_of(number: int) -> tuple[str, bytes]:

@@ -1,7 +1,8 @@
-"""Fields that take text from an uploaded file: YAML, which can also be pasted, and CSV."""
+"""Fields that take text from uploaded files: YAML, which can also be pasted, CSV, recordings."""
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any
 
@@ -106,3 +107,34 @@ class CsvField(forms.FileField):
 
     def bound_data(self, data: Any, initial: Any) -> Any:
         return data
+
+
+class RecordingField(forms.FileField):
+    """A recording -> its name and its text; that of a binary file is base64."""
+
+    def clean(self, data: Any, initial: Any = None) -> Any:
+        file: UploadedFile[Any] | None = super().clean(data, initial)
+        return None if file is None else [file.name, _read_recording(file)]
+
+
+class _SeveralFilesInput(forms.ClearableFileInput):
+    allow_multiple_selected = True
+
+
+class RecordingsField(forms.FileField):
+    """Any number of recordings -> a dict of their texts by name, as `RecordingField` reads them."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(widget=_SeveralFilesInput(), label="Recordings", **kwargs)
+
+    def clean(self, data: Any, initial: Any = None) -> Any:
+        files = [super(RecordingsField, self).clean(each, initial) for each in data or ()]
+        return {file.name: _read_recording(file) for file in files}
+
+
+def _read_recording(file: UploadedFile[Any]) -> str:
+    content = file.read()
+    try:
+        return str(content, "utf-8-sig")
+    except UnicodeDecodeError:
+        return b64encode(content).decode()

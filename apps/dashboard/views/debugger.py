@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods
 from apps.cluster.errors import ApiError, BadRequest, Conflict
 from apps.cluster.models import Cluster
 from apps.controlplane.debugger.committing import commit
+from apps.controlplane.debugger.cycle import Changes
 from apps.controlplane.debugger.stepping import SteppedAttempt, find_pending, next_pod, step
 from apps.dashboard.rendering import Request, cluster_page, render_page
 
@@ -29,14 +30,14 @@ def debugger(request: Request, cluster: Cluster) -> HttpResponse:
     try:
         pod = query.get("pod", "").strip()
         uid = find_pending(cluster, pod) if pod else next_pod(cluster)
-        verdicts = _read_verdicts(query)
+        changes = Changes(_read_verdicts(query), _read_scores(query))
         version = _read_number(query, "version")
         if request.method == "POST":
-            row = commit(cluster, uid, verdicts, version=version)
+            row = commit(cluster, uid, changes, version=version)
             messages.success(request, f"The decision about {row.namespace}/{row.name} is recorded.")
             return redirect("decision", cluster.name, row.pk)
         if uid:
-            context |= _show(query, step(cluster, uid, verdicts, version=version or None))
+            context |= _show(query, step(cluster, uid, changes, version=version or None))
     except ApiError as error:
         status = 409 if isinstance(error, Conflict) else 422
         return render_page(
@@ -57,7 +58,7 @@ def _show(query: QueryDict, found: SteppedAttempt) -> dict[str, Any]:
         {
             "node": node,
             "rejected": reason if "Filter" in names else "",
-            "is_changed": node in found.verdicts,
+            "is_changed": node in found.changes.verdicts,
             "total": int(matrix.total[scores[node]]) if node in scores else None,
             "scores": matrix.scores_at(scores[node]) if node in scores else (),
         }
@@ -65,7 +66,8 @@ def _show(query: QueryDict, found: SteppedAttempt) -> dict[str, Any]:
     ]
     rows.sort(key=lambda row: (bool(row["rejected"]), -(row["total"] or 0), row["node"]))
     kept = {"pod": found.decision.pod_key, "version": found.version}
-    kept |= {f"verdict.{node}": _word(passes) for node, passes in found.verdicts.items()}
+    kept |= {f"verdict.{node}": _word(passes) for node, passes in found.changes.verdicts.items()}
+    kept |= {f"score.{plugin}/{node}": n for (plugin, node), n in found.changes.scores.items()}
     return {
         "found": found,
         "decision": found.decision,
@@ -76,6 +78,17 @@ def _show(query: QueryDict, found: SteppedAttempt) -> dict[str, Any]:
         "scored": scored and len(matrix.nodes),
         "selected": "Selection" in names,
         "rows": rows[:_MAX_ROWS],
+        "changed_scores": [
+            {
+                "plugin": plugin,
+                "node": node,
+                "score": score,
+                "without": urlencode(
+                    {k: v for k, v in kept.items() if k != f"score.{plugin}/{node}"}
+                ),
+            }
+            for (plugin, node), score in found.changes.scores.items()
+        ],
         "more": max(0, len(rows) - _MAX_ROWS),
         "kept": kept.items(),
         "address": f"?{urlencode(kept)}",
@@ -97,6 +110,24 @@ def _read_verdicts(query: QueryDict) -> dict[str, bool]:
             found[node] = value == "accept"
     if query.get("node") and query.get("verdict") in ("accept", "reject"):
         found[query.get("node", "")] = query["verdict"] == "accept"
+    return found
+
+
+def _read_scores(query: QueryDict) -> dict[tuple[str, str], int]:
+    """`score.PLUGIN/NODE=70`, and the fields of the form: `plugin`, `scored` (a node), `score`."""
+    given = {
+        name.removeprefix("score."): query.get(name, "")
+        for name in query
+        if name.startswith("score.")
+    }
+    if query.get("plugin") and query.get("scored"):
+        given[f"{query.get('plugin')}/{query.get('scored', '').strip()}"] = query.get("score", "")
+    found = {}
+    for name, value in given.items():
+        plugin, _, node = name.partition("/")
+        if not (value.isascii() and value.isdecimal() and len(value) < 4):
+            raise BadRequest(f"score of {node} by {plugin}: must be a number from 0 to 100")
+        found[plugin, node] = int(value)
     return found
 
 

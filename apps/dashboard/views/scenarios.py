@@ -75,8 +75,9 @@ def _first_text(request: Request) -> str:
 
 def _start(request: Request, form: ScenarioForm) -> HttpResponse | None:
     """Start it; None, and the form has the errors, if it cannot be run."""
+    text = form.cleaned_data["scenario"]
     try:
-        started = operations.start(form.cleaned_data["scenario"], {}, actor=actor(request))
+        started = operations.start(text, form.cleaned_data["recordings"], actor=actor(request))
     except ScenarioError as error:
         for problem in error.problems:
             if not problem.line:

@@ -62,14 +62,14 @@ def lower_requests(sight: Sight, passing: Mapping[str, BoolArray]) -> Iterator[C
     for name, passes in passing.items():
         if name != NodeResourcesFit.name:
             open_rows = open_rows & passes
-    free = {name: _compute_free(sight, name) for name in pod.requests}
+    free = {name: compute_free(sight, name) for name in pod.requests}
     for name, amount in pod.requests.items():
         rows = open_rows.copy()
         for other, needed in pod.requests.items():
             if other != name and needed:
                 rows &= free[other] >= needed
         most = int(free[name][rows].max()) if rows.any() else 0
-        lowered = _with_request(pod, name, most) if 0 < most < amount else None
+        lowered = with_request(pod, name, most) if 0 < most < amount else None
         if lowered is not None:
             text = quantity_text(name, most)
             yield CandidateChange(
@@ -101,7 +101,7 @@ def find_missing_labels(sight: Sight) -> Iterator[tuple[str, str, Int64Array]]:
         yield key, value, np.flatnonzero((answers.ids == NodeStatuses.FEASIBLE) & lacking)
 
 
-def _compute_free(sight: Sight, name: str) -> Int64Array:
+def compute_free(sight: Sight, name: str) -> Int64Array:
     """(rows,) int64: the free amount of a resource, without that of pods nominated there."""
     snapshot = sight.snapshot
     resource_index = snapshot.resource_index(name)
@@ -115,7 +115,7 @@ def _compute_free(sight: Sight, name: str) -> Int64Array:
     return free
 
 
-def _with_request(pod: PodInfo, name: str, total: int) -> Pod | None:
+def with_request(pod: PodInfo, name: str, total: int) -> Pod | None:
     """The pod with `total` of a resource requested, reduced in the container that requests most.
 
     None if that container does not request enough.

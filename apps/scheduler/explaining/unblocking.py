@@ -1,4 +1,4 @@
-"""The smallest single changes that make a pending pod fit, each tried with the real filters.
+"""The smallest changes that make a pending pod fit, each tried with the real filters.
 
 Every change is applied to a copy of the pod (or to a node, temporarily), PreFilter and Filter run
 again over all nodes, and changes that make no node feasible are not suggested.
@@ -15,9 +15,10 @@ import numpy as np
 
 from apps.scheduler.explaining import effort, freeing, pod_changes
 from apps.scheduler.explaining.claim_changes import ClaimChange, changed, find_claim_changes
+from apps.scheduler.explaining.combining import find_combinations
+from apps.scheduler.explaining.passing import find_passing
 from apps.scheduler.explaining.relabelling import relabel
 from apps.scheduler.explaining.sight import Sight, look
-from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.nodes import BoolArray, Int64Array
 from apps.scheduler.framework.status import StatusError
 from apps.scheduler.framework.types import PodInfo
@@ -25,6 +26,8 @@ from apps.scheduler.scheduler import Scheduler
 
 #: seconds after which no further changes are tried
 DEADLINE: Final = 0.8
+#: the most suggestions with several changes
+MOST_COMBINATIONS: Final = 5
 #: the most nodes named in a suggestion
 FIRST_NODES: Final = 5
 
@@ -82,6 +85,9 @@ def unblock(scheduler: Scheduler, pod: PodInfo, *, seconds: float = DEADLINE) ->
         if monotonic() > until:
             is_complete = False
             break
+    if is_complete and not found:
+        found += _combine(scheduler, sight, until)
+        is_complete = monotonic() <= until
     found.sort(key=lambda each: (each.effort, -each.nodes, each.sentence))
     return Unblocking(0, tuple(found), obstacles, is_complete)
 
@@ -131,6 +137,20 @@ def _suggestion(
     )
 
 
+def _combine(scheduler: Scheduler, sight: Sight, until: float) -> Iterator[Suggestion]:
+    """Changes of the pod that are sufficient together; of those found, the ones of least effort."""
+    found = sorted(find_combinations(scheduler, sight, until), key=lambda each: each.effort)
+    for each in found[:MOST_COMBINATIONS]:
+        yield Suggestion(
+            "together",
+            each.sentence,
+            len(each.rows),
+            _names(sight, each.rows),
+            each.change,
+            effort=each.effort,
+        )
+
+
 def _label_nodes(
     scheduler: Scheduler, sight: Sight, key: str, value: str, rows: Int64Array
 ) -> Suggestion | None:
@@ -152,20 +172,6 @@ def _label_nodes(
         {"key": key, "value": value},
         effort=effort.label_nodes(len(rows)),
     )
-
-
-def find_passing(sight: Sight) -> dict[str, BoolArray]:
-    """Filter -> (rows,) bool: the rows that pass this filter, without nominated pods."""
-    found: dict[str, BoolArray] = {}
-    if not sight.outcome.is_success:
-        return found
-    for name in sight.framework.filters.names:
-        if name not in sight.state.skip_filter:
-            statuses = sight.framework.filters.run_filter_plugin(
-                name, sight.state, sight.pod, sight.snapshot
-            )
-            found[name] = statuses.ids == NodeStatuses.FEASIBLE
-    return found
 
 
 def _obstacles(sight: Sight, passing: Mapping[str, BoolArray]) -> tuple[Obstacle, ...]:

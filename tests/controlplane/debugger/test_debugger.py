@@ -46,6 +46,19 @@ def test_an_attempt_is_stepped_through_changed_and_committed(
     assert alone.json()["node"] == taken
     none = client.get(ADDRESS, {"reject": list(verdicts)}).json()
     assert none["points"][-1]["name"] == "PostFilter" and "rejected by hand" in none["message"]
+    other = next(each for each in found["scores"]["nodes"] if each != found["node"])
+    plugin = found["scores"]["plugins"][0]
+    least = [f"{each['plugin']}:{found['node']}:0" for each in found["scores"]["plugins"]]
+    scored = client.get(ADDRESS, {"score": [*least, f"{plugin['plugin']}:{other}:100"]}).json()
+    assert scored["node"] == other
+    for wrong, text in (
+        (f"{plugin['plugin']}:{taken}:5", f"there is no feasible node {taken}"),
+        (f"{plugin['plugin']}:{other}:101", "must be 0 to 100"),
+        (f"NodeName:{other}:5", "NodeName has no scores here"),
+        ("70", "must be plugin:node:score"),
+    ):
+        refused = client.get(ADDRESS, {"score": wrong})
+        assert refused.status_code == 400 and text in refused.json()["message"]
     huge = client.get(ADDRESS, {"pod": "default/huge"}).json()
     assert huge["result"] == "unschedulable" and not huge["node"]
     assert client.get(ADDRESS, {"reject": "nowhere"}).status_code == 400
@@ -92,6 +105,17 @@ def test_the_page_steps_forward_tries_a_verdict_and_commits(
     kept = dict(last.context["kept"])
     tried = client.get(address, {**kept, "step": 5, "node": chosen, "verdict": "reject"})
     assert tried.context["decision"].node not in ("", chosen)
+    matrix = last.context["found"].matrix
+    other = tried.context["decision"].node
+    scores = {f"score.{each.name}/{chosen}": 0 for each in matrix.plugins}
+    form = {"plugin": matrix.plugins[0].name, "scored": other, "score": 100}
+    scored = client.get(address, {**kept, **scores, **form, "step": 5})
+    assert scored.context["decision"].node == other
+    undone = scored.context["changed_scores"][-1]
+    assert (undone["node"], undone["score"]) == (other, 100)
+    assert other not in undone["without"]
+    wrong = client.get(address, {**kept, **form, "score": "many"})
+    assert wrong.status_code == 422 and "must be a number from 0 to 100" in wrong.content.decode()
     done = client.post(address, dict(tried.context["kept"]), follow=True)
     assert "is recorded" in done.content.decode()
     assert node_of(paused, "next") == tried.context["decision"].node

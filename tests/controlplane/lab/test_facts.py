@@ -13,6 +13,7 @@ from apps.cluster import kinds
 from apps.cluster.models import Cluster
 from apps.cluster.writes import Update
 from apps.cluster.writing import store
+from apps.controlplane.lab.counterfactuals import Question, ask
 from apps.controlplane.lab.facts import FoundFacts, find_facts
 from apps.controlplane.ledger.reading import read
 from apps.controlplane.models import SchedulingDecision
@@ -54,6 +55,30 @@ def test_the_smallest_sets_of_facts_are_found_and_proven(
     # neither pod alone, and not the toleration of something else
     assert len(found.sets) == 3 and found.is_complete
     assert row_counts() == before
+
+
+def test_weights_are_members_of_the_smallest_sets(
+    cluster: Cluster, schedule: Callable[..., None]
+) -> None:
+    Cluster.objects.filter(pk=cluster.pk).update(tie_break=Cluster.TieBreak.FIRST_NAME)
+    preferred = {
+        "weight": 1,
+        "preference": {
+            "matchExpressions": [
+                {"key": "kubernetes.io/hostname", "operator": "In", "values": ["node-2"]}
+            ]
+        },
+    }
+    affinity = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [preferred]}}
+    schedule(pod("liked", affinity=affinity))
+    row = SchedulingDecision.objects.get(cluster=cluster, name="liked")
+    assert row.node == "node-2"
+    found = find_facts(row, read(row))
+    (weighed,) = [each for each in found.sets if each.facts[0].kind == "weight"]
+    assert [each.sentence for each in weighed.facts] == ["NodeAffinity weighs 2"]
+    assert weighed.sentence == "node-0 wins when NodeAffinity weighs 0."
+    again = ask(row, read(row), Question(weights={"NodeAffinity": 0}))
+    assert again.node == weighed.node == "node-0"
 
 
 def test_a_decision_is_asked_about_with_another_pod_and_other_nodes(

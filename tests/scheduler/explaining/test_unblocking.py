@@ -47,6 +47,24 @@ def test_a_pod_that_is_a_little_too_big_may_ask_for_less_or_tolerate_or_wait_for
     ]
 
 
+def test_changes_that_are_only_sufficient_together_are_suggested_together(
+    scheduler: Scheduler,
+) -> None:
+    # too large for every node, and the least full one is tainted
+    (both,) = found(scheduler, make_pod().req(cpu="6", memory="9Gi").obj()).suggestions[:1]
+    assert both.kind == "together" and both.first_nodes == ("n2", "n3")
+    assert both.sentence == "Lower the requests for cpu from 6 to 1500m and memory from 9Gi to 8Gi"
+    said_of_two = said(scheduler, make_pod().req(cpu="4").node_selector({"disk": "ssd"}).obj())
+    assert (
+        "Add a toleration for the taint dedicated=gpu:NoSchedule; and remove disk=ssd from the "
+        "node selector",
+        1,
+    ) in said_of_two
+    # one change is enough: nothing is combined
+    one = found(scheduler, make_pod().req(cpu="2").obj()).suggestions
+    assert all(each.kind != "together" for each in one)
+
+
 def test_a_selector_is_dropped_or_a_node_is_labelled(scheduler: Scheduler) -> None:
     pod = make_pod().req(cpu="1").node_selector({"disk": "ssd"}).obj()
     assert said(scheduler, pod) == [
@@ -98,10 +116,14 @@ def test_what_a_person_would_do_comes_first_and_no_node_gets_the_name_of_another
     assert not any("toleration for the taint node.kubernetes.io" in each for each in sentences)
 
 
-def test_nothing_is_suggested_that_does_not_help_alone(scheduler: Scheduler) -> None:
+def test_obstacles_group_the_nodes_and_nothing_is_suggested_that_does_not_help(
+    scheduler: Scheduler,
+) -> None:
     pod = make_pod().req(cpu="9").node_selector({"disk": "ssd"}).obj()
     result = found(scheduler, pod)
-    assert result.suggestions == ()
+    assert [each.sentence for each in result.suggestions] == [
+        "Remove disk=ssd from the node selector; and lower the request for cpu from 9 to 1500m"
+    ]
     assert [(each.plugins, each.nodes) for each in result.obstacles] == [
         (("NodeAffinity", "NodeResourcesFit"), 3),
         (("TaintToleration", "NodeAffinity", "NodeResourcesFit"), 1),

@@ -63,6 +63,7 @@ IN_QUERIES: Final[dict[str, Any]] = {
     "request_id": "d550dd9be1634a03ba89449d5c75b217",
     "result": "unschedulable",
     "revision": 1,
+    "score": "NodeResourcesFit:node-1:50",
     "since": "2026-11-22T09:00:00Z",
     "sort": "-decisions",
     "state": "succeeded",

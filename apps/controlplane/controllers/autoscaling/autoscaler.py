@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from apps.cluster import kinds, queries
+from apps.cluster import kinds
 from apps.cluster.errors import ApiError
-from apps.cluster.queries import Selection
 from apps.cluster.writing.binding import set_condition
 from apps.cluster.writing.metadata import timestamp
 from apps.controlplane.controllers.autoscaling.behavior import History, Limited, limit
@@ -174,8 +173,7 @@ def _pods(cache: ControllerCache, target: Body) -> list[Body]:
     names = {pod.metadata.name for owner in owners for pod in _active(cache, owner)}
     if not names:
         return []
-    wanted = Selection(namespace=target["metadata"]["namespace"])
-    listed = queries.list_objects(cache.cluster, kinds.POD, wanted).items
+    listed = cache.list_stored(kinds.POD, target["metadata"]["namespace"])
     return [pod for pod in listed if pod["metadata"]["name"] in names]
 
 

@@ -10,7 +10,6 @@ from apps.cluster.errors import ApiError
 from apps.cluster.kinds import Kind
 from apps.cluster.writes import Write
 from apps.controlplane.controllers import accounts, namespaces
-from apps.controlplane.controllers.autoscaling import autoscaler
 from apps.controlplane.controllers.cache import ControllerCache
 from apps.controlplane.controllers.controller import Controller
 from apps.controlplane.controllers.manager import Controllers
@@ -21,8 +20,8 @@ from apps.scheduler.features import FeatureGates
 
 Body = dict[str, Any]
 
-#: They read the database: usage of pods, all kinds of a namespace, the site's authority.
-_LEFT_OUT: Final = (autoscaler.CONTROLLER, namespaces.CONTROLLER, accounts.CONTROLLER)
+#: They read the database: all kinds of a namespace, the site's authority.
+_LEFT_OUT: Final = (namespaces.CONTROLLER, accounts.CONTROLLER)
 ACTING: Final[tuple[Controller, ...]] = tuple(each for each in CONTROLLERS if each not in _LEFT_OUT)
 
 
@@ -39,6 +38,10 @@ class MemoryCache(ControllerCache):
 
     def find_stored(self, kind: Kind, namespace: str, name: str) -> Body | None:
         return self._memory.find(kind, namespace, name)
+
+    def list_stored(self, kind: Kind, namespace: str) -> list[Body]:
+        found = self._memory.list_all(kind)
+        return [body for body in found if body["metadata"].get("namespace", "") == namespace]
 
     def gates(self) -> FeatureGates:
         return self._gates

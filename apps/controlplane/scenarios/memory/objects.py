@@ -19,14 +19,16 @@ from apps.cluster.admission.draft import draft_of
 from apps.cluster.errors import AlreadyExists, ApiError, BadRequest, Invalid, NotFound
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster
+from apps.cluster.quota.charging import QUOTA, Charges
 from apps.cluster.validation import validate
-from apps.cluster.writes import Actor, Create, Delete, Update, Write
+from apps.cluster.writes import Actor, Create, Delete, Key, Update, Write
 from apps.cluster.writing import creation, deletion
 from apps.cluster.writing.admitted_specs import AdmittedSpecs
 from apps.cluster.writing.metadata import count_generation, stamp_updated
 from apps.cluster.writing.parts import SPEC_PARTS
 from apps.cluster.writing.preconditions import check_deletable, check_preconditions
 from apps.controlplane.scenarios.memory.admission import LOOKED_UP, build_admission
+from apps.controlplane.scenarios.memory.quotas import charges_for
 from apps.scheduler.objects import KINDS, KubeObject, decode, decode_as
 
 Body = dict[str, Any]
@@ -123,7 +125,12 @@ class MemoryObjects:
         if self.find(kind, metadata.get("namespace", ""), metadata["name"]) is not None:
             raise AlreadyExists(kind.plural, metadata["name"], kind.group)
         metadata["uid"] = str(UUID(int=self._draw.getrandbits(128), version=4))
-        return self._record(kind, body, user)
+        charges = charges_for(self.cluster, self._bodies, kind)
+        if charges is not None:
+            charges.check(kind, body)
+            if kind is QUOTA:
+                body = charges.recount(key_of(kind, body), body)
+        return self._record(kind, body, user, charges=charges)
 
     def _update(self, write: Update, old: Body, user: str) -> Body:
         kind = write.kind
@@ -139,21 +146,47 @@ class MemoryObjects:
                 raise Invalid(kind.name, write.name, causes, kind.group)
         if not write.subresource or write.subresource in SPEC_PARTS:
             count_generation(kind, old, new)
+        charges = charges_for(self.cluster, self._bodies, kind)
+        if charges is not None and kind is QUOTA:
+            new = charges.recount_if_changed(key_of(kind, new), old, new, write.subresource)
         if new == old:
             return old
         gone = new["metadata"].get("deletionTimestamp") and not deletion.is_held(kind, new)
-        return self._record(kind, new, user, deleted=bool(gone))
+        return self._record(kind, new, user, deleted=bool(gone), charges=charges)
 
     def _delete(self, write: Delete, old: Body, user: str) -> Body:
         kind = write.kind
         check_deletable(kind, old)
         check_preconditions(kind, old, write.options.get("preconditions") or {})
+        charges = charges_for(self.cluster, self._bodies, kind)
         new = deletion.mark_deleted(kind, old, write.options, self.cluster.now())
         if deletion.is_held(kind, new):
-            return old if new == old else self._record(kind, new, user)
-        return self._record(kind, new, user, deleted=True)
+            return old if new == old else self._record(kind, new, user, charges=charges)
+        return self._record(kind, new, user, deleted=True, charges=charges)
 
-    def _record(self, kind: Kind, body: Body, user: str, *, deleted: bool = False) -> Body:
+    def _record(
+        self,
+        kind: Kind,
+        body: Body,
+        user: str,
+        *,
+        deleted: bool = False,
+        charges: Charges | None = None,
+    ) -> Body:
+        """Apply a change, and charge it to the quotas that count the object."""
+        metadata = body["metadata"]
+        name = (metadata.get("namespace", ""), metadata["name"])
+        old = self._bodies[kind.key].get(name)
+        body = self._store(kind, body, user, deleted=deleted)
+        if charges is not None:
+            charges.record(kind, old, None if deleted else body)
+            if deleted:
+                charges.forget(key_of(kind, body))
+            for _, quota in list(charges.settle()):
+                self._store(QUOTA, quota, user)
+        return body
+
+    def _store(self, kind: Kind, body: Body, user: str, *, deleted: bool = False) -> Body:
         self.version += 1
         metadata = body["metadata"] = {
             **body["metadata"],
@@ -180,6 +213,12 @@ class MemoryObjects:
         if prefix and not metadata.get("name"):
             suffix = "".join(self._draw.choices(_LETTERS, k=_SUFFIX))
             metadata["name"] = prefix[:_LONGEST_PREFIX] + suffix
+
+
+def key_of(kind: Kind, body: Body) -> Key:
+    """The key of an object."""
+    metadata = body["metadata"]
+    return kind.key, metadata.get("namespace", ""), metadata["name"]
 
 
 def _decode(kind: Kind, body: Body) -> KubeObject:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from apps.cluster import kinds
@@ -11,10 +12,10 @@ from apps.cluster.errors import BadRequest
 from apps.controlplane.profiles import plugins
 from apps.controlplane.scenarios.recorded_decisions.comparing import Comparison, Verdict, compare
 from apps.controlplane.scenarios.recorded_decisions.deciding import decide_again
-from apps.controlplane.scenarios.recorded_decisions.results import find_decisions
+from apps.controlplane.scenarios.recorded_decisions.results import RecordedDecision, find_decisions
 from apps.controlplane.scenarios.recordings import simulator
 from apps.controlplane.scenarios.recordings.events import Event, read_event
-from apps.scheduler.config import ConfigError
+from apps.scheduler.config import ConfigError, Configuration
 from apps.scheduler.config.loading import load
 
 Body = dict[str, Any]
@@ -27,8 +28,17 @@ _DEFAULT: Final[Body] = {
 _MOST_DIFFERENCES: Final = 200
 
 
-def compare_file(content: bytes, name: str, configuration: str = "") -> Body:
-    """Compare the decisions in a recording, or in a snapshot, with ours.
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """What a file has: the events, the decisions among them, and the configuration to use."""
+
+    events: Sequence[Event]
+    decisions: Sequence[RecordedDecision]
+    configuration: Configuration
+
+
+def read_decisions(content: bytes, name: str, configuration: str = "") -> Recording:
+    """Read a recording, or a snapshot.
 
     `configuration` is YAML; without it, that of the snapshot or the default one counts. BadRequest
     names what is wrong in the file, and says if it has no decisions.
@@ -42,8 +52,24 @@ def compare_file(content: bytes, name: str, configuration: str = "") -> Body:
     except ConfigError as error:
         where = "the configuration" if configuration else f"{name}: schedulerConfig"
         raise BadRequest(f"{where}: {error}") from error
-    compared = []
-    for recorded, ours in decide_again(events, decisions, loaded):
+    return Recording(events, decisions, loaded)
+
+
+def compare_file(
+    content: bytes,
+    name: str,
+    configuration: str = "",
+    *,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Body:
+    """Compare the decisions in a file with ours; raises BadRequest as `read_decisions` does.
+
+    `progress` is called before each decision with its number and their count.
+    """
+    found = read_decisions(content, name, configuration)
+    compared: list[Comparison] = []
+    for recorded, ours in decide_again(found.events, found.decisions, found.configuration):
+        progress(len(compared), len(found.decisions))
         event, results = recorded.event, recorded.results
         verdicts = list(compare(results, ours))
         compared.append(
