@@ -8,6 +8,7 @@ import pytest
 
 from apps.scheduler.config import ConfigError, load
 from apps.scheduler.config.encoding import encode
+from apps.scheduler.config.warnings import find_warnings
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.features import GATES, FeatureGates
 from apps.scheduler.features.effects import EFFECTS, effect_of
@@ -53,6 +54,28 @@ def build(clock: FakeClock | None = None, *, fields: Any = None, **gates: bool) 
 
 def storage_args(**args: Any) -> dict[str, Any]:
     return {"profiles": [{"pluginConfig": [{"name": "VolumeBinding", "args": args}]}]}
+
+
+def test_gates_that_change_only_upstream_draw_a_warning() -> None:
+    def found(**gates: bool) -> list[str]:
+        return find_warnings(load(configured(gates), TABLE))
+
+    (warning,) = found(DRAListTypeAttributes=True)
+    assert warning == (
+        "Feature gate DRAListTypeAttributes is on, but is not implemented here: attributes of "
+        "devices have one value; bools, ints, strings and versions do not count."
+    )
+    on = found(GenericWorkload=True, GangScheduling=True, WorkloadAwarePreemption=True)
+    assert [each.split()[2] for each in on] == ["WorkloadAwarePreemption"]
+    assert len([each for each in found(AllAlpha=True) if "not implemented" in each]) == 5
+    assert found(DRAListTypeAttributes=False, StorageCapacityScoring=True) == []
+    # every alpha gate about scheduling either has an effect or says that it has none
+    silent = [
+        name
+        for name in ("DRAListTypeAttributes", "TopologyAwareWorkloadScheduling")
+        if not effect_of(GATES[name]).startswith("Not implemented: ")
+    ]
+    assert silent == []
 
 
 # -- what can be set ---------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from difflib import unified_diff
 from typing import Any
 
@@ -277,9 +278,15 @@ class PreviewView(ControlView):
 
 
 def read_configuration(request: Request) -> Any:
-    """The body; a body of YAML is the configuration."""
+    """The body; a body of YAML is the configuration, and so is one of JSON with a kind."""
     data: Any = request.data
-    return {"configuration": data["yaml"]} if isinstance(data, dict) and "yaml" in data else data
+    if not isinstance(data, dict):
+        return data
+    if "yaml" in data:
+        return {"configuration": data["yaml"]}
+    if "kind" in data and "configuration" not in data:
+        return {"configuration": json.dumps(data)}
+    return data
 
 
 def _read_subject(cluster: Cluster, typed: dict[str, Any]) -> tuple[str, bool, str]:

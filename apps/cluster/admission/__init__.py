@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from apps.cluster.admission.admin_access import check_admin_access
 from apps.cluster.admission.custom_definitions import established_status
 from apps.cluster.admission.defaulting import set_defaults
 from apps.cluster.admission.defaulting.services import keep_allocated
@@ -50,7 +51,7 @@ def admit(
     additional plugins that the cluster has enabled. A body that is `decoded` has the shape of its
     kind already, and is changed in place.
 
-    Raises BadRequest for a body of the wrong shape, Forbidden if admission rejects it.
+    Raises BadRequest for a body of the wrong shape, Forbidden or Invalid if admission rejects it.
     """
     draft = dict(body) if decoded else draft_of(kind, body)
     if old is None:
@@ -104,4 +105,6 @@ _ON_CREATE: Final[dict[str, Callable[[Body, Lookups], None]]] = {
     "PersistentVolume": add_protection_finalizer("kubernetes.io/pv-protection"),
     "PersistentVolumeClaim": _admit_claim,
     "PodGroup": admit_pod_group,
+    "ResourceClaim": check_admin_access,
+    "ResourceClaimTemplate": check_admin_access,
 }

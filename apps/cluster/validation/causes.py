@@ -56,6 +56,12 @@ def too_long(field: str, limit: int) -> Cause:
     return Cause("FieldValueTooLong", f"Too long: may not be more than {limit} bytes", field)
 
 
+def too_many(field: str, number: int, limit: int) -> Cause:
+    """A list or a map has more items than it may have."""
+    detail = f"Too many: {number}: must have at most {limit} items"
+    return Cause("FieldValueTooMany", detail, field)
+
+
 def format_value(value: Any) -> str:
     """A value as shown in messages: JSON."""
     return msgspec.json.encode(value).decode()

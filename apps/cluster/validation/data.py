@@ -10,7 +10,6 @@ from typing import Any, Final
 
 import msgspec
 
-from apps.cluster.errors import Cause
 from apps.cluster.validation import names
 from apps.cluster.validation.autoscaling import validate_autoscaler
 from apps.cluster.validation.batch import validate_cron_job, validate_cron_job_name
@@ -22,18 +21,21 @@ from apps.cluster.validation.causes import (
     invalid,
     required,
     too_long,
+    too_many,
 )
 from apps.cluster.validation.certificates import validate_signing_request
 from apps.cluster.validation.custom_definitions import (
     validate_definition,
     validate_definition_update,
 )
-from apps.cluster.validation.devices import (
+from apps.cluster.validation.devices.claims import (
     claim_rule,
-    claim_update_rule,
     validate_device_class,
     validate_device_class_update,
+)
+from apps.cluster.validation.devices.slices import (
     validate_resource_slice,
+    validate_resource_slice_update,
 )
 from apps.cluster.validation.ingresses import (
     validate_class_annotation,
@@ -254,8 +256,7 @@ def _workload(body: Body) -> Causes:
     if not templates:
         yield required("spec.podGroupTemplates")
     if len(templates) > _MAX_TEMPLATES:
-        detail = f"Too many: {len(templates)}: must have at most {_MAX_TEMPLATES} items"
-        yield Cause("FieldValueTooMany", detail, "spec.podGroupTemplates")
+        yield too_many("spec.podGroupTemplates", len(templates), _MAX_TEMPLATES)
     seen: set[str] = set()
     for index, template in enumerate(templates):
         path = f"spec.podGroupTemplates[{index}]"
@@ -313,14 +314,6 @@ CREATED: Final[Mapping[str, Rule]] = {
 }
 
 
-def _all(*rules: UpdateRule) -> UpdateRule:
-    def rule(body: Body, old: Body) -> Causes:
-        for each in rules:
-            yield from each(body, old)
-
-    return rule
-
-
 UPDATES: Final[Mapping[str, UpdateRule]] = {
     "CertificateSigningRequest": _immutable("spec"),
     "ClusterRoleBinding": validate_role_binding_update,
@@ -332,8 +325,9 @@ UPDATES: Final[Mapping[str, UpdateRule]] = {
     "IngressClass": _immutable("spec.controller"),
     "PodGroup": _immutable("spec"),
     "DeviceClass": validate_device_class_update,
-    "ResourceClaim": _all(claim_update_rule("spec"), _immutable("spec")),
-    "ResourceClaimTemplate": _all(claim_update_rule("spec.spec"), _immutable("spec")),
+    "ResourceClaim": _immutable("spec"),
+    "ResourceClaimTemplate": _immutable("spec"),
+    "ResourceSlice": validate_resource_slice_update,
     "RoleBinding": validate_role_binding_update,
     "Secret": _data_update("type", "data"),
     "VolumeAttributesClass": _immutable("driverName", "parameters"),

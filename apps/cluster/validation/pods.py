@@ -23,6 +23,7 @@ from apps.cluster.validation.placement import (
     validate_tolerations,
     validate_topology_spread,
 )
+from apps.cluster.validation.pod_claims import validate_claim_names, validate_resource_claims
 from apps.cluster.validation.quantities import validate_overhead, validate_requirements
 from apps.cluster.validation.volumes import validate_volumes
 from apps.scheduler import quantity
@@ -49,6 +50,7 @@ _NAMES: Final[tuple[tuple[str, names.Check], ...]] = (
 def validate_new_pod(pod: Body) -> Causes:
     """A pod that is being created."""
     spec = pod.get("spec", {})
+    yield from validate_claim_names(pod["metadata"].get("name", ""), spec)
     yield from validate_pod_spec(spec, "spec")
     if "ephemeralContainers" in spec:
         yield forbidden("spec.ephemeralContainers", "cannot be set on create")
@@ -62,12 +64,12 @@ def validate_pod_spec(spec: Body, path: str) -> Causes:
     """The spec of a pod or a pod template."""
     volumes = spec.get("volumes", ())
     yield from validate_volumes(volumes, f"{path}.volumes")
+    yield from validate_resource_claims(spec, path)
     if "resources" in spec:
         yield from _pod_level(spec, f"{path}.resources")
     yield from _all_containers(spec, path, {volume.get("name", "") for volume in volumes})
     yield from _choices(spec, path)
     yield from _placement(spec, path)
-    yield from _resource_claims(spec.get("resourceClaims", ()), f"{path}.resourceClaims")
     yield from _rest(spec, path)
 
 
@@ -171,21 +173,3 @@ def _within_pod_limits(containers: Sequence[Body], limits: Body, path: str) -> C
                     limit,
                     f"must be less than or equal to pod limits of {most}",
                 )
-
-
-def _resource_claims(claims: Sequence[Body], path: str) -> Causes:
-    for index, claim in enumerate(claims):
-        sources = [claim.get("resourceClaimName"), claim.get("resourceClaimTemplateName")]
-        given = sum(source is not None for source in sources)
-        if given != 1:
-            seen = {
-                "Name": claim.get("name", ""),
-                "ResourceClaimName": sources[0],
-                "ResourceClaimTemplateName": sources[1],
-            }
-            number = "at most one" if given else "one"
-            yield invalid(
-                f"{path}[{index}]",
-                seen,
-                f"must specify {number} of: `resourceClaimName`, `resourceClaimTemplateName`",
-            )

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from apps.cluster.validation import names
 from apps.cluster.validation.causes import Causes, invalid
+from apps.cluster.validation.devices.statuses import validate_claim_status
 from apps.cluster.validation.nodes import validate_node_update
 from apps.cluster.validation.pod_updates import validate_pod_status
 from apps.scheduler import quantity
@@ -100,5 +101,6 @@ _RULES: Final[Mapping[str, Callable[[Body, Body], Causes]]] = {
     "PodDisruptionBudget": _disruption_budget,
     "ReplicaSet": _replica_set,
     "ReplicationController": _replica_set,
+    "ResourceClaim": validate_claim_status,
     "StatefulSet": _stateful_set,
 }

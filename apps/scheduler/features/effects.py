@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from apps.scheduler.features.gates import ALL_OF_STAGE, GATES, FeatureGate
+from apps.scheduler.features.gates import ALL_OF_STAGE, GATES, FeatureGate, FeatureGates
 
 #: Gates that change what this scheduler decides, or when it retries a pod.
 EFFECTS: Final[Mapping[str, str]] = {
@@ -95,19 +95,25 @@ _SETTLED: Final[Mapping[str, str]] = {
     "SeparateTaintEvictionController": "The taint eviction controller is a controller of its own.",
     "VolumeAttributesClass": "A claim matches only volumes of its attributes class.",
 }
-#: Prefixes and names of gates about devices and groups of pods.
+#: Gates about devices have names with this prefix.
 _DEVICES: Final = "DRA"
-_GROUPS: Final = frozenset(
-    {
-        "TopologyAwareWorkloadScheduling",
-        "WorkloadAwarePreemption",
-    }
-)
-#: Alpha gates that change decisions in Kubernetes, and nothing here.
-_NOT_IMPLEMENTED: Final = _GROUPS | {
-    "DRAListTypeAttributes",
-    "DRANodeAllocatableResources",
-    "DRAWorkloadResourceClaims",
+#: Alpha gates that change decisions in Kubernetes, and nothing here: what stays as without them.
+_NOT_IMPLEMENTED: Final[Mapping[str, str]] = {
+    "DRAListTypeAttributes": (
+        "attributes of devices have one value; bools, ints, strings and versions do not count."
+    ),
+    "DRANodeAllocatableResources": (
+        "devices that stand for CPU or memory of a node do not change what is free there."
+    ),
+    "DRAWorkloadResourceClaims": (
+        "a PodGroup has no ResourceClaims of its own; each of its pods needs one."
+    ),
+    "TopologyAwareWorkloadScheduling": (
+        "schedulingConstraints of a PodGroup do not count; its pods may be in different domains."
+    ),
+    "WorkloadAwarePreemption": (
+        "each member of a group preempts for itself, and members of other groups one by one."
+    ),
 }
 
 
@@ -124,10 +130,19 @@ def effect_of(gate: FeatureGate) -> str:
     if gate.name == "DRASchedulerFilterTimeout":
         return "No effect: a search for devices is not interrupted after filterTimeout."
     if gate.name in _NOT_IMPLEMENTED:
-        return "Changes decisions of kube-scheduler when it is on, but is not implemented here."
+        return f"Not implemented: {_NOT_IMPLEMENTED[gate.name]}"
     if gate.name in ALL_OF_STAGE:
         return f"Sets all {gate.stage.lower()} gates that are not set themselves."
     return "No effect on scheduling: it concerns other components."
+
+
+def find_unimplemented(gates: FeatureGates) -> list[str]:
+    """A warning for each gate that is on and changes decisions of kube-scheduler only."""
+    return [
+        f"Feature gate {name} is on, but is not implemented here: {what}"
+        for name, what in _NOT_IMPLEMENTED.items()
+        if gates.enabled(name)
+    ]
 
 
 def concerns_scheduling(gate: FeatureGate) -> bool:
@@ -135,7 +150,7 @@ def concerns_scheduling(gate: FeatureGate) -> bool:
     return (
         gate.name in EFFECTS
         or gate.name in _SETTLED
-        or gate.name in _GROUPS
+        or gate.name in _NOT_IMPLEMENTED
         or gate.name in ALL_OF_STAGE
         or gate.name.startswith((_DEVICES, "Scheduler"))
     )

@@ -73,6 +73,10 @@ def test_an_older_version_is_refused_with_the_way_to_convert_it(api: Api, root: 
     body = converted.json()
     assert yaml.safe_load(body["configuration"])["apiVersion"].endswith("/v1")
     assert any('write "cpu"' in note for note in body["notes"])
+    # a document of JSON, as a Policy usually is, needs no wrapping
+    priorities = [{"name": "ImageLocalityPriority", "weight": 4}]
+    policy = {"kind": "Policy", "apiVersion": "v1", "priorities": priorities}
+    assert "ImageLocality" in api.post(convert, policy).json()["configuration"]
     # what it returns can be stored
     stored = api.post(f"{root}/profiles", {**body, "activate": False})
     assert stored.status_code == 201, stored.json()

@@ -177,9 +177,18 @@ def _default_requests(spec: Body) -> None:
     for request in (spec.get("devices") or {}).get("requests") or ():
         for one in [request.get("exactly"), *(request.get("firstAvailable") or ())]:
             if one is not None:
-                one.setdefault("allocationMode", "ExactCount")
-                if one["allocationMode"] == "ExactCount":
-                    one.setdefault("count", 1)
+                _default_request(one)
+
+
+def _default_request(request: Body) -> None:
+    """0 and "" are as good as absent."""
+    drop_empty(request, "allocationMode", "count")
+    request.setdefault("allocationMode", "ExactCount")
+    if request["allocationMode"] == "ExactCount":
+        request.setdefault("count", 1)
+    for toleration in request.get("tolerations") or ():
+        drop_empty(toleration, "operator")
+        toleration.setdefault("operator", "Equal")
 
 
 def default_custom_resource_definition(draft: Body) -> None:

@@ -1,0 +1,1 @@
+"""ResourceClaims, their templates, DeviceClasses and ResourceSlices."""
