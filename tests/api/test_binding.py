@@ -74,7 +74,7 @@ def test_a_bound_pod_is_not_bound_again(pending: Kube) -> None:
         (binding("p1", ""), 422, "target.name: Required value"),
         (binding("p1", "n1", uid=UID), 409, "UID in precondition"),
         (binding("p1", "n1", resourceVersion="1"), 409, "Precondition failed"),
-        (pod("p1"), 400, 'the path takes a "Binding"'),
+        (pod("p1"), 400, "converting (v1.Pod) to (core.Binding): unknown conversion"),
         ("{", 400, "unexpected end of JSON input"),
     ],
 )

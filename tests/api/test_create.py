@@ -63,7 +63,11 @@ def test_an_existing_name_is_refused(kube: Kube) -> None:
         (pod("p", nodeName=5), 400, "spec.nodeName"),
         (pod("p", terminationGracePeriodSeconds="30"), 400, "spec.terminationGracePeriodSeconds"),
         (pod("p", overhead={"cpu": "lots"}), 400, "quantities must match"),
-        ({**pod("p"), "kind": "Node"}, 400, 'the path takes a "Pod"'),
+        (
+            {**pod("p"), "kind": "Node"},
+            400,
+            "converting (v1.Node) to (core.Pod): unknown conversion",
+        ),
         ({**pod("p"), "apiVersion": "v2"}, 400, 'no kind "Pod" is registered for version "v2"'),
         (pod("Bad_Name"), 422, "metadata.name"),
         (pod("p", containers=[]), 422, "spec.containers: Required value"),

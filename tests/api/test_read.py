@@ -204,3 +204,31 @@ def _references(value: Any) -> Iterator[str]:
     elif isinstance(value, list):
         for each in value:
             yield from _references(each)
+
+
+def test_the_form_of_an_object_is_refused_for_a_list_and_the_other_way_round(kube: Kube) -> None:
+    kube.post(PODS, pod("p1"))
+    answer = kube.get(f"{PODS}/p1", headers={"Accept": PARTIAL})
+    assert (answer.status_code, answer.json()["message"]) == (
+        406,
+        "you requested PartialObjectMetadataList, but the requested object is not a list "
+        "(*core.Pod)",
+    )
+    answer = kube.get(PODS, headers={"Accept": PARTIAL.replace("MetadataList", "Metadata")})
+    assert (answer.status_code, answer.json()["message"]) == (
+        406,
+        "you requested PartialObjectMetadata, but the requested object is a list (*core.PodList)",
+    )
+
+
+def test_an_object_at_a_later_version_and_an_invalid_timeout_are_errors(kube: Kube) -> None:
+    kube.post(PODS, pod("p1"))
+    answer = kube.get(f"{PODS}/p1?resourceVersion=999999")
+    assert answer.status_code == 504
+    assert answer.json()["message"].startswith("Timeout: Too large resource version: 999999")
+    assert kube.get(f"{PODS}/p1?timeout=32s").status_code == 200
+    answer = kube.get(f"{PODS}?timeout=abc")
+    assert (answer.status_code, answer.json()["message"]) == (
+        400,
+        'invalid timeout specified in the request URL - time: invalid duration "abc"',
+    )

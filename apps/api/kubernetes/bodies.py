@@ -12,6 +12,7 @@ import msgspec
 
 from apps.api.kubernetes.errors import JSON_TYPES, MEDIA_TYPES, unknown_format
 from apps.api.kubernetes.protobuf import envelopes
+from apps.cluster import kinds
 from apps.cluster.documents import UnreadableDocument, parse_json, parse_yaml
 from apps.cluster.errors import BadRequest, RequestEntityTooLarge
 from apps.cluster.schema import Decoded, ShapeError, decode
@@ -111,15 +112,28 @@ def _check_type(body: Body, kind: str, api_version: str) -> None:
         return
     if type(said_version) is not str or type(said_kind) is not str:
         raise BadRequest("apiVersion and kind must be strings")
-    version = said_version.rpartition("/")[2]
-    if said_kind != kind:
-        why = f'the object is a "{said_kind}" of "{said_version}", the path takes a "{kind}"'
-    else:
-        why = (
-            f'no kind "{said_kind}" is registered for version "{said_version}" in scheme '
-            '"pkg/api/legacyscheme/scheme.go:30"'
-        )
-    raise _unhandled(said_kind, version, kind, why)
+    why = wrong_type(body, kind, api_version)
+    raise _unhandled(said_kind, said_version.rpartition("/")[2], kind, why)
+
+
+def wrong_type(body: Body, kind: str, api_version: str) -> str:
+    """Why an object is not of a kind, in the words of the API server; "" if it is."""
+    said_version, said_kind = body.get("apiVersion") or api_version, body.get("kind") or kind
+    if said_version == api_version and said_kind == kind:
+        return ""
+    if any((each.api_version, each.name) == (said_version, said_kind) for each in kinds.ALL):
+        said, wanted = str(said_version).rpartition("/")[2], internal_package(api_version)
+        return f"converting ({said}.{said_kind}) to ({wanted}.{kind}): unknown conversion"
+    return (
+        f'no kind "{said_kind}" is registered for version "{said_version}" in scheme '
+        '"pkg/api/legacyscheme/scheme.go:30"'
+    )
+
+
+def internal_package(api_version: str) -> str:
+    """The Go package of a group, which messages of the API server name."""
+    group = api_version.rpartition("/")[0].partition(".")[0]
+    return "core" if group in ("", "events") else group
 
 
 def _unhandled(said: str, version: str, kind: str, why: str) -> BadRequest:

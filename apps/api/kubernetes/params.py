@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Final
 
 from django.http import QueryDict
 
@@ -21,6 +22,7 @@ _OPTIONS = {
     "PATCH": "PatchOptions",
     "DELETE": "DeleteOptions",
 }
+_DURATION: Final = re.compile(r"[-+]?(?:0|(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)")
 _VALIDATIONS = ("", "Ignore", "Strict", "Warn")
 _MANAGER_LENGTH = 128
 _PROPAGATION = ("Foreground", "Background", "Orphan")
@@ -60,6 +62,18 @@ def number(query: Mapping[str, str], name: str) -> int | None:
     if not _WHOLE_NUMBER.fullmatch(value):
         raise BadRequest(f'{name}: strconv.ParseInt: parsing "{value}": invalid syntax')
     return int(value)
+
+
+def check_timeout(query: Mapping[str, str]) -> None:
+    """The parameter timeout, which client libraries send with every request: "32s"."""
+    value = query.get("timeout")
+    if not value or _DURATION.fullmatch(value):
+        return
+    why = "missing unit in" if re.fullmatch(r"[-+]?[\d.]+", value) else "invalid"
+    raise BadRequest(
+        "invalid timeout specified in the request URL - time: "
+        f"{why} duration {json.dumps(value, ensure_ascii=False)}"
+    )
 
 
 def resource_version(query: Mapping[str, str]) -> int | None:

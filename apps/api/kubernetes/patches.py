@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from apps.api.kubernetes import params
+from apps.api.kubernetes.bodies import wrong_type
 from apps.api.kubernetes.calls import Answer, Call
 from apps.api.kubernetes.params import WriteOptions
-from apps.api.kubernetes.patching import is_apply, read_apply, read_patch
-from apps.api.kubernetes.verbs import check_name, modify, without_version
+from apps.api.kubernetes.patching import is_apply, is_strategic, read_apply, read_patch
+from apps.api.kubernetes.verbs import check_name, check_times, modify, without_version
 from apps.cluster.errors import ApiError, BadRequest, Cause, Conflict, Invalid, NotFound
 from apps.cluster.ownership.managers import Manager
 from apps.cluster.ownership.objects import InvalidList
@@ -29,7 +30,9 @@ def patch(call: Call) -> Answer:
     warnings: list[str] = []
 
     def change(old: Body) -> Body:
-        decoded = _decode_patched(apply(resource.to_wire(old)), resource.definition)
+        patched = apply(resource.to_wire(old))
+        _check_type(call, patched)
+        decoded = _decode_patched(patched, resource.definition)
         complaints = [f'unknown field "{path}"' for path in decoded.unknown]
         if complaints and options.validation == "Strict":
             raise _invalid_patch(f"strict decoding error: {', '.join(complaints)}")
@@ -37,6 +40,7 @@ def patch(call: Call) -> Answer:
         body = resource.from_wire(decoded.body)
         check_name(call, body)
         _check_uid_unchanged(call, old, body)
+        check_times(call, old, body)
         return body
 
     try:
@@ -144,6 +148,19 @@ def _check_uid_unchanged(call: Call, old: Body, new: Body) -> None:
         # upstream reports it twice, before and after the rules of the kind
         causes = [cause, cause]
         raise Invalid(call.resource.kind.name, call.target.name, causes, call.resource.group)
+
+
+def _check_type(call: Call, patched: Body) -> None:
+    """Reject a patch of apiVersion or kind; a strategic one cannot change them."""
+    resource = call.resource
+    if is_strategic(call.content_type):
+        patched.update(apiVersion=resource.api_version, kind=resource.kind.name)
+        return
+    said = (patched.get("apiVersion"), patched.get("kind"))
+    why = wrong_type(patched, resource.kind.name, resource.api_version)
+    # what is no text is reported as a wrong type of the field
+    if why and all(text is None or isinstance(text, str) for text in said):
+        raise _invalid_patch(why)
 
 
 def _decode_patched(body: Body, definition: str) -> Decoded:

@@ -12,10 +12,12 @@ from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 
 from apps.api.kubernetes import media, streaming, tables
+from apps.api.kubernetes.bodies import internal_package
 from apps.api.kubernetes.calls import Answer, Call
 from apps.api.kubernetes.listing import ListPage
 from apps.api.kubernetes.protobuf import envelopes
 from apps.api.kubernetes.resources import Resource
+from apps.cluster.errors import NotAcceptable
 
 Body = dict[str, Any]
 
@@ -148,6 +150,10 @@ def _render_object(call: Call, body: Body) -> Body:
             return _table(call, body)
         case "PartialObjectMetadata":
             return tables.partial(body, call.media.version)
+        case "PartialObjectMetadataList" as form:
+            kind = f"{internal_package(call.resource.api_version)}.{call.resource.kind.name}"
+            why = f"the requested object is not a list (*{kind})"
+            raise NotAcceptable(f"you requested {form}, but {why}")
         case _:
             return call.resource.to_wire(body)
 
@@ -155,6 +161,10 @@ def _render_object(call: Call, body: Body) -> Body:
 def _list_form(call: Call, metadata: Body) -> _ListForm:
     resource = call.resource
     match call.media.as_:
+        case "PartialObjectMetadata" as form:
+            kind_of_list = f"{internal_package(resource.api_version)}.{resource.list_kind}"
+            why = f"the requested object is a list (*{kind_of_list})"
+            raise NotAcceptable(f"you requested {form}, but {why}")
         case "Table":
             kind, version = resource.kind, call.media.version
             cells = tables.row_of(kind, _included(call), version, call.cluster.now())

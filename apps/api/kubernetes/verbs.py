@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 from apps.api.kubernetes import listing, params
@@ -15,7 +16,15 @@ from apps.api.kubernetes.paths import Target
 from apps.api.kubernetes.repeating import find_created, uid_of_creation, with_generated_name
 from apps.api.kubernetes.simulating import simulated_creation
 from apps.cluster import kinds
-from apps.cluster.errors import AlreadyExists, ApiError, BadRequest, Conflict, NotFound
+from apps.cluster.errors import (
+    AlreadyExists,
+    ApiError,
+    BadRequest,
+    Cause,
+    Conflict,
+    Invalid,
+    NotFound,
+)
 from apps.cluster.ownership.writes import Applying
 from apps.cluster.quota.room import check_room
 from apps.cluster.warnings import warnings_of
@@ -26,7 +35,9 @@ Body = dict[str, Any]
 
 
 def get(call: Call) -> Answer:
-    params.resource_version(call.query)
+    version = params.resource_version(call.query)
+    if version and version > call.cluster.resource_version:
+        raise listing.TooLargeVersion(version, call.cluster.resource_version)
     return Answer(call.stored())
 
 
@@ -85,6 +96,7 @@ def update(call: Call) -> Answer:
 
     def change(old: Body) -> Body:
         _check_same_object(call, old, body)
+        check_times(call, old, body)
         return body
 
     try:
@@ -229,6 +241,36 @@ def _check_same_object(call: Call, old: Body, new: Body) -> None:
     said, is_ = new["metadata"].get("uid"), old["metadata"]["uid"]
     if said and said != is_:
         raise other_uid(call, said, is_)
+
+
+def check_times(call: Call, old: Body, new: Body) -> None:
+    """Reject another creationTimestamp or deletionTimestamp; both may be omitted."""
+    before, metadata = old["metadata"], new["metadata"]
+    causes = [
+        Cause(
+            "FieldValueInvalid",
+            f'Invalid value: "{metadata[field]}": field is immutable',
+            f"metadata.{field}",
+        )
+        for field in ("creationTimestamp", "deletionTimestamp")
+        if metadata.get(field) and _differs(field, metadata[field], before.get(field))
+    ]
+    if causes:
+        # the API server reports them twice, before and after the rules of the kind
+        raise Invalid(call.resource.kind.name, call.target.name, causes * 2, call.resource.group)
+
+
+def _differs(field: str, said: str, is_: str | None) -> bool:
+    if said == is_ or is_ is None:
+        return is_ is None
+    if field == "deletionTimestamp":
+        # that of an object that is being deleted is restored
+        return False
+    try:
+        moment = datetime.fromisoformat(said).replace(microsecond=0)
+    except ValueError:
+        return True
+    return moment.astimezone(UTC) != datetime.fromisoformat(is_)
 
 
 def other_uid(call: Call, said: str, is_: str) -> Conflict:

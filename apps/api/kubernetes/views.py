@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from django.contrib.auth.models import User
 from django.core.exceptions import RequestDataTooBig
@@ -95,6 +95,8 @@ _STATUS: Mapping[str, Handler] = {
     "PATCH": patches.patch,
 }
 _CONNECT: Mapping[str, Handler] = {"GET": kubelet.connect, "POST": kubelet.connect}
+#: They are answered for as long as the client wants.
+_LONG_RUNNING: Final = frozenset(("attach", "exec", "log", "portforward", "proxy"))
 _SUBRESOURCES: Mapping[str, Mapping[str, Handler]] = {
     "approval": _STATUS,
     "ephemeralcontainers": _STATUS,
@@ -246,6 +248,8 @@ def answer(
     found = find(cluster_name, target, read_once)
     identity = identify(found.cluster)
     params.check_text(query)
+    if target.subresource not in _LONG_RUNNING:
+        params.check_timeout(query)
     require(identity, access_of(target, method, query))
     call = Call(
         found=found,

@@ -13,7 +13,7 @@ from typing import Any, Final
 from apps.cluster.admission.admin_access import check_admin_access
 from apps.cluster.admission.custom_definitions import established_status
 from apps.cluster.admission.defaulting import set_defaults
-from apps.cluster.admission.defaulting.services import keep_allocated
+from apps.cluster.admission.defaulting.services import drop_fields_of_type, keep_allocated
 from apps.cluster.admission.draft import Body, draft_of
 from apps.cluster.admission.limit_ranges import limit_claim
 from apps.cluster.admission.lookups import Lookups
@@ -84,6 +84,7 @@ def _update(
     kind: str, draft: Body, lookups: Lookups, old: Mapping[str, Any], plugins: Chain
 ) -> None:
     if kind == "Service":
+        drop_fields_of_type(draft, old)
         keep_allocated(draft, old)
     set_defaults(kind, draft)
     if kind == "Pod":

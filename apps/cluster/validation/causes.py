@@ -46,9 +46,9 @@ def duplicate(field: str, value: Any) -> Cause:
     return Cause("FieldValueDuplicate", f"Duplicate value: {format_value(value)}", field)
 
 
-def not_found(field: str, value: Any) -> Cause:
+def not_found(field: str, value: Any, detail: str = "") -> Cause:
     """A field refers to something that does not exist."""
-    return Cause("FieldValueNotFound", f"Not found: {format_value(value)}", field)
+    return Cause("FieldValueNotFound", _join(f"Not found: {format_value(value)}", detail), field)
 
 
 def too_long(field: str, limit: int) -> Cause:

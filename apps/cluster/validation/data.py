@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, Final
@@ -62,11 +61,6 @@ UpdateRule = Callable[[Body, Body], Causes]
 
 _MAX_DATA: Final = 1024 * 1024
 _MAX_TEMPLATES: Final = 8
-_KEY: Final = re.compile(r"[-._a-zA-Z0-9]+")
-_BAD_KEY: Final = (
-    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. "
-    "'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
-)
 _IMMUTABLE: Final = "field is immutable when `immutable` is set"
 IMMUTABLE_FIELD: Final = "field is immutable"
 _ACCOUNT: Final = "kubernetes.io/service-account.name"
@@ -88,8 +82,7 @@ def _data(body: Body, *fields: str) -> int:
 def _keys(body: Body, *fields: str) -> Causes:
     for field in fields:
         for key in body.get(field) or ():
-            if not _KEY.fullmatch(key) or len(key) > 253:
-                yield invalid(f"{field}[{key}]", key, _BAD_KEY)
+            yield from all_invalid(f"{field}[{key}]", key, names.config_key(key))
 
 
 def _config_map(body: Body) -> Causes:

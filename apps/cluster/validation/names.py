@@ -13,6 +13,8 @@ Check = Callable[[str], tuple[str, ...]]
 _LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN: Final = rf"{_LABEL}(\.{_LABEL})*"
 _NAME_PART: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_SEARCH_LABEL: Final = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
+_SEARCH_DOMAIN: Final = rf"{_SEARCH_LABEL}(\.{_SEARCH_LABEL})*"
 _LABEL_VALUE: Final = f"({_NAME_PART})?"
 
 _LABEL_RE: Final = re.compile(_LABEL)
@@ -21,6 +23,8 @@ _NAME_PART_RE: Final = re.compile(_NAME_PART)
 _LABEL_VALUE_RE: Final = re.compile(_LABEL_VALUE)
 _INTEGER_RE: Final = re.compile("0|-?[1-9][0-9]*")
 _ENVIRONMENT_RE: Final = re.compile(r"[ -<>-~]+")
+_CONFIG_KEY_RE: Final = re.compile("[-._a-zA-Z0-9]+")
+_SEARCH_DOMAIN_RE: Final = re.compile(_SEARCH_DOMAIN)
 _PORT_NAME_RE: Final = re.compile("[-a-z0-9]+")
 
 _LABEL_LENGTH: Final = 63
@@ -50,6 +54,15 @@ _NOT_LABEL_VALUE: Final = (
 _NOT_ENVIRONMENT: Final = (
     "a valid environment variable name must consist only of printable ASCII characters other than "
     "'='"
+)
+_NOT_CONFIG_KEY: Final = (
+    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. "
+    "'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
+)
+_NOT_SEARCH_DOMAIN: Final = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-', '_' "
+    "or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used "
+    f"for validation is '{_SEARCH_DOMAIN}')"
 )
 _NOT_INTEGER: Final = "must be a valid decimal integer in canonical form"
 NOT_A_PORT: Final = "must be between 1 and 65535, inclusive"
@@ -135,6 +148,30 @@ def path_segment(text: str) -> tuple[str, ...]:
 def environment_name(text: str) -> tuple[str, ...]:
     """The name of an environment variable."""
     return () if _ENVIRONMENT_RE.fullmatch(text) else (_NOT_ENVIRONMENT,)
+
+
+def config_key(text: str) -> tuple[str, ...]:
+    """A key of a ConfigMap or Secret, which is the name of a file."""
+    found = []
+    if len(text) > _SUBDOMAIN_LENGTH:
+        found.append(f"must be no more than {_SUBDOMAIN_LENGTH} characters")
+    if not _CONFIG_KEY_RE.fullmatch(text):
+        found.append(_NOT_CONFIG_KEY)
+    if text in (".", ".."):
+        found.append(f"must not be '{text}'")
+    elif text.startswith(".."):
+        found.append("must not start with '..'")
+    return tuple(found)
+
+
+def search_domain(text: str) -> tuple[str, ...]:
+    """A domain in a list of search paths: a DNS subdomain that may have underscores."""
+    found = []
+    if len(text) > _SUBDOMAIN_LENGTH:
+        found.append(f"must be no more than {_SUBDOMAIN_LENGTH} characters")
+    if not _SEARCH_DOMAIN_RE.fullmatch(text):
+        found.append(_NOT_SEARCH_DOMAIN)
+    return tuple(found)
 
 
 def port_number(number: int) -> tuple[str, ...]:

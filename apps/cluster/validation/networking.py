@@ -24,7 +24,7 @@ from apps.cluster.validation.causes import (
     not_supported,
     required,
 )
-from apps.cluster.validation.containers import PROTOCOLS
+from apps.cluster.validation.container_ports import PROTOCOLS
 from apps.cluster.validation.selectors import validate_label_selector
 
 Body = Mapping[str, Any]

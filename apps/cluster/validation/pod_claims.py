@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from apps.cluster.validation import names
@@ -25,19 +24,13 @@ _SOURCES: Final = {
 _CHOICES: Final = "of: `resourceClaimName`, `resourceClaimTemplateName`"
 
 
-def validate_resource_claims(spec: Body, path: str) -> Causes:
-    """resourceClaims in the spec of a pod or a template, and the references of containers."""
-    claims = spec.get("resourceClaims") or ()
+def validate_resource_claims(claims: Sequence[Body], path: str) -> Causes:
+    """resourceClaims in the spec of a pod or a template."""
     seen: set[str] = set()
     for index, claim in enumerate(claims):
-        at = f"{path}.resourceClaims[{index}]"
+        at = f"{path}[{index}]"
         yield from _validate_name(claim.get("name", ""), seen, f"{at}.name")
         yield from _validate_source(claim, at)
-    known = {claim["name"] for claim in claims if claim.get("name")}
-    for field in ("containers", "initContainers", "ephemeralContainers"):
-        for index, container in enumerate(spec.get(field) or ()):
-            used = (container.get("resources") or {}).get("claims") or ()
-            yield from _validate_used(used, known, f"{path}.{field}[{index}].resources.claims")
 
 
 def validate_claim_names(pod: str, spec: Body) -> Causes:
@@ -49,6 +42,28 @@ def validate_claim_names(pod: str, spec: Body) -> Causes:
         for problem in names.dns_subdomain(f"{pod}-{name}"):
             detail = f"final ResourceClaim name: {problem}"
             yield invalid(f"spec.resourceClaims[{index}].name", f"{pod}-{name}", detail)
+
+
+def validate_used_claims(used: Sequence[Body], known: Collection[str], path: str) -> Causes:
+    """Claims of a container, of those `known` to its pod: each once, as a whole or by requests."""
+    seen: set[str] = set()
+    for index, claim in enumerate(used):
+        at, name, request = f"{path}[{index}]", claim.get("name", ""), claim.get("request", "")
+        if not name:
+            yield required(at)
+            continue
+        key = f"{name}/{request}" if request else name
+        if request:
+            yield from all_invalid(f"{at}.request", request, names.dns_label(request))
+        overlaps = not request and any(each.startswith(f"{name}/") for each in seen)
+        if name in seen or key in seen or overlaps:
+            yield duplicate(at, key if key in seen else name)
+        seen.add(key)
+        if name not in known:
+            listed = f": {', '.join(sorted(known))}" if known else " which is empty"
+            yield not_found(
+                at, name, f"must be one of the names in pod.spec.resourceClaims{listed}"
+            )
 
 
 def _validate_name(name: str, seen: set[str], path: str) -> Causes:
@@ -70,25 +85,3 @@ def _validate_source(claim: Body, path: str) -> Causes:
         yield invalid(path, seen, f"must specify {number} {_CHOICES}")
     for field in given:
         yield from all_invalid(f"{path}.{field}", claim[field], names.dns_subdomain(claim[field]))
-
-
-def _validate_used(used: Sequence[Body], known: Collection[str], path: str) -> Causes:
-    """Each claim at most once: as a whole, or by its requests."""
-    seen: set[str] = set()
-    for index, claim in enumerate(used):
-        at, name, request = f"{path}[{index}]", claim.get("name", ""), claim.get("request", "")
-        if not name:
-            yield required(at)
-            continue
-        key = f"{name}/{request}" if request else name
-        if request:
-            yield from all_invalid(f"{at}.request", request, names.dns_label(request))
-        overlaps = not request and any(each.startswith(f"{name}/") for each in seen)
-        if name in seen or key in seen or overlaps:
-            yield duplicate(at, key if key in seen else name)
-        seen.add(key)
-        if name not in known:
-            listed = f": {', '.join(sorted(known))}" if known else " which is empty"
-            detail = f": must be one of the names in pod.spec.resourceClaims{listed}"
-            unknown = not_found(at, name)
-            yield replace(unknown, message=unknown.message + detail)

@@ -8,7 +8,7 @@ from typing import Any, Final
 from apps.cluster.pods.qos import qos_class
 from apps.cluster.validation import names
 from apps.cluster.validation.causes import Causes, all_invalid, forbidden, invalid
-from apps.cluster.validation.containers import validate_debug_containers
+from apps.cluster.validation.containers import Surroundings, validate_debug_containers
 from apps.cluster.validation.differences import pod_spec_difference
 from apps.cluster.validation.pods import validate_pod_spec
 
@@ -69,7 +69,7 @@ def validate_ephemeral_containers(pod: Body, old: Body) -> Causes:
     others = {
         each["name"] for field in ("containers", "initContainers") for each in spec.get(field) or ()
     }
-    yield from validate_debug_containers(listed, path, others)
+    yield from validate_debug_containers(listed, path, Surroundings.of(spec), others)
     for index, container in enumerate(listed):
         before = known.get(container.get("name", ""))
         if before is not None and before != container:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
-from apps.cluster.pods.resources import aggregate, format_like_container, is_pod_level
 from apps.cluster.validation import names
 from apps.cluster.validation.causes import (
     Causes,
@@ -15,7 +14,11 @@ from apps.cluster.validation.causes import (
     not_supported,
     required,
 )
-from apps.cluster.validation.containers import validate_containers, validate_init_containers
+from apps.cluster.validation.containers import (
+    Surroundings,
+    validate_containers,
+    validate_init_containers,
+)
 from apps.cluster.validation.metadata import validate_labels
 from apps.cluster.validation.placement import (
     validate_affinity,
@@ -24,9 +27,15 @@ from apps.cluster.validation.placement import (
     validate_topology_spread,
 )
 from apps.cluster.validation.pod_claims import validate_claim_names, validate_resource_claims
-from apps.cluster.validation.quantities import validate_overhead, validate_requirements
+from apps.cluster.validation.pod_resources import validate_pod_resources
+from apps.cluster.validation.quantities import validate_overhead
+from apps.cluster.validation.resolution import validate_dns, validate_host_aliases
+from apps.cluster.validation.security import (
+    validate_host_users,
+    validate_pod_security,
+    validate_system_fields,
+)
 from apps.cluster.validation.volumes import validate_volumes
-from apps.scheduler import quantity
 
 Body = Mapping[str, Any]
 
@@ -34,7 +43,6 @@ _RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
 _DNS_POLICIES: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 _PREEMPTION_POLICIES: Final = ("Never", "PreemptLowerPriority")
 _SYSTEMS: Final = ("linux", "windows")
-_POD_LEVEL: Final = ("cpu", "hugepages-", "memory")
 _MAX_SECONDS: Final = 2**31 - 1
 #: Names in the spec: (field, rule).
 _NAMES: Final[tuple[tuple[str, names.Check], ...]] = (
@@ -62,12 +70,11 @@ def validate_new_pod(pod: Body) -> Causes:
 
 def validate_pod_spec(spec: Body, path: str) -> Causes:
     """The spec of a pod or a pod template."""
-    volumes = spec.get("volumes", ())
-    yield from validate_volumes(volumes, f"{path}.volumes")
-    yield from validate_resource_claims(spec, path)
+    yield from validate_volumes(spec.get("volumes", ()), f"{path}.volumes")
+    yield from validate_resource_claims(spec.get("resourceClaims") or (), f"{path}.resourceClaims")
     if "resources" in spec:
-        yield from _pod_level(spec, f"{path}.resources")
-    yield from _all_containers(spec, path, {volume.get("name", "") for volume in volumes})
+        yield from validate_pod_resources(spec, f"{path}.resources")
+    yield from _all_containers(spec, path)
     yield from _choices(spec, path)
     yield from _placement(spec, path)
     yield from _rest(spec, path)
@@ -79,19 +86,16 @@ def validate_preemption_policy(policy: str | None, path: str) -> Causes:
         yield not_supported(path, policy, _PREEMPTION_POLICIES)
 
 
-def _all_containers(spec: Body, path: str, volumes: set[str]) -> Causes:
+def _all_containers(spec: Body, path: str) -> Causes:
     containers = spec.get("containers", ())
-    host_network = bool(spec.get("hostNetwork"))
-    yield from validate_containers(
-        containers, f"{path}.containers", volumes=volumes, host_network=host_network
-    )
+    around = Surroundings.of(spec)
+    yield from validate_containers(containers, f"{path}.containers", around)
     if "initContainers" in spec:
         yield from validate_init_containers(
             spec["initContainers"],
             f"{path}.initContainers",
+            around,
             names_in_use={container.get("name", "") for container in containers},
-            volumes=volumes,
-            host_network=host_network,
         )
 
 
@@ -108,8 +112,17 @@ def _choices(spec: Body, path: str) -> Causes:
 def _placement(spec: Body, path: str) -> Causes:
     if "nodeSelector" in spec:
         yield from validate_labels(spec["nodeSelector"], f"{path}.nodeSelector")
+    context = spec.get("securityContext")
+    if context or spec.get("shareProcessNamespace"):
+        yield from validate_pod_security(context or {}, spec, f"{path}.securityContext")
     if "affinity" in spec:
         yield from validate_affinity(spec["affinity"], f"{path}.affinity")
+    if "dnsConfig" in spec or spec.get("dnsPolicy") == "None":
+        yield from validate_dns(spec, f"{path}.dnsConfig")
+    for index, gate in enumerate(spec.get("readinessGates", ())):
+        condition = gate.get("conditionType", "")
+        place = f"{path}.readinessGates[{index}].conditionType"
+        yield from all_invalid(place, condition, names.qualified_name(condition))
     if "schedulingGates" in spec:
         yield from validate_scheduling_gates(spec["schedulingGates"], f"{path}.schedulingGates")
     if "topologySpreadConstraints" in spec:
@@ -119,6 +132,7 @@ def _placement(spec: Body, path: str) -> Causes:
 
 
 def _rest(spec: Body, path: str) -> Causes:
+    yield from validate_host_users(spec, path)
     for field, rule in _NAMES:
         name = spec.get(field)
         if name:
@@ -132,6 +146,8 @@ def _rest(spec: Body, path: str) -> Causes:
         )
     if "tolerations" in spec:
         yield from validate_tolerations(spec["tolerations"], f"{path}.tolerations")
+    if "hostAliases" in spec:
+        yield from validate_host_aliases(spec["hostAliases"], f"{path}.hostAliases")
     yield from validate_preemption_policy(spec.get("preemptionPolicy"), f"{path}.preemptionPolicy")
     if "overhead" in spec:
         yield from validate_overhead(spec["overhead"], f"{path}.overhead")
@@ -141,35 +157,5 @@ def _rest(spec: Body, path: str) -> Causes:
             yield required(f"{path}.os.name", "cannot be empty")
         elif system not in _SYSTEMS:
             yield not_supported(f"{path}.os", system, _SYSTEMS)
-
-
-def _pod_level(spec: Body, path: str) -> Causes:
-    resources = spec["resources"]
-    for field in ("limits", "requests"):
-        for name in resources.get(field, {}):
-            if not is_pod_level(name):
-                yield not_supported(f"{path}.{field}[{name}]", name, _POD_LEVEL)
-    yield from validate_requirements(resources, path)
-    requests = resources.get("requests", {})
-    for name, nanos in aggregate(spec, "requests").items():
-        asked = requests.get(name)
-        if asked is not None and quantity.parse(asked).nanos < nanos:
-            yield invalid(
-                f"{path}.requests[{name}]",
-                asked,
-                "must be greater than or equal to aggregate container requests of "
-                f"{format_like_container(spec, 'requests', name, nanos)}",
-            )
-    yield from _within_pod_limits(spec.get("containers", ()), resources.get("limits", {}), path)
-
-
-def _within_pod_limits(containers: Sequence[Body], limits: Body, path: str) -> Causes:
-    for index, container in enumerate(containers):
-        for name, limit in ((container.get("resources") or {}).get("limits") or {}).items():
-            most = limits.get(name)
-            if most is not None and quantity.compare(limit, most) > 0:
-                yield invalid(
-                    f"{path}.containers[{index}].resources.limits[{name}]",
-                    limit,
-                    f"must be less than or equal to pod limits of {most}",
-                )
+        else:
+            yield from validate_system_fields(spec, path, system)

@@ -22,7 +22,7 @@ from apps.cluster.validation.causes import (
     not_supported,
     required,
 )
-from apps.cluster.validation.containers import PROTOCOLS
+from apps.cluster.validation.container_ports import PROTOCOLS
 from apps.cluster.validation.metadata import validate_labels
 
 Body = Mapping[str, Any]

@@ -16,6 +16,9 @@ from apps.cluster.validation.causes import (
     required,
 )
 from apps.cluster.validation.claims import validate_claim_spec
+from apps.cluster.validation.local_paths import has_backsteps
+from apps.cluster.validation.projections import validate_files_of_source
+from apps.scheduler import quantity
 
 Body = Mapping[str, Any]
 
@@ -107,7 +110,9 @@ def validate_sources(holder: Body, path: str, sources: Sequence[str]) -> Causes:
     if not found:
         yield required(path, "must specify a volume type")
         return
-    yield from _source(holder[found[0]], f"{path}.{found[0]}", REQUIRED.get(found[0], ()))
+    place = f"{path}.{found[0]}"
+    yield from _source(holder[found[0]], place, REQUIRED.get(found[0], ()))
+    yield from validate_files_of_source(found[0], holder[found[0]], place)
     for name in found[1:]:
         yield forbidden(f"{path}.{name}", "may not specify more than 1 volume type")
 
@@ -116,12 +121,15 @@ def _source(source: Body, path: str, needed: Sequence[str]) -> Causes:
     for field in needed:
         if not source.get(field):
             yield required(f"{path}.{field}")
-    if path.endswith((".hostPath", ".local")) and ".." in source.get("path", "").split("/"):
+    if path.endswith((".hostPath", ".local")) and has_backsteps(source.get("path", "")):
         yield invalid(f"{path}.path", source["path"], "must not contain '..'")
     if path.endswith(".nfs") and source.get("path") and not source["path"].startswith("/"):
         yield invalid(f"{path}.path", source["path"], "must be an absolute path")
     if path.endswith(".hostPath") and source.get("type", "") not in _HOST_PATH_TYPES:
         yield not_supported(f"{path}.type", source["type"], _HOST_PATH_TYPES)
+    limit = source.get("sizeLimit")
+    if limit is not None and quantity.parse(limit).nanos < 0:
+        yield forbidden(f"{path}.sizeLimit", "SizeLimit field must be a valid resource quantity")
     template = source.get("volumeClaimTemplate")
     if template is not None:
         yield from validate_claim_spec(template.get("spec", {}), f"{path}.volumeClaimTemplate.spec")

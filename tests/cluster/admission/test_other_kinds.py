@@ -8,6 +8,7 @@ import pytest
 
 from apps.cluster.admission import admit
 from apps.cluster.errors import Forbidden
+from apps.cluster.validation import validate
 from tests.cluster.recorded import Cluster
 
 
@@ -92,6 +93,29 @@ def test_an_update_keeps_the_address_and_the_ports_of_a_service():
     old = admit("Service", service(type="NodePort"), Cluster())
     new = admit("Service", service(type="NodePort"), Cluster(), old=old)
     assert new["spec"] == old["spec"]
+
+
+def test_another_type_drops_the_fields_of_the_former_one():
+    ports = [{"port": 80, "name": "p"}]
+    old = admit("Service", service(type="NodePort", ports=ports), Cluster())
+    internal = admit(
+        "Service", {**old, "spec": {**old["spec"], "type": "ClusterIP"}}, Cluster(), old=old
+    )
+    assert "nodePort" not in internal["spec"]["ports"][0]
+    assert "externalTrafficPolicy" not in internal["spec"]
+    assert internal["spec"]["clusterIP"] == old["spec"]["clusterIP"]
+    named = {**internal["spec"], "type": "ExternalName", "externalName": "x.org"}
+    external = admit("Service", {**internal, "spec": named}, Cluster(), old=internal)
+    assert not {"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"} & set(external["spec"])
+
+
+def test_another_address_is_refused_as_a_change():
+    old = admit("Service", service(clusterIP="10.96.0.7"), Cluster())
+    given = {**old, "spec": {**old["spec"], "clusterIP": "10.96.0.8"}}
+    new = admit("Service", given, Cluster(), old=old)
+    assert [f"{each.field}: {each.message}" for each in validate("Service", new, old)] == [
+        'spec.clusterIPs[0]: Invalid value: ["10.96.0.8"]: may not change once set'
+    ]
 
 
 def test_an_event_shows_its_unset_times():

@@ -31,6 +31,11 @@ def is_apply(content_type: str) -> bool:
     return _media_type(content_type) == APPLY_PATCH
 
 
+def is_strategic(content_type: str) -> bool:
+    """Whether the patch is a strategic merge patch."""
+    return _media_type(content_type) == STRATEGIC_MERGE_PATCH
+
+
 def read_apply(raw: bytes) -> Body:
     """The fields that a server-side apply sets; BadRequest if it is no object."""
     try:

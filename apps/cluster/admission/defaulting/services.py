@@ -13,6 +13,7 @@ _ADDRESSES: Final = IPv4Network("10.96.0.0/12")
 _NODE_PORTS: Final = range(30000, 32768)
 _AFFINITY_SECONDS: Final = 10800
 _EXPOSED: Final = ("NodePort", "LoadBalancer")
+_BALANCED: Final = ("allocateLoadBalancerNodePorts", "loadBalancerClass", "healthCheckNodePort")
 
 
 def default_service(service: Body) -> None:
@@ -36,6 +37,32 @@ def default_service(service: Body) -> None:
         spec.setdefault("allocateLoadBalancerNodePorts", True)
 
 
+def drop_fields_of_type(service: Body, old: Mapping[str, Any]) -> None:
+    """Drop the fields of the former type that an update to another one has left as they were."""
+    spec, before = child(service, "spec"), old.get("spec") or {}
+    kind, former = spec.get("type", "ClusterIP"), before.get("type", "ClusterIP")
+    _follow_address(spec, before)
+    if kind == former:
+        return
+    if kind == "ExternalName":
+        if all(spec.get(name) == before.get(name) for name in ("clusterIP", "clusterIPs")):
+            _drop_unchanged(spec, before, "clusterIP", "clusterIPs")
+        _drop_unchanged(spec, before, "ipFamilies", "ipFamilyPolicy")
+    if former in _EXPOSED and kind not in _EXPOSED:
+        _drop_unchanged(spec, before, "externalTrafficPolicy")
+        if _node_ports(spec) <= _node_ports(before):
+            for port in spec.get("ports") or ():
+                port.pop("nodePort", None)
+    if former == "LoadBalancer":
+        _drop_unchanged(
+            spec,
+            before,
+            "allocateLoadBalancerNodePorts",
+            "loadBalancerClass",
+            "healthCheckNodePort",
+        )
+
+
 def keep_allocated(service: Body, old: Mapping[str, Any]) -> None:
     """Keep the allocated addresses and node ports that an update omits."""
     spec, before = child(service, "spec"), old.get("spec") or {}
@@ -53,6 +80,26 @@ def keep_allocated(service: Body, old: Mapping[str, Any]) -> None:
         kept = node_ports.get((port.get("protocol", "TCP"), port.get("port")))
         if kept and not port.get("nodePort") and spec.get("type") in _EXPOSED:
             port["nodePort"] = kept
+
+
+def _follow_address(spec: Body, before: Mapping[str, Any]) -> None:
+    """The list of addresses follows the single one, if an update changes only that."""
+    address, addresses = spec.get("clusterIP"), spec.get("clusterIPs")
+    if addresses and addresses == before.get("clusterIPs") and address != before.get("clusterIP"):
+        if address:
+            spec["clusterIPs"] = [address]
+        else:
+            del spec["clusterIPs"]
+
+
+def _drop_unchanged(spec: Body, before: Mapping[str, Any], *names: str) -> None:
+    for name in names:
+        if name in spec and spec[name] == before.get(name):
+            del spec[name]
+
+
+def _node_ports(spec: Mapping[str, Any]) -> set[int]:
+    return {port["nodePort"] for port in spec.get("ports") or () if port.get("nodePort")}
 
 
 def _default_affinity(spec: Body) -> None:
