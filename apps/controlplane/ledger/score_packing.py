@@ -89,6 +89,8 @@ class ScorePacker:
 
     def _pack_moment(self, moment: Moment, index: int) -> list[Any]:
         """A column of a moment, at the rows that are feasible then."""
+        if not (moment.count or moment.out):
+            return self.pack(moment.bases[index])
         return self._pack_feasible(moment, self._course(moment).column(moment, index))
 
     def _pack_restricted(self, moment: Moment, whole: NDArray[Any]) -> list[Any]:

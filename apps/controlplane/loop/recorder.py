@@ -179,7 +179,7 @@ class Recorder:
 
     def encode(self, batch: Sequence[DecisionRecord]) -> EncodedRows | None:
         """The rows of the ledger for `begin`, while another batch is committed, if possible."""
-        return self._ledger.encode_ahead(_final(batch))
+        return self._ledger.encode_ahead(batch) if all(map(is_plain, batch)) else None
 
     def begin(
         self,
@@ -195,6 +195,8 @@ class Recorder:
         What is called then does what `record` does. None, and nothing is sent, if the batch needs
         the general way. `rows` is what `encode` has returned for it.
         """
+        if not all(map(is_plain, batch)):
+            return None
         plan = self._plan(scheduler, informer, batch, _by_pod(changes), rows=rows)
         sent = self._send_placements(scheduler, informer, batch, plan.steps)
         if sent is None:
