@@ -60,10 +60,9 @@ def validate_used_claims(used: Sequence[Body], known: Collection[str], path: str
             yield duplicate(at, key if key in seen else name)
         seen.add(key)
         if name not in known:
-            listed = f": {', '.join(sorted(known))}" if known else " which is empty"
-            yield not_found(
-                at, name, f"must be one of the names in pod.spec.resourceClaims{listed}"
-            )
+            others = f": {', '.join(sorted(known))}" if known else " which is empty"
+            detail = f"must be one of the names in pod.spec.resourceClaims{others}"
+            yield not_found(at, name, detail)
 
 
 def _validate_name(name: str, seen: set[str], path: str) -> Causes:

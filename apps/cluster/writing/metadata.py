@@ -39,7 +39,7 @@ def _timestamp(second: datetime) -> str:
 
 def micro_timestamp(moment: datetime) -> str:
     """RFC 3339 in UTC with microseconds, as a MicroTime is written."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return f"{timestamp(moment)[:-1]}.{moment.microsecond:06}Z"
 
 
 def stamp_new(

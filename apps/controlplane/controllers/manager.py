@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import logging
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -121,7 +122,8 @@ class Controllers:
         self._commit = commit
         self._controllers = controllers
         self._records_events = records_events
-        self._queue: dict[Item, None] = {}
+        #: ordered, because taking the first entries of a plain dictionary walks over those taken
+        self._queue: OrderedDict[Item, None] = OrderedDict()
         self._timers = _Timers()
         self._events = EventWriter(cluster)
         self._acting = self._settings()
@@ -148,8 +150,7 @@ class Controllers:
         events: dict[str, list[PendingEvent]] = {}
         written = 0
         while self._queue and written < BATCH:
-            item = next(iter(self._queue))
-            del self._queue[item]
+            item, _ = self._queue.popitem(last=False)
             writes, reported = self._reconcile(item, now)
             written += len(writes)
             user = self._controllers[item[0]].user

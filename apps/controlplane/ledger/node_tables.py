@@ -53,6 +53,10 @@ class NodeTables:
             self._stored = StoredNodes(number, None if alive.all() else alive)
         return self._stored
 
+    def knows(self, names: tuple[str, ...]) -> bool:
+        """Whether `of` does not read the database."""
+        return names is self._names and self._stored is not None
+
     def forget(self) -> None:
         """Find or store the next table, even if it is the last one."""
         self._stored = None

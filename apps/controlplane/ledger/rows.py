@@ -33,6 +33,12 @@ class LedgerWriter:
         listed = list(records)
         self.complete(listed, execute_together(self.steps(listed)))
 
+    def encode_ahead(self, records: Sequence[DecisionRecord]) -> list[Step] | None:
+        """What `steps` returns, without reading the database; None if that is not possible."""
+        if not all(self._node_tables.knows(record.decision.nodes) for record in records):
+            return None
+        return self.steps(records)
+
     def steps(self, records: Sequence[DecisionRecord]) -> list[Step]:
         """The steps that insert these records; `complete` takes their results."""
         if not records:

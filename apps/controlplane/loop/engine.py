@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import chain
@@ -429,19 +429,29 @@ class Engine:
         Also whether there were others. All of them see what they would see as one batch.
         """
         last, is_divided = next(parts), False
-        while len(last) >= PART_DECISIONS:
-            is_divided = True
-            changes = self.scheduler.queue.take_changes()
-            finish = self.recorder.begin(self.scheduler, self.informer, last, changes)
-            if finish is None:
-                self._record(last, changes, (), ())
-            try:
-                following = next(parts, [])
-            finally:
-                if finish is not None:
-                    finish()
-            last = following
+        with ExitStack() as committing:
+            while len(last) >= PART_DECISIONS:
+                is_divided = True
+                self._commit_part(last, committing)
+                last = next(parts, [])
+            # nothing is scheduled before the next look
+            self.informer.apply_placements()
         return last, is_divided
+
+    def _commit_part(self, part: Sequence[DecisionRecord], committing: ExitStack) -> None:
+        """Start to commit a part, which `committing` ends, as far as nothing but bindings is left.
+
+        The part before is committed at last, after the rows of this one have been encoded.
+        """
+        *mixed, last = split(part)
+        rows = None if mixed else self.recorder.encode(last)
+        committing.close()
+        changes = self._record_each(mixed, part, self.scheduler.queue.take_changes())
+        finish = self.recorder.begin(self.scheduler, self.informer, last, changes, rows)
+        if finish is None:
+            self.recorder.record(self.scheduler, self.informer, last, changes)
+        else:
+            committing.callback(finish)
 
     def _record(
         self,
@@ -452,6 +462,16 @@ class Engine:
     ) -> None:
         """Record a batch in one transaction, or in a few if only some pods need the general way."""
         *parts, last = [batch] if self.cluster.quotas else split(batch)
+        rest = self._record_each(parts, batch, changes)
+        self.recorder.record(self.scheduler, self.informer, last, rest, intents, activations)
+
+    def _record_each(
+        self,
+        parts: Sequence[Sequence[DecisionRecord]],
+        batch: Sequence[DecisionRecord],
+        changes: QueueChanges,
+    ) -> QueueChanges:
+        """Record all parts of a batch but its last one; returns the changes of the queue for it."""
         later = {record.decision.pod_uid for record in batch}
         for part in parts:
             later -= {record.decision.pod_uid for record in part}
@@ -459,7 +479,7 @@ class Engine:
             self.recorder.record(
                 self.scheduler, self.informer, part, others, deferred=Deferred(later)
             )
-        self.recorder.record(self.scheduler, self.informer, last, changes, intents, activations)
+        return changes
 
     def _seen_state(self, ended: list[DecisionRecord]) -> SeenState:
         """What the next decision sees besides the objects."""

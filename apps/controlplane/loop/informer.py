@@ -173,14 +173,8 @@ class Informer:
         """
         start = self.position
         while self._own:
-            own = self._own.popleft()
-            self._read_log(own.base)
-            for change in own.changes:
-                if isinstance(change, PlacedPod):
-                    self._apply_placement(change)
-                elif change.kind not in _IGNORED:
-                    self._apply(change)
-            self.position = own.last
+            self._read_log(self._own[0].base)
+            self._apply_own(self._own.popleft())
         self._read_log(self._read_version() if upto is None else upto)
         return self.position - start
 
@@ -193,6 +187,24 @@ class Informer:
         return read_objects_after(
             sent, self.cluster_id, self.position, without=_IGNORED, limit=_BATCH
         )
+
+    def apply_placements(self) -> None:
+        """Apply own bindings as far as no other change comes before them.
+
+        The database is not read, so this can be done while another batch is committed.
+        """
+        while self._own and self._own[0].base == self.position:
+            if not isinstance(self._own[0].changes[0], PlacedPod):
+                break
+            self._apply_own(self._own.popleft())
+
+    def _apply_own(self, own: _OwnWrites) -> None:
+        for change in own.changes:
+            if isinstance(change, PlacedPod):
+                self._apply_placement(change)
+            elif change.kind not in _IGNORED:
+                self._apply(change)
+        self.position = own.last
 
     def _read_log(self, upto: int) -> None:
         """Apply the changes after `position` up to `upto`, from the log."""

@@ -54,6 +54,9 @@ _DEVICE_CLAIM = "ResourceClaim"
 #: The scheduler's name in the change log.
 USER = "kube-scheduler"
 
+#: The steps that insert the decisions of a batch into the ledger.
+EncodedRows = Sequence[Step]
+
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
@@ -174,20 +177,27 @@ class Recorder:
             changes = scheduler.queue.take_changes()
         self._report(scheduler, batch)
 
+    def encode(self, batch: Sequence[DecisionRecord]) -> EncodedRows | None:
+        """The rows of the ledger for `begin`, while another batch is committed, if possible."""
+        return self._ledger.encode_ahead(batch) if all(map(is_plain, batch)) else None
+
     def begin(
         self,
         scheduler: Scheduler,
         informer: Informer,
         batch: Sequence[DecisionRecord],
         changes: QueueChanges,
+        rows: EncodedRows | None = None,
     ) -> Callable[[], None] | None:
         """Start to commit a batch that only binds pods; returns what waits for the commit.
 
         Further pods can be scheduled before that is called, but the thread's connection is in use.
         What is called then does what `record` does. None, and nothing is sent, if the batch needs
-        the general way.
+        the general way. `rows` is what `encode` has returned for it.
         """
-        plan = self._plan(scheduler, informer, batch, _by_pod(changes))
+        if not all(map(is_plain, batch)):
+            return None
+        plan = self._plan(scheduler, informer, batch, _by_pod(changes), rows=rows)
         sent = self._send_placements(scheduler, informer, batch, plan.steps)
         if sent is None:
             return None
@@ -249,6 +259,7 @@ class Recorder:
         batch: Sequence[DecisionRecord],
         changed: Mapping[str, SavedEntry | None],
         deferred: Deferred = NOTHING,
+        rows: EncodedRows | None = None,
     ) -> _Plan:
         bound = _bound(batch)
         saved = {
@@ -259,7 +270,7 @@ class Recorder:
         removed = [
             uid for uid in {*changed, *bound} if uid not in saved and self._queue_rows.has(uid)
         ]
-        final = [record for record in batch if record.decision.result.is_final]
+        final = _final(batch)
         queue = scheduler.queue
         waits = self._waits.read(scheduler.waiting_pods)
         steps = [
@@ -269,7 +280,7 @@ class Recorder:
                 cycles=(queue.scheduling_cycle, queue.move_request_cycle),
             ),
             *self._waits.steps(waits),
-            *self._ledger.steps(final),
+            *(self._ledger.steps(final) if rows is None else rows),
             *self._queue_rows.steps([*saved.values()], removed),
             *self._queue_rows.put_back_steps(self._history.places_of(deferred.pods)),
             *self._history.steps(
@@ -435,6 +446,10 @@ class Recorder:
             ):
                 rejected.append((decision, outcome))
         return rejected
+
+
+def _final(batch: Sequence[DecisionRecord]) -> list[DecisionRecord]:
+    return [record for record in batch if record.decision.result.is_final]
 
 
 def _by_pod(changes: QueueChanges) -> dict[str, SavedEntry | None]:

@@ -16,6 +16,8 @@ from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.ledger.reading import read
 from apps.controlplane.loop import engine as engine_module
 from apps.controlplane.loop.engine import Engine
+from apps.controlplane.loop.informer import Informer
+from apps.controlplane.loop.recorder import Recorder
 from apps.controlplane.metrics import stored
 from apps.controlplane.models import QueueMove, SchedulingDecision
 from apps.controlplane.workers import lease
@@ -106,6 +108,55 @@ def test_the_next_part_is_scheduled_before_the_commit_has_ended(
         assert again.tied_nodes() == stored_decision.tied_nodes()
     assert QueueMove.objects.filter(cluster=cluster, event="Done").count() == 39
     assert counted(cluster) == ({"scheduled": 39}, 39)
+
+
+def test_rows_are_encoded_and_bindings_confirmed_during_a_commit(
+    cluster: Cluster, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = before_part(engine, 0, lambda: None)
+    assumed: list[int] = []
+
+    def note(owner: type, name: str) -> None:
+        act = getattr(owner, name)
+
+        def noted(self: Any, *arguments: Any) -> Any:
+            result = act(self, *arguments)
+            steps.append(name)
+            assumed.append(len([*engine.scheduler.assumed_pods()]))
+            return result
+
+        monkeypatch.setattr(owner, name, noted)
+
+    note(Recorder, "encode")
+    note(Informer, "apply_placements")
+    run(cluster, engine, 39)
+    others = [step for step in steps if step != "schedule"]
+    first = others.index("begin") - 1
+    assert others[first : first + 10] == [
+        *("encode", "begin"),
+        *("encode", "end", "begin"),
+        *("encode", "end", "begin"),
+        *("apply_placements", "end"),
+    ]
+    # without the pods of the two parts that were committed by then
+    assert 15 in assumed
+
+
+def test_a_part_with_a_failure_starts_its_last_bindings(
+    cluster: Cluster, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_module, "PART_DECISIONS", 20)
+    steps = before_part(engine, 0, lambda: None)
+    create_pods(cluster, *(pod(f"first{number}", cpu="1m") for number in range(4)))
+    create_pods(cluster, pod("large", cpu="900"))
+    run(cluster, engine, 30)
+    assert [step for step in steps if step != "schedule"] == ["begin", "end"]
+    # the rest of the batch was scheduled before the commit had ended
+    assert steps[steps.index("begin") : steps.index("end")].count("schedule") > 10
+    rows = SchedulingDecision.objects.filter(cluster=cluster)
+    assert Counter(rows.values_list("result", flat=True)) == {"scheduled": 34, "unschedulable": 1}
+    assert QueueMove.objects.filter(cluster=cluster, event="Done").count() == 34
+    assert Pod.objects.filter(cluster=cluster).exclude(node_name="").count() == 34
 
 
 def test_a_pod_of_a_part_that_another_client_has_bound_fails_alone(
