@@ -182,7 +182,8 @@ class SpreadScores:
         raw = _round_half_away(part.table(sums))
         table = _normalize(raw, raw[inhabited])
         table[part.domains.size] = 0
-        if before is not None and np.array_equal(table, self._table):
+        known = self._table
+        if before is not None and known is not None and np.array_equal(table, known):
             return _state(raw.take(slots), before.normalized)
         self._table = table
         return _state(raw.take(slots), table.take(slots))
