@@ -149,7 +149,8 @@ def random_claim(rng: random.Random) -> Body:
             exactly = random_wanted(rng)
             if exactly["memory"] == 0 and rng.random() < 0.4:
                 exactly["adminAccess"] = True
-            requests.append({"name": name, "exactly": exactly})
+            found: Body = {"name": name, "exactly": exactly}
+            requests.append(found)
     return {"requests": requests, "match": rng.random() < 0.3}
 
 
