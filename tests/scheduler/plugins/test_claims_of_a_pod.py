@@ -19,10 +19,11 @@ DRIVER = "gpu.example.com"
 Body = dict[str, Any]
 #: (pool, device)
 Place = tuple[str, str]
+Devices = dict[Place, Body]
 #: (claim, request with its alternative, place)
 Result = tuple[int, str, Place]
-VALUES = {"default": "2", "validValues": ["2", "4", "8"]}
-RANGE = {"default": "2", "validRange": {"min": "2", "step": "3", "max": "8"}}
+VALUES: Body = {"default": "2", "validValues": ["2", "4", "8"]}
+RANGE: Body = {"default": "2", "validRange": {"min": "2", "step": "3", "max": "8"}}
 
 
 # -- the reference -------------------------------------------------------------------------------
@@ -31,7 +32,7 @@ RANGE = {"default": "2", "validRange": {"min": "2", "step": "3", "max": "8"}}
 def allocate(pools: Body, taken: set[Place], claims: Sequence[Body]) -> list[Result] | None:
     """The first assignment of all requests that breaks no rule; None if there is none."""
     ordered = sorted(pools, key=lambda pool: (waits_for_conditions(pools[pool]), pool))
-    devices = {(pool, each["name"]): each for pool in ordered for each in pools[pool]}
+    devices: Devices = {(pool, each["name"]): each for pool in ordered for each in pools[pool]}
     requests = [
         (number, request) for number, claim in enumerate(claims) for request in claim["requests"]
     ]
@@ -54,7 +55,7 @@ def waits_for_conditions(pool: Sequence[Body]) -> bool:
     return any("bindingConditions" in each for each in pool)
 
 
-def options(request: Body, devices: Body) -> list[tuple[str, Body, tuple[Place, ...]]]:
+def options(request: Body, devices: Devices) -> list[tuple[str, Body, tuple[Place, ...]]]:
     found = []
     for wanted in request.get("firstAvailable") or [request["exactly"]]:
         name = f"{request['name']}/{wanted['name']}" if "name" in wanted else request["name"]
@@ -64,7 +65,7 @@ def options(request: Body, devices: Body) -> list[tuple[str, Body, tuple[Place, 
     return found
 
 
-def is_free(picks: Sequence[Any], devices: Body, taken: set[Place]) -> bool:
+def is_free(picks: Sequence[Any], devices: Devices, taken: set[Place]) -> bool:
     """Exclusive devices have one user; administrators use them as well, once in a claim."""
     users: dict[Place, set[int]] = {}
     for number, _, wanted, place in picks:
@@ -80,7 +81,7 @@ def is_free(picks: Sequence[Any], devices: Body, taken: set[Place]) -> bool:
     return True
 
 
-def has_room(picks: Sequence[Any], devices: Body) -> bool:
+def has_room(picks: Sequence[Any], devices: Devices) -> bool:
     used: dict[Place, int] = {}
     for _, _, wanted, place in picks:
         amount = consumption(wanted["memory"], devices[place])
@@ -104,7 +105,7 @@ def consumption(asked: int, device: Body) -> int | None:
     return asked or int(device["memory"])
 
 
-def agrees(picks: Sequence[Any], claims: Sequence[Body], devices: Body) -> bool:
+def agrees(picks: Sequence[Any], claims: Sequence[Body], devices: Devices) -> bool:
     for index, claim in enumerate(claims):
         values = [devices[place]["numa"] for number, _, _, place in picks if number == index]
         if claim["match"] and len(set(values)) > 1:
@@ -148,7 +149,8 @@ def random_claim(rng: random.Random) -> Body:
             exactly = random_wanted(rng)
             if exactly["memory"] == 0 and rng.random() < 0.4:
                 exactly["adminAccess"] = True
-            requests.append({"name": name, "exactly": exactly})
+            found: Body = {"name": name, "exactly": exactly}
+            requests.append(found)
     return {"requests": requests, "match": rng.random() < 0.3}
 
 
@@ -172,7 +174,7 @@ def published(pools: Body) -> Iterator[ResourceSlice]:
 def published_device(device: Body) -> Body:
     memory: Body = {"value": str(device["memory"])}
     if device["policy"]:
-        memory["requestPolicy"] = {"values": VALUES, "range": RANGE}[device["policy"]]
+        memory["requestPolicy"] = VALUES if device["policy"] == "values" else RANGE
     body: Body = {
         "name": device["name"],
         "attributes": {"model": {"string": device["model"]}, "numa": {"int": device["numa"]}},
@@ -199,7 +201,7 @@ def posted(wanted: Body) -> Body:
 
 
 def claim_of(number: int, claim: Body) -> ResourceClaim:
-    requests = []
+    requests: list[Body] = []
     for request in claim["requests"]:
         if "exactly" in request:
             requests.append({"name": request["name"], "exactly": posted(request["exactly"])})

@@ -33,14 +33,15 @@ def validate_request_policy(capacity: Quantity, policy: Body, path: str) -> Caus
         yield forbidden(path, _ONE_POLICY)
         return
     default = policy.get("default")
-    for field, given in (("validValues", values), ("validRange", valid_range)):
-        if given and default is None:
-            yield required(f"{path}.default", f"required when {field} is defined")
-            return
-    if values:
+    if not values and valid_range is None:
+        return
+    if default is None:
+        field = "validValues" if values else "validRange"
+        yield required(f"{path}.default", f"required when {field} is defined")
+    elif values:
         yield from _validate_values(default, capacity, values, f"{path}.validValues")
-    elif valid_range is not None:
-        yield from _validate_range(default, capacity, valid_range, f"{path}.validRange")
+    else:
+        yield from _validate_range(default, capacity, valid_range or {}, f"{path}.validRange")
 
 
 def _validate_values(
