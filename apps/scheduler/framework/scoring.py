@@ -53,10 +53,9 @@ class ScoreColumn:
 
         A moment, and which of its columns, or a column with the rows that are not feasible.
         """
-        if self._at is None:
+        if self._moment is None:
             return None
-        moment, index = self._at
-        return moment, index if self._whole is None else self._whole
+        return self._moment, self._index if self._whole is None else self._whole
 
     @property
     def raw(self) -> Int64Array:
