@@ -71,7 +71,7 @@ def validate_resource_claims(claims: Sequence[Body], path: str) -> Causes:
         sources = [claim.get("resourceClaimName"), claim.get("resourceClaimTemplateName")]
         given = sum(source is not None for source in sources)
         if given != 1:
-            seen = {
+            shown = {
                 "Name": claim.get("name", ""),
                 "ResourceClaimName": sources[0],
                 "ResourceClaimTemplateName": sources[1],
@@ -79,6 +79,6 @@ def validate_resource_claims(claims: Sequence[Body], path: str) -> Causes:
             number = "at most one" if given else "one"
             yield invalid(
                 f"{path}[{index}]",
-                seen,
+                shown,
                 f"must specify {number} of: `resourceClaimName`, `resourceClaimTemplateName`",
             )
