@@ -204,6 +204,12 @@ def test_an_invalid_container_is_refused(fields, complaint):
             {"resourceClaims": [{"name": "a", "resourceClaimName": "x"}] * 2},
             'resourceClaims[1].name: Duplicate value: "a"',
         ),
+        (
+            {"resourceClaims": [{"name": "a"}, {"name": "b", "resourceClaimName": "x"}]},
+            'resourceClaims[0]: Invalid value: {"Name":"a","ResourceClaimName":null,'
+            '"ResourceClaimTemplateName":null}: must specify one of: `resourceClaimName`, '
+            "`resourceClaimTemplateName`",
+        ),
     ],
 )
 def test_an_invalid_field_of_the_pod_is_refused(fields, complaint):
