@@ -49,42 +49,12 @@ def pack(array: NDArray[Any]) -> list[Any]:
     """A one-dimensional integer array as values that MessagePack can encode."""
     if not len(array):
         return [0, 0]
-    lowest, highest = _extremes(array)
+    lowest, highest = int(np.minimum.reduce(array)), int(np.maximum.reduce(array))
     if lowest == highest:
         return [len(array), lowest]
-    dtype, name = _find_narrow(lowest, highest)
-    return [len(array), name, array.astype(dtype, copy=False).tobytes()]
-
-
-class NarrowColumn:
-    """A copy of an integer array in the narrowest type that holds it; entries can change."""
-
-    def __init__(self, array: NDArray[Any]) -> None:
-        self._set(array)
-
-    def __setitem__(self, place: int, value: int) -> None:
-        if not self._least <= value <= self._greatest:
-            wide = self.array.astype(np.int64)
-            wide[place] = value
-            self._set(wide)
-        else:
-            self.array[place] = value
-
-    def _set(self, array: NDArray[Any]) -> None:
-        dtype, _ = _find_narrow(*_extremes(array)) if len(array) else _NARROW[0][2:]
-        self.array: NDArray[Any] = array.astype(dtype)
-        self._least, self._greatest = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
-
-
-def _extremes(array: NDArray[Any]) -> tuple[int, int]:
-    return int(np.minimum.reduce(array)), int(np.maximum.reduce(array))
-
-
-def _find_narrow(lowest: int, highest: int) -> tuple[np.dtype[Any], str]:
-    """The narrowest type for these values, and its name."""
     for least, greatest, dtype, name in _NARROW:
         if least <= lowest and highest <= greatest:
-            return dtype, name
+            return [len(array), name, array.astype(dtype).tobytes()]
     raise OverflowError(f"{highest} does not fit into 64 bits with a sign")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -13,7 +13,7 @@ from apps.scheduler.framework.nodes import BoolArray, Int64Array
 #: changes after which there is a new base
 _MAX_CHANGES: Final = 64
 #: the total of a row that is not feasible now, less than any other
-OUT: Final = -(1 << 62)
+_OUT: Final = -(1 << 62)
 
 #: a row, its scores as ``ScorePlan.with_sum`` returns them, and how much its total gains
 RowChange = tuple[int, tuple[int, ...], int]
@@ -23,7 +23,7 @@ class Moment:
     """Columns as they were; each array is built when it is first read, and read-only.
 
     Changes give the values of all columns at a place; the first ones are those of the columns, the
-    last one is the total. Where a total is ``OUT``, the row was not feasible, and no array has it.
+    last one is the total. Where a total is ``_OUT``, the row was not feasible, and no array has it.
     """
 
     __slots__ = (
@@ -62,30 +62,6 @@ class Moment:
         """The number of feasible rows."""
         return len(self._bases[-1]) - self._out
 
-    @property
-    def out(self) -> int:
-        """The number of rows that are not feasible."""
-        return self._out
-
-    @property
-    def bases(self) -> Sequence[Int64Array]:
-        """The columns with all rows, before the changes.
-
-        Moments that have the same object differ only in the number of changes.
-        """
-        return self._bases
-
-    @property
-    def count(self) -> int:
-        """The number of changes; of moments with the same bases, the later one has more."""
-        return self._count
-
-    def changes(self, index: int, since: int) -> Iterator[tuple[int, int]]:
-        """The changes of a column after the first ``since``: places and values, in their order."""
-        first = max(since, self._first_total) if index == -1 else since
-        for change in range(first, self._count):
-            yield self._places[change], self._values[change][index]
-
     def column(self, index: int) -> Int64Array:
         """Aligned with the feasible rows; the same object each time."""
         if not self._count and not self._out:
@@ -113,7 +89,7 @@ class Moment:
         if not self._out:
             return column
         if self._inside is None:
-            self._inside = self.whole(-1) != OUT
+            self._inside = self.whole(-1) != _OUT
         return column[self._inside]
 
 
@@ -188,7 +164,7 @@ class LiveScores:
             if place < 0:
                 continue
             old: int = total.item(place)
-            if old == OUT:
+            if old == _OUT:
                 continue
             new = old + gain
             if new < self.best and old < self.best:
@@ -215,7 +191,7 @@ class LiveScores:
             places = rows[: int(rows.searchsorted(len(self._rows)))]
             gains = gains[: len(places)]
         total = self._total[places]
-        self._total[places] = np.where(total == OUT, OUT, total + gains)
+        self._total[places] = np.where(total == _OUT, _OUT, total + gains)
         self._rebase([column.take(self._rows) for column in columns])
 
     def leave(self, row: int) -> None:
@@ -223,12 +199,12 @@ class LiveScores:
         place = self.place_of(row)
         self.out += 1
         zeros = (0,) * (len(self._bases) - 1)
-        self._enter(place, row, zeros, int(self._total[place]), OUT)
+        self._enter(place, row, zeros, int(self._total[place]), _OUT)
 
     def enter(self, row: int, scores: tuple[int, ...], total: int) -> None:
         """A row that has left is feasible again."""
         self.out -= 1
-        self._enter(self.place_of(row), row, scores, OUT, total)
+        self._enter(self.place_of(row), row, scores, _OUT, total)
 
     def _enter(self, place: int, row: int, scores: tuple[int, ...], old: int, new: int) -> None:
         self._total[place] = new

@@ -48,16 +48,6 @@ class ScoreColumn:
         return ScoreColumn(None, None, self.weight, moment, whole=self)
 
     @property
-    def origin(self) -> tuple[Moment, int | ScoreColumn] | None:
-        """From what the arrays are built when they are read; None if they were computed.
-
-        A moment, and which of its columns, or a column with the rows that are not feasible.
-        """
-        if self._moment is None:
-            return None
-        return self._moment, self._index if self._whole is None else self._whole
-
-    @property
     def raw(self) -> Int64Array:
         """What Score returned."""
         if self._raw is None:
