@@ -17,11 +17,14 @@ from apps.cluster import kinds
 from apps.cluster.models import Cluster
 from apps.cluster.writes import Create
 from apps.cluster.writing import store
+from apps.controlplane.clusters.forking import fork_cluster
 from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.ledger.reading import read
 from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import LoopLease, SchedulingDecision, Webhook
+from apps.controlplane.past.moments import Moment
 from apps.controlplane.rebuilding import recompute
+from apps.controlplane.series import sampling
 from schedweb.backup import tables
 from tests.controlplane.driving import ACTOR, create_pods, node_of, pod, run_until
 
@@ -47,6 +50,7 @@ def shop() -> Cluster:
     run_until(engines, cluster, lambda: SchedulingDecision.objects.count() >= 7)
     engines.close()
     Webhook.objects.create(cluster=cluster, url="https://hooks.example/a", kinds=[], secret="s")
+    sampling.sample_all()
     cluster.refresh_from_db()
     return cluster
 
@@ -75,6 +79,7 @@ def test_a_restored_cluster_equals_the_saved_one_and_goes_on(shop: Cluster, tmp_
     assert "cluster shop" in said.getvalue() and saved.stat().st_mode & 0o777 == 0o600
     before = read_rows(shop)
     assert {"cluster_pod", "cluster_taint", "controlplane_queuemove"} <= set(before)
+    assert {"controlplane_seriesbucket", "controlplane_seriescursor"} <= set(before)
     assert len(before["controlplane_schedulingdecision"]) >= 7
 
     # beside the original, which keeps all of its rows; an earlier restore was killed
@@ -100,6 +105,27 @@ def test_a_restored_cluster_equals_the_saved_one_and_goes_on(shop: Cluster, tmp_
     run_until(engines, copy, lambda: node_of(copy, "next"))
     engines.close()
     assert LoopLease.objects.get(cluster=copy).epoch > 0
+
+
+def test_a_restored_fork_has_the_history_that_it_shares_with_a_deleted_cluster(
+    shop: Cluster, tmp_path: Path
+) -> None:
+    fork = fork_cluster(shop, Moment(shop.resource_version, shop.now()), "branch", user="alice")
+    create_pods(fork, pod("of-the-fork"))
+    saved = tmp_path / "branch.backup"
+    call_command("backup", str(saved), "--cluster", "branch", stdout=StringIO())
+    before = read_rows(fork)
+    versions = [row["version"] for row in before["cluster_change"]]
+    assert len(versions) > shop.resource_version > 1
+    shop.delete()
+    call_command("restore", str(saved), "--cluster", "branch-2", stdout=StringIO())
+    copy = Cluster.objects.get(name="branch-2")
+    found = read_rows(copy)
+    assert sorted(row["version"] for row in found["cluster_change"]) == sorted(versions)
+    # the restored cluster has these changes itself
+    ((point,), (original,)) = found["cluster_forkpoint"], before["cluster_forkpoint"]
+    assert (point.pop("shared"), original.pop("shared")) == (False, True)
+    compare(found, before)
 
 
 def compare(found: dict[str, Any], expected: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import time
@@ -29,11 +30,21 @@ class SmallDisk:
 
     def fill(self, remaining: int) -> None:
         """Leave so many MiB."""
-        found = os.statvfs(self.folder)
-        size = found.f_bavail * found.f_frsize - remaining * MEGABYTE
         with self._ballast.open("ab") as file:
-            if size > 0:
-                os.posix_fallocate(file.fileno(), file.tell(), size)
+            for _ in range(50):
+                size = self._free() - remaining * MEGABYTE
+                if size <= 0:
+                    return
+                # the site may have written since
+                with contextlib.suppress(OSError):
+                    os.posix_fallocate(file.fileno(), os.fstat(file.fileno()).st_size, size)
+                    return
+                time.sleep(0.1)
+        raise AssertionError("the disk could not be filled")
+
+    def _free(self) -> int:
+        found = os.statvfs(self.folder)
+        return found.f_bavail * found.f_frsize
 
     def empty(self) -> None:
         self._ballast.unlink(missing_ok=True)
