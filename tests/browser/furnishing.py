@@ -15,12 +15,19 @@ from apps.controlplane.clusters.lifecycle import create_cluster, delete_cluster
 from apps.controlplane.ledger import saved_views
 from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import Operation, PastCluster, SchedulingDecision
-from apps.controlplane.operations import previewing, replays, running, scenarios
+from apps.controlplane.operations import (
+    previewing,
+    recorded_decisions,
+    replays,
+    running,
+    scenarios,
+)
 from apps.controlplane.profiles import drafts, revisions
 from apps.controlplane.replay.span import ReplayRequest
 from apps.controlplane.scenarios.examples import list_examples
 from apps.controlplane.series import sampling
 from apps.controlplane.webhooks import service
+from tests.controlplane.scenarios import test_recorded_decisions as recordings
 
 ACTOR = Actor("admin")
 
@@ -163,13 +170,20 @@ def _create_operations(cluster: Cluster) -> dict[str, int]:
     )
     text = list_examples()["07-bin-packing"].text
     scenario = scenarios.start(text, {}, actor=ACTOR)
-    for each in (previewed, scenario):
+    recorded = recorded_decisions.start(
+        recordings.lines(third={**recordings.THIRD, "selected_node": "n3"}).decode(),
+        "record.jsonl",
+        recordings.encode(recordings.CONFIGURATION),
+        actor=ACTOR,
+    )
+    for each in (previewed, scenario, recorded):
         running.run(each.pk)
     return {
         "failed_operation": failed.pk,
         "operation": at_work.pk,
         "preview": previewed.pk,
         "scenario": scenario.pk,
+        "recorded": recorded.pk,
     }
 
 

@@ -34,6 +34,8 @@ PAGES = {
     "operation-running": "/operations/{operation}",
     "scenarios": "/scenarios",
     "scenario": "/scenarios/{scenario}",
+    "recorded-decisions": "/recorded-decisions",
+    "recorded-comparison": "/recorded-decisions/{recorded}",
     "compare-scenarios": "/scenarios/compare?first={scenario}.0&second={scenario}.2",
     "account": "/account",
     "password": "/account/password",
@@ -270,7 +272,7 @@ def list_checked_routes() -> set[str]:
     numbers = dict.fromkeys(
         (
             *("failed_operation", "operation", "scenario", "scheduled", "failed", "preempting"),
-            *("change", "moving", "preview", "view", "webhook", "past", "replay"),
+            *("change", "moving", "preview", "view", "webhook", "past", "replay", "recorded"),
         ),
         1,
     )
