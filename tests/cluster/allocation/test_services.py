@@ -13,7 +13,7 @@ from apps.cluster import kinds, queries
 from apps.cluster.allocation.ranges import NODE_PORTS, draw_address, draw_port
 from apps.cluster.errors import ApiError, Invalid
 from apps.cluster.models import Cluster
-from apps.cluster.writes import Actor, Create, Delete
+from apps.cluster.writes import Actor, Create, Delete, Write
 from apps.cluster.writing import store
 from apps.controlplane.clusters.lifecycle import create_cluster
 
@@ -158,7 +158,10 @@ def test_one_write_of_several_services_allocates_each_value_once(cluster: Cluste
     with pytest.raises(ApiError, match="failed to allocate a nodePort: range is full"):
         create(cluster, service("full", *[0] * 100))
     # a service that is deleted in the same write leaves its port to the next one
-    again = [Delete(SERVICE, "default", "s100"), Create(SERVICE, service("next", 30100), "default")]
+    again: list[Write] = [
+        Delete(SERVICE, "default", "s100"),
+        Create(SERVICE, service("next", 30100), "default"),
+    ]
     assert len(store.write(cluster, again, actor=CLIENT)) == 2
 
 
