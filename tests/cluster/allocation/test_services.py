@@ -172,7 +172,7 @@ def test_concurrent_writes_never_share_a_value() -> None:
     def create_some(writer: int) -> int:
         created = 0
         for number in range(6):
-            body = service(f"s{writer}-{number}", 30100 + number, 0, clusterIP=f"10.96.0.1{number}")
+            body = service(f"s{writer}-{number}", 30010 + number, 0, clusterIP=f"10.96.0.1{number}")
             try:
                 create(cluster, body)
                 created += 1
