@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
@@ -461,3 +462,37 @@ def test_rules_check_objects_and_transitions(kube: Kube) -> None:
     assert causes_of(kube.patch(path, {"spec": {"low": 0}})) == [
         ("spec", 'Invalid value: "object": failed rule: self.high > 100')
     ]
+
+
+def test_columns_of_lists_and_warnings_of_deprecated_versions(kube: Kube) -> None:
+    """As HTTPRoutes of the Gateway API show host names, and Kueue retires versions."""
+    definition = copy.deepcopy(JOBS)
+    old, new = definition["spec"]["versions"]
+    old |= {"deprecated": True, "deprecationWarning": "Use v1 instead."}
+    values = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    columns = [
+        {"name": name, "type": "string", "jsonPath": f".spec.{path}"}
+        for name, path in (("Hosts", "free.hosts"), ("First", "free.hosts[*]"), ("On", "free.on"))
+    ]
+    new["additionalPrinterColumns"] = columns
+    new["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["free"] = values
+    assert kube.post(CRDS, definition).status_code == 201
+    body = job(queue="a", free={"hosts": ["a.example", "b.example"], "on": True})
+    created = kube.post(OBJECTS, body)
+    assert created.status_code == 201 and "Warning" not in created.headers
+    table = kube.get(OBJECTS, headers={"accept": "application/json;as=Table;g=meta.k8s.io;v=v1"})
+    cells = ["train", '["a.example","b.example"]', "a.example", "true"]
+    assert table.json()["rows"][0]["cells"] == cells
+
+    deprecated = OBJECTS.replace("/v1/", "/v1beta1/")
+    for response in (
+        kube.get(deprecated),
+        kube.get(f"{deprecated}/train"),
+        kube.get(f"{deprecated}/none"),
+        kube.patch(f"{deprecated}/train", {"spec": {"queue": "b"}}),
+        kube.delete(f"{deprecated}/train"),
+    ):
+        assert response.headers["Warning"] == '299 - "Use v1 instead."'
+    unknown = {**job(queue="a", colour="red"), "apiVersion": "batch.volcano.sh/v1beta1"}
+    both = kube.post(f"{deprecated}?fieldValidation=Warn", unknown).headers["Warning"]
+    assert both == '299 - "Use v1 instead.", 299 - "unknown field \\"spec.colour\\""'

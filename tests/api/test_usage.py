@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
 
 import pytest
@@ -74,6 +76,32 @@ def test_usage_of_nodes(running: Kube) -> None:
     alone = running.get(f"{METRICS}/nodes/n1").json()
     assert (alone["kind"], alone["metadata"]["name"]) == ("NodeMetrics", "n1")
     assert names(running.get(f"{METRICS}/nodes?labelSelector=zone%3D2")) == ["n2"]
+
+
+def test_the_group_is_described(running: Kube, cluster: Cluster) -> None:
+    """As kubectl explain asks for it."""
+    index = json.loads(running.get("/openapi/v3").content)["paths"]
+    place = index["apis/metrics.k8s.io/v1beta1"]["serverRelativeURL"].removeprefix(running.root)
+    document = running.get(place).json()
+    assert f"{METRICS}/nodes" in document["paths"]
+    assert f"{METRICS}/namespaces/{{namespace}}/pods/{{name}}" in document["paths"]
+    schemas = document["components"]["schemas"]
+    described = {gvk["kind"]: schema for schema in schemas.values() for gvk in kinds_of(schema)}
+    given = running.get(f"{METRICS}/nodes/n1").json()
+    assert set(given) == set(described["NodeMetrics"]["properties"])
+    assert "containers" in described["PodMetrics"]["required"]
+    assert described["PodMetricsList"]["properties"]["items"]
+    references = set(re.findall(r'"#/components/schemas/([^"]+)"', json.dumps(document)))
+    assert references <= set(schemas)
+    assert METRICS in running.get("/").json()["paths"]
+    assert f"{METRICS}/nodes" in running.get("/openapi/v2").json()["paths"]
+    Cluster.objects.filter(pk=cluster.pk).update(kubelet=False)
+    assert "apis/metrics.k8s.io/v1beta1" not in running.get("/openapi/v3").content.decode()
+
+
+def kinds_of(schema: dict[str, Any]) -> list[dict[str, str]]:
+    listed: list[dict[str, str]] = schema.get("x-kubernetes-group-version-kind", [])
+    return [each for each in listed if each["group"] == "metrics.k8s.io"]
 
 
 def test_tables(running: Kube) -> None:

@@ -79,6 +79,17 @@ def test_an_object_is_created_like_another(alice: Client, lab: Cluster) -> None:
     assert "nodeName" not in body["spec"]
     assert alice.post(address, {"manifest": text}).status_code == 302
     assert Pod.objects.filter(cluster=lab, name="web-1-copy", node_name="").exists()
+    # the address and the node port of a service are its own
+    exposed = {"type": "NodePort", "ports": [{"port": 80}]}
+    body = {"metadata": {"name": "web"}, "spec": exposed}
+    service = Create(kinds.by_name("Service"), body, "default")
+    original = store.write(lab, [service], actor=ACTOR)[0]
+    assert isinstance(original, dict)
+    address = f"/clusters/lab/new/services?like={original['metadata']['uid']}"
+    text = alice.get(address).context["form"].fields["manifest"].initial
+    assert alice.post(address, {"manifest": text}).status_code == 302
+    copies = service.kind.objects(lab).filter(name__in=("web", "web-copy"))
+    assert len({body["spec"]["clusterIP"] for body in copies.values_list("body", flat=True)}) == 2
 
 
 def test_an_invalid_uid_is_an_error(alice: Client, lab: Cluster) -> None:

@@ -24,16 +24,17 @@ def answer(request: HttpRequest, cluster: Cluster, path: str, accept: str) -> Ht
     if parts[0] not in ("", "apis", "openapi", "api", "version"):
         raise UnknownPath
     custom = resources_of(cluster)
+    described = (*custom, *usage.resources_of(cluster))
     if parts[:2] == ["openapi", "v3"]:
         _read_only(request)
-        return openapi.answer(request, "/".join(parts[2:]), custom)
+        return openapi.answer(request, "/".join(parts[2:]), described)
     if parts == ["openapi", "v2"]:
         _read_only(request)
-        return openapi.answer_v2(request, custom)
+        return openapi.answer_v2(request, described)
     if parts in (["api"], ["apis"]):
         _read_only(request)
         return _group_document(request, cluster, parts == ["api"], accept, custom)
-    document = _document(parts, custom)
+    document = {"paths": _all_paths(described)} if parts == [""] else _document(parts, custom)
     if document is None:
         raise UnknownPath
     _read_only(request)
@@ -44,8 +45,6 @@ def answer(request: HttpRequest, cluster: Cluster, path: str, accept: str) -> Ht
 
 def _document(parts: list[str], custom: Custom) -> dict[str, Any] | None:
     match parts:
-        case [""]:
-            return {"paths": _all_paths(custom)}
         case ["version"]:
             return discovery.version()
         case ["api", "v1"]:

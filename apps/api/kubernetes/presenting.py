@@ -51,6 +51,14 @@ def warn(response: HttpResponse, warnings: list[str]) -> HttpResponse:
     return response
 
 
+def prepend_warning(response: HttpResponseBase, text: str) -> HttpResponseBase:
+    """Add a Warning header before those that the response has."""
+    others = response.headers.get("Warning")
+    header = warning_header([text])
+    response.headers["Warning"] = f"{header}, {others}" if others else header
+    return response
+
+
 #: characters of all warnings; if they have more, of each
 _WARNINGS_LENGTH: Final = 4096
 _WARNING_LENGTH: Final = 256

@@ -79,6 +79,11 @@ class Resource:
         return self.custom.singular if self.custom is not None else self.kind.name.lower()
 
     @property
+    def deprecation(self) -> str:
+        """The warning of a deprecated version; "" for others."""
+        return self.custom.deprecation if self.custom is not None else ""
+
+    @property
     def list_kind(self) -> str:
         return self.custom.list_kind if self.custom is not None else f"{self.kind.name}List"
 

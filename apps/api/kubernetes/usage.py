@@ -14,7 +14,8 @@ from django.http import HttpRequest, HttpResponse
 
 from apps.api.kubernetes import media, tables
 from apps.api.kubernetes.errors import UnknownPath, WrongMethod
-from apps.cluster import kinds, queries
+from apps.api.kubernetes.resources import Resource
+from apps.cluster import kinds, models, queries
 from apps.cluster.access.deciding import Access
 from apps.cluster.errors import NotFound
 from apps.cluster.kinds import Kind
@@ -41,6 +42,23 @@ _SERVED: Final[Mapping[str, tuple[Kind, str]]] = {
     "nodes": (kinds.NODE, "NodeMetrics"),
     "pods": (kinds.POD, "PodMetrics"),
 }
+_RESOURCES: Final = tuple(
+    Resource(
+        Kind(
+            name,
+            plural,
+            models.KubernetesObject,  # type: ignore[type-abstract]
+            group=GROUP,
+            version=_VERSION,
+            namespaced=kind.namespaced,
+        ),
+        GROUP,
+        _VERSION,
+        verbs=_VERBS,
+        reads_rows=False,
+    )
+    for plural, (kind, name) in _SERVED.items()
+)
 _WINDOW: Final = f"{WINDOW_SECONDS}s"
 _COLUMNS: Final = ("Name", "cpu", "memory", "Window")
 
@@ -72,6 +90,11 @@ def access_of(method: str, path: str) -> Access | None:
     plural, namespace, name = found
     verb = ("get" if name else "list") if method == "GET" else method.lower()
     return Access(verb, GROUP, _VERSION, plural, "", namespace or "", name)
+
+
+def resources_of(cluster: Cluster) -> tuple[Resource, ...]:
+    """The metrics that a cluster has, as resources to describe."""
+    return _RESOURCES if is_measured(cluster) else ()
 
 
 def extend(document: Body, cluster: Cluster) -> Body:

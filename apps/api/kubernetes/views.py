@@ -41,7 +41,7 @@ from apps.api.kubernetes.custom import parse_custom
 from apps.api.kubernetes.errors import UnknownPath, WrongMethod
 from apps.api.kubernetes.finding import find, find_cluster
 from apps.api.kubernetes.paths import Target
-from apps.api.kubernetes.presenting import present, warn
+from apps.api.kubernetes.presenting import prepend_warning, present, warn
 from apps.api.kubernetes.streaming import accepts_gzip
 from apps.api.releasing import ReleasingView
 from apps.cluster.access import service_tokens
@@ -267,7 +267,14 @@ def answer(
         accepts_gzip=accepts_gzip,
         idempotency_key=idempotency_key,
     )
-    return present(call, find_handler(target, method)(call))
+    deprecation = target.resource.deprecation
+    try:
+        response = present(call, find_handler(target, method)(call))
+    except ApiError as refusal:
+        if deprecation:
+            refusal.warnings = [deprecation, *refusal.warnings]
+        raise
+    return prepend_warning(response, deprecation) if deprecation else response
 
 
 def error_response(error: Exception, accept: str, *, writes: bool = False) -> HttpResponse | None:

@@ -35,6 +35,8 @@ class CustomVersion:
     list_kind: str
     #: The paths of `scale`: replicas in spec and in status, and the selector; None without it.
     scale: tuple[str, str, str] | None
+    #: The warning with which requests are answered; "" for a version that is not deprecated.
+    deprecation: str = ""
 
 
 def find_version(cluster_id: int, group: str, version: str, plural: str) -> CustomVersion | None:
@@ -116,7 +118,16 @@ def _version(body: Body, storage: str, version: Body) -> CustomVersion:
             scale["statusReplicasPath"],
             scale.get("labelSelectorPath") or "",
         ),
+        _deprecation(body, version),
     )
+
+
+def _deprecation(body: Body, version: Body) -> str:
+    if not version.get("deprecated"):
+        return ""
+    group, kind = body["spec"]["group"], body["spec"]["names"]["kind"]
+    default = f"{group}/{version['name']} {kind} is deprecated"
+    return str(version.get("deprecationWarning") or default)
 
 
 def _columns(version: Body) -> tuple[PrinterColumn, ...]:

@@ -15,7 +15,10 @@ Schema = Mapping[str, Any]
 
 RELEASE = "1.36"
 _FILE = Path(__file__).with_name(f"kubernetes-{RELEASE}.json.gz")
-_ALPHA = Path(__file__).with_name("scheduling-v1alpha2.json")
+#: Definitions that releases do not publish: of alpha versions, and of the metrics-server.
+_UNPUBLISHED = tuple(
+    Path(__file__).with_name(f"{name}.json") for name in ("scheduling-v1alpha2", "metrics-v1beta1")
+)
 _GVK = "x-kubernetes-group-version-kind"
 
 
@@ -64,8 +67,9 @@ DEFINITIONS: Mapping[str, Schema] = _Definitions()
 @cache
 def _load() -> dict[str, Schema]:
     release = msgspec.json.decode(gzip.decompress(_FILE.read_bytes()), type=dict[str, Any])
-    # Releases publish no definitions of alpha versions.
-    return release | msgspec.json.decode(_ALPHA.read_bytes(), type=dict[str, Any])
+    for file in _UNPUBLISHED:
+        release |= msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
+    return release
 
 
 @cache

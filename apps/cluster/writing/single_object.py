@@ -20,6 +20,7 @@ import msgspec
 from django.db import connection
 
 from apps.cluster import kinds, sql
+from apps.cluster.allocation.services import may_allocate
 from apps.cluster.exchange import exchange
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Change, Cluster, Taint
@@ -45,6 +46,7 @@ def can_write(writes: Sequence[Write]) -> bool:
     return (
         not connection.in_atomic_block
         and first.kind is not QUOTA
+        and not any(may_allocate(write) for write in writes)
         and all(not isinstance(w, Create) and key_of(w) == key_of(first) for w in writes)
     )
 

@@ -14,6 +14,7 @@ from apps.cluster import kinds, sql
 from apps.cluster.admission import admit
 from apps.cluster.admission.nodes import is_tainted_when_new
 from apps.cluster.admission.plugins.registry import Chain
+from apps.cluster.allocation.services import SERVICE, Allocations, may_allocate
 from apps.cluster.custom.admission import admit_custom, validate_custom_object
 from apps.cluster.errors import (
     AlreadyExists,
@@ -78,6 +79,8 @@ class WriteTransaction:
         self.latest: dict[Key, PendingChange] = {}
         #: None in a cluster without quotas
         self.charges: Charges | None = None
+        #: None in a write without new or changed services
+        self.allocations: Allocations | None = None
 
     def run(self, writes: Sequence[Write], *, dry_run: bool, wake: bool) -> list[Body | ApiError]:
         prepared = [self._prepare(write) for write in writes]
@@ -99,6 +102,7 @@ class WriteTransaction:
     def _start_again(self) -> None:
         """Forget what was applied to rows; nothing of it has been written."""
         self.rows, self.changes, self.latest = {}, [], {}
+        self.allocations = None
 
     def _write_one(
         self, writes: Sequence[Update | Delete], wake: bool
@@ -196,9 +200,22 @@ class WriteTransaction:
                 "ON t.namespace = w.namespace AND t.name = w.name",
                 [[ns for ns, _ in names], [name for _, name in names]],
             )
+        self._expect_services(cursor, writes)
         if self.charges is not None:
             countable_kinds = [each for each in wanted if countable(kinds_of[each])]
             self._lock_quotas(cursor, {ns for each in countable_kinds for ns, _ in wanted[each]})
+
+    def _expect_services(self, cursor: CursorWrapper, writes: Sequence[Write | ApiError]) -> None:
+        """Let no other write allocate addresses and ports of services until the commit."""
+        services = [w for w in writes if not isinstance(w, ApiError) and may_allocate(w)]
+        if not services:
+            return
+        take_counter(cursor, self.cluster)
+        checks_range = self.actor.is_api_client
+        self.allocations = Allocations(self.cluster, checks_range=checks_range)
+        for write in services:
+            if isinstance(write, Create):
+                self.allocations.expect(write.body)
 
     def _lock_quotas(self, cursor: CursorWrapper, namespaces: set[str]) -> None:
         """All quotas of these namespaces, behind the counter (see `quota.charging`)."""
@@ -250,9 +267,16 @@ class WriteTransaction:
             self.charges.check(write.kind, body)
             if write.kind is QUOTA:
                 body = self.charges.recount(key, body)
+        body = self._allocate(write, body, None)
         if row is None:
             row = self.rows[key] = Row(write.kind, None, None, None)
         return self._record(Change.Type.ADDED, key, row, body)
+
+    def _allocate(self, write: Write, body: Body, old: Body | None) -> Body:
+        """The object with the addresses and ports that services share."""
+        if self.allocations is None or not may_allocate(write):
+            return body
+        return self.allocations.allocate(body, old)
 
     def _locked_row(self, write: Update | Delete) -> tuple[Row, Body]:
         key = key_of(write)
@@ -287,6 +311,7 @@ class WriteTransaction:
             self._validate(kind, new, old, part)
             if not part and not kind.schema_name:
                 self.plugins.validate(kind.name, new, self.lookups, old)
+            new = self._allocate(write, new, old)
         if not write.subresource or write.subresource in SPEC_PARTS:
             count_generation(kind, old, new)
         if self.charges is not None and kind is QUOTA:
@@ -334,6 +359,8 @@ class WriteTransaction:
     def _record(self, change_type: Change.Type, key: Key, row: Row, body: Body) -> Body:
         body["metadata"] = dict(body["metadata"])
         deleted = change_type == Change.Type.DELETED
+        if self.allocations is not None and row.kind is SERVICE:
+            self.allocations.record(row.body, None if deleted else body)
         if self.charges is not None:
             self.charges.record(row.kind, row.body, None if deleted else body)
             if deleted:

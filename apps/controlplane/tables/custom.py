@@ -7,6 +7,8 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
+import msgspec
+
 from apps.cluster.custom.paths import find
 from apps.cluster.kinds import Kind, PrinterColumn
 from apps.controlplane.tables.columns import AGE, NAME, UNKNOWN, Column, age
@@ -44,7 +46,8 @@ def _cell(column: PrinterColumn) -> Callable[[Body, datetime], Any]:
             return _age(values[0], now)
         if column.type in ("integer", "number", "boolean"):
             return values[0] if isinstance(values[0], int | float) else None
-        return ",".join(_text(value) for value in values)
+        # as in Kubernetes, a path that finds several values shows the first one
+        return _text(values[0])
 
     return cell
 
@@ -57,4 +60,7 @@ def _age(value: Any, now: datetime) -> str:
 
 
 def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    """A value as kubectl shows it: text as it is, anything else as JSON."""
+    if isinstance(value, str):
+        return value
+    return msgspec.json.encode(value, order="sorted").decode()

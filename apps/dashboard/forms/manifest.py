@@ -85,7 +85,23 @@ def copy_as_example(body: Mapping[str, Any]) -> str:
         copy.pop("status", None)
     if copy["kind"] == "Pod":
         copy["spec"] = {k: v for k, v in body["spec"].items() if k != "nodeName"}
+    elif copy["kind"] == "Service":
+        copy["spec"] = _without_allocations(body["spec"])
     return dump_yaml(copy)
+
+
+def _without_allocations(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """A service's spec without the address and the node ports, which no other one may have."""
+    own = {"healthCheckNodePort"}
+    if spec.get("clusterIP") != "None":
+        own |= {"clusterIP", "clusterIPs"}
+    rest = {name: value for name, value in spec.items() if name not in own}
+    if "ports" in rest:
+        rest["ports"] = [
+            {name: value for name, value in port.items() if name != "nodePort"}
+            for port in rest["ports"]
+        ]
+    return rest
 
 
 def dump_yaml(body: Mapping[str, Any]) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from ipaddress import ip_address, ip_network
-
 import pytest
 
 from apps.cluster.admission import admit
@@ -68,12 +66,6 @@ def test_a_claim_gets_the_default_class_unless_it_requests_none():
     assert admit("PersistentVolumeClaim", none, cluster)["spec"]["storageClassName"] == ""
 
 
-def test_a_service_gets_an_address_of_the_cluster():
-    spec = admit("Service", service(), Cluster())["spec"]
-    assert ip_address(spec["clusterIP"]) in ip_network("10.96.0.0/12")
-    assert spec["clusterIPs"] == [spec["clusterIP"]]
-
-
 def test_a_service_without_an_address_stays_without():
     spec = admit("Service", service(clusterIP="None"), Cluster())["spec"]
     assert spec["clusterIPs"] == ["None"]
@@ -81,23 +73,23 @@ def test_a_service_without_an_address_stays_without():
     assert "clusterIP" not in external["spec"]
 
 
-def test_an_exposed_service_gets_different_node_ports():
-    ports = [{"port": number, "name": f"p{number}"} for number in range(80, 90)]
-    spec = admit("Service", service(type="NodePort", ports=ports), Cluster())["spec"]
-    taken = {port["nodePort"] for port in spec["ports"]}
-    assert len(taken) == 10
-    assert all(30000 <= port <= 32767 for port in taken)
+def test_endpoints_that_are_written_by_hand_may_have_both_families():
+    spec = admit("Service", service(clusterIP="None"), Cluster())["spec"]
+    assert (spec["ipFamilyPolicy"], spec["ipFamilies"]) == ("RequireDualStack", ["IPv4", "IPv6"])
+    selected = admit("Service", service(clusterIP="None", selector={"a": "b"}), Cluster())["spec"]
+    assert (selected["ipFamilyPolicy"], selected["ipFamilies"]) == ("SingleStack", ["IPv4"])
 
 
 def test_an_update_keeps_the_address_and_the_ports_of_a_service():
-    old = admit("Service", service(type="NodePort"), Cluster())
+    ports = [{"port": 80, "nodePort": 30080}]
+    old = admit("Service", service(type="NodePort", clusterIP="10.96.0.7", ports=ports), Cluster())
     new = admit("Service", service(type="NodePort"), Cluster(), old=old)
     assert new["spec"] == old["spec"]
 
 
 def test_another_type_drops_the_fields_of_the_former_one():
-    ports = [{"port": 80, "name": "p"}]
-    old = admit("Service", service(type="NodePort", ports=ports), Cluster())
+    ports = [{"port": 80, "name": "p", "nodePort": 30080}]
+    old = admit("Service", service(type="NodePort", clusterIP="10.96.0.7", ports=ports), Cluster())
     internal = admit(
         "Service", {**old, "spec": {**old["spec"], "type": "ClusterIP"}}, Cluster(), old=old
     )

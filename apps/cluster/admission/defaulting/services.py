@@ -1,23 +1,19 @@
-"""Defaults of services, with the addresses and ports that a mock cluster allocates."""
+"""Defaults of services; the store allocates their addresses and node ports."""
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping
-from ipaddress import IPv4Address, IPv4Network
 from typing import Any, Final
 
 from apps.cluster.admission.draft import Body, child, drop_empty
 
-_ADDRESSES: Final = IPv4Network("10.96.0.0/12")
-_NODE_PORTS: Final = range(30000, 32768)
 _AFFINITY_SECONDS: Final = 10800
 _EXPOSED: Final = ("NodePort", "LoadBalancer")
 _BALANCED: Final = ("allocateLoadBalancerNodePorts", "loadBalancerClass", "healthCheckNodePort")
 
 
 def default_service(service: Body) -> None:
-    """A ClusterIP service with an address, and node ports if it is exposed."""
+    """A service is of type ClusterIP, with TCP ports and without session affinity."""
     spec = child(service, "spec")
     drop_empty(spec, "type", "sessionAffinity", "clusterIP", "clusterIPs", "selector", "ports")
     kind = spec.setdefault("type", "ClusterIP")
@@ -32,7 +28,6 @@ def default_service(service: Body) -> None:
     _default_address(spec)
     if kind in _EXPOSED:
         spec.setdefault("externalTrafficPolicy", "Cluster")
-        _allocate_node_ports(spec)
     if kind == "LoadBalancer":
         spec.setdefault("allocateLoadBalancerNodePorts", True)
 
@@ -42,6 +37,8 @@ def drop_fields_of_type(service: Body, old: Mapping[str, Any]) -> None:
     spec, before = child(service, "spec"), old.get("spec") or {}
     kind, former = spec.get("type", "ClusterIP"), before.get("type", "ClusterIP")
     _follow_address(spec, before)
+    if is_health_checked(before) and not is_health_checked(spec):
+        _drop_unchanged(spec, before, "healthCheckNodePort")
     if kind == former:
         return
     if kind == "ExternalName":
@@ -54,13 +51,13 @@ def drop_fields_of_type(service: Body, old: Mapping[str, Any]) -> None:
             for port in spec.get("ports") or ():
                 port.pop("nodePort", None)
     if former == "LoadBalancer":
-        _drop_unchanged(
-            spec,
-            before,
-            "allocateLoadBalancerNodePorts",
-            "loadBalancerClass",
-            "healthCheckNodePort",
-        )
+        _drop_unchanged(spec, before, "allocateLoadBalancerNodePorts", "loadBalancerClass")
+
+
+def is_health_checked(spec: Mapping[str, Any]) -> bool:
+    """Whether the load balancer of a service checks its nodes, at a node port of its own."""
+    local = spec.get("externalTrafficPolicy") == "Local"
+    return spec.get("type") == "LoadBalancer" and local
 
 
 def keep_allocated(service: Body, old: Mapping[str, Any]) -> None:
@@ -72,6 +69,10 @@ def keep_allocated(service: Body, old: Mapping[str, Any]) -> None:
         for name in ("clusterIP", "clusterIPs"):
             if name in before:
                 spec[name] = before[name]
+    if before.get("ipFamilyPolicy"):
+        spec.setdefault("ipFamilyPolicy", before["ipFamilyPolicy"])
+    if before.get("healthCheckNodePort") and is_health_checked(spec):
+        spec.setdefault("healthCheckNodePort", before["healthCheckNodePort"])
     node_ports = {
         (port.get("protocol", "TCP"), port.get("port")): port.get("nodePort")
         for port in before.get("ports") or ()
@@ -111,21 +112,16 @@ def _default_affinity(spec: Body) -> None:
 
 
 def _default_address(spec: Body) -> None:
-    if "clusterIP" not in spec and "clusterIPs" not in spec:
-        host = 1 + secrets.randbelow(_ADDRESSES.num_addresses - 2)
-        spec["clusterIP"] = str(IPv4Address(int(_ADDRESSES.network_address) + host))
     if "clusterIPs" in spec:
         spec.setdefault("clusterIP", spec["clusterIPs"][0])
-    spec.setdefault("clusterIPs", [spec["clusterIP"]])
-    spec.setdefault("ipFamilies", ["IPv6" if ":" in spec["clusterIP"] else "IPv4"])
-    spec.setdefault("ipFamilyPolicy", "SingleStack")
-
-
-def _allocate_node_ports(spec: Body) -> None:
-    taken = {port["nodePort"] for port in spec.get("ports", ()) if port.get("nodePort")}
-    for port in spec.get("ports", ()):
-        while not port.get("nodePort"):
-            offered = secrets.choice(_NODE_PORTS)
-            if offered not in taken:
-                port["nodePort"] = offered
-                taken.add(offered)
+    elif "clusterIP" in spec:
+        spec["clusterIPs"] = [spec["clusterIP"]]
+    addresses = spec.get("clusterIPs") or ()
+    # a service whose endpoints are written by hand may have endpoints of both families
+    is_by_hand = spec.get("clusterIP") == "None" and not spec.get("selector")
+    policy = spec.setdefault("ipFamilyPolicy", "RequireDualStack" if is_by_hand else "SingleStack")
+    families = spec.setdefault(
+        "ipFamilies", ["IPv6" if ":" in address else "IPv4" for address in addresses] or ["IPv4"]
+    )
+    if is_by_hand and len(families) == 1 and policy != "SingleStack":
+        spec["ipFamilies"] = [*families, "IPv4" if families == ["IPv6"] else "IPv6"]
