@@ -64,7 +64,9 @@ def find_flips(matrix: ScoreMatrix, rule: TieRule) -> list[Flip]:
         return []
     ranks = rank_names(matrix.nodes) if rule.by_name else None
     flips = [
-        flip for plugin in matrix.plugins for flip in _find_flips(matrix, plugin, rule, place, ranks)
+        flip
+        for plugin in matrix.plugins
+        for flip in _find_flips(matrix, plugin, rule, place, ranks)
     ]
     return sorted(flips, key=lambda flip: (flip.distance, flip.plugin, flip.weight))
 
@@ -75,7 +77,7 @@ def _find_flips(
     """The flips of one plugin; `place` is that of the recorded node."""
     winners = _Winners(matrix, plugin)
     loses = winners.exclude(place, ranks)
-    for weights in (_WEIGHTS[_WEIGHTS > plugin.weight], _WEIGHTS[_WEIGHTS < plugin.weight][::-1]):
+    for weights in (_WEIGHTS[plugin.weight < _WEIGHTS], _WEIGHTS[plugin.weight > _WEIGHTS][::-1]):
         # the recorded node loses with every weight beyond the first with which it loses
         losing = weights[loses[weights]].tolist()
         if losing:
@@ -97,7 +99,8 @@ def _build_flip(
         last = each
     total = matrix.total + plugin.normalized * (weight - plugin.weight)
     best = int(total.max())
-    tied = sorted(matrix.nodes[place] for place in np.flatnonzero(total == best).tolist())
+    tied = [matrix.nodes[place] for place in np.flatnonzero(total == best).tolist()]
+    tied.sort()
     return Flip(
         plugin.name,
         plugin.weight,
