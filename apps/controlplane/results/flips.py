@@ -144,7 +144,8 @@ class _Winners:
         first = np.full(len(self._values), len(ranks))
         np.minimum.at(first, self._classes[self._leads], ranks[self._leads])
         chosen = np.where(self._wins, first[:, None], len(ranks)).min(axis=0)
-        return ~wins | (chosen != ranks[place])
+        excluded: NDArray[np.bool_] = ~wins | (chosen != ranks[place])
+        return excluded
 
     def are_equal(self, weight: int, other: int) -> bool:
         """Whether the same nodes win with both weights."""

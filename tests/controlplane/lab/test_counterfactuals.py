@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 from cProfile import Profile
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -220,6 +221,10 @@ def count_calls(run: Callable[[], object]) -> int:
     return sum(entry.callcount for entry in profile.getstats())
 
 
+def weigh_and_flip(matrix: ScoreMatrix, rule: TieRule) -> None:
+    find_flips(reweigh(matrix, {"A": 3}, rule), rule)
+
+
 def test_weights_and_flips_take_as_many_calls_for_a_thousand_nodes_as_for_a_hundred() -> None:
     calls = []
     for nodes in (100, 1000):
@@ -231,7 +236,7 @@ def test_weights_and_flips_take_as_many_calls_for_a_thousand_nodes_as_for_a_hund
         names = [f"node-{number:04}" for number in range(nodes)]
         matrix = ScoreMatrix(names, np.ones(nodes, np.int64), scores * 0 + 6, plugins, nodes, True)
         rule = TieRule(True, names[0], frozenset(names))
-        calls.append(count_calls(lambda m=matrix, r=rule: find_flips(reweigh(m, {"A": 3}, r), r)))
+        calls.append(count_calls(partial(weigh_and_flip, matrix, rule)))
     assert calls[1] <= calls[0] + 20
     assert calls[1] < 1000, "not a few for each of the 101 weights of each plugin"
 
