@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import contextmanager
 
 from apps.scheduler import binding_cycle
 from apps.scheduler.attempt import Attempt, new_attempt
@@ -86,6 +87,7 @@ class Scheduler:
         self.metrics = MetricsRegistry()
         self.gates = config.gates
         self._view = view_of_pods(self.gates)
+        self._registry = registry
         self.cache = Cache(self._view)
         self.snapshot = Snapshot()
         self._http_extenders = (
@@ -99,8 +101,7 @@ class Scheduler:
         self._nominator = Nominator()
         self._tie_breaker = TieBreaker(tie_break, draws or random_draws(seed))
         self.profiles: dict[str, Framework] = {
-            profile.scheduler_name: self._build_framework(profile, registry)
-            for profile in config.profiles
+            profile.scheduler_name: self._build_framework(profile) for profile in config.profiles
         }
         self.queue = self._build_queue(observer, hurries_groups)
         for framework in self.profiles.values():
@@ -179,6 +180,23 @@ class Scheduler:
             status = cycle(self.context, attempt)
         end_cycle(self.context, attempt, status)
         return self._note(attempt)
+
+    @contextmanager
+    def with_profile(self, profile: Profile) -> Iterator[None]:
+        """Use ``profile`` in place of the one of that name, until the block ends.
+
+        Attempts in the block use its plugins; the queue still uses those of the known profile.
+        """
+        name = profile.scheduler_name
+        known = self.profiles[name]
+        with self._nominator.dropping_listeners():
+            changed = self._build_framework(profile)
+            changed.handle.activator = self.queue
+            self.profiles[name] = changed
+            try:
+                yield
+            finally:
+                self.profiles[name] = known
 
     @property
     def is_within_group(self) -> bool:
@@ -282,9 +300,7 @@ class Scheduler:
             self._bindings.pop(uid, None)
         return decision
 
-    def _build_framework(
-        self, profile: Profile, registry: Mapping[str, PluginFactory]
-    ) -> Framework:
+    def _build_framework(self, profile: Profile) -> Framework:
         handle = Handle(
             self.snapshot,
             self.cache.listers,
@@ -301,7 +317,8 @@ class Scheduler:
             gates=self.gates,
             view=self._view,
         )
-        return Framework(profile, registry, handle, slow=registry.keys() - BUILT_IN.keys())
+        slow = self._registry.keys() - BUILT_IN.keys()
+        return Framework(profile, self._registry, handle, slow=slow)
 
     def _build_queue(self, observer: Observer | None, hurries_groups: bool) -> PriorityQueue:
         first = next(iter(self.profiles.values()))

@@ -33,7 +33,7 @@ class StateSource(Protocol):
     """Where the state that a decision saw comes from: the change log, or a bundle."""
 
     def before(self, row: SchedulingDecision) -> AbstractContextManager[PastState]:
-        """The state, which the caller does not change; raises one of GAPS."""
+        """The state, whose changes the caller undoes; raises one of GAPS."""
         ...
 
 
@@ -52,7 +52,10 @@ class States:
 
     @contextmanager
     def before(self, row: SchedulingDecision) -> Iterator[PastState]:
-        """The state that a decision saw; raises the errors of `rebuild_state_before`."""
+        """The state that a decision saw; raises the errors of `rebuild_state_before`.
+
+        The caller undoes its changes of the state.
+        """
         with self._lock:
             if self._past is None or self._decision != row.pk:
                 known, self._past = self._past, None
@@ -62,7 +65,14 @@ class States:
                 else:
                     self._past = rebuilding.rebuild_state_before(row)
                 self._decision = row.pk
-            yield self._past
+            try:
+                yield self._past
+            except ApiError:
+                raise
+            except BaseException:
+                # the caller may not have undone its changes
+                self._past = None
+                raise
 
     def prepare(self, row: SchedulingDecision) -> None:
         """Start to rebuild the state that a decision saw in another thread, unless one is busy."""

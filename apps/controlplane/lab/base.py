@@ -18,7 +18,9 @@ from apps.controlplane.ledger.reading import read
 from apps.controlplane.profiles import plugins
 from apps.controlplane.queue.past import PastMoment
 from apps.controlplane.rebuilding import PastState, rebuild_state_at, rebuild_state_before
+from apps.controlplane.rebuilding.allocating import collections_paused
 from apps.controlplane.rebuilding.following import nominate
+from apps.scheduler.cache.cache import Cache
 from apps.scheduler.cache.node_tree import NodeTree
 from apps.scheduler.clock import Clock
 from apps.scheduler.framework.types import PodInfo
@@ -132,7 +134,17 @@ def build_scheduler(base: Base, clock: Clock, *, seed: int = 0) -> Scheduler:
         outgoing=settings.OUTGOING,
         binds=False,
     )
-    cache = scheduler.cache
+    with collections_paused():
+        _fill(scheduler.cache, base)
+        # the first attempt would do it
+        scheduler.snapshot.update(scheduler.cache)
+    for waiting in base.pending.values():
+        nominate(scheduler, waiting)
+    scheduler.context.next_start_node_index = base.start
+    return scheduler
+
+
+def _fill(cache: Cache, base: Base) -> None:
     for kind, item in base.objects:
         cache.listers.by_kind[kind].put(item)
     for node in base.nodes.values():
@@ -140,10 +152,6 @@ def build_scheduler(base: Base, clock: Clock, *, seed: int = 0) -> Scheduler:
     cache.node_tree = copy.deepcopy(base.tree)
     for pod in base.pods.values():
         cache.add_pod(pod)
-    for waiting in base.pending.values():
-        nominate(scheduler, waiting)
-    scheduler.context.next_start_node_index = base.start
-    return scheduler
 
 
 def _tie_break(cluster: Cluster) -> TieBreak:

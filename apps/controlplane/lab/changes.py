@@ -94,7 +94,7 @@ def apply_changes(base: Base, changes: Changes) -> Changed:
         base.tree.remove(name)
     for pod in _find_pods(base, changes.delete_pods):
         _delete(base, pod, changed, "is deleted")
-    taken = {pod.key for pod in _all_pods(base)} | {each.pod.key for each in changed.arrivals}
+    taken = _all_keys(base) | {each.pod.key for each in changed.arrivals}
     for pod in changes.manifests.pods:
         free = _with_free_name(pod, taken)
         taken.add(free.key)
@@ -167,13 +167,17 @@ def _delete(base: Base, pod: Pod, changed: Changed, why: str) -> None:
 
 def _find_pods(base: Base, keys: Sequence[str]) -> Iterator[Pod]:
     """The pods that are not deleted yet, in the order of the request."""
-    known = {pod.key: pod for pod in _all_pods(base)}
-    yield from (known[key] for key in dict.fromkeys(keys) if key in known)
+    if keys:
+        known = {info.key: info.pod for info in base.pods.values()}
+        known |= {pod.key: pod for pod in base.pending.values()}
+        yield from (known[key] for key in dict.fromkeys(keys) if key in known)
 
 
-def _all_pods(base: Base) -> Iterator[Pod]:
-    yield from (info.pod for info in base.pods.values())
-    yield from base.pending.values()
+def _all_keys(base: Base) -> set[str]:
+    """ "namespace/name" of all pods."""
+    keys = {info.key for info in base.pods.values()}
+    keys.update(pod.key for pod in base.pending.values())
+    return keys
 
 
 def _check_names(base: Base, changes: Changes) -> None:
@@ -182,7 +186,7 @@ def _check_names(base: Base, changes: Changes) -> None:
     known: Callable[[str], bool] = {*base.nodes, *given}.__contains__
     for name in ("cordon", "uncordon", "drain", "delete_nodes"):
         _check(name, getattr(changes, name), known, "node", base)
-    pods = {pod.key for pod in _all_pods(base)}
+    pods = _all_keys(base)
     _check("delete_pods", changes.delete_pods, pods.__contains__, "pod", base)
     pods -= set(changes.delete_pods)
     for pod in changes.manifests.pods:

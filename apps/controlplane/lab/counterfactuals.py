@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
-from apps.controlplane.explanations.states import GAPS, describe_gap
+from apps.controlplane.explanations.states import GAPS, describe_gap, states
 from apps.controlplane.lab.edits import Edits, edited
 from apps.controlplane.ledger.records import DecisionRecord
 from apps.controlplane.models import SchedulingDecision
-from apps.controlplane.profiles import revisions
-from apps.controlplane.rebuilding import rebuild_state_before
+from apps.controlplane.rebuilding import PastState, rebuild_state_before
 from apps.controlplane.rebuilding.previewing import Effect
 from apps.controlplane.rebuilding.replaying import CannotRecompute, decide_again
 from apps.controlplane.results.flips import MAX_WEIGHT, Flip, find_flips
 from apps.controlplane.results.scores import ScoreMatrix, score_matrix
 from apps.controlplane.results.weighing import TieRule, describe_outcome, recorded_rule, reweigh
-from apps.scheduler.config import Configuration
 from apps.scheduler.config.types import Profile
 from apps.scheduler.decision import Decision, Result
 
@@ -150,8 +149,11 @@ def _decide_again(row: SchedulingDecision, recorded: Decision, question: Questio
     """The attempt in the state that it saw, changed, and without the filters that are off."""
     field = "without" if question.without else "edits"
     try:
-        state = rebuild_state_before(row, _configuration_without(row, question.without))
-        with edited(state, question.edits.edits(str(row.pod_uid))):
+        with (
+            _state_of(row, question) as state,
+            edited(state, question.edits.edits(str(row.pod_uid))),
+            _filters_off(state, row, question.without),
+        ):
             again = decide_again(state, row, recorded)
     except GAPS as failure:
         if isinstance(failure, BadRequest):
@@ -164,21 +166,37 @@ def _decide_again(row: SchedulingDecision, recorded: Decision, question: Questio
     return again
 
 
-def _configuration_without(row: SchedulingDecision, without: Collection[str]) -> Configuration:
-    """The configuration of the decision, with these plugins off in the profile of its pod."""
-    stored = revisions.get_revision(Cluster.objects.get(pk=row.cluster_id), row.profile_revision)
-    loaded = revisions.load_configuration(stored)
-    profile = loaded.profile(row.scheduler_name)
-    if profile is None:
-        raise BadRequest(f"without: revision {stored.revision} has no profile {row.scheduler_name}")
-    filters = profile.plugins.get("filter", ())
+@contextmanager
+def _state_of(row: SchedulingDecision, question: Question) -> Iterator[PastState]:
+    """The state that the decision saw, from memory unless the question cannot be undone there.
+
+    A pod that is deleted and added again is the last one in the cache.
+    """
+    if question.edits.delete_pods:
+        yield rebuild_state_before(row)
+    else:
+        with states.before(row) as state:
+            yield state
+
+
+@contextmanager
+def _filters_off(
+    state: PastState, row: SchedulingDecision, without: Collection[str]
+) -> Iterator[None]:
+    """Turn these plugins off in the profile of the decision's pod, until the block ends."""
+    if not without:
+        yield
+        return
+    framework = state.scheduler.profiles.get(row.scheduler_name)
+    if framework is None:
+        raise BadRequest(f"without: revision {state.revision} has no profile {row.scheduler_name}")
+    filters = framework.profile.plugins.get("filter", ())
     for name in without:
         if name not in filters:
             known = ", ".join(sorted(filters))
             raise BadRequest(f"without: {name} is no filter plugin of the profile: {known}")
-    changed = _without(profile, without)
-    profiles = tuple(changed if each is profile else each for each in loaded.profiles)
-    return replace(loaded, profiles=profiles)
+    with state.scheduler.with_profile(_without(framework.profile, without)):
+        yield
 
 
 def _without(profile: Profile, without: Collection[str]) -> Profile:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from apps.cluster.admission.fields import check_fields
 from apps.cluster.errors import BadRequest, Invalid
 from apps.cluster.merge_patch import merge
 from apps.controlplane.rebuilding import PastState
+from apps.scheduler.cache.node_tree import zone_of
 from apps.scheduler.objects import KubeObject, Node, Pod
 from apps.scheduler.objects.decoding import DecodeError, decode_as
 from apps.scheduler.quantity import QuantityError
@@ -88,11 +90,20 @@ def patch_node(name: str, patch: Patch) -> Edit:
         info = state.scheduler.cache.nodes.get(name)
         if info is None or info.node is None:
             raise BadRequest(f"nodes: there was no node {name} at the time of the decision")
-        known = info.node
-        state.scheduler.cache.add_node(_patched(Node, known, patch, f"nodes[{name}]"))
+        known, cache = info.node, state.scheduler.cache
+        changed = _patched(Node, known, patch, f"nodes[{name}]")
+        # their order is that of the changes: a node that comes back would be the last one
+        tree = copy.deepcopy(cache.node_tree) if zone_of(changed) != zone_of(known) else None
+        other_images = changed.status.images != known.status.images
+        images = copy.deepcopy(cache.image_states) if other_images else None
+        cache.add_node(changed)
 
         def undo() -> None:
-            state.scheduler.cache.add_node(known)
+            cache.add_node(known)
+            if tree is not None:
+                cache.node_tree = tree
+            if images is not None:
+                cache.image_states = images
 
         return undo
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -14,6 +15,7 @@ from apps.controlplane.lab.planning import Plan
 from apps.controlplane.lab.reasons import describe_pod
 from apps.controlplane.lab.run import SimulatedPod
 from apps.controlplane.lab.simulation import Simulation
+from apps.controlplane.results.flips import Flip
 from apps.controlplane.results.presenting import present_decision
 from apps.scheduler.scheduler import Scheduler
 
@@ -180,8 +182,11 @@ def present_counterfactual(found: Counterfactual) -> Json:
             }
             for node, rank, total in ranked
         ],
-        "flips": [
-            {**asdict(each), "distance": each.distance, "sentence": each.sentence}
-            for each in found.flips
-        ],
+        "flips": [_present_flip(each) for each in found.flips],
     }
+
+
+def _present_flip(flip: Flip) -> Json:
+    # `asdict` would copy the tied nodes one by one
+    fields = {each.name: getattr(flip, each.name) for each in dataclasses.fields(flip)}
+    return {**fields, "distance": flip.distance, "sentence": flip.sentence}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 from django.db import connection
 
@@ -17,8 +17,7 @@ from apps.scheduler.objects import KubeObject
 TOO_OLD = "The change log no longer reaches back to this version."
 
 
-@dataclass(frozen=True, slots=True)
-class PastObject:
+class PastObject(NamedTuple):
     """An object at a past version."""
 
     kind: str

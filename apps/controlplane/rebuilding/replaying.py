@@ -61,12 +61,9 @@ def decide_again(state: PastState, row: SchedulingDecision, recorded: Decision) 
 
 def _run(state: PastState, attempt: Attempt) -> None:
     scheduler, decision = state.scheduler, attempt.decision
-    nomination = scheduler.queue.nominator.get(attempt.pod.uid)
     status = scheduling_cycle(scheduler.context, attempt)
     if status.is_success or status.is_wait:
         decision.result = Result.SCHEDULED
         unreserve_and_forget(scheduler.cache, attempt)
-        if nomination is not None:
-            scheduler.queue.add_nominated_pod(nomination.pod_info, nomination.node_name)
     else:
         handle_scheduling_failure(scheduler.queue, attempt, status)

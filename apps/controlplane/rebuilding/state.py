@@ -11,9 +11,7 @@ number among the decisions based on that version. The state consists of
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -26,6 +24,7 @@ from apps.controlplane.loop.extender_objects import StoredBodies
 from apps.controlplane.loop.informer import WATCHED, decode
 from apps.controlplane.models import ConfigurationRevision, SchedulingDecision
 from apps.controlplane.profiles import plugins, revisions
+from apps.controlplane.rebuilding.allocating import collections_paused
 from apps.controlplane.rebuilding.arrivals import (
     AT_LOAD,
     Arrival,
@@ -211,24 +210,12 @@ def rebuild_state_at(
         in_order=in_order,
     )
     others = [kind for kind in WATCHED if kind.name != "Node"]
-    with _disable_garbage_collection():
+    with collections_paused():
         fill_nodes(scheduler.cache, cluster, loaded_at=loaded_at, version=version, rows=rows)
         _fill_objects(
             state, read_objects_at(cluster, version, others), loaded_at if in_order else None
         )
     return state
-
-
-@contextmanager
-def _disable_garbage_collection() -> Iterator[None]:
-    """Objects created here are kept; collecting garbage in between can double the time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _fill_objects(state: PastState, objects: Iterable[PastObject], loaded_at: int | None) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.controlplane.results.scores import Column, PluginScores, ScoreMatrix
+from apps.controlplane.results.scores import Column, PluginScores, ScoreMatrix, rank_names
 from apps.controlplane.results.weighing import TieRule, name_some
 
 #: The weights that are examined are from 0 to this one.
@@ -59,23 +59,29 @@ def find_flips(matrix: ScoreMatrix, rule: TieRule) -> list[Flip]:
 
     The smallest change first. Empty if no node was chosen by score.
     """
-    if not rule.node or rule.node not in matrix.nodes:
+    place = matrix.find_place(rule.node) if rule.node else None
+    if place is None:
         return []
-    flips = [flip for plugin in matrix.plugins for flip in _find_flips(matrix, plugin, rule)]
+    ranks = rank_names(matrix.nodes) if rule.by_name else None
+    flips = [
+        flip
+        for plugin in matrix.plugins
+        for flip in _find_flips(matrix, plugin, rule, place, ranks)
+    ]
     return sorted(flips, key=lambda flip: (flip.distance, flip.plugin, flip.weight))
 
 
-def _find_flips(matrix: ScoreMatrix, plugin: PluginScores, rule: TieRule) -> list[Flip]:
+def _find_flips(
+    matrix: ScoreMatrix, plugin: PluginScores, rule: TieRule, place: int, ranks: Column | None
+) -> Iterator[Flip]:
+    """The flips of one plugin; `place` is that of the recorded node."""
     winners = _Winners(matrix, plugin)
-    up = range(max(0, plugin.weight + 1), MAX_WEIGHT + 1)
-    down = range(min(MAX_WEIGHT, plugin.weight - 1), -1, -1)
-    found = []
-    for weights in (up, down):
+    loses = winners.exclude(place, ranks)
+    for weights in (_WEIGHTS[plugin.weight < _WEIGHTS], _WEIGHTS[plugin.weight > _WEIGHTS][::-1]):
         # the recorded node loses with every weight beyond the first with which it loses
-        losing = [weight for weight in weights if rule.excludes_recorded(winners.at(weight))]
+        losing = weights[loses[weights]].tolist()
         if losing:
-            found.append(_build_flip(matrix, plugin, rule, winners, losing))
-    return found
+            yield _build_flip(matrix, plugin, rule, winners, losing)
 
 
 def _build_flip(
@@ -88,12 +94,13 @@ def _build_flip(
     """The flip at the first of these weights, proven by the totals of all nodes with it."""
     weight = last = losing[0]
     for each in losing:
-        if winners.at(each) != winners.at(weight):
+        if not winners.are_equal(each, weight):
             break
         last = each
     total = matrix.total + plugin.normalized * (weight - plugin.weight)
     best = int(total.max())
-    tied = sorted(matrix.nodes[place] for place in np.flatnonzero(total == best).tolist())
+    tied = [matrix.nodes[place] for place in np.flatnonzero(total == best).tolist()]
+    tied.sort()
     return Flip(
         plugin.name,
         plugin.weight,
@@ -111,24 +118,38 @@ class _Winners:
     """The nodes with the greatest total for each weight of one plugin.
 
     Of the nodes with the same normalized score, only those with the most points from the other
-    plugins can win, with any weight.
+    plugins can win, with any weight. So all weights together cost as much as a few.
     """
 
     def __init__(self, matrix: ScoreMatrix, plugin: PluginScores) -> None:
         rest = matrix.total - plugin.weighted
-        self._values, classes = np.unique(plugin.normalized, return_inverse=True)
+        self._values, self._classes = np.unique(plugin.normalized, return_inverse=True)
         best = np.full(len(self._values), np.iinfo(np.int64).min)
-        np.maximum.at(best, classes, rest)
-        #: (normalized scores, weights) of bool
+        np.maximum.at(best, self._classes, rest)
+        #: (nodes,) bool, whether the node wins when its normalized score does
+        self._leads: NDArray[np.bool_] = rest == best[self._classes]
+        #: (normalized scores, weights) bool
         self._wins: NDArray[np.bool_] = self._find_best(best)
-        places = np.flatnonzero(rest == best[classes])
-        self._names = [matrix.nodes[place] for place in places.tolist()]
-        self._classes = classes[places]
 
-    def at(self, weight: int) -> list[str]:
-        """The nodes with the greatest total when the plugin has this weight, in matrix order."""
-        winning = self._wins[self._classes, weight].nonzero()[0]
-        return [self._names[index] for index in winning.tolist()]
+    def exclude(self, place: int, ranks: Column | None) -> NDArray[np.bool_]:
+        """With which weights the node at a place cannot be chosen; (weights,) bool.
+
+        `ranks` of the names, if the first one by name is chosen.
+        """
+        if not self._leads[place]:
+            return np.ones(len(_WEIGHTS), dtype=np.bool_)
+        wins: NDArray[np.bool_] = self._wins[self._classes[place]]
+        if ranks is None:
+            return ~wins
+        first = np.full(len(self._values), len(ranks))
+        np.minimum.at(first, self._classes[self._leads], ranks[self._leads])
+        chosen = np.where(self._wins, first[:, None], len(ranks)).min(axis=0)
+        excluded: NDArray[np.bool_] = ~wins | (chosen != ranks[place])
+        return excluded
+
+    def are_equal(self, weight: int, other: int) -> bool:
+        """Whether the same nodes win with both weights."""
+        return bool((self._wins[:, weight] == self._wins[:, other]).all())
 
     def win_beyond(self) -> bool:
         """Whether the nodes that win with MAX_WEIGHT win with any greater weight."""

@@ -155,6 +155,13 @@ def score_matrix(decision: Decision) -> ScoreMatrix:
     )
 
 
+def rank_names(names: Sequence[str]) -> Column:
+    """The position of each name among all of them in order, from 0."""
+    ranks = np.empty(len(names), dtype=np.int64)
+    ranks[np.argsort(np.array(names))] = np.arange(len(names))
+    return ranks
+
+
 def compute_shades(numbers: Column, highest: int = 0) -> Column:
     """A column's shades, in proportion: 0 for zero, SHADES - 1 for `highest` or the greatest value.
 

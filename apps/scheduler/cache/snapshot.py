@@ -264,6 +264,8 @@ class Snapshot(NodeColumns):
             row = self._row_of.get(node_name)
             if row is not None:
                 self._index(pod, row, sign)
+        if not self._row_of:
+            self._add_free_rows(cache)
         for name, node_changed in changes.nodes.items():
             self._update_node(name, cache.nodes.get(name), node_changed)
         if cache.order_version != self._order_version:
@@ -293,19 +295,29 @@ class Snapshot(NodeColumns):
         self._write_pods(row, info)
         self._pods_log.append(row)
 
+    def _add_free_rows(self, cache: Cache) -> None:
+        """Rows for the first nodes: to show the columns for each of them takes too long."""
+        count = sum(info.node is not None for info in cache.nodes.values()) - len(self._free)
+        if count > 0:
+            first = self._used
+            self._add_rows(count)
+            # the row that is used next is the last one
+            self._free[:0] = range(self._used - 1, first - 1, -1)
+
+    def _add_rows(self, count: int) -> None:
+        if self._used + count > self._capacity:
+            self._grow(max(2 * self._capacity, self._used + count, _SPARE))
+        self._used += count
+        self._infos += [None] * count
+        self._allowed += [-1] * count
+        self._amounts += [-1] * count
+        self._show()
+
     def _add_row(self, name: str, info: NodeInfo) -> int:
-        if self._free:
-            row = self._free.pop()
-        else:
-            row = self._used
-            if row == self._capacity:
-                self._grow(max(2 * self._capacity, _SPARE))
-            self._used += 1
-            self._infos.append(None)
-            self._allowed.append(-1)
-            self._amounts.append(-1)
-            self._show()
-        self._row_of[name] = row
+        if not self._free:
+            self._free.append(self._used)
+            self._add_rows(1)
+        row = self._row_of[name] = self._free.pop()
         for pod in info.pods.values():
             self._index(pod, row, 1)
         return row

@@ -7,6 +7,7 @@ uses the room that preemption makes. A nomination here may be newer than the pod
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from apps.scheduler.framework.types import PodInfo
@@ -77,6 +78,15 @@ class Nominator:
         self._listeners.append(listener)
         for node_name, pod_info in self:
             listener(pod_info, node_name, 1)
+
+    @contextmanager
+    def dropping_listeners(self) -> Iterator[None]:
+        """Listeners that subscribe in the block are not called after it."""
+        known = len(self._listeners)
+        try:
+            yield
+        finally:
+            del self._listeners[known:]
 
     def get(self, uid: str) -> Nomination | None:
         return self._by_uid.get(uid)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
+from cProfile import Profile
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,16 +14,19 @@ import pytest
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
 from apps.controlplane.clusters.lifecycle import create_cluster
+from apps.controlplane.explanations.states import states
 from apps.controlplane.lab.counterfactuals import Counterfactual, Question, ask
+from apps.controlplane.lab.edits import Edits
 from apps.controlplane.ledger.reading import read
 from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import SchedulingDecision
 from apps.controlplane.profiles.revisions import get_active, load_configuration
+from apps.controlplane.rebuilding import compare, decide_again
 from apps.controlplane.rebuilding.previewing import Effect
 from apps.controlplane.results.flips import MAX_WEIGHT, Flip, find_flips
 from apps.controlplane.results.scores import PluginScores, ScoreMatrix, score_matrix
 from apps.controlplane.results.weighing import TieRule, recorded_rule, reweigh
-from tests.controlplane.driving import create_pods, pod
+from tests.controlplane.driving import create_pods, pod, traffic
 
 Schedule = Callable[..., None]
 
@@ -208,3 +213,61 @@ def test_a_draw_among_other_nodes_is_not_known() -> None:
     assert (three.chosen, three.tied) == (False, 3)
     (flip,) = [each for each in find_flips(matrix, rule) if each.plugin == "B"]
     assert flip.sentence == "c wins when B weighs 2 or more."
+
+
+def count_calls(run: Callable[[], object]) -> int:
+    profile = Profile()
+    profile.runcall(run)
+    return sum(entry.callcount for entry in profile.getstats())
+
+
+def weigh_and_flip(matrix: ScoreMatrix, rule: TieRule) -> None:
+    find_flips(reweigh(matrix, {"A": 3}, rule), rule)
+
+
+def test_weights_and_flips_take_as_many_calls_for_a_thousand_nodes_as_for_a_hundred() -> None:
+    calls = []
+    for nodes in (100, 1000):
+        scores = np.arange(nodes, dtype=np.int64) % 7
+        plugins = [
+            PluginScores(name, 1, column, column, column)
+            for name, column in (("A", scores), ("B", 6 - scores))
+        ]
+        names = [f"node-{number:04}" for number in range(nodes)]
+        matrix = ScoreMatrix(names, np.ones(nodes, np.int64), scores * 0 + 6, plugins, nodes, True)
+        rule = TieRule(True, names[0], frozenset(names))
+        calls.append(count_calls(partial(weigh_and_flip, matrix, rule)))
+    assert calls[1] <= calls[0] + 20
+    assert calls[1] < 1000, "not a few for each of the 101 weights of each plugin"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_questions_share_the_state_of_their_decision_and_leave_it_as_it_was(
+    cluster: Cluster, schedule: Schedule
+) -> None:
+    schedule(pod("elsewhere", nodeSelector={"disk": "ssd"}), pod("web"), pod("last"))
+    row = SchedulingDecision.objects.get(name="elsewhere")
+    record = read(row)
+    other: dict[str, Any] = {
+        "metadata": {"labels": {"topology.kubernetes.io/zone": "zone-9", "disk": "ssd"}},
+        "status": {"images": [{"names": ["i"], "sizeBytes": 5}]},
+    }
+    questions = [
+        Question(weights={}, without=("NodeAffinity",)),
+        Question(weights={}, edits=Edits(nodes={"node-0": other})),
+        Question(weights={}, edits=Edits(pod={"spec": {"nodeSelector": None}})),
+    ]
+    first = [ask(row, record, question) for question in questions]
+    assert [found.node for found in first] == ["node-0"] * 3
+    with pytest.raises(BadRequest, match="is no filter plugin"):
+        ask(row, record, Question(weights={}, without=("Nothing",)))
+    with traffic() as sent:
+        again = [ask(row, record, question) for question in questions]
+        with states.before(row) as state:
+            assert compare(record.decision, decide_again(state, row, record.decision)) == []
+            assert list(state.scheduler.cache.node_tree) == ["node-0", "node-1", "node-2"]
+            assert state.scheduler.cache.image_states == {}
+    assert sent.statements == [], "the state is not rebuilt"
+    for one, two in zip(first, again, strict=True):
+        assert (one.sentence, one.node) == (two.sentence, two.node)
+        assert one.matrix.total.tolist() == two.matrix.total.tolist()
