@@ -24,16 +24,16 @@ pytestmark = pytest.mark.django_db
 
 #: Two statements of each count find the session and the user, one the cluster.
 PAGES = [
-    ("", "Nodes by topology", 15),
-    ("/queue", "activeQ", 9),
-    ("/queue?queue=gated&sort=-since", "example.com/quota", 9),
+    ("", "Nodes by topology", 14),
+    ("/queue", "activeQ", 10),
+    ("/queue?queue=gated&sort=-since", "example.com/quota", 10),
     ("/queue/history", "ScheduleAttemptFailure", 5),
     ("/queue/history?pod=huge&event=Pop", "huge", 5),
     ("/nodes", "gpu-1", 6),
     ("/nodes/gpu-1", "dedicated=gpu:NoSchedule", 11),
     ("/pods", "web-1", 8),
-    ("/pods/default/web-1", "node-", 16),
-    ("/pods/default/huge", "Insufficient cpu", 19),
+    ("/pods/default/web-1", "node-", 15),
+    ("/pods/default/huge", "Insufficient cpu", 18),
     ("/decisions", "0/4 nodes are available", 6),
     ("/events", "FailedScheduling", 5),
     ("/changes", "spec.nodeName", 5),
