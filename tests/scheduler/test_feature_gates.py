@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from apps.scheduler.cache.devices_in_use import Allocated
 from apps.scheduler.config import ConfigError, load
 from apps.scheduler.config.encoding import encode
 from apps.scheduler.config.warnings import find_warnings
@@ -21,6 +22,10 @@ from apps.scheduler.objects import (
     ResourceSlice,
     decode_as,
 )
+from apps.scheduler.plugins.dynamicresources.features import DeviceFeatures
+from apps.scheduler.plugins.dynamicresources.matrix import MatrixInputs, compare_devices
+from apps.scheduler.plugins.dynamicresources.pools import Slices
+from apps.scheduler.plugins.helper.device_rows import shared_rows
 from apps.scheduler.plugins.registry import TABLE
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import make_node, make_pod
@@ -462,6 +467,39 @@ def test_a_device_that_is_taken_back_narrows_the_common_values_as_in_kube_schedu
     assert decide([0, 1], [0], [0]).node == "n"
     # d0 and d1 leave the value 1, which d2 and d3 do not have; 0 stays excluded without d1
     assert decide([0, 1], [1], [0], [0]).filter_message == CANNOT
+
+
+def test_the_comparison_of_devices_says_which_lists_have_nothing_in_common() -> None:
+    pool = {"name": "n", "generation": 1, "resourceSliceCount": 1}
+    devices = [
+        {"name": "d0", "attributes": {"a": {"ints": [0, 1]}}},
+        {"name": "d1", "attributes": {"a": {"int": 1}}},
+        {"name": "d2", "attributes": {"a": {"ints": [2, 3]}}},
+        {"name": "d3"},
+    ]
+    body = {"driver": "d.example", "pool": pool, "nodeName": "n", "devices": devices}
+    pools = Slices([decode_as(ResourceSlice, {"metadata": {"name": "s"}, "spec": body})])
+    exactly = {"deviceClassName": "c", "count": 2}
+    wanted = {
+        "requests": [{"name": "r", "exactly": exactly}],
+        "constraints": [{"matchAttribute": "d.example/a"}],
+    }
+    claim = decode_as(ResourceClaim, {"metadata": {"name": "x"}, "spec": {"devices": wanted}})
+    device_class = decode_as(DeviceClass, {"metadata": {"name": "c"}})
+    features = DeviceFeatures(lists=True)
+    rows = shared_rows(lists=True)
+    inputs = MatrixInputs(Allocated(), lambda name: device_class, rows, {}, features)
+    node = make_node("n").obj()
+    found = compare_devices(node, pools.gather(node), [claim], inputs)
+    assert [[each.sentence for each in cell.obstacles] for cell in found.cells] == [
+        [],
+        [],
+        [
+            "matchAttribute d.example/a: 2 devices with a common value are needed, and at most 1 "
+            "of the usable ones have one of 2, 3"
+        ],
+        ["it has no attribute d.example/a, which matchAttribute requires"],
+    ]
 
 
 def test_selectors_read_lists_if_the_gate_is_on() -> None:

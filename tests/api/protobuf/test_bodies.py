@@ -197,7 +197,10 @@ def test_kubectl_creates_objects_with_protobuf(kube: Kube, path: str, sent: str)
 @pytest.mark.django_db
 def test_invalid_bytes_are_refused(kube: Kube) -> None:
     for raw, told in (
-        (envelope("v1", "Namespace", b""), "converting (v1.Namespace) to (core.Pod): unknown conversion"),
+        (
+            envelope("v1", "Namespace", b""),
+            "converting (v1.Namespace) to (core.Pod): unknown conversion",
+        ),
         (envelope("example.com/v1", "Pod", b""), 'no kind "Pod" is registered for version'),
         (envelope("v1", "Pod", b"\x0a\x7f"), "the bytes are not a message Pod"),
         (envelope("v1", "Pod", field(1, field(1, b"\xff"))), "a text is not UTF-8"),

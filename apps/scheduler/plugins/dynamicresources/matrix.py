@@ -338,7 +338,7 @@ def _constrain_lists(
             if most < needed:
                 text = (
                     f"matchAttribute {attribute}: {needed} devices with a common value are needed, "
-                    f"and at most {most} usable ones have one of "
+                    f"and at most {most} of the usable ones have one of "
                     f"{', '.join(map(str, value.listed[1]))}"
                 )
         texts.append(text)
