@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from apps.scheduler.cache.devices_in_use import Allocated
 from apps.scheduler.config import ConfigError, load
 from apps.scheduler.config.encoding import encode
 from apps.scheduler.config.warnings import find_warnings
@@ -21,6 +22,10 @@ from apps.scheduler.objects import (
     ResourceSlice,
     decode_as,
 )
+from apps.scheduler.plugins.dynamicresources.features import DeviceFeatures
+from apps.scheduler.plugins.dynamicresources.matrix import MatrixInputs, compare_devices
+from apps.scheduler.plugins.dynamicresources.pools import Slices
+from apps.scheduler.plugins.helper.device_rows import shared_rows
 from apps.scheduler.plugins.registry import TABLE
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import make_node, make_pod
@@ -60,19 +65,19 @@ def test_gates_that_change_only_upstream_draw_a_warning() -> None:
     def found(**gates: bool) -> list[str]:
         return find_warnings(load(configured(gates), TABLE))
 
-    (warning,) = found(DRAListTypeAttributes=True)
+    (warning,) = found(DRANodeAllocatableResources=True)
     assert warning == (
-        "Feature gate DRAListTypeAttributes is on, but is not implemented here: attributes of "
-        "devices have one value; bools, ints, strings and versions do not count."
+        "Feature gate DRANodeAllocatableResources is on, but is not implemented here: devices that "
+        "stand for CPU or memory of a node do not change what is free there."
     )
     on = found(GenericWorkload=True, GangScheduling=True, WorkloadAwarePreemption=True)
     assert [each.split()[2] for each in on] == ["WorkloadAwarePreemption"]
-    assert len([each for each in found(AllAlpha=True) if "not implemented" in each]) == 5
-    assert found(DRAListTypeAttributes=False, StorageCapacityScoring=True) == []
+    assert len([each for each in found(AllAlpha=True) if "not implemented" in each]) == 4
+    assert found(DRAListTypeAttributes=True, StorageCapacityScoring=True) == []
     # every alpha gate about scheduling either has an effect or says that it has none
     silent = [
         name
-        for name in ("DRAListTypeAttributes", "TopologyAwareWorkloadScheduling")
+        for name in ("DRAWorkloadResourceClaims", "TopologyAwareWorkloadScheduling")
         if not effect_of(GATES[name]).startswith("Not implemented: ")
     ]
     assert silent == []
@@ -409,6 +414,107 @@ def test_taints_of_devices_keep_nothing_away_if_the_gate_is_off() -> None:
     tainted = {"name": "d0", "taints": [{"key": "broken", "effect": "NoSchedule"}]}
     assert with_devices({}, ONE_OF_A_CLASS, tainted).filter_message == CANNOT
     assert with_devices({"DRADeviceTaints": False}, ONE_OF_A_CLASS, tainted).node == "n"
+
+
+def of_lists(match: str, *devices: Any, is_on: bool = True, count: int = 2) -> Decision:
+    """A claim for devices with values of ``d.example/a`` in common, or without: ``match``."""
+    wanted = {
+        "requests": [{"name": f"r{n}", "exactly": {"deviceClassName": "c"}} for n in range(count)],
+        "constraints": [{match: "d.example/a"}],
+    }
+    named = [
+        {"name": f"d{n}", "attributes": {"a": attribute}} for n, attribute in enumerate(devices)
+    ]
+    return with_devices({"DRAListTypeAttributes": is_on}, wanted, *named)
+
+
+@pytest.mark.parametrize(
+    ("match", "devices", "fits", "fits_without"),
+    [
+        ("matchAttribute", ({"ints": [0, 1]}, {"ints": [1, 2]}), True, False),
+        ("matchAttribute", ({"ints": [0, 1]}, {"ints": [2]}), False, False),
+        ("matchAttribute", ({"strings": ["x", "y"]}, {"string": "y"}), True, False),
+        ("matchAttribute", ({"versions": ["1.0.0"]}, {"string": "1.0.0"}), False, False),
+        ("matchAttribute", ({"bools": [True]}, {"ints": [1]}), False, False),
+        ("matchAttribute", ({"int": 1}, {"int": 1}), True, True),
+        ("distinctAttribute", ({"ints": [0, 1]}, {"ints": [2]}), True, False),
+        ("distinctAttribute", ({"ints": [0, 1]}, {"ints": [1, 2]}), False, False),
+        ("distinctAttribute", ({"ints": [0]}, {"int": 0}), False, True),
+    ],
+)
+def test_lists_of_attributes_are_compared_as_sets_if_the_gate_is_on(
+    match: str, devices: Any, fits: bool, fits_without: bool
+) -> None:
+    assert bool(of_lists(match, *devices).node) is fits
+    assert bool(of_lists(match, *devices, is_on=False).node) is fits_without
+
+
+def test_all_devices_have_one_value_in_common_not_only_each_two_of_them() -> None:
+    ring = ({"ints": [0, 1]}, {"ints": [1, 2]}, {"ints": [2, 0]})
+    assert of_lists("matchAttribute", *ring, count=2).node
+    assert of_lists("matchAttribute", *ring, count=3).filter_message == CANNOT
+
+
+def test_a_device_that_is_taken_back_narrows_the_common_values_as_in_kube_scheduler() -> None:
+    exactly = {"deviceClassName": "c", "count": 3}
+    constraints = [{"matchAttribute": "d.example/a"}]
+    wanted = {"requests": [{"name": "r", "exactly": exactly}], "constraints": constraints}
+
+    def decide(*lists: list[int]) -> Decision:
+        devices = [{"name": f"d{n}", "attributes": {"a": {"ints": x}}} for n, x in enumerate(lists)]
+        return with_devices({"DRAListTypeAttributes": True}, wanted, *devices)
+
+    assert decide([0, 1], [0], [0]).node == "n"
+    # d0 and d1 leave the value 1, which d2 and d3 do not have; 0 stays excluded without d1
+    assert decide([0, 1], [1], [0], [0]).filter_message == CANNOT
+
+
+def test_the_comparison_of_devices_says_which_lists_have_nothing_in_common() -> None:
+    pool = {"name": "n", "generation": 1, "resourceSliceCount": 1}
+    devices = [
+        {"name": "d0", "attributes": {"a": {"ints": [0, 1]}}},
+        {"name": "d1", "attributes": {"a": {"int": 1}}},
+        {"name": "d2", "attributes": {"a": {"ints": [2, 3]}}},
+        {"name": "d3"},
+    ]
+    body = {"driver": "d.example", "pool": pool, "nodeName": "n", "devices": devices}
+    pools = Slices([decode_as(ResourceSlice, {"metadata": {"name": "s"}, "spec": body})])
+    exactly = {"deviceClassName": "c", "count": 2}
+    wanted = {
+        "requests": [{"name": "r", "exactly": exactly}],
+        "constraints": [{"matchAttribute": "d.example/a"}],
+    }
+    claim = decode_as(ResourceClaim, {"metadata": {"name": "x"}, "spec": {"devices": wanted}})
+    device_class = decode_as(DeviceClass, {"metadata": {"name": "c"}})
+    features = DeviceFeatures(lists=True)
+    rows = shared_rows(lists=True)
+    inputs = MatrixInputs(Allocated(), lambda name: device_class, rows, {}, features)
+    node = make_node("n").obj()
+    found = compare_devices(node, pools.gather(node), [claim], inputs)
+    assert [[each.sentence for each in cell.obstacles] for cell in found.cells] == [
+        [],
+        [],
+        [
+            "matchAttribute d.example/a: 2 devices with a common value are needed, and at most 1 "
+            "of the usable ones have one of 2, 3"
+        ],
+        ["it has no attribute d.example/a, which matchAttribute requires"],
+    ]
+
+
+def test_selectors_read_lists_if_the_gate_is_on() -> None:
+    attribute = "device.attributes['d.example'].a"
+    device = {"name": "d0", "attributes": {"a": {"versions": ["1.2.0", "2.0.0"]}}}
+    for expression, fits in (
+        (f"{attribute}.exists(v, v.isGreaterThan(semver('1.9.0')))", True),
+        (f"{attribute}.includes(semver('1.2.0')) && size({attribute}) == 2", True),
+        (f"{attribute}.includes(semver('3.0.0'))", False),
+    ):
+        exactly = {"deviceClassName": "c", "selectors": [{"cel": {"expression": expression}}]}
+        wanted = {"requests": [{"name": "r", "exactly": exactly}]}
+        assert bool(with_devices({"DRAListTypeAttributes": True}, wanted, device).node) is fits
+    off = with_devices({}, wanted, device)
+    assert "attribute a: unsupported attribute value" in off.message
 
 
 def test_results_are_reused_unless_the_gate_is_off() -> None:

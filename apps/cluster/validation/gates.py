@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final
@@ -11,8 +11,11 @@ Body = Mapping[str, Any]
 
 #: Tolerations may have the operators Lt and Gt.
 COMPARISONS: Final = "TaintTolerationComparisonOperators"
+#: Attributes of devices may be lists.
+LIST_ATTRIBUTES: Final = "DRAListTypeAttributes"
+LIST_FIELDS: Final = ("bools", "ints", "strings", "versions")
 #: The gates that validation reads. `Cluster.api_gates` has those of them that are on.
-API_GATES: Final = (COMPARISONS,)
+API_GATES: Final = (COMPARISONS, LIST_ATTRIBUTES)
 COMPARING_OPERATORS: Final = ("Lt", "Gt")
 
 _enabled: ContextVar[Collection[str]] = ContextVar("api_gates", default=())
@@ -21,8 +24,9 @@ _enabled: ContextVar[Collection[str]] = ContextVar("api_gates", default=())
 @contextmanager
 def use_gates(enabled: Collection[str], old: Body | None) -> Iterator[None]:
     """Validate with these gates on; an update may keep using what `old` uses already."""
-    if old is not None and COMPARISONS not in enabled and _has_comparisons(old):
-        enabled = (*enabled, COMPARISONS)
+    if old is not None:
+        used = [gate for gate, is_used in _USES.items() if gate not in enabled and is_used(old)]
+        enabled = (*enabled, *used)
     token = _enabled.set(enabled)
     try:
         yield
@@ -41,3 +45,23 @@ def _has_comparisons(old: Body) -> bool:
     parts = (spec, template, old.get("scheduling") or {})
     tolerations = (each for part in parts for each in part.get("tolerations") or ())
     return any(each.get("operator") in COMPARING_OPERATORS for each in tolerations)
+
+
+def _has_list_attributes(old: Body) -> bool:
+    """Whether a ResourceSlice has such attributes."""
+    devices = (old.get("spec") or {}).get("devices") or ()
+    if not isinstance(devices, list):  # those of a claim
+        return False
+    return any(
+        attribute.get(field) is not None
+        for device in devices
+        for attribute in (device.get("attributes") or {}).values()
+        for field in LIST_FIELDS
+    )
+
+
+#: whether an object uses what a gate permits
+_USES: Final[Mapping[str, Callable[[Body], bool]]] = {
+    COMPARISONS: _has_comparisons,
+    LIST_ATTRIBUTES: _has_list_attributes,
+}

@@ -70,7 +70,10 @@ def _describe(each: ResourceSlice, device: Device, holders: Sequence[Holder] | N
         each.spec.driver,
         each.spec.pool.name,
         device.name,
-        [f"{name}={value.typed[1]}" for name, value in sorted(device.attributes.items())],
+        [
+            f"{name}={', '.join(map(str, value.listed[1]))}"
+            for name, value in sorted(device.attributes.items())
+        ],
         [f"{name} {amount.value}" for name, amount in sorted(device.capacity.items())],
         [
             f"{taint.key}{f'={taint.value}' if taint.value else ''}:{taint.effect}"

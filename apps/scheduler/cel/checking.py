@@ -33,10 +33,16 @@ from apps.scheduler.cel.types import (
 )
 from apps.scheduler.cel.values import UInt
 
+
+def _table_of(values: Type) -> Type:
+    """By domain and name."""
+    return Type("map", (STRING, Type("map", (STRING, values))))
+
+
 _DEVICE_FIELDS: Final = {
     "driver": STRING,
-    "attributes": Type("map", (STRING, Type("map", (STRING, ANY)))),
-    "capacity": Type("map", (STRING, Type("map", (STRING, Type("kubernetes.Quantity"))))),
+    "attributes": _table_of(ANY),
+    "capacity": _table_of(Type("kubernetes.Quantity")),
     "allowMultipleAllocations": BOOL,
 }
 #: types with fields that no expression may read
@@ -49,18 +55,30 @@ _TYPE_NAMES: Final = frozenset(
 _CONSTANTS: Final = {bool: "bool", int: "int", float: "double", str: "string", bytes: "bytes"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Environment:
-    """What an expression may refer to."""
+    """What an expression may refer to; each is equal to itself only."""
 
     #: name -> type
     variables: Mapping[str, Type]
     #: name of a type with fields -> field -> type
     structs: Mapping[str, Mapping[str, Type]]
+    #: functions that are not declared
+    without: Set[str] = frozenset()
 
 
-#: Of selectors of devices.
-DEVICE_ENVIRONMENT: Final = Environment({"device": DEVICE}, {DEVICE.name: _DEVICE_FIELDS})
+#: Of selectors of devices whose attributes have one value each.
+SINGLE_VALUES: Final = Environment({"device": DEVICE}, {DEVICE.name: _DEVICE_FIELDS})
+#: The same for selectors that are written: the API server knows ``includes`` only with the gate
+#: DRAListTypeAttributes, kube-scheduler in any case.
+WRITTEN_SINGLE_VALUES: Final = Environment(
+    {"device": DEVICE}, {DEVICE.name: _DEVICE_FIELDS}, frozenset({"includes"})
+)
+#: Of selectors of devices whose attributes may be lists.
+LISTS: Final = Environment(
+    {"device": DEVICE},
+    {DEVICE.name: {**_DEVICE_FIELDS, "attributes": _table_of(DYN)}},
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +122,7 @@ class _Checker:
         self.bindings = Bindings()
         self._scope = dict(environment.variables)
         self._structs = environment.structs
+        self._without = environment.without
 
     def check(self, expr: Expr) -> Type:
         """The type of the expression; that of errors if it is wrong."""
@@ -176,7 +195,7 @@ class _Checker:
 
     def _resolve(self, expr: Call, function: str, target: Expr | None) -> Type:
         declared = DECLARATIONS.get(function)
-        if declared is None:
+        if declared is None or function in self._without:
             return self._report(expr, f"undeclared reference to '{function}' (in container '')")
         if function in ("_&&_", "_||_"):
             return self._logical(expr, declared)

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import Final
 
-from apps.scheduler.cel.checking import DEVICE_ENVIRONMENT, Checked, Environment, check_types
+from apps.scheduler.cel.checking import LISTS, Checked, Environment, check_types
 from apps.scheduler.cel.literals import check_literals
 from apps.scheduler.cel.tree import Expr
-from apps.scheduler.cel.types import ANY, BOOL
+from apps.scheduler.cel.types import ANY, BOOL, DYN
 
 _MOST_ERRORS: Final = 100
 #: below a character that takes more than one byte
 _WIDE_DOT, _WIDE_MARK = "\uff0e", "\uff3e"
 
 
-def check_selector(tree: Expr, source: str) -> tuple[str, Checked]:
+def check_selector(tree: Expr, source: str, environment: Environment) -> tuple[str, Checked]:
     """Why the compiler refuses the expression, "" if it is a selector; and its types."""
-    problem, checked = check_expression(tree, source, DEVICE_ENVIRONMENT)
+    problem, checked = check_expression(tree, source, environment)
     if problem:
         return problem, checked
     found = checked.types[tree.id]
-    if found in (BOOL, ANY):
+    if found in (BOOL, ANY) or (found == DYN and environment is LISTS):
         return "", checked
     return f"must evaluate to bool or the unknown type, not {found.full_name}", checked
 

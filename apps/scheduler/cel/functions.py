@@ -71,6 +71,8 @@ def _range(size: int) -> Value:
 
 
 _LONGEST_RANGE: Final = 10_000_000
+#: the most values that the attributes of a device have
+_MOST_VALUES: Final = 48
 _ESCAPES: Final = str.maketrans(
     {
         "\a": "\\a",
@@ -317,7 +319,18 @@ def _includes(values: Value, element: Value) -> Value:
     return any(equal(each, element) is True for each in elements)
 
 
-FUNCTIONS["includes"] = _includes
+def _attribute_includes(values: Value, element: Value) -> Value:
+    """Whether an attribute has the value; only so many values are compared."""
+    if isinstance(values, list) and len(values) > _MOST_VALUES:
+        if _includes(values[:_MOST_VALUES], element):
+            return True
+        return CelError(
+            f"'includes' function cannot be applied to lists longer than {_MOST_VALUES} values"
+        )
+    return _includes(values, element)
+
+
+FUNCTIONS["includes"] = _attribute_includes
 
 
 @_typed("slice", list, int, int)

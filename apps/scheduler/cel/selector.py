@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
+from apps.scheduler.cel.checking import SINGLE_VALUES, Environment
 from apps.scheduler.cel.compiling import check_selector
 from apps.scheduler.cel.conversions import parse_semver
 from apps.scheduler.cel.estimation import estimate_cost
@@ -28,6 +29,7 @@ _EXCEEDED: Final = CelError("operation cancelled: actual cost limit exceeded")
 _CONVERSION_ERRORS: Final = {
     "int": "unsupported type conversion from 'int' to bool",
     "string": "unsupported native conversion from string to 'bool'",
+    "list": "type conversion error from list to 'bool'",
     "kubernetes.Semver": "type conversion error from 'Semver' to 'bool'",
 }
 
@@ -67,13 +69,13 @@ class Selector:
 
 
 @lru_cache(maxsize=4_096)
-def compile_selector(expression: str) -> Selector:
-    """The compiled expression; CompileProblem."""
+def compile_selector(expression: str, environment: Environment = SINGLE_VALUES) -> Selector:
+    """The compiled expression; CompileProblem. ``environment``: one of those for devices."""
     try:
         tree = parse_expression(expression)
     except SyntaxProblem as wrong:
         raise CompileProblem(f"compilation failed: {wrong}") from None
-    problem, checked = check_selector(tree, expression)
+    problem, checked = check_selector(tree, expression, environment)
     if problem:
         raise CompileProblem(problem)
     folded = fold(tree)
@@ -89,11 +91,14 @@ def device_variable(
     capacity: Mapping[str, str | int | float],
     allow_multiple_allocations: bool,
 ) -> Mapping[str, Any]:
-    """The variable ``device``. ``attributes``: name -> (int, bool, string or version; value)."""
+    """The variable ``device``. ``attributes``: name -> (int, bool, string or version; value).
+
+    The value may be a list of values of the type.
+    """
     by_domain, amounts = DefaultMap(), DefaultMap()
     for name, (kind, value) in attributes.items():
         domain, _, identifier = name.rpartition("/")
-        parsed = parse_semver(value) if kind == "version" else value
+        parsed = _parse_versions(value) if kind == "version" else value
         by_domain.setdefault(domain or driver, {})[identifier] = parsed
     for name, amount in capacity.items():
         domain, _, identifier = name.rpartition("/")
@@ -104,6 +109,12 @@ def device_variable(
         "capacity": amounts,
         "allowMultipleAllocations": allow_multiple_allocations,
     }
+
+
+def _parse_versions(value: Value) -> Value:
+    return (
+        [parse_semver(each) for each in value] if isinstance(value, list) else parse_semver(value)
+    )
 
 
 def _as_bool(value: Value) -> bool | CelError:

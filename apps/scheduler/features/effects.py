@@ -69,6 +69,10 @@ EFFECTS: Final[Mapping[str, str]] = {
     "DRAExtendedResource": (
         "Off: DeviceClasses do not back extended resources; a node has to list them itself."
     ),
+    "DRAListTypeAttributes": (
+        "On: attributes of devices may be lists. matchAttribute requires a value that all devices "
+        "have, distinctAttribute that no two of them have a value in common."
+    ),
     "DRAPartitionableDevices": (
         "Off: devices that consume counters, and slices whose devices select nodes, are not "
         "allocated."
@@ -99,9 +103,6 @@ _SETTLED: Final[Mapping[str, str]] = {
 _DEVICES: Final = "DRA"
 #: Alpha gates that change decisions in Kubernetes, and nothing here: what stays as without them.
 _NOT_IMPLEMENTED: Final[Mapping[str, str]] = {
-    "DRAListTypeAttributes": (
-        "attributes of devices have one value; bools, ints, strings and versions do not count."
-    ),
     "DRANodeAllocatableResources": (
         "devices that stand for CPU or memory of a node do not change what is free there."
     ),

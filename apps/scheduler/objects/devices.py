@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -36,22 +36,39 @@ class DeviceClass(KubeObject, frozen=True):
     spec: DeviceClassSpec = DeviceClassSpec()
 
 
+_TYPES: Final = ("int", "bool", "string", "version")
+
+
 class DeviceAttribute(KubeStruct, frozen=True):
-    """Exactly one of the fields is set."""
+    """Exactly one of the fields is set; the lists need the gate DRAListTypeAttributes."""
 
     int_value: Int64 | None = msgspec.field(default=None, name="int")
     bool_value: bool | None = msgspec.field(default=None, name="bool")
     string_value: str | None = msgspec.field(default=None, name="string")
     version_value: str | None = msgspec.field(default=None, name="version")
+    ints: tuple[Int64, ...] | None = None
+    bools: tuple[bool, ...] | None = None
+    strings: tuple[str, ...] | None = None
+    versions: tuple[str, ...] | None = None
 
     @property
     def typed(self) -> tuple[str, Any]:
-        """(name of the type, value); ("", None) for a type that is not known here."""
-        for name in ("int", "bool", "string", "version"):
+        """(name of the type, value); ("", None) for a list, or a type that is not known here."""
+        for name in _TYPES:
             value = getattr(self, f"{name}_value")
             if value is not None:
                 return name, value
         return "", None
+
+    @property
+    def listed(self) -> tuple[str, tuple[Any, ...]]:
+        """(name of the type, values); a single value is a list of itself."""
+        for name in _TYPES:
+            values = getattr(self, f"{name}s")
+            if values is not None:
+                return name, values
+        name, value = self.typed
+        return name, (value,) if name else ()
 
 
 class CapacityRequestPolicyRange(KubeStruct, frozen=True):

@@ -350,6 +350,50 @@ def test_wrong_devices_and_requests_are_rejected_with_their_field(
     assert (field, message) in [cause[1:] for cause in _causes(kind, spec)]
 
 
+def test_attributes_are_lists_only_if_the_gate_is_on() -> None:
+    def causes(attributes: Any, *gates: str, old: Any = None) -> list[tuple[str, str]]:
+        body = {"kind": "ResourceSlice", "metadata": {"name": "a"}}
+        new = {**body, "spec": _device(attributes=attributes)}
+        before = None if old is None else {**body, "spec": _device(attributes=old)}
+        found = validate("ResourceSlice", new, before, gates=gates)
+        return [(cause.field.removeprefix(f"{_DEVICE}."), cause.message) for cause in found]
+
+    gate, one = "DRAListTypeAttributes", "exactly one value must be specified"
+    lists = {"a": {"ints": [1, 2]}, "b": {"strings": ["x"]}, "c": {"versions": ["1.0.0"]}}
+    assert causes({**lists, "d": {"bools": [True]}}, gate) == []
+    assert causes({"a": {"ints": [1]}}) == [("attributes[a]", f'Invalid value: "": {one}')]
+    # an update keeps using what the slice uses already
+    assert causes({"a": {"ints": [1, 3]}}, old={"a": {"ints": [1]}}) == []
+    assert causes({"a": {"ints": [1], "int": 1}}, gate) == [
+        ("attributes[a]", f'Invalid value: {{"ints":[1],"int":1}}: {one}')
+    ]
+    wrong = {"a": {"ints": []}, "b": {"strings": ["x" * 65]}, "c": {"versions": ["1.0.0", "1"]}}
+    assert [message for _, message in causes(wrong, gate)] == [
+        "Invalid value: []: must not be empty if specified",
+        "Too long: may not be more than 64 bytes",
+        'Invalid value: "1": must be a string compatible with semver.org spec 2.0.0',
+    ]
+    assert causes({"a": {"ints": list(range(48))}, "b": {"int": 1}}, gate) == [
+        (_DEVICE, "Invalid value: 49: the total number of attribute values must not exceed 48")
+    ]
+
+
+def test_selectors_of_lists_are_accepted_only_if_the_gate_is_on() -> None:
+    attribute = "device.attributes['d.example'].a"
+    for expression, problem in (
+        (f"{attribute}.includes(1)", "undeclared reference to 'includes'"),
+        (f"{attribute}.exists(x, x == 1)", "expression of type 'any' cannot be range"),
+    ):
+        body = {
+            "kind": "DeviceClass",
+            "metadata": {"name": "a"},
+            "spec": {"selectors": _selectors(expression)},
+        }
+        (cause,) = validate("DeviceClass", body)
+        assert problem in cause.message
+        assert validate("DeviceClass", body, gates=["DRAListTypeAttributes"]) == []
+
+
 def test_slices_keep_their_driver_pool_and_node() -> None:
     meta = {"kind": "ResourceSlice", "metadata": {"name": "a"}}
     old = {**meta, "spec": _slice()}

@@ -24,11 +24,13 @@ from apps.cluster.validation.devices.parts import (
     validate_taint,
 )
 from apps.cluster.validation.devices.policies import validate_request_policy
+from apps.cluster.validation.gates import LIST_ATTRIBUTES, LIST_FIELDS, is_enabled
 from apps.cluster.validation.selectors import validate_node_selector
 
 Body = Mapping[str, Any]
 
 _MAX_ATTRIBUTES_AND_CAPACITIES: Final = 32
+_MAX_ATTRIBUTE_VALUES: Final = 48
 _MAX_TAINTS: Final = 16
 _MAX_CONSUMED_SETS: Final = 2
 _MAX_VALUE: Final = 64
@@ -62,6 +64,7 @@ def validate_device(selects_nodes: bool, device: Body, path: str) -> Causes:
             f"{_MAX_ATTRIBUTES_AND_CAPACITIES}"
         )
         yield invalid(path, number, detail)
+    yield from _validate_number_of_values(attributes, path)
     for name, value in attributes.items():
         yield from validate_attribute_name(name, f"{path}.attributes")
         yield from _validate_attribute(value, f"{path}.attributes[{name}]")
@@ -82,20 +85,53 @@ def validate_device(selects_nodes: bool, device: Body, path: str) -> Causes:
     yield from validate_binding_conditions(device, path)
 
 
+def _validate_number_of_values(attributes: Mapping[str, Body], path: str) -> Causes:
+    """Of all attributes together; one for each that is no list."""
+    if not is_enabled(LIST_ATTRIBUTES):
+        return
+    number = sum(
+        sum(len(attribute.get(field) or ()) for field in LIST_FIELDS) or 1
+        for attribute in attributes.values()
+    )
+    if number > _MAX_ATTRIBUTE_VALUES:
+        detail = f"the total number of attribute values must not exceed {_MAX_ATTRIBUTE_VALUES}"
+        yield invalid(path, number, detail)
+
+
 def _validate_attribute(attribute: Body, path: str) -> Causes:
-    text, version = attribute.get("string") or "", attribute.get("version")
-    if len(text.encode()) > _MAX_VALUE:
-        yield too_long(f"{path}.string", _MAX_VALUE)
-    if version is not None:
-        if not _VERSION_RE.fullmatch(version):
-            detail = "must be a string compatible with semver.org spec 2.0.0"
-            yield invalid(f"{path}.version", version, detail)
-        if len(version) > _MAX_VALUE:
-            yield too_long(f"{path}.version", _MAX_VALUE)
-    given = [value for value in _VALUES if attribute.get(value) is not None]
+    if attribute.get("string") is not None:
+        yield from _validate_text(attribute["string"], f"{path}.string")
+    if attribute.get("version") is not None:
+        yield from _validate_version(attribute["version"], f"{path}.version")
+    fields: tuple[str, ...] = _VALUES
+    if is_enabled(LIST_ATTRIBUTES):
+        fields += LIST_FIELDS
+        yield from _validate_lists(attribute, path)
+    given = [field for field in fields if attribute.get(field) is not None]
     if len(given) != 1:
         shown = dict(attribute) if given else ""
         yield invalid(path, shown, "exactly one value must be specified")
+
+
+def _validate_lists(attribute: Body, path: str) -> Causes:
+    for field in LIST_FIELDS:
+        if attribute.get(field) == []:
+            yield invalid(f"{path}.{field}", [], "must not be empty if specified")
+    for index, text in enumerate(attribute.get("strings") or ()):
+        yield from _validate_text(text, f"{path}.strings[{index}]")
+    for index, version in enumerate(attribute.get("versions") or ()):
+        yield from _validate_version(version, f"{path}.versions[{index}]")
+
+
+def _validate_text(text: str, path: str) -> Causes:
+    if len(text.encode()) > _MAX_VALUE:
+        yield too_long(path, _MAX_VALUE)
+
+
+def _validate_version(version: str, path: str) -> Causes:
+    if not _VERSION_RE.fullmatch(version):
+        yield invalid(path, version, "must be a string compatible with semver.org spec 2.0.0")
+    yield from _validate_text(version, path)
 
 
 def _validate_capacity(device: Body, capacity: Body, path: str) -> Causes:

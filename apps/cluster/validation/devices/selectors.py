@@ -8,6 +8,8 @@ from typing import Any, Final
 from apps.cluster.errors import Cause
 from apps.cluster.validation.causes import Causes, forbidden, invalid, required, too_long
 from apps.cluster.validation.devices.parts import validate_items
+from apps.cluster.validation.gates import LIST_ATTRIBUTES, is_enabled
+from apps.scheduler.cel.checking import LISTS, WRITTEN_SINGLE_VALUES
 from apps.scheduler.cel.selector import COST_LIMIT, CompileProblem, compile_selector
 
 Body = Mapping[str, Any]
@@ -51,7 +53,8 @@ def _validate_expression(expression: str, path: str) -> Causes:
         yield too_long(field, _MAX_EXPRESSION)
         return
     try:
-        selector = compile_selector(expression)
+        environment = LISTS if is_enabled(LIST_ATTRIBUTES) else WRITTEN_SINGLE_VALUES
+        selector = compile_selector(expression, environment)
     except CompileProblem as problem:
         if problem.internal:
             yield Cause("InternalError", f"Internal error: {problem}", field)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Set
+from typing import Any, Protocol
 
 from apps.scheduler.objects import Device, DeviceAttribute, DeviceConstraint
 
@@ -18,10 +19,13 @@ class Constraint(Protocol):
         """Undo the last ``add`` of the request."""
 
 
-def create(constraint: DeviceConstraint) -> Constraint:
+def create(constraint: DeviceConstraint, *, lists: bool) -> Constraint:
+    """``lists``: DRAListTypeAttributes, so that attributes are compared as sets of values."""
     if constraint.match_attribute is not None:
-        return MatchAttribute(constraint.requests, constraint.match_attribute)
-    return DistinctAttribute(constraint.requests, constraint.distinct_attribute or "")
+        match = MatchLists if lists else MatchAttribute
+        return match(constraint.requests, constraint.match_attribute)
+    distinct = DistinctLists if lists else DistinctAttribute
+    return distinct(constraint.requests, constraint.distinct_attribute or "")
 
 
 class _OfRequests:
@@ -48,8 +52,17 @@ def attribute_of(attribute: str, driver: str, device: Device) -> DeviceAttribute
     return found
 
 
+def elements_of(attribute: DeviceAttribute) -> Set[tuple[str, Any]]:
+    """The values of a list or of a single value, each with its type."""
+    name, values = attribute.listed
+    return {(name, value) for value in values}
+
+
 class MatchAttribute(_OfRequests):
-    """All devices have the attribute with the same value of the same type."""
+    """All devices have the attribute with the same value of the same type.
+
+    A list matches nothing, but may be the attribute of the first device.
+    """
 
     def __init__(self, requests: tuple[str, ...], attribute: str) -> None:
         super().__init__(requests, attribute)
@@ -64,8 +77,39 @@ class MatchAttribute(_OfRequests):
             return False
         if not self._devices:
             self._common = value
-        elif self._common is None or self._common.typed != value.typed:
+        elif self._common is None or not value.typed[0] or self._common.typed != value.typed:
             return False
+        self._devices += 1
+        return True
+
+    def remove(self, request: RequestName) -> None:
+        self._devices -= self._concerns(request)
+
+
+class MatchLists(_OfRequests):
+    """All devices have at least one value of the attribute in common.
+
+    As in kube-scheduler, a device that is taken back does not give back the values that it has
+    excluded, unless it was the first one.
+    """
+
+    def __init__(self, requests: tuple[str, ...], attribute: str) -> None:
+        super().__init__(requests, attribute)
+        self._common: Set[tuple[str, Any]] = frozenset()
+        self._devices = 0
+
+    def add(self, request: RequestName, driver: str, device: Device) -> bool:
+        if not self._concerns(request):
+            return True
+        value = self._value(driver, device)
+        if value is None:
+            return False
+        common = elements_of(value)
+        if self._devices:
+            common &= self._common
+        if not common:
+            return False
+        self._common = common
         self._devices += 1
         return True
 
@@ -91,7 +135,7 @@ class DistinctAttribute(_OfRequests):
         value = self._value(driver, device)
         if value is None:
             return False
-        if self._devices and any(value.typed == each.typed for each in self._values.values()):
+        if self._devices and any(self._conflict(value, each) for each in self._values.values()):
             return False
         self._values[request[0]] = value
         self._devices += 1
@@ -101,3 +145,14 @@ class DistinctAttribute(_OfRequests):
         if self._concerns(request):
             self._values.pop(request[0], None)
             self._devices -= 1
+
+    def _conflict(self, value: DeviceAttribute, earlier: DeviceAttribute) -> bool:
+        """Whether the values are equal; a list is not distinct from anything."""
+        return not value.typed[0] or value.typed == earlier.typed
+
+
+class DistinctLists(DistinctAttribute):
+    """No two devices have a value of the attribute in common, as far as they are compared."""
+
+    def _conflict(self, value: DeviceAttribute, earlier: DeviceAttribute) -> bool:
+        return not elements_of(value).isdisjoint(elements_of(earlier))

@@ -1,4 +1,4 @@
-"""What feature gates turn off in the allocation of devices."""
+"""What feature gates turn on and off in the allocation of devices."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from apps.scheduler.objects import Device, ResourceClaim, ResourceSlice
 
 @dataclass(frozen=True, slots=True)
 class DeviceFeatures:
-    """The features of devices that are on; all of them by default."""
+    """The features of devices that are on; by default those of kube-scheduler's defaults."""
 
     #: DRAPartitionableDevices: counters, and devices that select nodes themselves
     partitionable: bool = True
@@ -26,6 +26,8 @@ class DeviceFeatures:
     binding_conditions: bool = True
     #: DRAPrioritizedList: requests with alternatives
     alternatives: bool = True
+    #: DRAListTypeAttributes: attributes with several values
+    lists: bool = False
 
     @classmethod
     def of(cls, gates: FeatureGates) -> DeviceFeatures:
@@ -37,6 +39,7 @@ class DeviceFeatures:
             binding_conditions=gates.enabled("DRADeviceBindingConditions")
             and gates.enabled("DRAResourceClaimDeviceStatus"),
             alternatives=gates.enabled("DRAPrioritizedList"),
+            lists=gates.enabled("DRAListTypeAttributes"),
         )
 
     def view_of_slices(self, slices: Iterable[ResourceSlice]) -> Iterable[ResourceSlice]:

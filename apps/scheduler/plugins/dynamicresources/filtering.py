@@ -152,8 +152,9 @@ class NodeFilter:
         """The pools of the node, and how the claims can be allocated; AllocationError."""
         state = self._state
         pools = state.slices.gather(node)
+        rows = shared_rows(lists=self._features.lists)
         search = Search(
-            node, pools, claims, state.allocated, self._classes.get, shared_rows(), self._features
+            node, pools, claims, state.allocated, self._classes.get, rows, self._features
         )
         return pools, search.run()
 

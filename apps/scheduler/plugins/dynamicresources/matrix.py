@@ -7,6 +7,7 @@ that are usable otherwise.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -15,6 +16,7 @@ from apps.scheduler import quantity
 from apps.scheduler.cache.devices_in_use import Allocated, DeviceId
 from apps.scheduler.objects import (
     Device,
+    DeviceAttribute,
     DeviceClass,
     DeviceConstraint,
     DeviceTaint,
@@ -26,7 +28,7 @@ from apps.scheduler.objects import (
 )
 from apps.scheduler.plugins.dynamicresources import capacity
 from apps.scheduler.plugins.dynamicresources.capacity import nanos
-from apps.scheduler.plugins.dynamicresources.constraints import attribute_of
+from apps.scheduler.plugins.dynamicresources.constraints import attribute_of, elements_of
 from apps.scheduler.plugins.dynamicresources.features import DeviceFeatures
 from apps.scheduler.plugins.dynamicresources.holders import Holder
 from apps.scheduler.plugins.dynamicresources.pools import Pool, device_is_for, devices_of
@@ -300,16 +302,52 @@ class _Comparison:
             any(not obstacles[place] for _, obstacles in concerned)
             for place in range(len(self._candidates))
         ]
-        texts = _constrain(constraint, values, usable, needed)
+        constrain = _constrain_lists if self._in.features.lists else _constrain
+        texts = constrain(constraint, values, usable, needed)
         for place, text in enumerate(texts):
             for _, obstacles in concerned:
                 if text and not obstacles[place]:
                     obstacles[place].append(Obstacle(ObstacleKind.CONSTRAINT, text))
 
 
+def _constrain_lists(
+    constraint: DeviceConstraint,
+    values: Sequence[DeviceAttribute | None],
+    usable: Sequence[bool],
+    needed: int,
+) -> list[str]:
+    """The same with DRAListTypeAttributes: a value that enough devices have may be in a list."""
+    if constraint.match_attribute is None:
+        attribute, kind = constraint.distinct_attribute, "distinctAttribute"
+    else:
+        attribute, kind = constraint.match_attribute, "matchAttribute"
+    sets = [None if value is None else elements_of(value) for value in values]
+    free = Counter(
+        element
+        for elements, good in zip(sets, usable, strict=True)
+        if good
+        for element in elements or ()
+    )
+    texts = []
+    for value, elements in zip(values, sets, strict=True):
+        text = ""
+        if value is None or elements is None:
+            text = f"it has no attribute {attribute}, which {kind} requires"
+        elif constraint.match_attribute is not None:
+            most = max((free[element] for element in elements), default=0)
+            if most < needed:
+                text = (
+                    f"matchAttribute {attribute}: {needed} devices with a common value are needed, "
+                    f"and at most {most} of the usable ones have one of "
+                    f"{', '.join(map(str, value.listed[1]))}"
+                )
+        texts.append(text)
+    return texts
+
+
 def _constrain(
     constraint: DeviceConstraint,
-    values: Sequence[object],
+    values: Sequence[DeviceAttribute | None],
     usable: Sequence[bool],
     needed: int,
 ) -> list[str]:
@@ -317,7 +355,7 @@ def _constrain(
     matches = constraint.match_attribute
     kind = "matchAttribute" if matches else "distinctAttribute"
     attribute = matches or constraint.distinct_attribute
-    typed = [getattr(value, "typed", None) for value in values]
+    typed = [None if value is None else value.typed for value in values]
     free = [value for value, good in zip(typed, usable, strict=True) if good and value is not None]
     texts = []
     for value in typed:

@@ -217,7 +217,11 @@ class DynamicResources:
         claims, _ = node_filter.claims_to_allocate(needed)
         holders = find_holders(self._claims)
         inputs = MatrixInputs(
-            found.allocated, self._classes.get, shared_rows(), holders, self._features
+            found.allocated,
+            self._classes.get,
+            shared_rows(lists=self._features.lists),
+            holders,
+            self._features,
         )
         return compare_devices(node, found.slices.gather(node), claims, inputs)
 

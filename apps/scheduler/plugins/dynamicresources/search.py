@@ -157,7 +157,10 @@ class Search:
                     f"exceeds the claim limit of {MOST_RESULTS}"
                 )
             self._constraints.append(
-                [constraints.create(each) for each in claim.spec.devices.constraints]
+                [
+                    constraints.create(each, lists=self._features.lists)
+                    for each in claim.spec.devices.constraints
+                ]
             )
         try:
             found = self._claim(0)

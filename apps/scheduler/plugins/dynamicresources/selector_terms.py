@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 
+from apps.scheduler.cel.checking import Environment
 from apps.scheduler.cel.selector import CompileProblem, compile_selector
 from apps.scheduler.cel.values import CelError
 from apps.scheduler.objects import Device
@@ -22,7 +23,7 @@ def failing_term(rows: DeviceRows, expression: str, driver: str, device: Device)
     try:
         if rows.ask(expression, driver, device) is True:
             return ""
-        for term in split_terms(expression):
+        for term in split_terms(expression, rows.environment):
             answer = rows.ask(term, driver, device)
             if isinstance(answer, CelError):
                 return f"{term} ({answer.text})"
@@ -34,12 +35,12 @@ def failing_term(rows: DeviceRows, expression: str, driver: str, device: Device)
 
 
 @lru_cache(maxsize=4_096)
-def split_terms(expression: str) -> tuple[str, ...]:
+def split_terms(expression: str, environment: Environment) -> tuple[str, ...]:
     """The operands of the top-level ``&&``, if each is a selector of its own."""
     terms = tuple(" ".join(term.split()) for term in _split(expression))
     try:
         for term in terms:
-            compile_selector(term)
+            compile_selector(term, environment)
     except CompileProblem:
         return (" ".join(expression.split()),)
     return terms

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
+from apps.scheduler.cel.checking import LISTS, SINGLE_VALUES
 from apps.scheduler.cel.selector import compile_selector, device_variable
 from apps.scheduler.cel.values import CelError
 from apps.scheduler.objects import Device
@@ -19,11 +20,15 @@ class DeviceRows:
     """The distinct devices and the answers of selectors about them.
 
     Two devices of one driver are the same row if their attributes and capacities are equal.
+    ``lists``: DRAListTypeAttributes. Without it, a device with a list is an error for any selector.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, lists: bool = False) -> None:
+        self._lists = lists
+        #: that of the selectors
+        self.environment = LISTS if lists else SINGLE_VALUES
         self._rows: dict[bytes, int] = {}
-        self._variables: list[Mapping[str, Any]] = []
+        self._variables: list[Mapping[str, Any] | CelError] = []
         self._row_of: dict[int, tuple[Device, int]] = {}
         self._answers: dict[tuple[str, int], bool | CelError] = {}
 
@@ -32,7 +37,12 @@ class DeviceRows:
         row = self._find_row(driver, device)
         answer = self._answers.get((expression, row))
         if answer is None:
-            answer = compile_selector(expression).matches(self._variables[row]).result
+            selector = compile_selector(expression, self.environment)
+            variable = self._variables[row]
+            if isinstance(variable, CelError):
+                answer = variable
+            else:
+                answer = selector.matches(variable).result
             self._answers[expression, row] = answer
         return answer
 
@@ -41,30 +51,37 @@ class DeviceRows:
         if known is not None and known[0] is device:
             return known[1]
         if len(self._variables) > _MOST_ROWS:
-            self.__init__()  # type: ignore[misc]
+            self.__init__(lists=self._lists)  # type: ignore[misc]
         key = _content(driver, device)
         row = self._rows.setdefault(key, len(self._variables))
         if row == len(self._variables):
-            self._variables.append(_variable(driver, device))
+            self._variables.append(self._variable(driver, device))
         self._row_of[id(device)] = device, row
         return row
 
+    def _variable(self, driver: str, device: Device) -> Mapping[str, Any] | CelError:
+        attributes: dict[str, tuple[str, Any]] = {}
+        for name, attribute in sorted(device.attributes.items()):
+            attributes[name] = attribute.typed
+            if self._lists and not attribute.typed[0]:
+                kind, values = attribute.listed
+                attributes[name] = kind, list(values)
+            if not attributes[name][0]:
+                return CelError(f"attribute {name}: unsupported attribute value")
+        return device_variable(
+            driver,
+            attributes,
+            {name: capacity.value for name, capacity in device.capacity.items()},
+            device.allow_multiple_allocations,
+        )
 
-@lru_cache(maxsize=1)
-def shared_rows() -> DeviceRows:
-    """The rows of this process: what a selector says depends on nothing else."""
-    return DeviceRows()
+
+@lru_cache(maxsize=2)
+def shared_rows(*, lists: bool) -> DeviceRows:
+    """The rows of this process: what a selector says depends on nothing but the gate."""
+    return DeviceRows(lists=lists)
 
 
 def _content(driver: str, device: Device) -> bytes:
     content = (driver, device.attributes, device.capacity, device.allow_multiple_allocations)
     return msgspec.json.encode(content, order="sorted")
-
-
-def _variable(driver: str, device: Device) -> Mapping[str, Any]:
-    return device_variable(
-        driver,
-        {name: attribute.typed for name, attribute in device.attributes.items()},
-        {name: capacity.value for name, capacity in device.capacity.items()},
-        device.allow_multiple_allocations,
-    )

@@ -6,6 +6,8 @@ and a device about which a selector fails counts as none.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from apps.scheduler.cache.devices_in_use import Allocated
@@ -13,32 +15,37 @@ from apps.scheduler.cache.listers import Listers
 from apps.scheduler.cel.selector import CompileProblem
 from apps.scheduler.framework.nodes import BoolArray, Int64Array, NodeColumns
 from apps.scheduler.objects import Device, DeviceClass, NodeSelector, ResourceSlice
-from apps.scheduler.plugins.helper.device_rows import shared_rows
+from apps.scheduler.plugins.helper.device_rows import DeviceRows
 from apps.scheduler.plugins.helper.node_selection import matches_selector
 
 
-def device_totals(listers: Listers, device_class: DeviceClass, nodes: NodeColumns) -> Int64Array:
-    """(2, n) int64: the devices of each node, and those in use."""
+def device_totals(
+    listers: Listers, device_class: DeviceClass, nodes: NodeColumns, rows: DeviceRows
+) -> Int64Array:
+    """(2, n) int64: the devices of each node, and those in use. ``rows`` answers selectors."""
     allocated = listers.device_claims.allocated()
     totals = np.zeros((2, len(nodes)), dtype=np.int64)
     for each in listers.resource_slices:
-        _add(totals, each, device_class, allocated, nodes)
+        members = [
+            device
+            for device in each.spec.devices
+            if _is_of_class(device, each.spec.driver, device_class, rows)
+        ]
+        _add(totals, each, members, allocated, nodes)
     return totals
 
 
 def _add(
     totals: Int64Array,
     each: ResourceSlice,
-    device_class: DeviceClass,
+    members: Sequence[Device],
     allocated: Allocated,
     nodes: NodeColumns,
 ) -> None:
     spec = each.spec
     per_device = bool(spec.per_device_node_selection)
     reached = _rows(spec.node_name, spec.all_nodes, spec.node_selector, nodes)
-    for device in spec.devices:
-        if not _is_of_class(device, spec.driver, device_class):
-            continue
+    for device in members:
         rows = reached
         if per_device:
             rows = _rows(device.node_name, device.all_nodes, device.node_selector, nodes)
@@ -63,12 +70,12 @@ def _rows(
     return rows
 
 
-def _is_of_class(device: Device, driver: str, device_class: DeviceClass) -> bool:
+def _is_of_class(device: Device, driver: str, device_class: DeviceClass, rows: DeviceRows) -> bool:
     for selector in device_class.spec.selectors:
         if selector.cel is None:
             continue
         try:
-            answer = shared_rows().ask(selector.cel.expression, driver, device)
+            answer = rows.ask(selector.cel.expression, driver, device)
         except CompileProblem:
             return False
         if answer is not True:

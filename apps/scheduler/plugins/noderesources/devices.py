@@ -8,6 +8,7 @@ from apps.scheduler.cache.listers import Listers
 from apps.scheduler.features import FeatureGates
 from apps.scheduler.framework.nodes import Int64Array, NodeColumns
 from apps.scheduler.plugins.helper.device_classes import ClassResolver
+from apps.scheduler.plugins.helper.device_rows import shared_rows
 from apps.scheduler.plugins.helper.device_totals import device_totals
 
 
@@ -15,6 +16,7 @@ class BackedResources:
     def __init__(self, listers: Listers, gates: FeatureGates) -> None:
         self._listers = listers
         self._classes = ClassResolver(listers, gates)
+        self._rows = shared_rows(lists=gates.enabled("DRAListTypeAttributes"))
 
     def among(self, resources: Iterable[str]) -> frozenset[str]:
         """Those of the resources that a class backs."""
@@ -33,4 +35,4 @@ class BackedResources:
         device_class = self._classes.backing(resource)
         if device_class is None:
             return None
-        return device_totals(self._listers, device_class, nodes)
+        return device_totals(self._listers, device_class, nodes, self._rows)
