@@ -190,11 +190,9 @@ class _Search:
         if monotonic() >= self._until:
             return None
         self._tried += 1
-        nominations = list(self._state.scheduler.queue.nominator)
         with edited(self._state, edits):
             again = decide_again(self._state, self._row, self._recorded)
             effect = compare_outcomes(self._recorded, again)
-        _restore(self._state, nominations)
         if not effect.differs:
             return None
         nominated = again.nominating.nominated_node if again.nominating is not None else ""
@@ -251,16 +249,6 @@ def _size(each: PodInfo, pod: PodInfo) -> float:
 def _running(pod: PodInfo) -> Fact:
     node = pod.pod.spec.node_name
     return Fact("running-pod", f"pod {pod.key} is on {node}", f"pod {pod.key} on {node}", node)
-
-
-def _restore(state: PastState, known: list[tuple[str, PodInfo]]) -> None:
-    """The nominations as they were before an attempt."""
-    nominator = state.scheduler.queue.nominator
-    if list(nominator) != known:
-        for _, pod in list(nominator):
-            nominator.delete(pod.uid)
-        for node, pod in known:
-            nominator.add(pod, node)
 
 
 def _describe(facts: Sequence[Fact], effect: Effect, node: str) -> str:

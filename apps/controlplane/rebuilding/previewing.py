@@ -14,7 +14,6 @@ from apps.controlplane.rebuilding.replaying import CannotRecompute, decide_again
 from apps.controlplane.rebuilding.state import PastState, rebuild_state_before
 from apps.scheduler.config import Configuration
 from apps.scheduler.decision import Decision, Result
-from apps.scheduler.queue.nominator import Nomination, Nominator
 
 
 class Effect(StrEnum):
@@ -92,10 +91,7 @@ def _preview_one(row: SchedulingDecision, state: PastState) -> PreviewedDecision
         message = f"no profile has the schedulerName {row.scheduler_name}"
         return _describe(row, Effect.NO_PROFILE, message=message)
     recorded = read(row).decision
-    nominator = state.scheduler.queue.nominator
-    nominations = [found for _, pod in nominator if (found := nominator.get(pod.uid)) is not None]
     again = decide_again(state, row, recorded)
-    _restore(nominator, nominations)
     effect = compare_outcomes(recorded, again)
     return _describe(row, effect, recorded, again, message=again.message)
 
@@ -113,15 +109,6 @@ def compare_outcomes(recorded: Decision, again: Decision) -> Effect:
         return Effect.NOW_UNSCHEDULABLE
     same = _nominated_node(recorded) == _nominated_node(again)
     return Effect.SAME if same else Effect.OTHER_NOMINATION
-
-
-def _restore(nominator: Nominator, nominations: list[Nomination]) -> None:
-    """Undo what an attempt did to the nominations: the next state is based on the real ones."""
-    present = [found for _, pod in nominator if (found := nominator.get(pod.uid)) is not None]
-    if present != nominations:
-        for each in present:
-            nominator.delete(each.pod_info.uid)
-        nominator.restore(nominations)
 
 
 def _selected_node(decision: Decision) -> str:
