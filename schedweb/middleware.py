@@ -45,14 +45,18 @@ _DOCS_POLICY = (
 )
 
 
-def content_policy(get_response: Handler) -> Handler:
-    """Middleware: gives every page a content security policy."""
+def page_headers(get_response: Handler) -> Handler:
+    """Middleware: gives every page a content security policy, and keeps it out of shared caches.
+
+    Without Cache-Control a browser or a proxy may decide itself how long a page is current.
+    """
 
     def handle(request: HttpRequest) -> HttpResponse:
         response = get_response(request)
         if response.headers.get("Content-Type", "").startswith("text/html"):
             docs = request.path.startswith("/api/docs")
             response.headers["Content-Security-Policy"] = _DOCS_POLICY if docs else CONTENT_POLICY
+            response.headers.setdefault("Cache-Control", "private, no-cache")
         return response
 
     return handle

@@ -49,7 +49,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "schedweb.middleware.request_id",
-    "schedweb.middleware.content_policy",
+    "schedweb.middleware.page_headers",
     "schedweb.middleware.refuse_nul",
     "django.middleware.security.SecurityMiddleware",
     "schedweb.compression.CompressionMiddleware",

@@ -101,6 +101,9 @@ def test_a_rejected_edit_marks_the_line(alice: Client, empty: Cluster) -> None:
     response = alice.post(address, {"manifest": page.replace("name: main", "name: other")})
     assert response.status_code == 422
     assert "data-wrong=" in response.content.decode()
+    broken = alice.post(address, {"manifest": "kind: Pod\nmetadata:\n  name: [\n"})
+    assert "Line 4: this is not YAML" in broken.content.decode()
+    assert Pod.objects.get(cluster=empty, name="fine")
 
 
 @pytest.mark.django_db

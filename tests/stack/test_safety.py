@@ -26,6 +26,7 @@ def test_pages_outside_of_clusters_have_a_content_policy(admin_client: Client, p
     assert "script-src" not in policy, "scripts follow default-src"
     # the library of this page sets styles of elements
     assert ("'unsafe-inline'" in policy) == (path == "/api/docs")
+    assert {"private", "no-cache"} <= set(headers["Cache-Control"].split(", "))
     assert headers["X-Frame-Options"] == "DENY" and headers["X-Content-Type-Options"] == "nosniff"
 
 

@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from apps.controlplane.models import WebhookDelivery
 from apps.scheduler.outgoing.deadline import DeadlineSocket, connect, seconds_until
+from apps.scheduler.outgoing.failures import describe_failure
 from apps.scheduler.outgoing.rules import DestinationRefused
 
 #: Seconds from connecting to the end of the answer.
@@ -38,7 +39,7 @@ def send(number: int) -> None:
     try:
         delivery.status_code, delivery.answer = _post(delivery)
     except (OSError, http.client.HTTPException, DestinationRefused, ValueError) as error:
-        delivery.answer = f"{type(error).__name__}: {error}"
+        delivery.answer = describe_failure(error)
     delivery.duration_ms = int(1000 * (time.monotonic() - started))
     _record(delivery)
 

@@ -13,6 +13,7 @@ from django.core.exceptions import ValidationError
 from apps.cluster.documents import UnreadableDocument, parse_yaml
 from apps.dashboard.forms.files import YamlField
 from apps.dashboard.forms.refusals import ObjectForm
+from apps.dashboard.forms.yaml_problems import show_syntax
 
 _TOP = ("apiVersion", "kind", "metadata", "spec")
 _METADATA = ("name", "namespace", "labels", "annotations")
@@ -56,7 +57,8 @@ class EditForm(ObjectForm):
         try:
             body = parse_yaml(self.cleaned_data["manifest"])
         except UnreadableDocument as error:
-            raise ValidationError(f"this is not YAML: {error}") from None
+            show_syntax(self, "manifest", str(error))
+            return {}
         if not isinstance(body, dict):
             raise ValidationError("expected an object with apiVersion, kind and metadata")
         return body
