@@ -25,7 +25,7 @@ def add_webhook(
 
     Raises Invalid, which names the field.
     """
-    causes = _find_faults(url, kinds)
+    causes = find_faults(url, kinds)
     if webhooks_of(cluster).count() >= MAX_WEBHOOKS:
         causes.append(Cause("FieldValueInvalid", f"a cluster has at most {MAX_WEBHOOKS}", "url"))
     if causes:
@@ -83,7 +83,8 @@ def delete_webhook(webhook: Webhook) -> None:
     webhook.delete()
 
 
-def _find_faults(url: str, kinds: Collection[str]) -> list[Cause]:
+def find_faults(url: str, kinds: Collection[str]) -> list[Cause]:
+    """What is wrong with the fields of a webhook, each cause with its field."""
     causes = []
     try:
         parts = urlsplit(url)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from django import forms
 
+from apps.cluster.errors import Invalid
 from apps.controlplane.webhooks.events import KINDS
-from apps.dashboard.forms.refusals import ObjectForm
+from apps.controlplane.webhooks.service import find_faults
+from apps.dashboard.forms.refusals import ObjectForm, show_refusal
 
 
 class WebhookForm(ObjectForm):
-    """An address, and the kinds of events that it is told of."""
+    """An address, and the kinds of events that are sent to it."""
 
     url = forms.CharField(
         label="URL",
@@ -29,3 +31,9 @@ class WebhookForm(ObjectForm):
         help_text="Signs each request. Empty: one is created.",
         widget=forms.TextInput({"autocomplete": "off", "spellcheck": "false"}),
     )
+
+    def clean(self) -> None:
+        """Show the errors of all fields at once, also if one of them is missing."""
+        values = self.values()
+        causes = find_faults(values["url"], values["kinds"])
+        show_refusal(self, Invalid("Webhook", "", causes))

@@ -198,6 +198,7 @@ def test_webhooks_are_managed_on_pages(lab: Cluster, client: Client, receiver: R
     wrong = client.post(page, {"url": "ftp://x"})
     text = wrong.content.decode()
     assert wrong.status_code == 422 and "Choose at least one kind" in text
+    assert "&#x27;ftp://x&#x27; is not an http or https URL" in text
     added = client.post(page, {"url": receiver.url, "kinds": ["pod.scheduled", "pod.preempted"]})
     hook = Webhook.objects.get()
     assert added.headers["Location"] == f"{page}/{hook.pk}" and hook.secret
