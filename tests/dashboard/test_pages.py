@@ -15,9 +15,13 @@ from apps.controlplane.ledger.reading import read
 from apps.controlplane.ledger.rows import LedgerWriter
 from apps.controlplane.models import SchedulingDecision
 from apps.dashboard.paging import log_page
+from apps.dashboard.templatetags import dashboard
+from apps.dashboard.urls import urlpatterns
 from apps.scheduler.decision import PermitWait
 from apps.scheduler.framework.extender_calls import ExtenderCall, ExtenderVerb
 from apps.scheduler.framework.status import SUCCESS
+from bench import addresses
+from tests.browser.pages import list_checked_routes
 from tests.dashboard.conftest import ACTOR, add_pods, pod, shown
 
 pytestmark = pytest.mark.django_db
@@ -212,3 +216,14 @@ def test_decisions_are_paged_by_their_numbers(lab: Cluster) -> None:
     back = log_page(newest_first, {"after": str(second.newer)}, size=2)
     assert [row.pk for row in back.rows] == numbers[:2]
     assert back.newer is None
+
+
+def test_every_page_of_a_cluster_has_its_section() -> None:
+    """The navigation shows where the reader is; of two sections neither would be marked rightly."""
+    sections = [members for *_, members in (*dashboard.SECTIONS, dashboard.OPINIONS)]
+    sections.append(dashboard.OF_OBJECTS)
+    of_clusters = {
+        name for name, parameters in addresses.routes(urlpatterns) if "cluster" in parameters
+    }
+    for route in of_clusters & list_checked_routes():
+        assert sum(route in members for members in sections) == 1, route

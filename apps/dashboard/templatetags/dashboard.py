@@ -34,19 +34,29 @@ SECTIONS = (
         "cluster",
         {
             *("cluster", "cluster-settings", "delete-cluster", "webhooks", "webhook"),
-            *("members", "fork"),
+            *("members", "fork", "kubeconfig"),
         },
     ),
     ("Charts", "charts", {"charts", "past"}),
     ("Queue", "queue", {"queue", "queue-history"}),
-    ("Pods", "pods", {"pods", "pod", "new-pod", "pod-story", "change-pods", "prospects"}),
-    ("Nodes", "nodes", {"nodes", "node", "new-node", "drain", "change-nodes"}),
+    (
+        "Pods",
+        "pods",
+        {
+            *("pods", "pod", "new-pod", "pod-story", "pod-waiting", "change-pods"),
+            "prospects",
+        },
+    ),
+    ("Nodes", "nodes", {"nodes", "node", "new-node", "drain", "landings", "change-nodes"}),
     (
         "Decisions",
         "decisions",
         {
             "decisions",
             "decision",
+            "decision-explanation",
+            "decision-inputs",
+            "decision-order",
             "refused-nodes",
             "decision-plugin",
             "decision-state",
@@ -80,13 +90,13 @@ SECTIONS = (
 )
 
 #: Pages about an object of any kind; those of pods and nodes are below the list of these.
-_OF_OBJECTS = frozenset(
+OF_OBJECTS = frozenset(
     f"{action}-{kind}" for action in ("edit", "delete") for kind in ("object", "namespaced-object")
 )
 _OWN_LISTS = frozenset({"pods", "nodes"})
 
 #: One more, where a client of the API schedules.
-_OPINIONS = ("Second opinions", "opinions", {"opinions"})
+OPINIONS = ("Second opinions", "opinions", {"opinions"})
 
 #: The same for a deleted cluster.
 PAST_SECTIONS = (
@@ -301,11 +311,11 @@ def sections(context: template.Context, cluster: Cluster) -> dict[str, Any]:
     """The navigation between a cluster's pages; of a deleted cluster, those of its history."""
     match = context["request"].resolver_match
     here = (match and match.url_name) or ""
-    if here in _OF_OBJECTS:
+    if here in OF_OBJECTS:
         here = match.kwargs["resource"] if match.kwargs["resource"] in _OWN_LISTS else "objects"
     shown = SECTIONS if cluster.deleted_at is None else PAST_SECTIONS
     if cluster.deleted_at is None and cluster.scheduling == Cluster.Scheduling.EXTERNAL:
-        shown = (*shown, _OPINIONS)
+        shown = (*shown, OPINIONS)
     links = [
         (label, reverse(page, args=[cluster.name]), here in members, _KEYS[page])
         for label, page, members in shown
