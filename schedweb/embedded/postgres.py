@@ -22,6 +22,9 @@ DATABASE = "schedweb"
 
 #: The last processes of a dead server can hold its data folder for a moment.
 START_SECONDS = 20.0
+#: After this time a server whose owner died is stopped at once, without its checkpoint. A server
+#: that is told to stop while it recovers from the crash of a connection can wait forever.
+PREDECESSOR_SECONDS = 8.0
 STOP_SECONDS = 20.0
 
 SETTINGS = {
@@ -68,11 +71,14 @@ class Postgres:
         """
         if not self._places.cluster.exists():
             self._initialize()
-        deadline = time.monotonic() + START_SECONDS
+        started = time.monotonic()
+        deadline = started + START_SECONDS
         while True:
             self.launch()
             if self._wait_until_ready(deadline):
                 break
+            if time.monotonic() > started + PREDECESSOR_SECONDS:
+                self._end_predecessor()
             if time.monotonic() > deadline:
                 self.stop()
                 raise PostgresError(f"PostgreSQL did not start; {self.log} ends:\n{self._tail()}")
@@ -102,13 +108,34 @@ class Postgres:
         We hold the data folder, so only an earlier server of ours can have written the lock. The
         rest of the file stays: it names the shared memory that the new server must find unused.
         """
-        lock = self._places.cluster / "postmaster.pid"
-        with contextlib.suppress(OSError):  # no lock, no such process, or no /proc
-            pid, _, rest = lock.read_text(encoding="utf-8").partition("\n")
-            command = Path(f"/proc/{int(pid)}/cmdline").read_bytes()
-            if os.fsencode(self._places.cluster) not in command.split(b"\0"):
+        with contextlib.suppress(OSError, ValueError):  # no lock, no process, or no /proc
+            if not self._is_predecessor(self._lock_owner()):
+                _, _, rest = self._lock.read_text(encoding="utf-8").partition("\n")
                 # the server ignores the id of its parent
-                lock.write_text(f"{os.getpid()}\n{rest}", encoding="utf-8")
+                self._lock.write_text(f"{os.getpid()}\n{rest}", encoding="utf-8")
+
+    def _end_predecessor(self) -> None:
+        """Stop the server that holds the data folder, also if it is stopped by a signal.
+
+        What it had not written to its tables is read from its write-ahead log by the next one.
+        """
+        with contextlib.suppress(OSError, ValueError):  # it has ended meanwhile
+            pid = self._lock_owner()
+            if self._is_predecessor(pid):
+                os.kill(pid, signal.SIGQUIT)
+                os.kill(pid, signal.SIGCONT)
+
+    @property
+    def _lock(self) -> Path:
+        return self._places.cluster / "postmaster.pid"
+
+    def _lock_owner(self) -> int:
+        return int(self._lock.read_text(encoding="utf-8").partition("\n")[0])
+
+    def _is_predecessor(self, pid: int) -> bool:
+        """Whether the process is a server of this data folder; OSError if it does not exist."""
+        command = Path(f"/proc/{pid}/cmdline").read_bytes()
+        return os.fsencode(self._places.cluster) in command.split(b"\0")
 
     def poll(self) -> int | None:
         """The exit code; None while the server runs."""

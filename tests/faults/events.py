@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import random
+import signal
 import subprocess
 import sys
 import threading
@@ -140,9 +143,13 @@ class Events:
 
     def make_read_only(self, chaos: Chaos, draw: random.Random) -> None:
         """After a power failure the disk is read-only at first: the start is refused."""
+        processes = list(self._site.processes())
 
         def start() -> None:
             assert chaos.disk is not None
+            for each in processes:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(each, signal.SIGKILL)
             chaos.disk.set_read_only(True)
             try:
                 process = self._site.spawn()

@@ -15,6 +15,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
+from schedweb.embedded import postgres
 from schedweb.embedded.places import LONGEST_SOCKET_FOLDER
 from schedweb.embedded.postgres import Postgres
 
@@ -92,6 +93,28 @@ def test_the_server_ends_with_its_owner_even_when_that_is_killed(data: Path) -> 
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root starts the server as somebody else")
+def test_a_server_that_does_not_end_with_its_owner_is_stopped_by_the_next_start(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres, "PREDECESSOR_SECONDS", 0.5)
+    owner = subprocess.Popen(
+        [sys.executable, "-c", OWNER, os.fspath(data)], stdout=subprocess.PIPE, text=True
+    )
+    assert owner.stdout is not None
+    with owner.stdout:
+        pid = int(owner.stdout.readline())
+    os.kill(pid, signal.SIGSTOP)
+    owner.kill()
+    owner.wait()
+    server = Postgres(data, log=data / "postgres.log", throwaway=True)
+    server.start()
+    try:
+        assert server.poll() is None and server.pid != pid
+        assert not Path(f"/proc/{pid}/exe").exists()
+    finally:
+        server.stop()
+
+
 def test_root_can_use_a_data_folder_that_others_cannot_access(data: Path) -> None:
     closed = data / "home"
     closed.mkdir(mode=0o700)
