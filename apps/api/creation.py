@@ -9,6 +9,7 @@ formats, dry runs, kinds that need more than one row, clusters with quotas or a 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import re
 import time
@@ -26,8 +27,9 @@ from django.http import HttpResponse, QueryDict
 from apps.api.kubernetes import bodies, media, params, paths, verbs
 from apps.api.kubernetes.presenting import warning_header
 from apps.api.kubernetes.views import access_of, refusal_response
+from apps.cluster import kinds
 from apps.cluster.access import impersonation
-from apps.cluster.access.deciding import Access, require
+from apps.cluster.access.deciding import Access, decide, require
 from apps.cluster.access.grants import is_remembered, role_of
 from apps.cluster.access.identity import identity_with
 from apps.cluster.access.rates import count_request
@@ -40,7 +42,7 @@ from apps.cluster.errors import ApiError, NotFound, Unauthorized
 from apps.cluster.log.announce import announcer
 from apps.cluster.quota import room
 from apps.cluster.writes import Actor
-from apps.cluster.writing import creation, group_commit
+from apps.cluster.writing import creation, group_commit, sent_pods
 from apps.cluster.writing.admitted_specs import AdmittedSpecs
 from apps.cluster.writing.loop_announcer import LoopAnnouncer
 from apps.cluster.writing.memory import AdmissionState, read_admission_state
@@ -94,6 +96,22 @@ class Created:
     text: bytes
     #: The value of the Warning header; "" without warnings.
     warning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """An object that is on its way into the database."""
+
+    prepared: creation.Creation
+    #: The version it is stored with; fails as `GroupCommit.submit` says.
+    version: asyncio.Future[int]
+
+    def created(self, version: int, warnings: list[str]) -> Created:
+        """The object as it was stored."""
+        return Created(
+            media.json_text(self.prepared.text(version)),
+            warning_header(warnings) if warnings else "",
+        )
 
 
 def route_of(scope: Scope, headers: Mapping[bytes, bytes]) -> Route | None:
@@ -165,13 +183,29 @@ def _is_creation(target: paths.Target) -> bool:
     )
 
 
-async def create(route: Route, raw: bytes) -> Created | HttpResponse:
-    """The object that was created, or the response that refuses it.
+def submit(route: Route, raw: bytes, request_id: str) -> Submission | None:
+    """Send the object to the database, if nothing has to be awaited before.
 
-    Raises NotSupported where the request has to take the way through Django.
+    None if something has to be read first, if the response needs a warning, or if the request may
+    be refused. Then nothing was done, and `create` answers the request.
     """
     try:
-        return await _creator().create(route, raw)
+        return _creator().submit(route, raw, request_id)
+    except Exception:
+        # `create` raises it again, where it is logged and answered
+        return None
+
+
+async def create(
+    route: Route, raw: bytes, submission: Submission | None = None
+) -> Created | HttpResponse:
+    """The object that was created, or the response that refuses it.
+
+    `submission` is one of this request that has failed. Raises NotSupported where the request has
+    to take the way through Django.
+    """
+    try:
+        return await _creator().create(route, raw, submission)
     except ApiError as refusal:
         return refusal_response(refusal)
     except Exception as error:
@@ -227,53 +261,77 @@ class Creator:
         #: cluster's id -> its group, as long as a creation is under way
         self._groups: WeakValueDictionary[int, group_commit.GroupCommit] = WeakValueDictionary()
 
-    async def create(self, route: Route, raw: bytes) -> Created:
+    def submit(self, route: Route, raw: bytes, request_id: str) -> Submission | None:
+        user, state = self._known_user(route), self._known_state(route.cluster)
+        if user is None or state is None or not state.is_simple:
+            return None
+        if not room.has_room(self._versions.get(state.cluster_id, 0)):
+            return None
+        actor = _actor(route, user, request_id)
+        prepared = self._prepare_known(route, raw, state, actor)
+        if prepared is None:
+            body, warnings = _read(route, raw)
+            prepared = self._prepare(route, body, state, actor)
+            if warnings:
+                return None
+        if prepared.warnings:
+            return None
+        count_request(user.username)
+        return Submission(prepared, self._group(state).submit(prepared, state))
+
+    async def create(
+        self, route: Route, raw: bytes, submission: Submission | None = None
+    ) -> Created:
+        if submission is not None:
+            with contextlib.suppress(group_commit.StaleState):
+                return submission.created(await submission.version, [])
         user = await self.user(route.credentials)
         await require_access(user, route.cluster, route.access)
-        actor = Actor(
-            user.username,
-            current_request_id(),
-            params.manager_of(route.query, route.user_agent),
-        )
+        actor = _actor(route, user, current_request_id())
         state = await self._state(route.cluster)
         await self._check_room(state.cluster_id)
-        if route.query:
-            params.check_text(route.query)
-        validation = params.write_options(route.query, "POST").validation
         for attempt in range(TRIES):
-            body, warnings = _read(route, raw, validation)
-            verbs.check_creatable(route.target, body)
+            body, warnings = _read(route, raw)
             if not state.is_simple:
                 break
             try:
-                prepared = creation.prepare(
-                    route.target.resource.kind,
-                    body,
-                    route.target.namespace or "",
-                    state=state,
-                    actor=actor,
-                    specs=self._specs,
-                )
+                prepared = self._prepare(route, body, state, actor)
             except ApiError:
                 # the namespace that is missing, say, may have been created since
                 if attempt:
                     raise
                 state = await self._read_again(route.cluster, state)
                 continue
+            submission = Submission(prepared, self._group(state).submit(prepared, state))
             try:
-                version = await self._group(state).submit(prepared, state)
+                version = await submission.version
             except group_commit.StaleState:
                 state = await self._read_again(route.cluster, state)
                 continue
-            self._versions[state.cluster_id] = version
-            warnings += prepared.warnings
-            return Created(
-                media.json_text(prepared.text(version)),
-                warning_header(warnings) if warnings else "",
-            )
+            return submission.created(version, warnings + prepared.warnings)
         # what is not simple now may be simple later
         self._forget(route.cluster, state)
         raise NotSupported
+
+    def _prepare_known(
+        self, route: Route, raw: bytes, state: AdmissionState, actor: Actor
+    ) -> creation.Creation | None:
+        """The pod in a body, if its spec was admitted before."""
+        if route.target.resource.kind is not kinds.POD or not _is_json(route.content_type):
+            return None
+        pod = sent_pods.read_pod(raw)
+        if pod is None:
+            return None
+        _check_parameters(route)
+        verbs.check_creatable(route.target, {"metadata": pod.metadata})
+        namespace = route.target.namespace or ""
+        return creation.prepare_known(pod, namespace, state=state, actor=actor, specs=self._specs)
+
+    def _prepare(
+        self, route: Route, body: dict[str, Any], state: AdmissionState, actor: Actor
+    ) -> creation.Creation:
+        kind, namespace = route.target.resource.kind, route.target.namespace or ""
+        return creation.prepare(kind, body, namespace, state=state, actor=actor, specs=self._specs)
 
     async def _check_room(self, cluster_id: int) -> None:
         """Raise Forbidden if the cluster has as many objects as the site allows."""
@@ -307,9 +365,30 @@ class Creator:
     def _group(self, state: AdmissionState) -> group_commit.GroupCommit:
         group = self._groups.get(state.cluster_id)
         if group is None:
-            group = group_commit.GroupCommit(self._connections, self._announcer.announce)
+            group = group_commit.GroupCommit(self._connections, self._on_commit)
             self._groups[state.cluster_id] = group
         return group
+
+    def _on_commit(self, cluster_id: int, version: int, wakes_loop: bool) -> None:
+        self._versions[cluster_id] = version
+        self._announcer.announce(cluster_id, version, wakes_loop)
+
+    def _known_user(self, route: Route) -> User | None:
+        """The user of a request, if that is remembered and may create the object."""
+        known = self._users.get(route.credentials)
+        if known is None or time.monotonic() >= known[1] or not _is_known(known[0]):
+            return None
+        user = known[0].result()
+        if not is_remembered(user, route.cluster):
+            return None
+        role = role_of(user, route.cluster)
+        if role is None or not decide(identity_with(user, role), route.access).allowed:
+            return None
+        return user
+
+    def _known_state(self, cluster: str) -> AdmissionState | None:
+        reading = self._states.get(cluster)
+        return reading.result() if reading is not None and _is_known(reading) else None
 
     async def user(self, credentials: str) -> User:
         """The user; Unauthorized for an invalid token, TooManyRequests beyond the user's rate.
@@ -384,16 +463,34 @@ async def close() -> None:
         await creator.close()
 
 
-def _read(route: Route, raw: bytes, validation: str) -> tuple[dict[str, Any], list[str]]:
+def _actor(route: Route, user: User, request_id: str) -> Actor:
+    return Actor(user.username, request_id, params.manager_of(route.query, route.user_agent))
+
+
+def _read(route: Route, raw: bytes) -> tuple[dict[str, Any], list[str]]:
+    """The object in a body, and the warnings about its fields."""
     resource = route.target.resource
-    return bodies.read_object(
+    body, warnings = bodies.read_object(
         raw,
         route.content_type,
         kind=resource.kind.name,
         api_version=resource.api_version,
         definition=resource.definition,
-        validation=validation,
+        validation=_check_parameters(route),
     )
+    verbs.check_creatable(route.target, body)
+    return body, warnings
+
+
+def _check_parameters(route: Route) -> str:
+    """The fieldValidation of a request, whose parameters are valid."""
+    if route.query:
+        params.check_text(route.query)
+    return params.write_options(route.query, "POST").validation
+
+
+def _is_json(content_type: str) -> bool:
+    return content_type in ("application/json", "")
 
 
 def _authenticate(credentials: str) -> User:

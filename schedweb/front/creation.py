@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from functools import lru_cache
+from typing import Final
 
 from django.conf import settings
 from django.http import HttpResponse
@@ -16,6 +18,8 @@ from schedweb.front.auditing import record_invalid_token_of, record_refusal_of
 from schedweb.front.bodies import BodyTooLarge, ClientDisconnected, read_body
 
 _JSON = (b"content-type", b"application/json")
+#: The key of a request's scope with its failed submission and its id, if it has one.
+SUBMITTED: Final = "schedweb.submitted"
 
 
 async def create_or_pass_on(scope: Scope, receive: Receive, send: Send, other: Application) -> None:
@@ -34,10 +38,10 @@ async def create_or_pass_on(scope: Scope, receive: Receive, send: Send, other: A
         # a content-length that is not true
         await other(scope, receive, send)
         return
-    offered = headers.get(b"x-request-id", b"").decode("latin-1")
-    with request_context(acceptable_request_id(offered)) as request_id:
+    submission, request_id = scope.get(SUBMITTED) or (None, request_id_of(headers))
+    with request_context(request_id):
         try:
-            answer = await creation.create(route, raw)
+            answer = await creation.create(route, raw, submission)
         except creation.NotSupported:
             await other(scope, replay(raw), send)
             return
@@ -47,6 +51,11 @@ async def create_or_pass_on(scope: Scope, receive: Receive, send: Send, other: A
     elif isinstance(answer, HttpResponse) and answer.status_code == 401:
         await asyncio.to_thread(record_invalid_token_of, scope, request_id)
     await send_response(send, answer, request_id)
+
+
+def request_id_of(headers: Mapping[bytes, bytes]) -> str:
+    """The id that the client has given its request, or a new one."""
+    return acceptable_request_id(headers.get(b"x-request-id", b"").decode("latin-1"))
 
 
 @lru_cache(maxsize=100)
@@ -72,13 +81,22 @@ async def send_response(
 ) -> None:
     """Send a complete response."""
     if isinstance(answer, creation.Created):
-        status, body, headers = 201, answer.text, [_JSON]
-        if answer.warning:
-            headers.append((b"warning", answer.warning.encode("latin-1")))
+        status, body, headers = 201, answer.text, headers_of(answer, request_id)
     else:
         status, body = answer.status_code, answer.content
         headers = [(name.lower().encode(), text.encode("latin-1")) for name, text in answer.items()]
-    headers.append((b"content-length", b"%d" % len(body)))
-    headers.append((b"x-request-id", request_id.encode()))
+        headers += _last_headers(body, request_id)
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
+
+
+def headers_of(created: creation.Created, request_id: str) -> list[tuple[bytes, bytes]]:
+    """The headers of the response that contains an object."""
+    headers = [_JSON]
+    if created.warning:
+        headers.append((b"warning", created.warning.encode("latin-1")))
+    return headers + _last_headers(created.text, request_id)
+
+
+def _last_headers(body: bytes, request_id: str) -> list[tuple[bytes, bytes]]:
+    return [(b"content-length", b"%d" % len(body)), (b"x-request-id", request_id.encode())]

@@ -91,6 +91,11 @@ class JoinedWrites(asyncio.Transport):
             self._flush()
             self._transport.write(data)
 
+    def write_whole(self, response: bytes) -> None:
+        """Write a response with its head and its body."""
+        self._flush()
+        self._transport.write(response)
+
     def close(self) -> None:
         self._flush()
         self._transport.close()
