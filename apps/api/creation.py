@@ -34,6 +34,7 @@ from apps.cluster.access.grants import is_remembered, role_of
 from apps.cluster.access.identity import identity_with
 from apps.cluster.access.rates import count_request
 from apps.cluster.access.refusals import refuse
+from apps.cluster.access.roles import Role
 from apps.cluster.access.service_tokens import is_service_token
 from apps.cluster.availability import is_database_unavailable, refusal_for
 from apps.cluster.connections import Connections, Rows, Statement, connect
@@ -189,11 +190,13 @@ def submit(route: Route, raw: bytes, request_id: str) -> Submission | None:
     None if something has to be read first, if the response needs a warning, or if the request may
     be refused. Then nothing was done, and `create` answers the request.
     """
+    creator = _creator()
     try:
-        return _creator().submit(route, raw, request_id)
+        ready = creator.prepare(route, raw, request_id)
     except Exception:
         # `create` raises it again, where it is logged and answered
         return None
+    return None if ready is None else creator.submit(*ready)
 
 
 async def create(
@@ -252,6 +255,8 @@ class Creator:
         announcer.forward_to(self._announce)
         #: Authorization header -> (the user, expiry on the monotonic clock)
         self._users: dict[str, tuple[asyncio.Future[User], float]] = {}
+        #: (Authorization header, what may be done) -> the user who may do it in this role
+        self._permitted: dict[tuple[str, Access], tuple[User, Role]] = {}
         #: cluster's name -> the state, or the reading of it that is under way
         self._states: dict[str, asyncio.Future[AdmissionState]] = {}
         #: cluster's id -> its version after the last creation
@@ -261,7 +266,10 @@ class Creator:
         #: cluster's id -> its group, as long as a creation is under way
         self._groups: WeakValueDictionary[int, group_commit.GroupCommit] = WeakValueDictionary()
 
-    def submit(self, route: Route, raw: bytes, request_id: str) -> Submission | None:
+    def prepare(
+        self, route: Route, raw: bytes, request_id: str
+    ) -> tuple[creation.Creation, AdmissionState] | None:
+        """The object of a request, and the state it was admitted with; see `submit`."""
         user, state = self._known_user(route), self._known_state(route.cluster)
         if user is None or state is None or not state.is_simple:
             return None
@@ -271,12 +279,15 @@ class Creator:
         prepared = self._prepare_known(route, raw, state, actor)
         if prepared is None:
             body, warnings = _read(route, raw)
-            prepared = self._prepare(route, body, state, actor)
             if warnings:
                 return None
+            prepared = self._prepare(route, body, state, actor)
         if prepared.warnings:
             return None
         count_request(user.username)
+        return prepared, state
+
+    def submit(self, prepared: creation.Creation, state: AdmissionState) -> Submission:
         return Submission(prepared, self._group(state).submit(prepared, state))
 
     async def create(
@@ -302,7 +313,7 @@ class Creator:
                     raise
                 state = await self._read_again(route.cluster, state)
                 continue
-            submission = Submission(prepared, self._group(state).submit(prepared, state))
+            submission = self.submit(prepared, state)
             try:
                 version = await submission.version
             except group_commit.StaleState:
@@ -382,8 +393,15 @@ class Creator:
         if not is_remembered(user, route.cluster):
             return None
         role = role_of(user, route.cluster)
-        if role is None or not decide(identity_with(user, role), route.access).allowed:
+        if role is None:
             return None
+        permission = (route.credentials, route.access)
+        if self._permitted.get(permission) != (user, role):
+            if not decide(identity_with(user, role), route.access).allowed:
+                return None
+            if len(self._permitted) >= _KEYS_KEPT:
+                self._permitted.clear()
+            self._permitted[permission] = (user, role)
         return user
 
     def _known_state(self, cluster: str) -> AdmissionState | None:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
-from uuid import UUID
 
 import msgspec
 
@@ -67,8 +66,9 @@ class Creation:
         return metadata.get("namespace", ""), metadata["name"]
 
     @property
-    def uid(self) -> UUID:
-        return UUID(self.body["metadata"]["uid"])
+    def uid(self) -> str:
+        uid: str = self.body["metadata"]["uid"]
+        return uid
 
     @property
     def warnings(self) -> list[str]:
