@@ -12,6 +12,8 @@ from django.http import HttpResponse
 from django.http.request import split_domain_port, validate_host
 
 from apps.api import creation
+from apps.api.creation_routes import route_of
+from apps.api.creator import Created, NotSupported
 from apps.cluster.context import acceptable_request_id, request_context
 from schedweb.front.asgi import Application, Message, Receive, Scope, Send
 from schedweb.front.auditing import record_invalid_token_of, record_refusal_of
@@ -26,7 +28,7 @@ async def create_or_pass_on(scope: Scope, receive: Receive, send: Send, other: A
     """Answer the request here, or let *other* do it."""
     headers: dict[bytes, bytes] = dict(reversed(scope["headers"]))
     served = is_served(headers.get(b"host", b""))
-    route = creation.route_of(scope, headers) if served else None
+    route = route_of(scope, headers) if served else None
     if route is None:
         await other(scope, receive, send)
         return
@@ -42,7 +44,7 @@ async def create_or_pass_on(scope: Scope, receive: Receive, send: Send, other: A
     with request_context(request_id):
         try:
             answer = await creation.create(route, raw, submission)
-        except creation.NotSupported:
+        except NotSupported:
             await other(scope, replay(raw), send)
             return
     if isinstance(answer, HttpResponse) and answer.status_code == 403:
@@ -76,11 +78,9 @@ def replay(raw: bytes) -> Receive:
     return receive
 
 
-async def send_response(
-    send: Send, answer: creation.Created | HttpResponse, request_id: str
-) -> None:
+async def send_response(send: Send, answer: Created | HttpResponse, request_id: str) -> None:
     """Send a complete response."""
-    if isinstance(answer, creation.Created):
+    if isinstance(answer, Created):
         status, body, headers = 201, answer.text, headers_of(answer, request_id)
     else:
         status, body = answer.status_code, answer.content
@@ -90,7 +90,7 @@ async def send_response(
     await send({"type": "http.response.body", "body": body})
 
 
-def headers_of(created: creation.Created, request_id: str) -> list[tuple[bytes, bytes]]:
+def headers_of(created: Created, request_id: str) -> list[tuple[bytes, bytes]]:
     """The headers of the response that contains an object."""
     headers = [_JSON]
     if created.warning:

@@ -17,7 +17,10 @@ from django.http.request import split_domain_port
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 
 from apps.api import creation
+from apps.api.creation_routes import Route, route_of
+from apps.api.creator import Created, Submission
 from apps.cluster import storage
+from schedweb.front.asgi import Scope
 from schedweb.front.cluster_roots import SERVER_NAME, cluster_of, site_names
 from schedweb.front.creation import SUBMITTED, headers_of, is_served, request_id_of
 from schedweb.front.joined_writes import JoinedWrites, JoiningProtocol
@@ -29,7 +32,7 @@ class DirectProtocol(JoiningProtocol):
     """Answers creations itself."""
 
     #: A creation whose body is still being received: its cycle, the application, and its route.
-    _held: tuple[RequestResponseCycle, Any, creation.Route] | None = None
+    _held: tuple[RequestResponseCycle, Any, Route] | None = None
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         route = _route_of(cycle)
@@ -49,9 +52,9 @@ class DirectProtocol(JoiningProtocol):
         self._held = None
         super().connection_lost(exc)
 
-    def _submit(self, cycle: RequestResponseCycle, app: Any, route: creation.Route) -> None:
+    def _submit(self, cycle: RequestResponseCycle, app: Any, route: Route) -> None:
         self._held = None
-        request_id = request_id_of(dict(reversed(cycle.scope["headers"])))
+        request_id = request_id_of(dict(reversed(_scope(cycle)["headers"])))
         submission = creation.submit(route, bytes(cycle.body), request_id)
         if submission is None:
             super()._start_asgi_task(cycle, app)
@@ -63,20 +66,24 @@ class DirectProtocol(JoiningProtocol):
         self,
         cycle: RequestResponseCycle,
         app: Any,
-        submission: creation.Submission,
+        submission: Submission,
         request_id: str,
         version: asyncio.Future[int],
     ) -> None:
         if version.cancelled() or version.exception() is not None:
-            cast(dict[str, Any], cycle.scope)[SUBMITTED] = (submission, request_id)
+            _scope(cycle)[SUBMITTED] = (submission, request_id)
             super()._start_asgi_task(cycle, app)
         elif not cycle.disconnected:
             _answer(cycle, submission.created(version.result(), []), request_id)
 
 
-def _route_of(cycle: RequestResponseCycle) -> creation.Route | None:
+def _scope(cycle: RequestResponseCycle) -> Scope:
+    return cast(Scope, cycle.scope)
+
+
+def _route_of(cycle: RequestResponseCycle) -> Route | None:
     """The creation that a request asks for; None if the application has to handle the request."""
-    scope = cast(dict[str, Any], cycle.scope)
+    scope = _scope(cycle)
     if scope["method"] != "POST" or not scope["path"].startswith("/k8s/"):
         return None
     if cycle.waiting_for_100_continue or cycle.flow.write_paused or scope.get(SERVER_NAME):
@@ -84,7 +91,7 @@ def _route_of(cycle: RequestResponseCycle) -> creation.Route | None:
     headers = dict(reversed(scope["headers"]))
     if not _names_site(headers.get(b"host", b"")) or storage.shortage():
         return None
-    return creation.route_of(scope, headers)
+    return route_of(scope, headers)
 
 
 @lru_cache(maxsize=100)
@@ -94,7 +101,7 @@ def _names_site(host: bytes) -> bool:
     return is_served(host) and cluster_of(name, site_names(settings.ALLOWED_HOSTS)) is None
 
 
-def _answer(cycle: RequestResponseCycle, created: creation.Created, request_id: str) -> None:
+def _answer(cycle: RequestResponseCycle, created: Created, request_id: str) -> None:
     """Write the whole response, and let the connection go on."""
     pieces = [_CREATED]
     for name, value in (*cycle.default_headers, *headers_of(created, request_id)):

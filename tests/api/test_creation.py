@@ -18,6 +18,7 @@ from django.test import Client
 from uvicorn.server import ServerState
 
 from apps.api import creation
+from apps.api.creator import KEY_SECONDS
 from apps.cluster.models import Change, Cluster, Event, Node, Pod, Taint
 from apps.controlplane.loop import clock
 from apps.controlplane.profiles import revisions
@@ -477,7 +478,7 @@ def test_invalid_and_deleted_tokens_are_rejected(front: CreationClient, key: str
         assert headers["www-authenticate"] == "Bearer"
         assert (await front.post(PODS, pod("p0")))[0] == 201
         await do(lambda: AccessToken.objects.all().delete())
-        async with asyncio.timeout(creation.KEY_SECONDS + 5):
+        async with asyncio.timeout(KEY_SECONDS + 5):
             number = 1
             while (await front.post(PODS, pod(f"p{number}")))[0] != 401:
                 number += 1
