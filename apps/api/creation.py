@@ -10,168 +10,47 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
-import time
-from collections.abc import Callable, Mapping, MutableMapping
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, Final, TypeVar
-from weakref import WeakKeyDictionary, WeakValueDictionary
+from weakref import WeakKeyDictionary
 
 import psycopg
 from django.contrib.auth.models import User
-from django.db import close_old_connections
-from django.http import HttpResponse, QueryDict
+from django.http import HttpResponse
 
-from apps.api.kubernetes import bodies, media, params, paths, verbs
-from apps.api.kubernetes.presenting import warning_header
-from apps.api.kubernetes.views import access_of, refusal_response
-from apps.cluster.access import impersonation
-from apps.cluster.access.deciding import Access, require
-from apps.cluster.access.grants import is_remembered, role_of
-from apps.cluster.access.identity import identity_with
-from apps.cluster.access.rates import count_request
-from apps.cluster.access.refusals import refuse
-from apps.cluster.access.service_tokens import is_service_token
+from apps.api.creation_routes import Route
+from apps.api.creator import Created, Creator, Submission
+from apps.api.kubernetes.views import refusal_response
 from apps.cluster.availability import is_database_unavailable, refusal_for
-from apps.cluster.connections import Connections, Rows, Statement, connect
-from apps.cluster.context import current_request_id
-from apps.cluster.errors import ApiError, NotFound, Unauthorized
-from apps.cluster.log.announce import announcer
-from apps.cluster.quota import room
-from apps.cluster.writes import Actor
-from apps.cluster.writing import creation, group_commit
-from apps.cluster.writing.admitted_specs import AdmittedSpecs
-from apps.cluster.writing.loop_announcer import LoopAnnouncer
-from apps.cluster.writing.memory import AdmissionState, read_admission_state
-from apps.people.authentication import InvalidCredentials, user_of_authorization
-
-Scope = MutableMapping[str, Any]
-T = TypeVar("T")
+from apps.cluster.connections import Rows, Statement
+from apps.cluster.errors import ApiError
 
 log = logging.getLogger(__name__)
 
-#: Larger objects take their time to decode, while nothing else happens on the event loop.
-LARGEST_BODY: Final = 64 * 1024
-#: A key that was found valid is taken as valid for so long, also when it is deleted meanwhile.
-KEY_SECONDS: Final = 2.0
-#: So often an object is admitted again because the state was out of date; then the store's own
-#: way takes it, which reads under its locks.
-TRIES: Final = 5
-_KEYS_KEPT: Final = 1000
-_STATES_KEPT: Final = 200
 
-_NO_PARAMETERS: Final = QueryDict()
-_PATH = re.compile(r"/k8s/(?P<cluster>[^/]+)/(?P<path>apis?/.+)")
-#: Parameters of a creation that change nothing in how it is carried out.
-_IMPERSONATION: Final = impersonation.PREFIX.encode()
-_PLAIN_PARAMETERS = frozenset({"fieldManager", "fieldValidation"})
+def submit(route: Route, raw: bytes, request_id: str) -> Submission | None:
+    """Send the object to the database, if nothing has to be awaited before.
 
-
-class NotSupported(Exception):
-    """The request has to be handled by the Django view; nothing was written."""
-
-
-@dataclass(frozen=True, slots=True)
-class Route:
-    """A request for the creation of an object that may be taken here."""
-
-    cluster: str
-    target: paths.Target
-    #: What the user must be allowed to do.
-    access: Access
-    query: QueryDict
-    #: The Authorization header.
-    credentials: str
-    content_type: str
-    user_agent: str
-
-
-@dataclass(frozen=True, slots=True)
-class Created:
-    """An object that was created, as JSON text."""
-
-    text: bytes
-    #: The value of the Warning header; "" without warnings.
-    warning: str
-
-
-def route_of(scope: Scope, headers: Mapping[bytes, bytes]) -> Route | None:
-    """The creation that a POST requests; None if the request has to be handled by Django."""
-    credentials = headers.get(b"authorization")
-    length = headers.get(b"content-length", b"")
-    if needs_django(headers):
-        return None
-    if not credentials or not length.isdigit() or int(length) > LARGEST_BODY:
-        return None
-    place = _place(scope["path"])
-    if place is None or not _accepts_json(headers.get(b"accept", b"")):
-        return None
-    query = _NO_PARAMETERS
-    if scope["query_string"]:
-        query = QueryDict(scope["query_string"].decode("latin-1"))
-        if query.keys() - _PLAIN_PARAMETERS:
-            return None
-    content_type = headers.get(b"content-type", b"").decode("latin-1")
-    user_agent = headers.get(b"user-agent", b"").decode("latin-1")
-    if media.is_pretty(None, user_agent):
-        return None
-    return Route(*place, query, credentials.decode("latin-1"), content_type, user_agent)
-
-
-def needs_django(headers: Mapping[bytes, bytes]) -> bool:
-    """Whether a request needs more than the fast ways look at.
-
-    That is so with impersonation and with tokens of service accounts, whose permissions differ, and
-    for creations that may be repeated.
+    None if something has to be read first, if the response needs a warning, or if the request may
+    be refused. Then nothing was done, and `create` answers the request.
     """
-    if b"idempotency-key" in headers:
-        return True
-    credentials = headers.get(b"authorization", b"")
-    return is_service_token(credentials.decode("latin-1")) or any(
-        name.startswith(_IMPERSONATION) for name in headers
-    )
-
-
-@lru_cache(maxsize=1000)
-def _place(path: str) -> tuple[str, paths.Target, Access] | None:
-    """The cluster and the collection in which a POST to this path creates an object."""
-    found = _PATH.fullmatch(path)
-    target = paths.parse(found["path"]) if found is not None else None
-    if found is None or target is None or not _is_creation(target):
-        return None
-    return found["cluster"], target, access_of(target, "POST", _NO_PARAMETERS)
-
-
-@lru_cache(maxsize=100)
-def _accepts_json(accept: bytes) -> bool:
+    creator = _creator()
     try:
-        return media.negotiate(accept.decode("latin-1")) == media.PLAIN
-    except ApiError:
-        return False
+        ready = creator.prepare(route, raw, request_id)
+    except Exception:
+        # `create` raises it again, where it is logged and answered
+        return None
+    return None if ready is None else creator.submit(*ready)
 
 
-def _is_creation(target: paths.Target) -> bool:
-    resource = target.resource
-    return (
-        not (target.name or target.subresource or target.watch)
-        and "create" in resource.verbs
-        and not resource.is_review
-        # the selectors of services may have to be changed
-        and resource.kind.name != "Service"
-        and resource.as_stored
-        and (target.namespace is not None) == resource.namespaced
-        and creation.is_row_only(resource.kind)
-    )
-
-
-async def create(route: Route, raw: bytes) -> Created | HttpResponse:
+async def create(
+    route: Route, raw: bytes, submission: Submission | None = None
+) -> Created | HttpResponse:
     """The object that was created, or the response that refuses it.
 
-    Raises NotSupported where the request has to take the way through Django.
+    `submission` is one of this request that has failed. Raises NotSupported where the request has
+    to take the way through Django.
     """
     try:
-        return await _creator().create(route, raw)
+        return await _creator().create(route, raw, submission)
     except ApiError as refusal:
         return refusal_response(refusal)
     except Exception as error:
@@ -189,181 +68,9 @@ async def authenticate(credentials: str) -> User:
     return await _creator().user(credentials)
 
 
-async def require_access(user: User, cluster: str, access: Access) -> None:
-    """Raise Forbidden unless the user may do it in the cluster with this name.
-
-    NotFound, as if there were no such cluster, for a user who does not see it.
-    """
-    if is_remembered(user, cluster):
-        role = role_of(user, cluster)
-    else:
-        role = await _in_thread(lambda: role_of(user, cluster))
-    if role is None:
-        refuse(user.username, NotFound("clusters", cluster))
-    require(identity_with(user, role), access)
-
-
 async def query(statement: Statement, values: list[bytes | None]) -> Rows:
     """The rows of a statement that is executed on the event loop."""
     return await _creator().query(statement, values)
-
-
-class Creator:
-    """What creations on one event loop share: known keys, admission states, groups."""
-
-    def __init__(self) -> None:
-        self._connections = Connections(connect)
-        self._loop = asyncio.get_running_loop()
-        self._announcer = LoopAnnouncer(self._connections)
-        announcer.forward_to(self._announce)
-        #: Authorization header -> (the user, expiry on the monotonic clock)
-        self._users: dict[str, tuple[asyncio.Future[User], float]] = {}
-        #: cluster's name -> the state, or the reading of it that is under way
-        self._states: dict[str, asyncio.Future[AdmissionState]] = {}
-        #: cluster's id -> its version after the last creation
-        self._versions: dict[int, int] = {}
-        self._specs = AdmittedSpecs()
-        self._closed = False
-        #: cluster's id -> its group, as long as a creation is under way
-        self._groups: WeakValueDictionary[int, group_commit.GroupCommit] = WeakValueDictionary()
-
-    async def create(self, route: Route, raw: bytes) -> Created:
-        user = await self.user(route.credentials)
-        await require_access(user, route.cluster, route.access)
-        actor = Actor(
-            user.username,
-            current_request_id(),
-            params.manager_of(route.query, route.user_agent),
-        )
-        state = await self._state(route.cluster)
-        await self._check_room(state.cluster_id)
-        if route.query:
-            params.check_text(route.query)
-        validation = params.write_options(route.query, "POST").validation
-        for attempt in range(TRIES):
-            body, warnings = _read(route, raw, validation)
-            verbs.check_creatable(route.target, body)
-            if not state.is_simple:
-                break
-            try:
-                prepared = creation.prepare(
-                    route.target.resource.kind,
-                    body,
-                    route.target.namespace or "",
-                    state=state,
-                    actor=actor,
-                    specs=self._specs,
-                )
-            except ApiError:
-                # the namespace that is missing, say, may have been created since
-                if attempt:
-                    raise
-                state = await self._read_again(route.cluster, state)
-                continue
-            try:
-                version = await self._group(state).submit(prepared, state)
-            except group_commit.StaleState:
-                state = await self._read_again(route.cluster, state)
-                continue
-            self._versions[state.cluster_id] = version
-            warnings += prepared.warnings
-            return Created(
-                media.json_text(prepared.text(version)),
-                warning_header(warnings) if warnings else "",
-            )
-        # what is not simple now may be simple later
-        self._forget(route.cluster, state)
-        raise NotSupported
-
-    async def _check_room(self, cluster_id: int) -> None:
-        """Raise Forbidden if the cluster has as many objects as the site allows."""
-        version = self._versions.get(cluster_id, 0)
-        if room.needs_count(cluster_id, version):
-            await _in_thread(lambda: room.check_room(cluster_id, version))
-        else:
-            room.check_room(cluster_id, version)
-
-    async def query(self, statement: Statement, values: list[bytes | None]) -> Rows:
-        return await self._connections.execute(statement, values)
-
-    def _announce(self, cluster_id: int, version: int, due: bool) -> bool:
-        """Announce what a thread has committed; False once this is closed."""
-        if self._closed:
-            return False
-        try:
-            self._loop.call_soon_threadsafe(self._announcer.announce, cluster_id, version, due)
-        except RuntimeError:
-            # the event loop has ended
-            return False
-        return True
-
-    async def close(self) -> None:
-        self._closed = True
-        # what a thread has handed over before
-        await asyncio.sleep(0)
-        await self._announcer.flush()
-        self._connections.close()
-
-    def _group(self, state: AdmissionState) -> group_commit.GroupCommit:
-        group = self._groups.get(state.cluster_id)
-        if group is None:
-            group = group_commit.GroupCommit(self._connections, self._announcer.announce)
-            self._groups[state.cluster_id] = group
-        return group
-
-    async def user(self, credentials: str) -> User:
-        """The user; Unauthorized for an invalid token, TooManyRequests beyond the user's rate.
-
-        Concurrent requests with the same token share one query.
-        """
-        known = self._users.get(credentials)
-        now = time.monotonic()
-        if known is None or now >= known[1]:
-            if len(self._users) >= _KEYS_KEPT:
-                self._users.clear()
-            reading = asyncio.ensure_future(_in_thread(lambda: _authenticate(credentials)))
-            known = self._users[credentials] = (reading, now + KEY_SECONDS)
-        try:
-            user = known[0].result() if _is_known(known[0]) else await asyncio.shield(known[0])
-        except Exception:
-            if self._users.get(credentials) is known:
-                del self._users[credentials]
-            raise
-        count_request(user.username)
-        return user
-
-    async def _state(self, cluster: str) -> AdmissionState:
-        """The admission state of a cluster; read once for all who wait for it."""
-        reading = self._states.get(cluster)
-        if reading is None:
-            if len(self._states) >= _STATES_KEPT:
-                self._states.clear()
-            reading = asyncio.ensure_future(_in_thread(lambda: read_admission_state(cluster)))
-            self._states[cluster] = reading
-        if _is_known(reading):
-            return reading.result()
-        try:
-            return await asyncio.shield(reading)
-        except Exception:
-            if self._states.get(cluster) is reading:
-                del self._states[cluster]
-            raise
-
-    async def _read_again(self, cluster: str, state: AdmissionState) -> AdmissionState:
-        """A state that is newer than `state`."""
-        self._forget(cluster, state)
-        return await self._state(cluster)
-
-    def _forget(self, cluster: str, state: AdmissionState) -> None:
-        """Read the state again for the next object, unless that was done already."""
-        reading = self._states.get(cluster)
-        if reading is not None and reading.done() and reading.result() is state:
-            del self._states[cluster]
-            self._specs.drop(state)
-
-
-def _is_known(reading: asyncio.Future[Any]) -> bool:
-    return reading.done() and not reading.cancelled() and reading.exception() is None
 
 
 _creators: WeakKeyDictionary[asyncio.AbstractEventLoop, Creator] = WeakKeyDictionary()
@@ -382,39 +89,3 @@ async def close() -> None:
     creator = _creators.pop(asyncio.get_running_loop(), None)
     if creator is not None:
         await creator.close()
-
-
-def _read(route: Route, raw: bytes, validation: str) -> tuple[dict[str, Any], list[str]]:
-    resource = route.target.resource
-    return bodies.read_object(
-        raw,
-        route.content_type,
-        kind=resource.kind.name,
-        api_version=resource.api_version,
-        definition=resource.definition,
-        validation=validation,
-    )
-
-
-def _authenticate(credentials: str) -> User:
-    try:
-        user = user_of_authorization(credentials)
-    except InvalidCredentials as error:
-        raise Unauthorized("Unauthorized") from error
-    if user is None:
-        # another scheme: who asks is Django's to say
-        raise NotSupported
-    return user
-
-
-async def _in_thread(function: Callable[[], T]) -> T:
-    """Run what needs Django's connection off the event loop."""
-
-    def run() -> T:
-        close_old_connections()
-        try:
-            return function()
-        finally:
-            close_old_connections()
-
-    return await asyncio.get_running_loop().run_in_executor(None, run)

@@ -20,6 +20,8 @@ from django.db import close_old_connections
 from django.http import HttpResponse, QueryDict
 
 from apps.api import creation
+from apps.api.creation_routes import needs_django
+from apps.api.creator import require_access
 from apps.api.kubernetes import bodies, media, paths
 from apps.api.kubernetes.views import access_of, answer, error_response, refusal_response
 from apps.cluster.access.identity import identity_of
@@ -56,7 +58,7 @@ def request_of(scope: Scope, headers: Mapping[bytes, bytes]) -> ObjectRequest | 
     """The request, if it can be answered here; None if Django has to."""
     credentials = headers.get(b"authorization")
     length = headers.get(b"content-length", b"0")
-    if creation.needs_django(headers):
+    if needs_django(headers):
         return None
     small = length.isdigit() and int(length) <= bodies.MAX_BYTES
     if scope["method"] not in _METHODS or not credentials or not small:
@@ -92,7 +94,7 @@ def _place(path: str) -> tuple[str, paths.Target] | None:
 async def authenticate(request: ObjectRequest) -> User | HttpResponse:
     """The user, or the response that refuses the request.
 
-    Raises `creation.NotSupported` for credentials that Django has to check.
+    Raises `NotSupported` for credentials that Django has to check.
     """
     try:
         return await creation.authenticate(request.credentials)
@@ -128,7 +130,7 @@ async def read(request: ObjectRequest, user: User) -> HttpResponse:
         each.encode() for each in (request.cluster, target.namespace or "", target.name)
     ]
     try:
-        await creation.require_access(user, request.cluster, access)
+        await require_access(user, request.cluster, access)
         rows = await creation.query(_object_query(kind), values)
         if not rows:
             raise NotFound("clusters", request.cluster)

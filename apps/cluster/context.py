@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from apps.cluster.random_ids import random_uuid
+from apps.cluster.random_ids import random_uuid_hex
 
 _request_id: ContextVar[str] = ContextVar("request_id", default="")
 
@@ -24,7 +24,7 @@ def acceptable_request_id(offered: str | None) -> str:
     """The client's request id if it is acceptable, otherwise a new one."""
     if offered and _ACCEPTABLE.fullmatch(offered):
         return offered
-    return random_uuid().hex
+    return random_uuid_hex()
 
 
 @contextmanager

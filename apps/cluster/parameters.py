@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from struct import Struct
 from typing import Any, Final
-from uuid import UUID
 
 _EPOCH: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -29,8 +28,8 @@ def _time(value: datetime) -> bytes:
     return _INT8.pack((value - _EPOCH) // _MICROSECOND)
 
 
-def _uuid(value: UUID) -> bytes:
-    return value.bytes
+def _uuid(value: str) -> bytes:
+    return bytes.fromhex(value.replace("-", ""))
 
 
 def _bool(value: bool) -> bytes:
@@ -56,9 +55,6 @@ def encoder(type_name: str) -> Callable[[Any], bytes]:
 def array(type_name: str, values: Sequence[Any]) -> bytes:
     """An array of values, none of them null."""
     oid, encode = _TYPES[type_name]
-    pieces = [_HEAD.pack(1, 0, oid, len(values), 1)]
-    for value in values:
-        item = encode(value)
-        pieces.append(_LENGTH.pack(len(item)))
-        pieces.append(item)
-    return b"".join(pieces)
+    items = [encode(value) for value in values]
+    pieces = [piece for item in items for piece in (_LENGTH.pack(len(item)), item)]
+    return b"".join((_HEAD.pack(1, 0, oid, len(values), 1), *pieces))

@@ -29,11 +29,16 @@ _LARGEST_JOINED: Final = 64 * 1024
 class JoiningProtocol(HttpToolsProtocol):
     """uvicorn's protocol, with fewer writes; requests carry the TLS server name."""
 
+    #: Closes the connection unless the head of a request arrives; most heads arrive at once.
+    _deadline: asyncio.TimerHandle | None = None
+    #: Whether a part of a head has arrived.
+    _begins_head = False
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(JoinedWrites(transport))
         self._head_bytes = 0
         self._reads_head = True
-        self._deadline = self.loop.call_later(HEAD_SECONDS, self.transport.close)
+        self._wait_for_head()
         connection = transport.get_extra_info("ssl_object")
         self._server_name = getattr(connection.context, "server_name", "") if connection else ""
 
@@ -41,15 +46,24 @@ class JoiningProtocol(HttpToolsProtocol):
         if self._reads_head:
             self._head_bytes += len(data)
             if self._head_bytes > LARGEST_HEAD:
-                self._deadline.cancel()
+                self._stop_waiting()
                 self.transport.write(_TOO_LARGE)
                 self.transport.close()
                 return
         super().data_received(data)
+        if self._begins_head and self._deadline is None:
+            self._wait_for_head()
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._begins_head = True
+        self._stop_waiting()
+        if self._server_name:
+            self.scope[SERVER_NAME] = self._server_name  # type: ignore[literal-required]
 
     def on_headers_complete(self) -> None:
-        self._deadline.cancel()
-        self._reads_head = False
+        self._stop_waiting()
+        self._begins_head = self._reads_head = False
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
@@ -58,15 +72,17 @@ class JoiningProtocol(HttpToolsProtocol):
         self._head_bytes = 0
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._deadline.cancel()
+        self._begins_head = False
+        self._stop_waiting()
         super().connection_lost(exc)
 
-    def on_message_begin(self) -> None:
-        super().on_message_begin()
-        self._deadline.cancel()
+    def _wait_for_head(self) -> None:
         self._deadline = self.loop.call_later(HEAD_SECONDS, self.transport.close)
-        if self._server_name:
-            self.scope[SERVER_NAME] = self._server_name  # type: ignore[literal-required]
+
+    def _stop_waiting(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
 
 
 class JoinedWrites(asyncio.Transport):
@@ -90,6 +106,11 @@ class JoinedWrites(asyncio.Transport):
         else:
             self._flush()
             self._transport.write(data)
+
+    def write_whole(self, response: bytes) -> None:
+        """Write a response with its head and its body."""
+        self._flush()
+        self._transport.write(response)
 
     def close(self) -> None:
         self._flush()

@@ -6,7 +6,8 @@ from functools import partial
 
 from django.http import HttpResponse
 
-from apps.api import creation, objects
+from apps.api import objects
+from apps.api.creator import NotSupported
 from apps.cluster.context import acceptable_request_id
 from schedweb.front.asgi import Receive, Scope, Send
 from schedweb.front.auditing import record_invalid_token_of, record_refusal_of
@@ -49,7 +50,7 @@ class ObjectsInThreads:
             return
         try:
             user = await objects.authenticate(request)
-        except creation.NotSupported:
+        except NotSupported:
             await self._django.answer(scope, replay(raw), send)
             return
         request_id = acceptable_request_id(headers.get(b"x-request-id", b"").decode("latin-1"))

@@ -23,7 +23,7 @@ from apps.controlplane.workers.stalled import Guard
 from schedweb import gate, memory, tls
 from schedweb.celery import connect_producer
 from schedweb.front.cluster_roots import ClusterRoots, cluster_of, site_names
-from schedweb.front.joined_writes import JoiningProtocol
+from schedweb.front.direct_creation import DirectProtocol
 from schedweb.front.listening import listen
 from schedweb.front.objects import ObjectsInThreads
 from schedweb.front.streams import Front
@@ -48,8 +48,8 @@ class Site:
         self._front = front
         application = ClusterRoots(front, settings.ALLOWED_HOSTS)
         self._ports = (
-            (_Port(_uvicorn_config(application)), plain),
-            (_Port(_uvicorn_config(application, certificates)), secure),
+            (_Port(uvicorn_config(application)), plain),
+            (_Port(uvicorn_config(application, certificates)), secure),
         )
 
     async def run(self) -> None:
@@ -70,13 +70,14 @@ class _Port(uvicorn.Server):
         yield
 
 
-def _uvicorn_config(
+def uvicorn_config(
     application: ClusterRoots, certificates: tls.Files | None = None
 ) -> uvicorn.Config:
+    """The configuration of a port; https with `certificates`."""
     return uvicorn.Config(
         application,
         loop="asyncio",
-        http=JoiningProtocol,
+        http=DirectProtocol,
         ws="websockets-sansio",
         ws_max_size=LARGEST_FRAME,
         # compressing each event would take a window of memory for each watch

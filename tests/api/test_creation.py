@@ -9,18 +9,24 @@ import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 import pytest
+import uvicorn
 from asgiref.sync import sync_to_async
 from django.db import connection, transaction
 from django.test import Client
+from uvicorn.server import ServerState
 
 from apps.api import creation
+from apps.api.creator import KEY_SECONDS
 from apps.cluster.models import Change, Cluster, Event, Node, Pod, Taint
 from apps.controlplane.loop import clock
 from apps.controlplane.profiles import revisions
 from apps.people.models import AccessToken
+from schedweb.front.asgi import respond
+from schedweb.front.cluster_roots import ClusterRoots
+from schedweb.front.direct_creation import DirectProtocol
+from schedweb.front.server import uvicorn_config
 from schedweb.front.streams import Front
 from tests.api.conftest import Kube, encode
 from tests.api.objects import PODS, pod
@@ -36,18 +42,78 @@ GENERATED = re.compile(r"-?[_-][bcdfghjklmnpqrstvwxz2456789]{5}\b")
 VOLATILE = ("uid", "creationTimestamp", "managedFields", "resourceVersion", "name")
 
 
+class Connection(asyncio.Transport):
+    """A client's connection to the front, whose protocol writes to it."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__()
+        self._answers: asyncio.Queue[bytes] = asyncio.Queue()
+        self._sent = b""
+        self.closed = False
+        self._protocol = DirectProtocol(config=config, server_state=ServerState(), app_state={})
+        self._protocol.connection_made(self)
+
+    async def request(self, *pieces: bytes) -> tuple[int, dict[str, str], bytes]:
+        """Status, headers and body of the response to what arrives in pieces."""
+        self.send(*pieces)
+        head, _, body = (await self._answers.get()).partition(b"\r\n\r\n")
+        first, *lines = head.decode("latin-1").split("\r\n")
+        pairs = (line.partition(": ") for line in lines)
+        return int(first.split()[1]), {name: value for name, _, value in pairs}, body
+
+    def send(self, *pieces: bytes) -> None:
+        for piece in pieces:
+            self._protocol.data_received(piece)
+
+    def lose(self) -> None:
+        """The client is gone."""
+        self._protocol.connection_lost(None)
+
+    def write(self, data: bytes | bytearray | memoryview[int]) -> None:
+        self._sent += data
+        head, end, body = self._sent.partition(b"\r\n\r\n")
+        length = re.search(rb"content-length: (\d+)", head)
+        if end and length is not None and len(body) == int(length[1]):
+            self._answers.put_nowait(self._sent)
+            self._sent = b""
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def close(self) -> None:
+        self.closed = True
+
+    def pause_reading(self) -> None:
+        pass
+
+    def resume_reading(self) -> None:
+        pass
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return default
+
+
 class CreationClient:
     """POSTs to the front; `passed_on` counts those that it leaves to Django."""
 
     def __init__(self, kube: Kube) -> None:
         self.kube = kube
         self.passed_on = 0
-        self._front = Front(self._pass_on)
+        self._config = uvicorn_config(ClusterRoots(Front(self._pass_on), ["localhost"]))
+        self._config.load()
+        self._idle: list[Connection] = []
 
     async def post(
         self, path: str, body: Any, headers: dict[str, str] | None = None
     ) -> tuple[int, dict[str, str], Any]:
         """Status, headers and JSON body of the response."""
+        connection = self._idle.pop() if self._idle else Connection(self._config)
+        status, got, content = await connection.request(self.text(path, body, headers))
+        self._idle.append(connection)
+        return status, got, json.loads(content) if content else None
+
+    def text(self, path: str, body: Any, headers: dict[str, str] | None = None) -> bytes:
+        """The request as it is sent."""
         raw = encode(body)
         sent = {
             "host": "localhost",
@@ -56,33 +122,18 @@ class CreationClient:
             **self.kube.headers,
             **(headers or {}),
         }
-        place, _, query = f"{self.kube.root}{path}".partition("?")
-        scope = {
-            "type": "http",
-            "method": "POST",
-            "scheme": "https",
-            "path": unquote(place),
-            "query_string": query.encode(),
-            "headers": [(name.encode(), value.encode()) for name, value in sent.items()],
-        }
-        answer: list[Any] = []
+        lines = [f"POST {self.kube.root}{path} HTTP/1.1"]
+        lines += [f"{name}: {value}" for name, value in sent.items()]
+        return "\r\n".join(lines).encode() + b"\r\n\r\n" + raw
 
-        async def receive() -> Any:
-            return {"type": "http.request", "body": raw, "more_body": False}
-
-        async def send(message: Any) -> None:
-            answer.append(message)
-
-        await self._front(scope, receive, send)
-        if not answer:
-            return 0, {}, None
-        start, content = answer
-        got = {name.decode(): value.decode() for name, value in start["headers"]}
-        return start["status"], got, json.loads(content["body"])
+    def connect(self) -> Connection:
+        """A connection of its own, for a request that arrives in pieces."""
+        return Connection(self._config)
 
     async def _pass_on(self, scope: Any, receive: Any, send: Any) -> None:
         self.passed_on += 1
         assert (await receive())["more_body"] is False
+        await respond(send, 204, b"")
 
 
 @pytest.fixture
@@ -122,6 +173,63 @@ def test_the_response_is_the_stored_pod(front: CreationClient, cluster: Cluster)
     cluster.refresh_from_db()
     assert cluster.resource_version == change.version
     assert cluster.due_at is not None
+
+
+def test_requests_in_pieces_and_one_after_the_other(front: CreationClient) -> None:
+    async def scene() -> None:
+        for known in range(2):
+            client = front.connect()
+            first = front.text(PODS, pod(f"first{known}"))
+            assert (await client.request(first[:50], first[50:-20], first[-20:]))[0] == 201
+            # two in one piece: the second one waits for the response of the first one
+            names = [f"second{known}", f"second{known}", f"third{known}"]
+            texts = [front.text(PODS, pod(name)) for name in names]
+            answers = [
+                await client.request(b"".join(texts)),
+                *[await client.request() for _ in "12"],
+            ]
+            assert [status for status, _, _ in answers] == [201, 409, 201]
+            assert json.loads(answers[2][2])["metadata"]["name"] == names[2]
+            last = front.text(PODS, pod(f"last{known}"), {"connection": "close"})
+            assert (await client.request(last))[1]["connection"] == "close"
+            assert client.closed
+
+    play(scene)
+
+
+def test_a_client_that_is_gone_gets_no_response(front: CreationClient) -> None:
+    async def scene() -> None:
+        assert (await front.post(PODS, pod("p1")))[0] == 201
+        gone, partly = front.connect(), front.connect()
+        text = front.text(PODS, pod("p2"))
+        partly.send(text[:-1])
+        partly.lose()
+        gone.send(text)
+        gone.lose()
+        while not await do(lambda: Pod.objects.filter(name="p2").exists()):
+            await asyncio.sleep(0.01)
+        assert (await front.post(PODS, pod("p2")))[0] == 409
+
+    play(scene)
+
+
+def test_fields_that_are_unknown_or_occur_twice_have_warnings(front: CreationClient) -> None:
+    async def scene() -> None:
+        for name in "ab":
+            assert "warning" not in (await front.post(PODS, pod(name)))[1]
+        text = encode(pod("third")).decode()
+        twice = text.replace('"name":"third"', '"name":"x","name":"third"')
+        _, headers, body = await front.post(PODS, twice)
+        assert headers["warning"] == '299 - "duplicate field \\"metadata.name\\""'
+        assert body["metadata"]["name"] == "third"
+        unknown = text.replace('"name":"third"', '"name":"fourth","shape":"round"')
+        _, headers, body = await front.post(PODS, unknown)
+        assert headers["warning"] == '299 - "unknown field \\"metadata.shape\\""'
+        assert "shape" not in body["metadata"]
+        status, _, body = await front.post(f"{PODS}?fieldValidation=Strict", unknown)
+        assert (status, body["reason"]) == (400, "BadRequest")
+
+    play(scene)
 
 
 def recorded_pods() -> list[dict[str, Any]]:
@@ -370,7 +478,7 @@ def test_invalid_and_deleted_tokens_are_rejected(front: CreationClient, key: str
         assert headers["www-authenticate"] == "Bearer"
         assert (await front.post(PODS, pod("p0")))[0] == 201
         await do(lambda: AccessToken.objects.all().delete())
-        async with asyncio.timeout(creation.KEY_SECONDS + 5):
+        async with asyncio.timeout(KEY_SECONDS + 5):
             number = 1
             while (await front.post(PODS, pod(f"p{number}")))[0] != 401:
                 number += 1
@@ -379,9 +487,14 @@ def test_invalid_and_deleted_tokens_are_rejected(front: CreationClient, key: str
     play(scene)
 
 
-def test_a_request_for_another_host_is_passed_on(front: CreationClient) -> None:
-    play(lambda: front.post(PODS, pod("p"), {"host": "evil.example"}))
-    assert front.passed_on == 1
+def test_a_request_for_another_host_is_refused(front: CreationClient) -> None:
+    async def scene() -> None:
+        for known in range(2):
+            assert (await front.post(PODS, pod(f"p{known}")))[0] == 201
+            status, _, body = await front.post(PODS, pod("p"), {"host": "evil.example"})
+            assert (status, body["reason"]) == (400, "BadRequest")
+
+    play(scene)
 
 
 CREATING = "query LIKE '%counter AS MATERIALIZED%' AND pid <> pg_backend_pid()"

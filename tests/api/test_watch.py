@@ -11,6 +11,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.db import connection
 
+from apps.cluster.log.changelog import LoggedChange
 from apps.cluster.models import Cluster
 from tests.api.asgi import StreamClient, request_stream
 from tests.api.conftest import Kube
@@ -76,7 +77,14 @@ def test_a_watch_from_a_version_sends_every_later_change_in_order(kube: Kube) ->
     assert versions[0] > int(version)
 
 
-def test_a_change_reaches_an_open_watch_at_once(kube: Kube) -> None:
+def test_a_change_reaches_an_open_watch_at_once_as_its_text_in_the_log(
+    kube: Kube, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def decode(change: LoggedChange) -> dict[str, Any]:
+        raise AssertionError(f"{change.kind} {change.name} was decoded")
+
+    monkeypatch.setattr(LoggedChange, "object", property(decode))
+
     async def scene() -> None:
         stream = StreamClient(f"{kube.root}{PODS}?watch=true", kube.headers)
         running = asyncio.ensure_future(stream.run())
@@ -86,6 +94,7 @@ def test_a_change_reaches_an_open_watch_at_once(kube: Kube) -> None:
         await do(lambda: kube.patch(f"{PODS}/p1", {"metadata": {"labels": {"a": "1"}}}))
         found = [json.loads(line) for line in await stream.lines(2)]
         assert received(found) == [("ADDED", "p1"), ("MODIFIED", "p1")]
+        assert found[1]["object"] == (await do(lambda: kube.get(f"{PODS}/p1"))).json()
         stream.leave()
         await running
 

@@ -141,9 +141,12 @@ def _unhandled(said: str, version: str, kind: str, why: str) -> BadRequest:
 
 
 def _is_text_of(value: Any, raw: bytes) -> bool:
-    """Whether JSON text is the value's own, as most clients send it: then no key occurs twice."""
+    """Whether JSON text is the value's own, as most clients send it: then no key occurs twice.
+
+    Clients in Go end it with a new line.
+    """
     try:
-        return msgspec.json.encode(value) == raw
+        return msgspec.json.encode(value) == raw.removesuffix(b"\n")
     except (OverflowError, RecursionError, TypeError, ValueError):
         return False
 

@@ -134,7 +134,7 @@ class Watch:
                 partial(_encode_change, self.call, change),
             )
             for change in own
-            if self._matcher.matches(change.object)
+            if self._matcher.namespace in (None, change.namespace)
         ]
 
     def needs_log(self, changes: Sequence[LoggedChange]) -> bool:
@@ -214,6 +214,8 @@ def error_line(media: Media, refusal: ApiError) -> bytes:
 
 
 def _encode_change(call: Call, change: LoggedChange) -> bytes:
+    if call.resource.as_stored and not _is_framed(call.media):
+        return f'{{"type":"{change.type}","object":{change.text}}}\n'.encode()
     return _encode(call.media, change.type, call.resource.to_wire(change.object))
 
 

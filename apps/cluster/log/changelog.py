@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from django.db import connection
@@ -20,9 +21,9 @@ from apps.cluster.connections import Channel, Statement
 from apps.cluster.exchange import KEEP_PLAN, Answer, Exchange
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LoggedChange:
-    """One row of the log, its object decoded. Readers may share it: do not modify the object."""
+    """One row of the log. Readers may share it: do not modify its object."""
 
     version: int
     type: str
@@ -30,11 +31,18 @@ class LoggedChange:
     namespace: str
     name: str
     uid: str
-    object: dict[str, Any]
+    #: The object as JSON text.
+    text: str
     previous_version: int | None
     at: datetime
     user: str
     request_id: str
+
+    @cached_property
+    def object(self) -> dict[str, Any]:
+        """The object; most watches send its text and do not need it."""
+        loaded: dict[str, Any] = sql.load_json(self.text)
+        return loaded
 
 
 class ObjectChange(NamedTuple):
@@ -74,7 +82,7 @@ def changes_after(
             f"{restriction}ORDER BY version LIMIT %s",
             parameters,
         )
-        return [_decode_row(row) for row in cursor.fetchall()]
+        return [LoggedChange(*row) for row in cursor.fetchall()]
 
 
 def read_objects_after(
@@ -124,7 +132,7 @@ def _decode_texts(row: tuple[bytes | None, ...]) -> LoggedChange:
         namespace,
         name,
         uid,
-        sql.load_json(body),
+        body,
         int(previous) if previous else None,
         datetime.fromisoformat(at),
         *who,
@@ -154,10 +162,3 @@ def creations(cluster_id: int, uids: Iterable[str]) -> dict[str, tuple[int, str]
             [cluster_id, list(uids)],
         )
         return {uid: (version, request_id) for uid, version, request_id in cursor.fetchall()}
-
-
-def _decode_row(row: tuple[Any, ...]) -> LoggedChange:
-    version, change_type, kind, namespace, name, uid, body, *rest = row
-    return LoggedChange(
-        version, change_type, kind, namespace, name, uid, sql.load_json(body), *rest
-    )

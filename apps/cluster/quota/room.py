@@ -39,6 +39,12 @@ def check_room(cluster_id: int, version: int, new: int = 1) -> None:
     _counted[cluster_id] = (known + new, expiry)
 
 
+def has_room(version: int) -> bool:
+    """Whether a cluster of this version has room for one more object, however many it has."""
+    most = settings.CONFIG.cluster_objects
+    return not most or version < most
+
+
 def needs_count(cluster_id: int, version: int) -> bool:
     """Whether `check_room` reads the database."""
     most = settings.CONFIG.cluster_objects

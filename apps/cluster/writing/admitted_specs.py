@@ -70,6 +70,15 @@ def key_of(pod: Body, state: AdmissionState, user: str) -> SpecKey | None:
     metadata = pod["metadata"]
     if state.limit_ranges(metadata["namespace"]):
         return None
+    return key_of_text(text, metadata, state, user)
+
+
+def key_of_text(text: bytes, metadata: Body, state: AdmissionState, user: str) -> SpecKey:
+    """The key of the spec with this text, for a pod with this metadata.
+
+    Texts of specs that are not kept have keys, too, which are not found. A text that is found is
+    that of a spec as it was decoded, so it has no unknown fields, and none twice.
+    """
     labels = msgspec.json.encode(metadata.get("labels")) if _LABEL_KEYS in text else b""
     return SpecKey(state.identity, metadata["namespace"], user, text, labels)
 

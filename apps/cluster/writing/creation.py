@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
-from uuid import UUID
 
 import msgspec
 
@@ -22,11 +21,17 @@ from apps.cluster.validation import validate
 from apps.cluster.validation.metadata import validate_metadata
 from apps.cluster.warnings import warnings_of, warnings_of_pod_metadata
 from apps.cluster.writes import Actor
-from apps.cluster.writing.admitted_specs import AdmittedSpec, AdmittedSpecs, key_of
+from apps.cluster.writing.admitted_specs import (
+    AdmittedSpec,
+    AdmittedSpecs,
+    key_of,
+    key_of_text,
+)
 from apps.cluster.writing.lookups import LOOKED_UP
 from apps.cluster.writing.memory import AdmissionState
 from apps.cluster.writing.metadata import stamp_new
 from apps.cluster.writing.preconditions import check_namespace
+from apps.cluster.writing.sent_pods import SentPod
 
 Body = dict[str, Any]
 
@@ -61,8 +66,9 @@ class Creation:
         return metadata.get("namespace", ""), metadata["name"]
 
     @property
-    def uid(self) -> UUID:
-        return UUID(self.body["metadata"]["uid"])
+    def uid(self) -> str:
+        uid: str = self.body["metadata"]["uid"]
+        return uid
 
     @property
     def warnings(self) -> list[str]:
@@ -113,6 +119,24 @@ def prepare(
     creation = _admit(kind, stamped, state, actor, now)
     specs.add(key, _shared_part(creation))
     return creation
+
+
+def prepare_known(
+    pod: SentPod,
+    namespace: str,
+    *,
+    state: AdmissionState,
+    actor: Actor,
+    specs: AdmittedSpecs,
+) -> Creation | None:
+    """The same for a pod whose spec was admitted before; None for any other pod."""
+    now = state.now()
+    stamped = stamp_new(kinds.POD, {"metadata": pod.metadata}, namespace, now, actor.manager)
+    known = specs.find(key_of_text(pod.spec, stamped["metadata"], state, actor.user))
+    if known is None:
+        return None
+    check_namespace(kinds.POD, stamped, state)
+    return _admit_metadata(stamped, known, actor, now)
 
 
 def _admit(

@@ -10,7 +10,7 @@ from apps.cluster.log.feed import CAPACITY, ChangeFeed
 
 def change(version: int) -> LoggedChange:
     at = datetime(2026, 1, 1, tzinfo=UTC)
-    return LoggedChange(version, "ADDED", "Pod", "default", "p", "u", {}, None, at, "me", "")
+    return LoggedChange(version, "ADDED", "Pod", "default", "p", "u", "{}", None, at, "me", "")
 
 
 def versions(feed: ChangeFeed, after: int) -> list[int] | None:

@@ -11,14 +11,16 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.json import encode as json_encode
 
 from apps.cluster import kinds
 from apps.cluster.errors import ApiError
 from apps.cluster.writes import Actor
 from apps.cluster.writing import admitted_specs
 from apps.cluster.writing.admitted_specs import AdmittedSpecs
-from apps.cluster.writing.creation import Creation, prepare
+from apps.cluster.writing.creation import Creation, prepare, prepare_known
 from apps.cluster.writing.memory import AdmissionState
+from apps.cluster.writing.sent_pods import read_pod
 
 Body = dict[str, Any]
 
@@ -128,18 +130,28 @@ def similar_pods(draw: st.DrawFn) -> list[tuple[Body, str, str, AdmissionState]]
 
 
 def outcome(
-    pod: Body, namespace: str, user: str, state: AdmissionState, specs: AdmittedSpecs
+    pod: Body,
+    namespace: str,
+    user: str,
+    state: AdmissionState,
+    specs: AdmittedSpecs,
+    *,
+    as_text: bool = False,
 ) -> tuple[Any, ...]:
-    """All that is stored and answered, without what is different for every pod."""
+    """All that is stored and answered, without what is different for every pod.
+
+    With `as_text`, the spec is not parsed if it can be found by its text; empty if it cannot.
+    """
+    shared: Any = {"state": state, "actor": Actor(user, "request"), "specs": specs}
     try:
-        creation = prepare(
-            kinds.POD,
-            copy.deepcopy(pod),
-            namespace,
-            state=state,
-            actor=Actor(user, "request"),
-            specs=specs,
-        )
+        if as_text:
+            sent = read_pod(json_encode({"kind": "Pod", "apiVersion": "v1", **pod}))
+            known = prepare_known(sent, namespace, **shared) if sent is not None else None
+            if known is None:
+                return ()
+            creation = known
+        else:
+            creation = prepare(kinds.POD, copy.deepcopy(pod), namespace, **shared)
     except ApiError as refusal:
         status = json.dumps(refusal.status())
         prefix = (pod["metadata"] or {}).get("generateName")
@@ -166,6 +178,7 @@ def test_a_spec_that_was_admitted_before_changes_nothing(
         for _ in range(2):
             shared = outcome(pod, namespace, user, state, specs)
             assert shared == outcome(pod, namespace, user, state, AdmittedSpecs())
+        assert outcome(pod, namespace, user, state, specs, as_text=True) in ((), shared)
 
 
 def create(specs: AdmittedSpecs, state: AdmissionState, **spec: Any) -> Creation:
@@ -183,6 +196,42 @@ def test_pods_of_one_workload_share_a_spec(specs: AdmittedSpecs) -> None:
     assert first.body["spec"] is second.body["spec"]
     assert first.uid != second.uid
     assert len(specs) == 1
+
+
+def test_the_text_of_a_known_spec_is_not_parsed(specs: AdmittedSpecs) -> None:
+    before = create(specs, STATES[0])
+    text = json_encode(
+        {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "q"}}
+        | {"spec": {"containers": [CONTAINER]}, "status": {}}
+    )
+
+    def known(raw: bytes) -> Creation | None:
+        sent = read_pod(raw)
+        shared: Any = {"state": STATES[0], "actor": Actor("a"), "specs": specs}
+        return prepare_known(sent, "default", **shared) if sent is not None else None
+
+    for raw in (text, text + b"\n"):
+        pod = known(raw)
+        assert pod is not None
+        assert pod.body["spec"] is before.body["spec"]
+        assert pod.key == ("default", "q")
+    for other in (
+        text.replace(b"pause", b"other"),
+        text.replace(b'"kind":"Pod"', b'"kind":"Pod","kind":"Pod"'),
+        text.replace(b'"status":{}', b'"spec":{"containers":[]}'),
+        text.replace(b'"status":{}', b'"status":{"phase":"Failed"}'),
+        text.replace(b'"status":{}', b'"extra":{}'),
+        text.replace(b',"status":{}', b"").replace(b'"spec"', b'"status":{},"spec"'),
+        text.replace(b'"name":"q"', b'"name":"x","name":"q"'),
+        text.replace(b'"name":"q"', b'"name":"q","shape":"round"'),
+        text.replace(b'"name":"q"', b'"name":7'),
+        text.replace(b'"name":"q"', b'"name":"\\u0000"'),
+        text.replace(b'"v1"', b'"v2"'),
+        text.replace(b",", b", "),
+        text[:-1],
+        b"[]",
+    ):
+        assert known(other) is None
 
 
 def test_selectors_contain_the_labels_of_each_pod(specs: AdmittedSpecs) -> None:
