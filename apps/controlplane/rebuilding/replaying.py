@@ -52,7 +52,10 @@ def decide_again(state: PastState, row: SchedulingDecision, recorded: Decision) 
     extenders = scheduler.extenders[:]
     scheduler.extenders[:] = [RecordedExtender(each, recorded) for each in extenders]
     try:
-        _run(state, attempt)
+        # a member of a group with a topology constraint saw the nodes of one domain
+        scheduler.snapshot.update(scheduler.cache)
+        with scheduler.cache.narrowed(frozenset(recorded.nodes)):
+            _run(state, attempt)
     finally:
         scheduler.extenders[:] = extenders
         state.draws.clear()
