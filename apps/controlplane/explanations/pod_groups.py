@@ -208,7 +208,8 @@ def _summarize_attempt(row: GroupAttempt, members: Sequence[Member]) -> str:
             f"The group fitted in none of {len(row.placements)} domains. In the first one, {said}"
         )
     if row.victims:
-        said += f" {len(row.victims)} pods were evicted to make room for the group."
+        evicted = "1 pod was" if len(row.victims) == 1 else f"{len(row.victims)} pods were"
+        said += f" {evicted} evicted to make room for the group."
     if failing is not None:
         return f"{said} {failing.name} fitted nowhere: {failing.reason}"
     return said if row.result == SchedulingDecision.Result.SCHEDULED else f"{said} {row.message}"
@@ -275,6 +276,9 @@ def _summarize(name: str, policy: str, min_count: int, members: Sequence[Member]
         return f"The gang needs {min_count} pods and has {len(alive)}: none of them is tried yet."
     fitting = bound + sum(each.standing is Standing.FITS for each in alive)
     failing = [each for each in alive if each.standing is Standing.FAILS]
+    held = next((each for each in alive if each.standing is Standing.HELD), None)
+    if not failing and fitting == bound and held is not None:
+        return f"{bound} of {len(alive)} pods are bound. {held.name} is {held.reason}."
     if not failing and fitting == bound:
         return f"{bound} of {len(alive)} pods are bound; the others were not tried yet."
     if not failing:
