@@ -315,7 +315,7 @@ def test_the_group_says_why_it_does_not_preempt(
     add_node(scheduler, "n0", 1)
     add_pod(scheduler, "low", nodeName="n0", priority=1)
     add_group(scheduler, "g", 1, **spec)
-    more = {"preemptionPolicy": policy} if policy else {}
+    more: dict[str, Any] = {"preemptionPolicy": policy} if policy else {}
     add_pod(scheduler, "m0", group="g", priority=50, **more)
     decisions = drain(scheduler, 1)
     assert evicted(decisions) == []
