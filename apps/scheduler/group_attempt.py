@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import msgspec
+
 from apps.scheduler.framework.status import Status
 
 
@@ -24,6 +26,49 @@ class MemberTrial:
 
 
 @dataclass(frozen=True, slots=True)
+class PlacementScore:
+    """What one plugin says about one placement in which the group fits."""
+
+    plugin: str
+    #: normalized, 0 to 100
+    score: int
+    weight: int
+
+
+class PlacementTrial(msgspec.Struct, frozen=True):
+    """The group in one topology domain."""
+
+    #: the value of the label
+    name: str
+    #: how many nodes the domain has
+    nodes: int
+    #: how many of the members that were tried had a node
+    placed: int
+    #: whether the group can be scheduled there
+    fits: bool
+    #: whether the members were scheduled there
+    chosen: bool
+    #: the first member without a node, and why it has none; "" if all have one
+    failing: str
+    message: str
+    #: if the group fits in several domains
+    scores: tuple[PlacementScore, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GroupVictim:
+    """A pod that was evicted to make room for the group."""
+
+    namespace: str
+    name: str
+    node: str
+    #: the group with which it was evicted as a whole; "" if it was evicted alone
+    group: str
+    #: of the group, if it has one
+    priority: int
+
+
+@dataclass(frozen=True, slots=True)
 class GroupAttempt:
     """The outcome for the whole group, and its members in the order in which they were tried."""
 
@@ -33,3 +78,7 @@ class GroupAttempt:
     min_count: int
     status: Status
     members: tuple[MemberTrial, ...]
+    #: by name; empty for a group without a topology constraint
+    placements: tuple[PlacementTrial, ...] = ()
+    #: of the preemption for the whole group, the most important first
+    victims: tuple[GroupVictim, ...] = ()

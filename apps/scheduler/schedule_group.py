@@ -9,7 +9,6 @@ is scheduled there for good; else all go back to the queue.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from apps.scheduler.attempt import Attempt, new_attempt
@@ -20,56 +19,25 @@ from apps.scheduler.failure import (
     finish_decision,
     handle_scheduling_failure,
     note_failure,
-    note_rejection,
-    unreserve_and_forget,
 )
 from apps.scheduler.framework.interface import NominatingInfo
-from apps.scheduler.framework.runtime import Framework
 from apps.scheduler.framework.status import SUCCESS, Status, error, unschedulable
-from apps.scheduler.group_attempt import GroupAttempt, MemberTrial
+from apps.scheduler.group_attempt import GroupAttempt, GroupVictim, MemberTrial, PlacementTrial
 from apps.scheduler.group_condition import write_condition
+from apps.scheduler.group_preemption import preempt_for_group
+from apps.scheduler.group_trial import UNSCHEDULABLE, Outcome, Trial
+from apps.scheduler.placement_trials import try_group
 from apps.scheduler.queue.queued_pod_info import QueuedPodInfo
 from apps.scheduler.schedule_one import (
-    assume,
     assume_and_reserve,
     end_cycle,
-    find_node,
     finish_cycle,
     skip_pod_schedule,
 )
 
 # the texts are upstream's, to the letter
-UNSCHEDULABLE: Final = "pod group is unschedulable"
-AWAITS_PREEMPTION: Final = "pod group is waiting for preemption to complete"
 _ASKED_TO_WAIT: Final = "one or more plugins asked to wait and no plugin rejected pod"
-_OTHER_FAILED: Final = "failed to schedule other pod from a pod group"
 _MIXED: Final = "all pods in a single pod group should have the same .spec.schedulerName set, got"
-
-
-@dataclass(slots=True)
-class Trial:
-    """What became of one member while the group was tried."""
-
-    attempt: Attempt
-    #: of the search for a node
-    status: Status
-    #: the node it has: by its own search, or by preemption; "" without one
-    node: str = ""
-    #: Permit's answer for that node
-    permit: Status = SUCCESS
-
-    @property
-    def needs_preemption(self) -> bool:
-        return bool(self.node) and self.status is not SUCCESS
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """Of the whole group."""
-
-    status: Status
-    #: the group fits once the victims of some members are gone
-    awaits_preemption: bool = False
 
 
 def schedule_group(context: SchedulingContext, popped: QueuedPodInfo) -> list[Attempt]:
@@ -82,8 +50,9 @@ def schedule_group(context: SchedulingContext, popped: QueuedPodInfo) -> list[At
     members = drop_needless(context, members)
     if not members:
         return []
-    trials, outcome = try_group(context, framework, members)
-    note_group_attempt(context, trials, outcome.status)
+    trials, outcome, placements = try_group(context, framework, members)
+    outcome, victims = preempt_for_group(context, framework, members, trials, outcome)
+    note_group_attempt(context, trials, outcome.status, placements, victims)
     for trial in trials:
         submit(context, trial, outcome)
     resolve_allowed(context, trials)
@@ -136,7 +105,13 @@ def drop_needless(
     return needed
 
 
-def note_group_attempt(context: SchedulingContext, trials: Sequence[Trial], status: Status) -> None:
+def note_group_attempt(
+    context: SchedulingContext,
+    trials: Sequence[Trial],
+    status: Status,
+    placements: tuple[PlacementTrial, ...] = (),
+    victims: tuple[GroupVictim, ...] = (),
+) -> None:
     """Let the decision of the first member have the attempt with the whole group."""
     pod = trials[0].attempt.pod.pod
     group = context.cache.listers.pod_groups.get(pod.group_name, pod.metadata.namespace)
@@ -153,71 +128,8 @@ def note_group_attempt(context: SchedulingContext, trials: Sequence[Trial], stat
     )
     needed = group.min_count if group is not None else 0
     trials[0].attempt.decision.group_attempt = GroupAttempt(
-        pod.metadata.namespace, pod.group_name, needed, status, members
+        pod.metadata.namespace, pod.group_name, needed, status, members, placements, victims
     )
-
-
-# -- the trial -----------------------------------------------------------------------------------
-
-
-def try_group(
-    context: SchedulingContext, framework: Framework, members: Sequence[QueuedPodInfo]
-) -> tuple[list[Trial], Outcome]:
-    """Try one member after the other, and undo all of it."""
-    trials: list[Trial] = []
-    outcome = Outcome(unschedulable(UNSCHEDULABLE))
-    nominations = {member.uid: context.queue.nominator.get(member.uid) for member in members}
-    needs_preemption = False
-    for member in members:
-        attempt = new_attempt(framework, member.pod_info, member)
-        attempt.decision.beside = tuple(
-            (each.attempt.pod.uid, each.node, each.attempt.decision.claims)
-            for each in trials
-            if each.node
-        )
-        trial = Trial(attempt, outcome.status)
-        trials.append(trial)
-        if outcome.status.is_error:
-            continue
-        try_member(context, trial)
-        if not trial.node:
-            if not trial.status.is_rejected:
-                outcome = Outcome(error(f"{_OTHER_FAILED}: {trial.status.message}"))
-            continue
-        needs_preemption = needs_preemption or trial.needs_preemption
-        if trial.permit is SUCCESS:
-            outcome = Outcome(SUCCESS)
-            if needs_preemption:
-                outcome = Outcome(unschedulable(UNSCHEDULABLE, AWAITS_PREEMPTION), True)
-    for trial in reversed(trials):
-        if trial.node:
-            unreserve_and_forget(context.cache, trial.attempt)
-            nomination = nominations[trial.attempt.pod.uid]
-            if nomination is not None:
-                context.queue.add_nominated_pod(trial.attempt.pod, nomination.node_name)
-    return trials, outcome
-
-
-def try_member(context: SchedulingContext, trial: Trial) -> None:
-    """Find a node, by preemption if need be, and take it for the members that follow."""
-    attempt, decision = trial.attempt, trial.attempt.decision
-    trial.status = find_node(context, attempt)
-    if trial.status is not SUCCESS:
-        if decision.nominating is None or not decision.nominating.nominated_node:
-            return
-        decision.node = decision.nominating.nominated_node
-    status = assume(context, attempt)
-    if status is SUCCESS:
-        assert attempt.assumed is not None
-        status, _ = attempt.framework.ask_permit_plugins(
-            attempt.state, attempt.assumed, decision.node
-        )
-    if status is SUCCESS or status.is_wait:
-        trial.permit, trial.node = status, decision.node
-    else:
-        unreserve_and_forget(context.cache, attempt)
-        note_rejection(attempt, status)
-        trial.status = status
 
 
 # -- the outcome ---------------------------------------------------------------------------------

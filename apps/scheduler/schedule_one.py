@@ -67,14 +67,14 @@ def scheduling_cycle(context: SchedulingContext, attempt: Attempt) -> Status:
     return finish_cycle(context, attempt, status)
 
 
-def find_node(context: SchedulingContext, attempt: Attempt) -> Status:
-    """Find a node for the pod; if there is none, let PostFilter make room."""
+def find_node(context: SchedulingContext, attempt: Attempt, *, preempts: bool = True) -> Status:
+    """Find a node for the pod; if there is none and ``preempts``, let PostFilter make room."""
     start = perf_counter_ns()
     status = schedule_pod(context, attempt)
     attempt.decision.algorithm_ns = perf_counter_ns() - start
     if status is SUCCESS:
         return status
-    if attempt.diagnosis is not None and status.is_rejected:
+    if preempts and attempt.diagnosis is not None and status.is_rejected:
         run_post_filter(attempt)
     else:
         attempt.decision.nominating = CLEAR_NOMINATION

@@ -23,6 +23,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 ROOT = "/apis/scheduling.k8s.io/v1alpha2"
 GROUPS = f"{ROOT}/namespaces/default/podgroups"
 GATES = "\nfeatureGates: {GenericWorkload: true, GangScheduling: true}\n"
+BOTH_GATES = GATES.replace(
+    "}", ", TopologyAwareWorkloadScheduling: true, WorkloadAwarePreemption: true}"
+)
 
 
 @pytest.fixture
@@ -196,3 +199,107 @@ def test_a_gang_is_bound_as_a_whole(
         kube.delete(f"{PODS}/{name}", {"gracePeriodSeconds": 0})
     engines.run(gang_cluster.pk)
     assert kube.get(f"{GROUPS}/train").status_code == 404
+
+
+def test_fields_of_groups_follow_their_gates(key: str, cluster: Cluster) -> None:
+    client = Kube(key, cluster.name)
+    revisions.add_revision(cluster, revisions.BUILT_IN + GATES, user="alice")
+    fields = {
+        "schedulingConstraints": {"topology": [{"key": "rack"}]},
+        "disruptionMode": "PodGroup",
+        "priorityClassName": "high",
+    }
+    plain = group("plain", basic={})
+    plain["spec"] |= fields
+    stored = client.post(GROUPS, plain)
+    assert stored.status_code == 201
+    assert stored.json()["spec"] == {"schedulingPolicy": {"basic": {}}}
+
+    revisions.add_revision(cluster, revisions.BUILT_IN + BOTH_GATES, user="alice")
+    # the stored group stays as it is
+    assert client.patch(f"{GROUPS}/plain", {"spec": fields}, "merge-patch").status_code == 422
+    full = group("full", gang={"minCount": 2})
+    full["spec"] |= fields
+    refused = client.post(GROUPS, full)
+    assert refused.status_code == 403
+    assert refused.json()["message"].endswith("no PriorityClass with name high was found")
+    high = {"metadata": {"name": "high"}, "value": 1000}
+    client.post("/apis/scheduling.k8s.io/v1/priorityclasses", high)
+    stored = client.post(GROUPS, full)
+    assert stored.json()["spec"] == {
+        "schedulingPolicy": {"gang": {"minCount": 2}},
+        **fields,
+        "priority": 1000,
+    }
+    for change, field in (
+        ({"schedulingConstraints": {"topology": [{"key": "a"}, {"key": "b"}]}}, "Constraints"),
+        ({"schedulingConstraints": {"topology": [{"key": "no label"}]}}, "topology[0].key"),
+        ({"disruptionMode": "All"}, "spec.disruptionMode"),
+    ):
+        wrong = group("wrong", basic={})
+        wrong["spec"] |= change
+        refused = client.post(GROUPS, wrong)
+        assert refused.status_code == 422, change
+        assert field in refused.json()["details"]["causes"][0]["field"]
+
+
+def rack(name: str, cpu: str, value: str) -> dict[str, Any]:
+    body = node(name)
+    body["metadata"]["labels"] = {"rack": value}
+    body["status"]["allocatable"]["cpu"] = body["status"]["capacity"]["cpu"] = cpu
+    return body
+
+
+def test_the_page_of_a_group_shows_domains_and_victims(
+    key: str, cluster: Cluster, client: Client, user: User
+) -> None:
+    revisions.add_revision(cluster, revisions.BUILT_IN + BOTH_GATES, user="alice")
+    advance(cluster, 0)
+    kube, engines, page = Kube(key, cluster.name), Engines(), client
+    page.force_login(user)
+    control = Client(headers=kube.headers)
+    for number, (cpu, value) in enumerate((("2", "a"), ("3", "b"), ("3", "b"), ("8", "c"))):
+        kube.post(NODES, rack(f"n{number}", cpu, value))
+    train = group("train", gang={"minCount": 2})
+    train["spec"]["schedulingConstraints"] = {"topology": [{"key": "rack"}]}
+    assert kube.post(GROUPS, train).status_code == 201
+    for name in ("m0", "m1"):
+        kube.post(PODS, member(name, "train", "2"))
+    engines.run(cluster.pk)
+    where = f"/api/v1/clusters/{cluster.name}/pod-groups/default/train/explanation"
+    explained = control.get(where).json()
+    found = {each["name"]: (each["fits"], each["chosen"]) for each in explained["placements"]}
+    assert found == {"a": (False, False), "b": (True, True), "c": (True, False)}
+    assert explained["placements"][0]["message"] == "0/1 nodes are available: 1 Insufficient cpu."
+    assert set(Pod.objects.values_list("node_name", flat=True)) == {"n1", "n2"}
+    shown = page.get("/clusters/c1/objects/podgroups.scheduling.k8s.io/default/train")
+    assert "Topology domains" in shown.content.decode()
+    past = control.get(where, {"group_attempt": explained["attempts"][0]["id"]}).json()
+    assert "The group was placed in b." in past["summary"]
+
+    # a group of a higher priority evicts all of a group at once
+    kube.post("/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": "p"}, "value": 9})
+    old = group("old", basic={})
+    old["spec"]["disruptionMode"] = "PodGroup"
+    kube.post(GROUPS, old)
+    for name in ("o0", "o1"):
+        kube.post(PODS, member(name, "old", "4"))
+    engines.run(cluster.pk)
+    urgent = group("urgent", gang={"minCount": 1})
+    urgent["spec"]["priorityClassName"] = "p"
+    kube.post(GROUPS, urgent)
+    kube.post(PODS, member("u0", "urgent", "4"))
+    engines.run(cluster.pk)
+    explained = control.get(where.replace("train", "urgent")).json()
+    assert [(each["name"], each["group"]) for each in explained["victims"]] == [
+        ("o0", "old"),
+        ("o1", "old"),
+    ]
+    shown = page.get("/clusters/c1/objects/podgroups.scheduling.k8s.io/default/urgent")
+    assert "With all pods of old" in shown.content.decode()
+    uid = kube.get(f"{GROUPS}/urgent").json()["metadata"]["uid"]
+    notes = [each["note"] for each in kube.get("/apis/events.k8s.io/v1/events").json()["items"]]
+    assert notes.count(f"Preempted by podgroup {uid} on node cluster") == 2
+    # each decision is made again, those of the group with a constraint in its domain
+    for row in SchedulingDecision.objects.all():
+        assert rebuilding.compare(read(row).decision, rebuilding.recompute(row)) == []

@@ -70,14 +70,13 @@ def test_gates_that_change_only_upstream_draw_a_warning() -> None:
         "Feature gate DRANodeAllocatableResources is on, but is not implemented here: devices that "
         "stand for CPU or memory of a node do not change what is free there."
     )
-    on = found(GenericWorkload=True, GangScheduling=True, WorkloadAwarePreemption=True)
-    assert [each.split()[2] for each in on] == ["WorkloadAwarePreemption"]
-    assert len([each for each in found(AllAlpha=True) if "not implemented" in each]) == 4
+    assert found(GenericWorkload=True, GangScheduling=True, WorkloadAwarePreemption=True) == []
+    assert len([each for each in found(AllAlpha=True) if "not implemented" in each]) == 2
     assert found(DRAListTypeAttributes=True, StorageCapacityScoring=True) == []
     # every alpha gate about scheduling either has an effect or says that it has none
     silent = [
         name
-        for name in ("DRAWorkloadResourceClaims", "TopologyAwareWorkloadScheduling")
+        for name in ("DRANodeAllocatableResources", "DRAWorkloadResourceClaims")
         if not effect_of(GATES[name]).startswith("Not implemented: ")
     ]
     assert silent == []

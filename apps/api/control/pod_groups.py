@@ -77,6 +77,35 @@ class GroupAttemptSerializer(serializers.ModelSerializer[GroupAttempt]):
         return len(attempt.members)
 
 
+class PlacementScoreSerializer(serializers.Serializer[Any]):
+    plugin = serializers.CharField()
+    score = serializers.IntegerField(help_text="Normalized, 0 to 100.")
+    weight = serializers.IntegerField()
+
+
+class PlacementSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField(help_text="The value of the label.")
+    nodes = serializers.IntegerField(help_text="How many nodes have it.")
+    placed = serializers.IntegerField(help_text="How many of the tried members had a node there.")
+    fits = serializers.BooleanField()
+    chosen = serializers.BooleanField(help_text="Whether the members were scheduled there.")
+    failing = serializers.CharField(help_text="The first member without a node; empty if none.")
+    message = serializers.CharField(help_text="Why it has none.")
+    scores = PlacementScoreSerializer(
+        many=True, help_text="If the group fits in several domains; the greatest sum is chosen."
+    )
+
+
+class GroupVictimSerializer(serializers.Serializer[Any]):
+    namespace = serializers.CharField()
+    name = serializers.CharField()
+    node = serializers.CharField()
+    group = serializers.CharField(
+        help_text="The group with which the pod was evicted as a whole; empty if it was alone."
+    )
+    priority = serializers.IntegerField(help_text="Of the group of the pod, if it has one.")
+
+
 class GroupExplanationSerializer(serializers.Serializer[Any]):
     namespace = serializers.CharField()
     name = serializers.CharField()
@@ -93,6 +122,17 @@ class GroupExplanationSerializer(serializers.Serializer[Any]):
     )
     attempt = GroupAttemptSerializer(
         allow_null=True, help_text="The attempt that is explained; null for the group as it is."
+    )
+    placements = PlacementSerializer(
+        many=True,
+        help_text=(
+            "The topology domains in which the explained or last attempt tried the group, by name; "
+            "empty without a topology constraint."
+        ),
+    )
+    victims = GroupVictimSerializer(
+        many=True,
+        help_text="The pods that the explained or last attempt evicted for the whole group.",
     )
 
 

@@ -7,7 +7,7 @@ server change or refuse. It needs no database: it reads other objects of the clu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 from apps.cluster.admission.admin_access import check_admin_access
@@ -15,6 +15,7 @@ from apps.cluster.admission.custom_definitions import established_status
 from apps.cluster.admission.defaulting import set_defaults
 from apps.cluster.admission.defaulting.services import drop_fields_of_type, keep_allocated
 from apps.cluster.admission.draft import Body, draft_of
+from apps.cluster.admission.gated_fields import drop_gated_fields
 from apps.cluster.admission.limit_ranges import limit_claim
 from apps.cluster.admission.lookups import Lookups
 from apps.cluster.admission.names import generate_name
@@ -22,12 +23,13 @@ from apps.cluster.admission.nodes import taint_not_ready
 from apps.cluster.admission.plugins.registry import NO_PLUGINS, Chain
 from apps.cluster.admission.pod_groups import admit_pod_group
 from apps.cluster.admission.pods import create_pod, update_pod
-from apps.cluster.admission.priority import check_default_class
+from apps.cluster.admission.priority import check_default_class, set_group_priority
 from apps.cluster.admission.statuses import set_initial_status
 from apps.cluster.admission.storage import (
     add_protection_finalizer,
     set_default_storage_class,
 )
+from apps.cluster.validation.gates import GROUP_PREEMPTION
 
 __all__ = ["Lookups", "admit"]
 
@@ -42,27 +44,35 @@ def admit(
     taint_new_nodes: bool = False,
     plugins: Chain = NO_PLUGINS,
     decoded: bool = False,
+    gates: Collection[str] = (),
 ) -> Body:
     """The object to validate and store.
 
     `body` carries apiVersion and the metadata the server sets. With `old`, the stored object, it is
     an update: defaults are set again, and values that admission has set are kept. New nodes get the
     taint `node.kubernetes.io/not-ready:NoSchedule` if `taint_new_nodes`. `plugins` are the
-    additional plugins that the cluster has enabled. A body that is `decoded` has the shape of its
-    kind already, and is changed in place.
+    additional plugins that the cluster has enabled, `gates` the feature gates of
+    `apps.cluster.validation.gates` that are on: fields of others are dropped. A body that is
+    `decoded` has the shape of its kind already, and is changed in place.
 
     Raises BadRequest for a body of the wrong shape, Forbidden or Invalid if admission rejects it.
     """
     draft = dict(body) if decoded else draft_of(kind, body)
+    drop_gated_fields(kind, draft, old, gates)
     if old is None:
-        _create(kind, draft, lookups, taint_new_nodes, plugins)
+        _create(kind, draft, lookups, taint_new_nodes, plugins, gates)
     else:
         _update(kind, draft, lookups, old, NO_PLUGINS if subresource else plugins)
     return draft
 
 
 def _create(
-    kind: str, draft: Body, lookups: Lookups, taint_new_nodes: bool, plugins: Chain
+    kind: str,
+    draft: Body,
+    lookups: Lookups,
+    taint_new_nodes: bool,
+    plugins: Chain,
+    gates: Collection[str],
 ) -> None:
     generate_name(draft["metadata"])
     set_defaults(kind, draft)
@@ -75,6 +85,8 @@ def _create(
     plugins.admit(kind, draft, lookups)
     if kind == "Node" and taint_new_nodes:
         taint_not_ready(draft)
+    if kind == "PodGroup" and GROUP_PREEMPTION in gates:
+        set_group_priority(draft, lookups)
     review = _ON_CREATE.get(kind)
     if review is not None:
         review(draft, lookups)

@@ -39,6 +39,28 @@ def set_priority(pod: Body, lookups: Lookups) -> None:
     spec["preemptionPolicy"] = policy
 
 
+def set_group_priority(group: Body, lookups: Lookups) -> None:
+    """Set spec.priority of a new PodGroup from its class.
+
+    Forbidden if the class is unknown, or if the group specifies another value.
+    """
+    spec = group["spec"]
+    name, given = spec.get("priorityClassName"), spec.get("priority")
+    chosen = lookups.priority_class(name) if name else lookups.default_priority_class()
+    if name and chosen is None:
+        raise _refuse_group(group, f"no PriorityClass with name {name} was found")
+    if chosen is not None:
+        spec["priorityClassName"] = chosen["metadata"]["name"]
+    value = chosen.get("value", 0) if chosen is not None else 0
+    if given not in (None, value):
+        raise _refuse_group(
+            group,
+            f"the integer value of priority ({given}) must not be provided in pod group spec; "
+            f"priority admission controller computed {value} from the given PriorityClass name",
+        )
+    spec["priority"] = value
+
+
 def keep_priority(pod: Body, old: Mapping[str, Any]) -> None:
     """Keep the values of `set_priority` that an update omits."""
     spec, before = pod["spec"], old.get("spec") or {}
@@ -75,6 +97,10 @@ def _class_of(pod: Body, lookups: Lookups) -> Mapping[str, Any]:
     if found is None:
         raise _refuse(pod, f"no PriorityClass with name {name} was found")
     return found
+
+
+def _refuse_group(group: Body, why: str) -> Exception:
+    return forbidden("podgroups", group["metadata"].get("name", ""), why, GROUP)
 
 
 def _refuse(pod: Body, why: str) -> Exception:

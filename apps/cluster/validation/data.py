@@ -46,6 +46,7 @@ from apps.cluster.validation.networking import (
     validate_endpoints,
     validate_network_policy,
 )
+from apps.cluster.validation.pod_groups import validate_group_fields
 from apps.cluster.validation.roles import (
     validate_role,
     validate_role_binding,
@@ -237,6 +238,7 @@ def _policy(policy: Body, path: str) -> Causes:
 def _pod_group(body: Body) -> Causes:
     spec = body.get("spec") or {}
     yield from _policy(spec.get("schedulingPolicy") or {}, "spec.schedulingPolicy")
+    yield from validate_group_fields(spec, "spec")
     workload = (spec.get("podGroupTemplateRef") or {}).get("workload")
     if workload is not None:
         for field in ("workloadName", "podGroupTemplateName"):
@@ -262,6 +264,7 @@ def _workload(body: Body) -> Causes:
             yield from all_invalid(f"{path}.name", name, names.dns_label(name))
         seen.add(name)
         yield from _policy(template.get("schedulingPolicy") or {}, f"{path}.schedulingPolicy")
+        yield from validate_group_fields(template, path)
 
 
 NEW: Final[Mapping[str, Rule]] = {

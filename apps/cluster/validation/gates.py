@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import Any, Final
 
 Body = Mapping[str, Any]
@@ -14,8 +15,17 @@ COMPARISONS: Final = "TaintTolerationComparisonOperators"
 #: Attributes of devices may be lists.
 LIST_ATTRIBUTES: Final = "DRAListTypeAttributes"
 LIST_FIELDS: Final = ("bools", "ints", "strings", "versions")
-#: The gates that validation reads. `Cluster.api_gates` has those of them that are on.
-API_GATES: Final = (COMPARISONS, LIST_ATTRIBUTES)
+#: PodGroups and their templates may have scheduling constraints.
+TOPOLOGY_OF_GROUPS: Final = "TopologyAwareWorkloadScheduling"
+#: They may have a disruption mode and a priority.
+GROUP_PREEMPTION: Final = "WorkloadAwarePreemption"
+#: The gates that the API server reads. `Cluster.api_gates` has those of them that are on.
+API_GATES: Final = (COMPARISONS, LIST_ATTRIBUTES, TOPOLOGY_OF_GROUPS, GROUP_PREEMPTION)
+#: fields of a PodGroup's spec, and of a template in a Workload, by gate
+GROUP_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
+    TOPOLOGY_OF_GROUPS: ("schedulingConstraints",),
+    GROUP_PREEMPTION: ("disruptionMode", "priorityClassName", "priority"),
+}
 COMPARING_OPERATORS: Final = ("Lt", "Gt")
 
 _enabled: ContextVar[Collection[str]] = ContextVar("api_gates", default=())
@@ -24,14 +34,19 @@ _enabled: ContextVar[Collection[str]] = ContextVar("api_gates", default=())
 @contextmanager
 def use_gates(enabled: Collection[str], old: Body | None) -> Iterator[None]:
     """Validate with these gates on; an update may keep using what `old` uses already."""
-    if old is not None:
-        used = [gate for gate, is_used in _USES.items() if gate not in enabled and is_used(old)]
-        enabled = (*enabled, *used)
-    token = _enabled.set(enabled)
+    token = _enabled.set(gates_in_force(enabled, old))
     try:
         yield
     finally:
         _enabled.reset(token)
+
+
+def gates_in_force(enabled: Collection[str], old: Body | None) -> Collection[str]:
+    """The enabled gates, and those whose fields `old` has already."""
+    if old is None:
+        return enabled
+    used = [gate for gate, is_used in _USES.items() if gate not in enabled and is_used(old)]
+    return (*enabled, *used)
 
 
 def is_enabled(gate: str) -> bool:
@@ -60,8 +75,19 @@ def _has_list_attributes(old: Body) -> bool:
     )
 
 
+def _has_group_fields(gate: str, old: Body) -> bool:
+    """Whether a PodGroup has fields of the gate, or a template in a Workload."""
+    if old.get("kind") not in ("PodGroup", "Workload"):
+        return False
+    spec = old.get("spec") or {}
+    parts = (spec, *(spec.get("podGroupTemplates") or ()))
+    return any(part.get(field) is not None for part in parts for field in GROUP_FIELDS[gate])
+
+
 #: whether an object uses what a gate permits
 _USES: Final[Mapping[str, Callable[[Body], bool]]] = {
     COMPARISONS: _has_comparisons,
     LIST_ATTRIBUTES: _has_list_attributes,
+    TOPOLOGY_OF_GROUPS: partial(_has_group_fields, TOPOLOGY_OF_GROUPS),
+    GROUP_PREEMPTION: partial(_has_group_fields, GROUP_PREEMPTION),
 }

@@ -85,6 +85,21 @@ class GroupExplanation:
     attempt: GroupAttempt | None = None
 
     @property
+    def shown(self) -> GroupAttempt | None:
+        """The attempt that is explained, or the last one."""
+        return self.attempt or next(iter(self.attempts), None)
+
+    @property
+    def placements(self) -> Sequence[Mapping[str, Any]]:
+        """The topology domains in which that attempt tried the group, by name."""
+        return self.shown.placements if self.shown is not None else ()
+
+    @property
+    def victims(self) -> Sequence[Mapping[str, Any]]:
+        """The pods that it evicted for the whole group, the most important first."""
+        return self.shown.victims if self.shown is not None else ()
+
+    @property
     def placed(self) -> int:
         """How many members have a node, bound or in the last attempt."""
         return sum(each.standing in (Standing.BOUND, Standing.FITS) for each in self.members)
@@ -185,6 +200,16 @@ def _summarize_attempt(row: GroupAttempt, members: Sequence[Member]) -> str:
     needed = f", and the gang needs {row.min_count}" if row.min_count else ""
     said = f"{placed} of {len(members)} pods had a node{needed}."
     failing = next((each for each in members if not each.node), None)
+    chosen = next((each["name"] for each in row.placements if each["chosen"]), "")
+    if chosen:
+        said += f" The group was placed in {chosen}."
+    elif row.placements:
+        said = (
+            f"The group fitted in none of {len(row.placements)} domains. In the first one, {said}"
+        )
+    if row.victims:
+        evicted = "1 pod was" if len(row.victims) == 1 else f"{len(row.victims)} pods were"
+        said += f" {evicted} evicted to make room for the group."
     if failing is not None:
         return f"{said} {failing.name} fitted nowhere: {failing.reason}"
     return said if row.result == SchedulingDecision.Result.SCHEDULED else f"{said} {row.message}"
@@ -251,6 +276,9 @@ def _summarize(name: str, policy: str, min_count: int, members: Sequence[Member]
         return f"The gang needs {min_count} pods and has {len(alive)}: none of them is tried yet."
     fitting = bound + sum(each.standing is Standing.FITS for each in alive)
     failing = [each for each in alive if each.standing is Standing.FAILS]
+    held = next((each for each in alive if each.standing is Standing.HELD), None)
+    if not failing and fitting == bound and held is not None:
+        return f"{bound} of {len(alive)} pods are bound. {held.name} is {held.reason}."
     if not failing and fitting == bound:
         return f"{bound} of {len(alive)} pods are bound; the others were not tried yet."
     if not failing:

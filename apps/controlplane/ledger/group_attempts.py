@@ -45,6 +45,8 @@ def steps(
         "cluster_version": int8s([record.cluster_version for record, _ in found]),
         "sequence": int4s([record.sequence for record, _ in found]),
         "members": documents([msgspec.json.encode(attempt.members) for _, attempt in found]),
+        "placements": documents([msgspec.json.encode(attempt.placements) for _, attempt in found]),
+        "victims": documents([msgspec.json.encode(attempt.victims) for _, attempt in found]),
     }
     return [insert("group_attempts", GroupAttempt, columns, condition=condition)]
 

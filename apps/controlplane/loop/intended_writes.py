@@ -106,7 +106,7 @@ class IntendedWrites:
         """Delete a victim; one that is not bound yet was requeued, and gets only an event."""
         decision = record.decision
         node = decision.nominating.nominated_node if decision.nominating else ""
-        note = f"Preempted by pod {decision.pod_uid} on node {node}"
+        note = f"Preempted by {victim.beneficiary or f'pod {decision.pod_uid} on node {node}'}"
         if victim.delete:
             yield from self._delete_victim(record, victim)
         else:

@@ -170,6 +170,10 @@ class GroupAttempt(models.Model):
     sequence = models.PositiveIntegerField()
     #: In the order in which they were tried: `apps.scheduler.group_attempt.MemberTrial`.
     members = models.JSONField()
+    #: By name: `apps.scheduler.group_attempt.PlacementTrial`; empty without a constraint.
+    placements = models.JSONField(default=list)
+    #: The most important first: `apps.scheduler.group_attempt.GroupVictim`.
+    victims = models.JSONField(default=list)
 
     class Meta:
         indexes = (

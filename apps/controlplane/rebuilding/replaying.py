@@ -52,7 +52,11 @@ def decide_again(state: PastState, row: SchedulingDecision, recorded: Decision) 
     extenders = scheduler.extenders[:]
     scheduler.extenders[:] = [RecordedExtender(each, recorded) for each in extenders]
     try:
-        _run(state, attempt)
+        # A member of a group with a topology constraint saw the nodes of one domain.
+        seen = frozenset(recorded.nodes) if recorded.total_nodes else scheduler.cache.nodes.keys()
+        scheduler.snapshot.update(scheduler.cache)
+        with scheduler.cache.narrowed(seen):
+            _run(state, attempt)
     finally:
         scheduler.extenders[:] = extenders
         state.draws.clear()

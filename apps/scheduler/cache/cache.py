@@ -14,7 +14,9 @@ removed when the pod is deleted.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass, field
 
 import msgspec
@@ -168,6 +170,66 @@ class Cache:
         """The pod if it is assumed or bound, else None."""
         state = self.pods.get(uid)
         return state.pod if state is not None else None
+
+    # -- for a while -----------------------------------------------------------------------------
+
+    @contextmanager
+    def narrowed(self, names: Collection[str]) -> Iterator[None]:
+        """Only the nodes ``names`` exist in the block; afterwards all nodes do, as before.
+
+        The snapshot has seen all changes when the block begins, so that each node gets its row
+        back. What the block itself does to the nodes that it sees stays.
+        """
+        hidden = [
+            info.node
+            for info in self.nodes.values()
+            if info.node is not None and info.name not in names
+        ]
+        if not hidden:
+            yield
+            return
+        order, tree, images = list(self.nodes), deepcopy(self.node_tree), self.image_states
+        self.image_states = deepcopy(images)
+        for node in hidden:
+            self.remove_node(node.metadata.name)
+        try:
+            yield
+        finally:
+            # The last row that became free is the first one to be used again.
+            for node in reversed(hidden):
+                self.add_node(node)
+            self.node_tree, self.image_states = tree, images
+            self._restore_order(order)
+
+    def take_out(self, pods: Iterable[PodInfo]) -> list[PodState]:
+        """Take assumed or bound pods out of the cache, to see what fits without them."""
+        states = [self.pods[pod.uid] for pod in pods]
+        for state in states:
+            self._pop(state.pod.uid)
+        return states
+
+    def put_back(self, states: Iterable[PodState]) -> None:
+        """Undo ``take_out``; the pods are the last ones of their nodes."""
+        for state in states:
+            self._put(state)
+
+    @contextmanager
+    def order_kept(self, node_names: Collection[str]) -> Iterator[None]:
+        """After the block, the pods that were on these nodes before are listed as before."""
+        before = {name: list(self.nodes[name].pods) for name in node_names}
+        yield
+        for name, keys in before.items():
+            info = self.nodes[name]
+            later = [key for key in info.pods if key not in set(keys)]
+            info.reorder_pods([*(key for key in keys if key in info.pods), *later])
+
+    def _restore_order(self, names: Iterable[str]) -> None:
+        known = dict(self.nodes)
+        self.nodes.clear()
+        for name in names:
+            if name in known:
+                self.nodes[name] = known.pop(name)
+        self.nodes.update(known)
 
     def take_changes(self) -> Changes:
         """The changes since the last call; for the one snapshot that follows this cache."""

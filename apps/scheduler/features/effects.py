@@ -46,6 +46,16 @@ EFFECTS: Final[Mapping[str, str]] = {
         "On: the plugin GangScheduling is in the default profile. It binds the pods of a gang "
         "together, or none of them."
     ),
+    "TopologyAwareWorkloadScheduling": (
+        "On: a PodGroup with schedulingConstraints is tried in one value of a node label after "
+        "the other, and all its pods are scheduled in the best one in which it fits. Members of "
+        "groups do not preempt."
+    ),
+    "WorkloadAwarePreemption": (
+        "On: a PodGroup preempts for all its pods at once, with its own priority; groups with "
+        "the disruption mode PodGroup are evicted as a whole. Members do not preempt for "
+        "themselves."
+    ),
     "WorkloadWithJob": (
         "On, with GenericWorkload: a new indexed Job that runs all its pods at once gets a "
         "Workload and a PodGroup, so that its pods are a gang."
@@ -108,12 +118,6 @@ _NOT_IMPLEMENTED: Final[Mapping[str, str]] = {
     ),
     "DRAWorkloadResourceClaims": (
         "a PodGroup has no ResourceClaims of its own; each of its pods needs one."
-    ),
-    "TopologyAwareWorkloadScheduling": (
-        "schedulingConstraints of a PodGroup do not count; its pods may be in different domains."
-    ),
-    "WorkloadAwarePreemption": (
-        "each member of a group preempts for itself, and members of other groups one by one."
     ),
 }
 

@@ -64,6 +64,9 @@ class Eviction:
     message: str
     #: False for a pod that is not bound yet: it returns to the queue instead
     delete: bool = True
+    #: as the event Preempted names what it makes room for, and where; "" for the pod of the
+    #: decision and its nominated node
+    beneficiary: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,13 +20,19 @@ from apps.scheduler.framework.events import (
 )
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PostFilterResult
-from apps.scheduler.framework.status import Status, unresolvable
+from apps.scheduler.framework.status import Status, unresolvable, unschedulable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects.meta import Int32
 from apps.scheduler.preemption.evaluator import Evaluator
 
 NAME: Final = "DefaultPreemption"
 REASON_IN_FLIGHT: Final = "waiting for the preemption for this pod to be finished"
+REASON_GROUP_IN_FLIGHT: Final = "waiting for the preemption for this pod group to be finished"
+#: why a member of a group does not preempt for itself
+REASON_FOR_GROUP: Final = "preemption: not eligible due to workload aware preemption enabled"
+REASON_PLACEMENTS: Final = (
+    "preemption: not eligible due to placement-based pod group scheduling limitation."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +52,9 @@ class DefaultPreemption:
     def __init__(self, args: DefaultPreemptionArgs | None, handle: Handle) -> None:
         args = args or DefaultPreemptionArgs()
         self._is_asynchronous = handle.gates.enabled("SchedulerAsyncPreemption")
+        self._groups = handle.listers.pod_groups
+        self.preempts_for_groups = handle.gates.enabled("WorkloadAwarePreemption")
+        self._is_tried_in_placements = handle.gates.enabled("TopologyAwareWorkloadScheduling")
         self.evaluator = Evaluator(
             NAME,
             handle,
@@ -69,12 +78,21 @@ class DefaultPreemption:
 
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
         """Keeps the pod out of the queue while its victims are still terminating."""
+        if self.preempts_for_groups and pod.pod.group_name:
+            group = self._groups.get(pod.pod.group_name, pod.namespace)
+            uid = group.metadata.uid if group is not None else ""
+            waits = self._is_asynchronous and self.evaluator.in_flight.is_running(uid)
+            return unresolvable(REASON_GROUP_IN_FLIGHT) if waits else None
         waits = self._is_asynchronous and self.evaluator.in_flight.is_running(pod.uid)
         return unresolvable(REASON_IN_FLIGHT) if waits else None
 
     def post_filter(
         self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis
     ) -> tuple[PostFilterResult | None, Status]:
+        if pod.pod.group_name and self.preempts_for_groups:
+            return None, unschedulable(REASON_FOR_GROUP)
+        if pod.pod.group_name and self._is_tried_in_placements:
+            return None, unschedulable(REASON_PLACEMENTS)
         result, status = self.evaluator.preempt(state, pod, diagnosis)
         if status.reasons:
             status = replace(status, reasons=(f"preemption: {status.message}",))

@@ -16,6 +16,7 @@ from apps.scheduler.framework.interface import NominatingInfo, PostFilterResult,
 from apps.scheduler.framework.nodes import Int64Array
 from apps.scheduler.framework.status import SUCCESS, Status, error, unschedulable
 from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.objects import PodGroup
 from apps.scheduler.preemption.budgets import Budgets
 from apps.scheduler.preemption.dry_run import DryRun
 from apps.scheduler.preemption.eligibility import why_not_eligible
@@ -30,6 +31,9 @@ from apps.scheduler.preemption.shortlist import num_candidates
 
 NO_CANDIDATE: Final = "no candidate node for preemption"
 PREEMPTED: Final = "preempted"
+# upstream's words in events and conditions
+_GROUP: Final = "podgroup"
+_WHOLE_CLUSTER: Final = "cluster"
 Outcome = tuple[PostFilterResult | None, Status]
 
 
@@ -48,7 +52,7 @@ class Evaluator:
         self._min_percentage = min_candidate_nodes_percentage
         self._min_absolute = min_candidate_nodes_absolute
         self._handle = handle
-        budgets = Budgets(handle.listers.pod_disruption_budgets)
+        self.budgets = budgets = Budgets(handle.listers.pod_disruption_budgets)
         self._evictable_pods = EvictablePods(handle.snapshot, budgets)
         self._known = KnownOutcomes(handle, budgets)
         self.in_flight = InFlight(handle.find_pod)
@@ -154,8 +158,8 @@ class Evaluator:
         if not live:
             return ()
         for victim in live:
-            self._evict(state, pod, victim)
-        self.in_flight.start(pod, live)
+            self._evict(state, pod, victim, "pod")
+        self.in_flight.start(pod.uid, live)
         displaced = tuple(
             other
             for other in self._handle.nominator.pods_for_node(node)
@@ -167,8 +171,24 @@ class Evaluator:
             intents.add(state, patch)
         return displaced
 
-    def _evict(self, state: CycleState, pod: PodInfo, victim: PodInfo) -> None:
-        """Delete the victim; a pod that is not bound yet returns to the queue instead."""
+    def evict_for_group(
+        self, state: CycleState, member: PodInfo, group: PodGroup, victims: Sequence[PodInfo]
+    ) -> None:
+        """Request the evictions that make room for a group, as writes of a member's decision."""
+        live = [victim for victim in victims if not victim.is_terminating]
+        uid = group.metadata.uid
+        for victim in live:
+            self._evict(state, member, victim, _GROUP, f"{_GROUP} {uid} on node {_WHOLE_CLUSTER}")
+        if live:
+            self.in_flight.start(uid, live)
+
+    def _evict(
+        self, state: CycleState, pod: PodInfo, victim: PodInfo, kind: str, beneficiary: str = ""
+    ) -> None:
+        """Delete the victim; a pod that is not bound yet returns to the queue instead.
+
+        ``kind``: of what room is made for, as the condition of the victim names it.
+        """
         waiting = self._handle.waiting_pods.get(victim.uid)
         if waiting is not None:
             waiting.preempt(self._name, PREEMPTED)
@@ -182,8 +202,9 @@ class Evaluator:
                 namespace=victim.namespace,
                 name=victim.name,
                 uid=victim.uid,
-                message=f"{scheduler}: preempting to accommodate a higher priority pod",
+                message=f"{scheduler}: preempting to accommodate a higher priority {kind}",
                 delete=not stays,
+                beneficiary=beneficiary,
             ),
         )
 

@@ -11,7 +11,7 @@ _SWEEP = 64
 
 
 class InFlight:
-    """Which pods wait for their victims.
+    """Which pods and groups wait for their victims.
 
     Other pods are scheduled while victims are being deleted. Until they are, another attempt to
     schedule the preemptor would fail, because its room is still in use.
@@ -28,16 +28,16 @@ class InFlight:
     def __len__(self) -> int:
         return len(self._victims)
 
-    def start(self, preemptor: PodInfo, victims: Iterable[PodInfo]) -> None:
-        """The deletion of ``victims`` was requested."""
-        self._victims[preemptor.uid] = tuple(victim.uid for victim in victims)
+    def start(self, uid: str, victims: Iterable[PodInfo]) -> None:
+        """The deletion of ``victims`` was requested, for the pod or the group with this uid."""
+        self._victims[uid] = tuple(victim.uid for victim in victims)
         if len(self._victims) >= self._sweep_at:
             for uid in list(self._victims):
                 self.is_running(uid)
             self._sweep_at = 2 * len(self._victims) + _SWEEP
 
     def is_running(self, uid: str) -> bool:
-        """Whether a victim of the pod is neither deleted nor terminating."""
+        """Whether a victim of the pod or group is neither deleted nor terminating."""
         victims = self._victims.get(uid)
         if victims is None:
             return False
