@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,16 @@ from xdist.scheduler.loadscope import LoadScopeScheduling
 
 from apps.cluster.log.announce import announcer
 from schedweb.embedded.postgres import Postgres
+from tests import migrated
 
 #: The URL of a running server; without it, each test run starts its own.
 SERVER = os.environ.get("TESTS_POSTGRES", "")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        migrated.share_folder()
+        config.add_cleanup(migrated.delete_folder)
 
 
 @pytest.fixture(scope="session")
@@ -32,8 +40,15 @@ def postgres() -> Iterator[str]:
     # Not below pytest's own folder, which is closed to the database's user under root.
     data = Path(tempfile.mkdtemp(prefix="schedweb-pg-"))
     data.chmod(0o755)
+    # A process of several shares what they migrate; one alone migrates in its own database.
+    copied = "PYTEST_XDIST_WORKER" in os.environ
+    if copied:
+        migrated.copy_to(data)
     server = Postgres(data, log=data / "postgres.log", throwaway=True)
     server.start()
+    if copied:
+        migrated.keep_as_template(server.url)
+        settings.DATABASES["default"]["TEST"]["TEMPLATE"] = migrated.TEMPLATE
     yield server.url
     server.stop()
     shutil.rmtree(data)
@@ -83,8 +98,32 @@ def empty_tables() -> None:
         cursor.execute(EMPTY_TABLES % [name for name in tables if name not in LASTING_TABLES])
 
 
+#: What takes longest, in the order in which it starts in a run of several processes: the last
+#: files to run are short, so that no process waits for another for long.
+LONGEST = (
+    ("tests/stack/", "tests/faults/"),
+    ("tests/browser/test_every_page.py",),
+    ("tests/browser/", "tests/bench/", "tests/backup/"),
+)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Put the longest files first, and of the others those with most tests."""
+    if not hasattr(config, "workerinput"):
+        return
+    sizes = Counter(item.path for item in items)
+
+    def place(item: pytest.Item) -> tuple[int, int]:
+        group = (n for n, paths in enumerate(LONGEST) if item.nodeid.startswith(paths))
+        first = next(group, len(LONGEST))
+        return first, -sizes[item.path] if first == len(LONGEST) else 0
+
+    items.sort(key=place)
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FilesToProcesses:
+    config.option.loadscopereorder = False
     return FilesToProcesses(config, log)
 
 

@@ -11,20 +11,19 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.template.loader import get_template
 from playwright.sync_api import Browser, Page, Route
 
 from tests.browser import pages
+from tests.browser.accessibility import Scheme, find_violations
 from tests.browser.conftest import Seen, watch_page
 from tests.browser.furnishing import furnish
 
 pytestmark = pytest.mark.browser
 
-Scheme = Literal["light", "dark"]
 Found = defaultdict[str, list[str]]
 
 PICTURES = os.environ.get("SCREENSHOTS", "")
@@ -44,12 +43,6 @@ BEYOND_PANEL = """() => [...document.querySelectorAll(".panel")].flatMap(panel =
 })"""
 #: Until the charts, which follow the size of their boxes, are drawn again.
 TWO_FRAMES = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
-SERIOUS = ("serious", "critical")
-#: Rules of the second check, which has the same elements in other colours and less space.
-SECOND_LOOK = {
-    "type": "rule",
-    "values": ["color-contrast", "link-in-text-block", "scrollable-region-focusable"],
-}
 #: The message of Chromium for every response with an error status.
 NO_SUCCESS = "the server responded with a status of"
 #: pages for errors of the site -> their template
@@ -70,7 +63,7 @@ def test_every_page_fits_its_window_and_is_accessible(seen: Seen, chromium: Brow
         def look(name: str) -> None:
             for width, scheme in CHECKED + (UNCHECKED if PICTURES else []):
                 _turn(window.page, width, scheme)
-                found = _find_overflow(window.page) + _find_violations(window.page, scheme)
+                found = _find_overflow(window.page) + find_violations(window.page, scheme)
                 wrong[name] += [f"{width} {scheme}: {each}" for each in found]
                 if PICTURES:
                     _take_screenshot(window.page, f"{name}-{width}-{scheme}.png")
@@ -84,6 +77,24 @@ def test_every_page_fits_its_window_and_is_accessible(seen: Seen, chromium: Brow
         _open_error_pages(window, look)
     told = "\n".join(f"{name}: {what}" for name, found in wrong.items() for what in found)
     assert not told, told
+
+
+@pytest.mark.parametrize(
+    "change", ["className = 'pale'", "style.color = '#bbb'", "parentElement.style.opacity = 0.3"]
+)
+def test_a_pale_text_among_many_that_look_alike_is_noticed(chromium: Browser, change: str) -> None:
+    page = chromium.new_page()
+    row = "<tr><td class='name'>node</td><td>12 <b>GiB</b></td></tr>"
+    page.set_content(
+        "<html lang=en><title>t</title><style>.pale { color: #bbb }</style>"
+        f"<main><h1>Nodes</h1><table>{row * 12}</table></main></html>"
+    )
+    assert find_violations(page, "dark") == []
+    assert page.locator("[data-alike]").count() == 3 * 9
+    page.evaluate(f"document.querySelectorAll('td')[20].{change}")
+    (found,) = find_violations(page, "dark")
+    assert found.startswith("color-contrast")
+    page.close()
 
 
 def _turn(page: Page, width: int, scheme: Scheme) -> None:
@@ -151,23 +162,6 @@ def _find_overflow(page: Page) -> list[str]:
     beyond = page.evaluate(f"{root}.scrollWidth - {root}.clientWidth")
     found = [f"{beyond} px wider than the window"] if beyond > 0 else []
     return found + page.evaluate(BEYOND_PANEL)
-
-
-def _find_violations(page: Page, scheme: Scheme) -> list[str]:
-    """The serious violations of axe-core, with the first element of each."""
-    # without rules that read style sheets, none of which is serious
-    options: dict[str, Any] = {"resultTypes": ["violations"], "preload": False}
-    if scheme == "dark":
-        options["runOnly"] = SECOND_LOOK
-    if not page.evaluate("() => 'axe' in window"):
-        page.evaluate(Axe().axe_script)
-    found = page.evaluate("options => axe.run(options)", options)["violations"]
-    return [
-        f"{each['id']}: {each['help']}: {each['nodes'][0]['html'][:200]} "
-        f"({len(each['nodes'])}; {each['nodes'][0]['failureSummary'][:300]})"
-        for each in found
-        if each["impact"] in SERIOUS
-    ]
 
 
 def _take_screenshot(page: Page, name: str) -> None:

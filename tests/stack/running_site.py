@@ -15,6 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
+from tests import migrated
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -27,11 +29,16 @@ def wait_until(met: Callable[[], bool], *, seconds: float = 30) -> None:
 
 
 class RunningSite:
-    """``make up`` on the data folder *data*, on free ports."""
+    """``make up`` on the data folder *data*, on free ports.
 
-    def __init__(self, data: Path, **variables: str) -> None:
+    In tests, the site of a new folder starts with a database that is migrated but has no users and
+    no clusters; with *empty*, with none.
+    """
+
+    def __init__(self, data: Path, *, empty: bool = False, **variables: str) -> None:
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("SCHEDWEB_", "DJANGO_"))}
         self.data = data
+        self._empty = empty or "SCHEDWEB_DATABASE_URL" in variables
         self.environment = kept | {
             "SCHEDWEB_DATA": str(data),
             "SCHEDWEB_PORT": "0",
@@ -63,6 +70,8 @@ class RunningSite:
         """Start and wait until the site is ready; returns its output until then."""
         if self._said is not None:
             self._said.close()
+        if not self._empty:
+            migrated.copy_to(self.data)
         # a file, because nothing reads a pipe while the site runs
         self._said = tempfile.TemporaryFile("a+")  # noqa: SIM115
         self._process = self.spawn(self._said)

@@ -38,7 +38,7 @@ def data() -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def site(data: Path) -> Iterator[RunningSite]:
-    running = RunningSite(data)
+    running = RunningSite(data, empty=True)
     running.start()
     yield running
     running.close()

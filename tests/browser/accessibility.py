@@ -1,0 +1,77 @@
+"""axe-core on a page, with one look at the contrast of texts that look alike."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page
+
+Scheme = Literal["light", "dark"]
+
+SERIOUS = ("serious", "critical")
+#: Rules of the second check, which has the same elements in other colors and less space.
+SECOND_LOOK = {
+    "type": "rule",
+    "values": ["color-contrast", "link-in-text-block", "scrollable-region-focusable"],
+}
+#: Marks texts whose contrast is that of three earlier ones: on a long table, contrast is most of
+#: the time of axe. They have the same path of tags and classes, and the same colors,
+#: opacity and font up to the root. All controls and all texts next to positioned elements, which
+#: can lie below or above a text, are checked.
+MARK_ALIKE = """() => {
+  const styles = ["color", "backgroundColor", "backgroundImage", "opacity", "fontSize",
+    "fontWeight", "textShadow", "filter", "mixBlendMode"]
+  const looks = new Map(), beside = new Set(), counts = new Map()
+  const look = element => {
+    if (!element) return ""
+    if (!looks.has(element)) {
+      const style = getComputedStyle(element)
+      const own = styles.map(name => style[name]).join()
+      const name = `${element.localName}.${element.getAttribute("class") ?? ""}`
+      looks.set(element, `${look(element.parentElement)}>${name},${own}`)
+      const drawn = element.offsetWidth > 1 && element.checkVisibility()
+      if (drawn && ["absolute", "fixed", "sticky"].includes(style.position)) {
+        beside.add(element.parentElement).add(element.parentElement?.parentElement)
+      }
+    }
+    return looks.get(element)
+  }
+  const all = [...document.body.querySelectorAll("*")]
+  all.forEach(element => element.removeAttribute("data-alike"))
+  all.forEach(look)
+  const isBeside = element => [element, element.parentElement, element.parentElement.parentElement]
+    .some(each => each !== document.body && beside.has(each))
+  const text = element => [...element.childNodes]
+    .filter(node => node.nodeType === Node.TEXT_NODE).map(node => node.data).join("")
+  // shorter texts, icons and hidden texts have no result
+  const judged = element => /[\\p{L}\\p{N}]{2}/u.test(text(element)) && element.checkVisibility()
+  for (const element of all.filter(judged)) {
+    const count = counts.get(look(element)) ?? 0
+    counts.set(look(element), count + 1)
+    const control = element.closest("button, input, select, textarea, label, [aria-disabled]")
+    element.toggleAttribute("data-alike", count >= 3 && !control && !isBeside(element))
+  }
+}"""
+PASS_OVER_ALIKE = """() => axe.configure({
+  rules: [{id: "color-contrast", selector: ":not([data-alike])"}]
+})"""
+
+
+def find_violations(page: Page, scheme: Scheme) -> list[str]:
+    """The serious violations of axe-core, with the first element of each."""
+    # without rules that read style sheets, none of which is serious
+    options: dict[str, Any] = {"resultTypes": ["violations"], "preload": False}
+    if scheme == "dark":
+        options["runOnly"] = SECOND_LOOK
+    if not page.evaluate("() => 'axe' in window"):
+        page.evaluate(Axe().axe_script)
+        page.evaluate(PASS_OVER_ALIKE)
+    page.evaluate(MARK_ALIKE)
+    found = page.evaluate("options => axe.run(options)", options)["violations"]
+    return [
+        f"{each['id']}: {each['help']}: {each['nodes'][0]['html'][:200]} "
+        f"({len(each['nodes'])}; {each['nodes'][0]['failureSummary'][:300]})"
+        for each in found
+        if each["impact"] in SERIOUS
+    ]
