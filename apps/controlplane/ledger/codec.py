@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 
 from apps.controlplane.ledger import columns, first_format
 from apps.controlplane.ledger.records import DecisionRecord, Draws, Expected
+from apps.controlplane.ledger.score_packing import ScorePacker
 from apps.scheduler.framework.claim_allocations import ClaimAllocation
 from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.extender_calls import ExtenderVerb
 from apps.scheduler.framework.interface import PostFilterResult
-from apps.scheduler.framework.scoring import ScoreColumn
 from apps.scheduler.framework.status import Code, Status
 
 #: The layout of `StoredDecision`; the first format had no number.
@@ -139,9 +139,8 @@ class BatchEncoder:
     """
 
     def __init__(self) -> None:
-        #: id of an array -> the array, which keeps the id valid, and its packed form
-        self._packed: dict[int, tuple[NDArray[Any], list[Any]]] = {}
-        self._encoder = msgspec.msgpack.Encoder(enc_hook=self._pack)
+        self._packer = ScorePacker()
+        self._encoder = msgspec.msgpack.Encoder(enc_hook=self._packer.pack)
 
     def encode(self, record: DecisionRecord, alive: NDArray[np.bool_] | None) -> bytes:
         """The bytes of a record; `alive`: (rows,) bool, which rows of its snapshot hold a node.
@@ -150,18 +149,14 @@ class BatchEncoder:
         """
         return columns.compress(self._encoder.encode(self._build_stored(record, alive)))
 
-    def _pack(self, array: NDArray[Any]) -> list[Any]:
-        known = self._packed.get(id(array))
-        if known is None:
-            known = self._packed[id(array)] = array, columns.pack(array)
-        return known[1]
-
     def _build_stored(
         self, record: DecisionRecord, alive: NDArray[np.bool_] | None
     ) -> StoredDecision:
         decision, scores = record.decision, record.decision.scores
         nominating, statuses = decision.nominating, decision.node_statuses
         wait, nodes = decision.permit_wait, decision.pre_filter_nodes
+        # what the decoder unpacks
+        packed: list[Any] = [self._packer.pack_scores(column) for column in scores.values()]
         timed = {point: spent for point, spent in decision.plugin_durations.items() if spent}
         return StoredDecision(
             node=decision.node,
@@ -192,15 +187,10 @@ class BatchEncoder:
             extender_calls=[_store(call, StoredExtenderCall) for call in decision.extender_calls],
             node_statuses=None if statuses is None else _store_verdicts(statuses, alive),
             weights={plugin: column.weight for plugin, column in scores.items()},
-            raw_scores=[column.raw for column in scores.values()],
-            normalized_scores=[self._store_normalized(column) for column in scores.values()],
+            raw_scores=[raw for raw, _ in packed],
+            normalized_scores=[normalized for _, normalized in packed],
             claims=decision.claims,
         )
-
-    def _store_normalized(self, column: ScoreColumn) -> Scores | None:
-        raw, normalized = column.raw, column.normalized
-        same = normalized is raw or self._pack(normalized) == self._pack(raw)
-        return None if same else normalized
 
 
 def decode(blob: bytes) -> StoredDecision:

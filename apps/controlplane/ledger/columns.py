@@ -52,9 +52,44 @@ def pack(array: NDArray[Any]) -> list[Any]:
     lowest, highest = int(np.minimum.reduce(array)), int(np.maximum.reduce(array))
     if lowest == highest:
         return [len(array), lowest]
-    for least, greatest, dtype, name in _NARROW:
-        if least <= lowest and highest <= greatest:
-            return [len(array), name, array.astype(dtype).tobytes()]
+    _, _, dtype, name = _find_narrow(lowest, highest)
+    return [len(array), name, array.astype(dtype).tobytes()]
+
+
+class NarrowColumn:
+    """An integer array in the narrowest type that holds it, to be packed with changes."""
+
+    __slots__ = ("_array", "_greatest", "_least", "_name")
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        """``array``: (n,), n > 0."""
+        lowest, highest = int(np.minimum.reduce(array)), int(np.maximum.reduce(array))
+        self._least, self._greatest, dtype, self._name = _find_narrow(lowest, highest)
+        self._array = array.astype(dtype)
+
+    def pack(
+        self, places: list[int], values: list[int], inside: NDArray[np.bool_] | None
+    ) -> list[Any] | None:
+        """What `unpack` takes for the array with these values at these places.
+
+        Only the entries ``inside``, (n,) bool, are packed; None stands for all. Returns None if the
+        type does not hold a value.
+        """
+        column = self._array
+        if values:
+            if min(values) < self._least or max(values) > self._greatest:
+                return None
+            column = column.copy()
+            column[places] = values
+        if inside is not None:
+            column = column[inside]
+        return [len(column), self._name, column.tobytes()]
+
+
+def _find_narrow(lowest: int, highest: int) -> tuple[int, int, np.dtype[Any], str]:
+    for narrow in _NARROW:
+        if narrow[0] <= lowest and highest <= narrow[1]:
+            return narrow
     raise OverflowError(f"{highest} does not fit into 64 bits with a sign")
 
 

@@ -355,13 +355,18 @@ class Engine:
         most, seconds, size = BATCH_DECISIONS, BATCH_SECONDS, BATCH_DECISIONS
         if self._crowded:
             most, seconds, size = CROWDED_DECISIONS, CROWDED_SECONDS, PART_DECISIONS
-        until = time.monotonic() + seconds
+        until = late = time.monotonic() + seconds
+        if self._crowded:
+            # what is less than a part is committed while nothing is scheduled
+            late += seconds
         self._crowded = True
         seen = self._seen_state(ended)
         draws = Draws(self.cluster.tie_break, self.cluster.seed)
         part: list[DecisionRecord] = []
         placed: set[str] = set()
-        while (most > 0 and time.monotonic() < until) or self.scheduler.is_within_group:
+        while (
+            most > 0 and time.monotonic() < (late if part else until)
+        ) or self.scheduler.is_within_group:
             decision = self.scheduler.schedule_one()
             if decision is None:
                 self._crowded = False

@@ -1,4 +1,4 @@
-"""The statuses of pods that are bound, and started at once, in one batch.
+"""The statuses of pods that are bound, and started at once, in the same second.
 
 Pods of one workload have equal specs and statuses until then. What they get is built once, and only
 the addresses and ids of each pod are filled in.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -47,20 +47,25 @@ class PlacedStatus:
         return RunningStatus({"spec": _outline(self._pod), "status": self._bound}, self._now)
 
 
-class PlacedStatuses:
-    """The statuses of the pods of one batch, whose kubelets start them at `now`."""
+#: Statuses of one second to remember; a trace has a few hundred kinds of pods.
+_MOST: Final = 1000
 
-    def __init__(self, now: datetime) -> None:
-        self._now = now
+
+class PlacedStatuses:
+    """The statuses of pods whose kubelets start them at `now`; batches of one second share them."""
+
+    def __init__(self) -> None:
+        self._now: datetime | None = None
         self._known: dict[tuple[bytes, bytes, datetime], PlacedStatus] = {}
 
-    def of(self, pod: Pod, stored: StoredPod, bound_at: datetime) -> PlacedStatus:
-        """The status of a pending pod that is bound at `bound_at`."""
-        second = bound_at.replace(microsecond=0)
-        key = (stored.spec, stored.status, second)
+    def of(self, pod: Pod, stored: StoredPod, bound_at: datetime, now: datetime) -> PlacedStatus:
+        """The status of a pending pod that is bound at `bound_at`; both in whole seconds."""
+        if now != self._now or len(self._known) > _MOST:
+            self._now, self._known = now, {}
+        key = (stored.spec, stored.status, bound_at)
         known = self._known.get(key)
         if known is None:
-            known = self._known[key] = PlacedStatus(pod, stored, second, self._now)
+            known = self._known[key] = PlacedStatus(pod, stored, bound_at, now)
         return known
 
 

@@ -43,11 +43,14 @@ class Placements:
         starts: ImmediateStarts | None,
         now: datetime,
         batch: Sequence[DecisionRecord],
+        statuses: PlacedStatuses,
     ) -> None:
+        """`statuses` are those of the batches before."""
         self._informer = informer
         self._starts = starts
         self.now = now
-        self._statuses = PlacedStatuses(now)
+        self._second = now.replace(microsecond=0)
+        self._statuses = statuses
         self._batch = batch
         #: the pods of the batch, and their JSON text
         self._found: list[tuple[Pod, str]] = []
@@ -102,7 +105,8 @@ class Placements:
         self, record: DecisionRecord, pod: Pod, stored: StoredPod, event: NewEvent
     ) -> _Bound:
         node, uid = record.decision.node, pod.metadata.uid
-        status = self._statuses.of(pod, stored, record.at)
+        second = record.at.replace(microsecond=0)
+        status = self._statuses.of(pod, stored, second, self._second)
         metadata = stored.metadata
         labels = pod.metadata.labels
         if added := topology_labels(self._informer.node_labels(node)):

@@ -31,6 +31,7 @@ from apps.controlplane.loop import decision_log
 from apps.controlplane.loop.cluster_state import send_announcing_look
 from apps.controlplane.loop.informer import Informer
 from apps.controlplane.loop.intended_writes import IntendedWrites, scheduled_event
+from apps.controlplane.loop.placed_statuses import PlacedStatuses
 from apps.controlplane.loop.placing import Placements, is_plain
 from apps.controlplane.metrics import stored
 from apps.controlplane.queue import activation
@@ -113,6 +114,7 @@ class Recorder:
         self._queue_rows = QueueRows(cluster.pk)
         #: the version up to which the informer has applied changes, and who admits pods since then
         self._starts: tuple[int, ImmediateStarts | None] = (-1, None)
+        self._statuses = PlacedStatuses()
         self._waits = PermitWaits(cluster.pk)
         #: the state of the cluster after the last commit, if that has read it
         self._look: Answer | None = None
@@ -374,7 +376,9 @@ class Recorder:
         """What a batch that only binds pods writes; None if the batch needs the general way."""
         if not batch or self._cluster.quotas or not all(map(is_plain, batch)):
             return None
-        placements = Placements(informer, self._admit(informer), self._cluster.now(), batch)
+        placements = Placements(
+            informer, self._admit(informer), self._cluster.now(), batch, self._statuses
+        )
         return placements if placements.find_pods() else None
 
     def _admit(self, informer: Informer) -> ImmediateStarts | None:

@@ -150,6 +150,7 @@ EVENTS_FORGOTTEN = "EventsForgotten"
 WILDCARD_EVENT = ClusterEvent(Resource.WILDCARD, ActionType.ALL)
 EVENT_ASSIGNED_POD_ADD = ClusterEvent(Resource.ASSIGNED_POD, ActionType.ADD)
 EVENT_ASSIGNED_POD_DELETE = ClusterEvent(Resource.ASSIGNED_POD, ActionType.DELETE)
+EVENT_ASSIGNED_POD_UPDATE = ClusterEvent(Resource.ASSIGNED_POD, ActionType.UPDATE)
 EVENT_UNSCHEDULED_POD_ADD = ClusterEvent(Resource.UNSCHEDULABLE_POD, ActionType.ADD)
 EVENT_UNSCHEDULED_POD_UPDATE = ClusterEvent(Resource.UNSCHEDULABLE_POD, ActionType.UPDATE)
 EVENT_UNSCHEDULED_POD_DELETE = ClusterEvent(Resource.UNSCHEDULABLE_POD, ActionType.DELETE)
@@ -234,7 +235,9 @@ def pod_update_events(old: Pod, new: Pod) -> list[ClusterEvent]:
         (ActionType.UPDATE_POD_TOLERATION, len(old.spec.tolerations) != len(new.spec.tolerations)),
     )
     actions = [action for action, happened in changed if happened]
-    return [ClusterEvent(resource, action) for action in actions or [ActionType.UPDATE]]
+    if not actions:
+        return [EVENT_ASSIGNED_POD_UPDATE if new.spec.node_name else EVENT_UNSCHEDULED_POD_UPDATE]
+    return [ClusterEvent(resource, action) for action in actions]
 
 
 def _resources_differ(old: ResourceList, new: ResourceList) -> bool:

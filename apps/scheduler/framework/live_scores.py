@@ -74,23 +74,35 @@ class Moment:
 
     def whole(self, index: int) -> Int64Array:
         """With the rows that are not feasible."""
-        first = self._first_total if index == -1 else 0
-        if first == self._count:
-            return self._bases[index]
-        built = self._bases[index].copy()
-        # Of several values for one place the last one stays.
-        changes = [values[index] for values in self._values[first : self._count]]
-        built[self._places[first : self._count]] = changes
+        base, places, changes = self.changes(index)
+        if not changes:
+            return base
+        built = base.copy()
+        built[places] = changes
         built.setflags(write=False)
         return built
 
+    def changes(self, index: int) -> tuple[Int64Array, list[int], list[int]]:
+        """A column before the changes, their places, and the values there.
+
+        Of several values for one place the last one stays. The column has all rows.
+        """
+        first = self._first_total if index == -1 else 0
+        places = self._places[first : self._count]
+        changes = [values[index] for values in self._values[first : self._count]]
+        return self._bases[index], places, changes
+
+    @property
+    def inside(self) -> BoolArray | None:
+        """Which of all rows are feasible; None if all are."""
+        if self._out and self._inside is None:
+            self._inside = self.whole(-1) != _OUT
+        return self._inside
+
     def restrict(self, column: Int64Array) -> Int64Array:
         """A column of all rows at those that are feasible."""
-        if not self._out:
-            return column
-        if self._inside is None:
-            self._inside = self.whole(-1) != _OUT
-        return column[self._inside]
+        inside = self.inside
+        return column if inside is None else column[inside]
 
 
 class LiveScores:

@@ -96,13 +96,20 @@ def fit_scoring_requests(pod: Pod) -> dict[str, int]:
 
 def node_allocatable(allocatable: ResourceList) -> tuple[dict[str, int], int]:
     """A node's allocatable amounts, and the number of pods it allows."""
-    amounts = {
-        name: _amount(name, quantity.parse(listed).nanos)
-        for name, listed in allocatable.items()
-        if name in _NATIVE or is_scalar(name)
-    }
-    pods = allocatable.get(PODS)
-    return amounts, quantity.value(pods) if pods is not None else 0
+    amounts, pods = _allocatable_amounts(tuple(allocatable.items()))
+    return dict(amounts), pods
+
+
+@lru_cache(maxsize=4096)
+def _allocatable_amounts(allocatable: _Requests) -> tuple[_Amounts, int]:
+    """Cached, as many nodes are equal."""
+    amounts, pods = {}, 0
+    for name, listed in allocatable:
+        if name == PODS:
+            pods = quantity.value(listed)
+        elif name in _NATIVE or is_scalar(name):
+            amounts[name] = _amount(name, quantity.parse(listed).nanos)
+    return amounts, pods
 
 
 def has_resize_status(pod: Pod) -> bool:
@@ -110,12 +117,14 @@ def has_resize_status(pod: Pod) -> bool:
     status = pod.status
     if status.resources is not None or status.allocated_resources:
         return True
-    if not status.container_statuses and not status.init_container_statuses:
-        return False
-    return any(
-        each.resources is not None or each.allocated_resources
-        for each in (*status.container_statuses, *status.init_container_statuses)
-    )
+    # Loops: each version of each pod is looked at several times.
+    for each in status.container_statuses:
+        if each.resources is not None or each.allocated_resources:
+            return True
+    for each in status.init_container_statuses:
+        if each.resources is not None or each.allocated_resources:
+            return True
+    return False
 
 
 def _only_container(pod: Pod, *, use_status: bool) -> _Requests | None:

@@ -39,7 +39,7 @@ class ScoreColumn:
         self._moment = moment
         self._index = index
         self._whole = whole
-        #: the value that all scores have, raw and normalized; None for a part that differs
+        #: as `levels`, once they are known
         self._levels: tuple[int | None, int | None] | None = None
         self.weight = weight
 
@@ -63,15 +63,31 @@ class ScoreColumn:
         assert self._normalized is not None
         return self._normalized
 
+    @property
+    def origin(self) -> tuple[Moment, int | ScoreColumn] | None:
+        """What the scores are built from when they are first read; None for arrays.
+
+        The number of a column of the moment, whose scores need no normalization; or the scores of
+        more rows, of which those are left that are feasible then.
+        """
+        if self._moment is None:
+            return None
+        return self._moment, self._index if self._whole is None else self._whole
+
+    @property
+    def levels(self) -> tuple[int | None, int | None]:
+        """The value that all scores have, raw and normalized; None if they differ."""
+        if self._levels is None:
+            self._levels = _level(self.raw), _level(self.normalized)
+        return self._levels
+
     def _build(self) -> None:
         moment, whole = self._moment, self._whole
         assert moment is not None
         if whole is None:
             self._normalized = self._raw = moment.column(self._index)
             return
-        if whole._levels is None:
-            whole._levels = _level(whole.raw), _level(whole.normalized)
-        raw, normalized = whole._levels
+        raw, normalized = whole.levels
         self._raw = _restrict(moment, whole.raw, raw)
         is_plain = whole.normalized is whole.raw
         self._normalized = (

@@ -26,7 +26,7 @@ from typing import Any
 
 from apps.scheduler.clock import Clock
 from apps.scheduler.framework import events
-from apps.scheduler.framework.events import ActionType, ClusterEvent, Resource, pod_update_events
+from apps.scheduler.framework.events import ActionType, ClusterEvent, pod_update_events
 from apps.scheduler.framework.interface import AwaitedObject
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.metrics.series import MetricsRegistry
@@ -53,7 +53,6 @@ from apps.scheduler.queue.sub_queues import SubQueues, place_among_unschedulable
 
 DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS_SECONDS = 300.0
 
-_SCALE_DOWN = ClusterEvent(Resource.POD, ActionType.UPDATE_POD_SCALE_DOWN)
 _NO_LABELS: Mapping[str, str] = {}
 
 
@@ -300,7 +299,7 @@ class PriorityQueue:
 
     def assigned_pod_updated(self, old: Pod, new: Pod, event: ClusterEvent) -> None:
         """A running pod changed by `event`, one of `pod_update_events`."""
-        if _SCALE_DOWN.matches(event):
+        if event.action is ActionType.UPDATE_POD_SCALE_DOWN:
             # Resources were freed, which may help any pod.
             self.move_all_to_active_or_backoff_queue(event, old, new)
         else:
