@@ -24,7 +24,14 @@ from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads, const
 from apps.scheduler.framework.status import SKIP, Code, Status, error, unresolvable, unschedulable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Node, ResourceClaim
-from apps.scheduler.plugins.dynamicresources import binding, extended, hints, refusals, writes
+from apps.scheduler.plugins.dynamicresources import (
+    binding,
+    extended,
+    hints,
+    node_resources,
+    refusals,
+    writes,
+)
 from apps.scheduler.plugins.dynamicresources.args import DynamicResourcesArgs, check_args
 from apps.scheduler.plugins.dynamicresources.claims import (
     ClaimProblem,
@@ -133,7 +140,10 @@ class DynamicResources:
             found.extended = left_over or extended.new_claim(pod)
         found.allocated = self._features.view_of_allocated(self._claims.allocated())
         found.slices = self._current_slices()
-        if not found.extended and len(found.to_allocate()) == len(claims):
+        counts_resources = self._features.node_resources and found.slices.have_mapped_devices
+        if self._features.node_resources:
+            claim_allocations.write_resources(state, found)
+        if not found.extended and len(found.to_allocate()) == len(claims) and not counts_resources:
             self._share_searches(found)
         return None, None
 
@@ -204,6 +214,14 @@ class DynamicResources:
                 yield refusals.describe_unavailable(claim, node, is_unusable=unusable)
         elif reason == REASON_INVALID_POOLS:
             yield from refusals.describe_pools(found.slices.gather(node))
+        elif node_resources.is_about_room(reason):
+            node_filter = NodeFilter(found, pod, self._classes, self._is_unusable, self._features)
+            taken = node_filter.taken_by_devices(node)
+            yield from node_resources.describe_room(pod, nodes.info(0), status, taken)
+        elif reason.startswith(node_resources.REASON_CLAIM):
+            for claim in found.claims:
+                if node_resources.check_sharing(pod, claim, nodes.info(0)) is not None:
+                    yield node_resources.describe_users(claim, nodes.info(0))
         elif reason == REASON_NOT_ALLOCATABLE:
             yield from refusals.describe_matrix(self.compare_devices(state, pod, node))
 

@@ -67,8 +67,10 @@ class Reservation:
             self._claims.restore(claim)
             if state.failed or state.waiting_since is not None:
                 self._undo(claim)
+        if state.noted_resources:
+            self._add(writes.note_node_resources(self._pod, ()))
         state.assumed.clear()
-        state.failed, state.waiting_since = False, None
+        state.failed, state.waiting_since, state.noted_resources = False, None, False
 
     def _undo(self, claim: ResourceClaim) -> None:
         """A claim of the user stays allocated; that for extended resources is deleted."""
@@ -100,6 +102,9 @@ class Reservation:
             created = self._state.reserved.get(self._state.extended.metadata.uid)
             if created is not None:
                 self._add(writes.note_extended(self._pod, created, found.mappings))
+        if found is not None and found.node_resources:
+            self._add(writes.note_node_resources(self._pod, found.node_resources))
+            self._state.noted_resources = True
         return ready
 
     def look_again(self) -> tuple[str, bool]:

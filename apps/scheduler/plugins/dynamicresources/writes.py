@@ -15,6 +15,7 @@ from apps.scheduler.objects import AllocationResult, ResourceClaim, ResourceClai
 from apps.scheduler.plugins.dynamicresources import extended
 from apps.scheduler.plugins.dynamicresources.claims import FINALIZER, consumer
 from apps.scheduler.plugins.dynamicresources.extended import Mappings
+from apps.scheduler.plugins.dynamicresources.node_resources import ClaimStatuses
 
 KIND: Final = "ResourceClaim"
 MOST_CONSUMERS: Final = 256
@@ -110,6 +111,12 @@ def note_extended(pod: PodInfo, claim: ResourceClaim, mappings: Mappings) -> Mer
         "resourceClaimName": claim.metadata.name,
     }
     patch = {"status": {"extendedResourceClaimStatus": status}}
+    return MergePatch("Pod", pod.namespace, pod.name, patch, "status")
+
+
+def note_node_resources(pod: PodInfo, statuses: ClaimStatuses) -> MergePatch:
+    """The pod's status says what its claims take of the node; () removes it."""
+    patch = {"status": {"nodeAllocatableResourceClaimStatuses": _plain(statuses) or None}}
     return MergePatch("Pod", pod.namespace, pod.name, patch, "status")
 
 
