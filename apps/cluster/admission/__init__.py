@@ -7,7 +7,7 @@ server change or refuse. It needs no database: it reads other objects of the clu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 from apps.cluster.admission.admin_access import check_admin_access
@@ -15,6 +15,7 @@ from apps.cluster.admission.custom_definitions import established_status
 from apps.cluster.admission.defaulting import set_defaults
 from apps.cluster.admission.defaulting.services import drop_fields_of_type, keep_allocated
 from apps.cluster.admission.draft import Body, draft_of
+from apps.cluster.admission.gated_fields import drop_gated_fields
 from apps.cluster.admission.limit_ranges import limit_claim
 from apps.cluster.admission.lookups import Lookups
 from apps.cluster.admission.names import generate_name
@@ -42,18 +43,21 @@ def admit(
     taint_new_nodes: bool = False,
     plugins: Chain = NO_PLUGINS,
     decoded: bool = False,
+    gates: Collection[str] = (),
 ) -> Body:
     """The object to validate and store.
 
     `body` carries apiVersion and the metadata the server sets. With `old`, the stored object, it is
     an update: defaults are set again, and values that admission has set are kept. New nodes get the
     taint `node.kubernetes.io/not-ready:NoSchedule` if `taint_new_nodes`. `plugins` are the
-    additional plugins that the cluster has enabled. A body that is `decoded` has the shape of its
-    kind already, and is changed in place.
+    additional plugins that the cluster has enabled, `gates` the feature gates of
+    `apps.cluster.validation.gates` that are on: fields of others are dropped. A body that is
+    `decoded` has the shape of its kind already, and is changed in place.
 
     Raises BadRequest for a body of the wrong shape, Forbidden or Invalid if admission rejects it.
     """
     draft = dict(body) if decoded else draft_of(kind, body)
+    drop_gated_fields(kind, draft, old, gates)
     if old is None:
         _create(kind, draft, lookups, taint_new_nodes, plugins)
     else:

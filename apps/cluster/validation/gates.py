@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final
@@ -14,8 +14,12 @@ COMPARISONS: Final = "TaintTolerationComparisonOperators"
 #: Attributes of devices may be lists.
 LIST_ATTRIBUTES: Final = "DRAListTypeAttributes"
 LIST_FIELDS: Final = ("bools", "ints", "strings", "versions")
-#: The gates that validation reads. `Cluster.api_gates` has those of them that are on.
-API_GATES: Final = (COMPARISONS, LIST_ATTRIBUTES)
+#: Devices may take resources of their node, and pods say how much of it.
+NODE_RESOURCES: Final = "DRANodeAllocatableResources"
+#: Workloads and PodGroups may have ResourceClaims.
+WORKLOAD_CLAIMS: Final = "DRAWorkloadResourceClaims"
+#: The gates that the API server reads. `Cluster.api_gates` has those of them that are on.
+API_GATES: Final = (COMPARISONS, LIST_ATTRIBUTES, NODE_RESOURCES, WORKLOAD_CLAIMS)
 COMPARING_OPERATORS: Final = ("Lt", "Gt")
 
 _enabled: ContextVar[Collection[str]] = ContextVar("api_gates", default=())
@@ -24,14 +28,19 @@ _enabled: ContextVar[Collection[str]] = ContextVar("api_gates", default=())
 @contextmanager
 def use_gates(enabled: Collection[str], old: Body | None) -> Iterator[None]:
     """Validate with these gates on; an update may keep using what `old` uses already."""
-    if old is not None:
-        used = [gate for gate, is_used in _USES.items() if gate not in enabled and is_used(old)]
-        enabled = (*enabled, *used)
-    token = _enabled.set(enabled)
+    token = _enabled.set(gates_in_force(enabled, old))
     try:
         yield
     finally:
         _enabled.reset(token)
+
+
+def gates_in_force(enabled: Collection[str], old: Body | None) -> Collection[str]:
+    """The enabled gates, and those whose fields `old` has already."""
+    if old is None:
+        return enabled
+    used = [gate for gate, is_used in _USES.items() if gate not in enabled and is_used(old)]
+    return (*enabled, *used)
 
 
 def is_enabled(gate: str) -> bool:
@@ -49,19 +58,40 @@ def _has_comparisons(old: Body) -> bool:
 
 def _has_list_attributes(old: Body) -> bool:
     """Whether a ResourceSlice has such attributes."""
-    devices = (old.get("spec") or {}).get("devices") or ()
-    if not isinstance(devices, list):  # those of a claim
-        return False
     return any(
         attribute.get(field) is not None
-        for device in devices
+        for device in _devices(old)
         for attribute in (device.get("attributes") or {}).values()
         for field in LIST_FIELDS
     )
+
+
+def _has_node_resources(old: Body) -> bool:
+    """Whether devices of a ResourceSlice take resources of their node, or those of a pod do."""
+    if (old.get("status") or {}).get("nodeAllocatableResourceClaimStatuses"):
+        return True
+    return any(device.get("nodeAllocatableResourceMappings") for device in _devices(old))
+
+
+def _devices(old: Body) -> Iterable[Body]:
+    """Those of a ResourceSlice; a claim has none of its own."""
+    devices = (old.get("spec") or {}).get("devices")
+    return devices if isinstance(devices, list) else ()
+
+
+def _has_workload_claims(old: Body) -> bool:
+    """Whether a PodGroup has claims, or a template in a Workload."""
+    if old.get("kind") not in ("PodGroup", "Workload"):
+        return False
+    spec = old.get("spec") or {}
+    parts = (spec, *(spec.get("podGroupTemplates") or ()))
+    return any(part.get("resourceClaims") for part in parts)
 
 
 #: whether an object uses what a gate permits
 _USES: Final[Mapping[str, Callable[[Body], bool]]] = {
     COMPARISONS: _has_comparisons,
     LIST_ATTRIBUTES: _has_list_attributes,
+    NODE_RESOURCES: _has_node_resources,
+    WORKLOAD_CLAIMS: _has_workload_claims,
 }

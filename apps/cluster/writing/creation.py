@@ -132,6 +132,7 @@ def _admit(
         taint_new_nodes=tainted,
         plugins=plugins,
         decoded=True,
+        gates=state.api_gates,
     )
     _refuse(kind, admitted, validate(kind.name, admitted, gates=state.api_gates))
     plugins.validate(kind.name, admitted, state)

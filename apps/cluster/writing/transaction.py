@@ -174,6 +174,7 @@ class WriteTransaction:
                     self.lookups,
                     taint_new_nodes=tainted,
                     plugins=self.plugins,
+                    gates=self.cluster.api_gates,
                 )
             self._validate(kind, body, None)
             if not kind.schema_name:
@@ -306,7 +307,13 @@ class WriteTransaction:
                 new = admit_custom(kind, new, old)
             else:
                 new = admit(
-                    kind.name, new, self.lookups, old=old, subresource=part, plugins=self.plugins
+                    kind.name,
+                    new,
+                    self.lookups,
+                    old=old,
+                    subresource=part,
+                    plugins=self.plugins,
+                    gates=self.cluster.api_gates,
                 )
             self._validate(kind, new, old, part)
             if not part and not kind.schema_name:

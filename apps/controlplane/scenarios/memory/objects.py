@@ -139,8 +139,8 @@ class MemoryObjects:
         new = stamp_updated(kind, old, write.change(old), write.subresource)
         if not write.trusted:
             part = write.subresource
-            new = admit(kind.name, new, self._admission, old=old, subresource=part)
             gates = self.cluster.api_gates
+            new = admit(kind.name, new, self._admission, old=old, subresource=part, gates=gates)
             causes = validate(kind.name, new, old, subresource=part, gates=gates)
             if causes:
                 raise Invalid(kind.name, write.name, causes, kind.group)
