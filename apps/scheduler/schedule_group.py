@@ -82,10 +82,13 @@ def schedule_group(context: SchedulingContext, popped: QueuedPodInfo) -> list[At
     members = drop_needless(context, members)
     if not members:
         return []
+    claims = context.cache.listers.device_claims
+    claims.begin_group()
     trials, outcome = try_group(context, framework, members)
     note_group_attempt(context, trials, outcome.status)
     for trial in trials:
         submit(context, trial, outcome)
+    claims.end_group()
     resolve_allowed(context, trials)
     write_condition(context, popped.pod, outcome.status)
     return [trial.attempt for trial in trials]

@@ -9,7 +9,7 @@ from typing import Protocol
 import msgspec
 
 from apps.scheduler.framework.cycle_state import CycleState
-from apps.scheduler.objects import AllocationResult, NodeAllocatableResourceClaimStatus
+from apps.scheduler.objects import AllocationResult, NodeAllocatableResourceClaimStatus, Quantity
 
 _KEY = "ClaimAllocations"
 _RESOURCES_KEY = "ClaimResources"
@@ -27,6 +27,8 @@ class ClaimAllocation(msgspec.Struct, frozen=True, array_like=True):
     is_known: bool = False
     #: PreBind has requested the write; until then the allocation is in flight
     is_written: bool = False
+    #: what its devices take of the resources of the node
+    node_resources: dict[str, Quantity] = {}
 
 
 @dataclass(slots=True)

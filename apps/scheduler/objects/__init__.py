@@ -97,7 +97,7 @@ from apps.scheduler.objects.pod import (
     PodStatus,
     ResourceClaimOfContainer,
 )
-from apps.scheduler.objects.pod_groups import PodGroup
+from apps.scheduler.objects.pod_groups import PodGroup, PodGroupResourceClaim
 from apps.scheduler.objects.policy import (
     PodDisruptionBudget,
     PodDisruptionBudgetSpec,
@@ -277,6 +277,7 @@ __all__ = [
     "PodDisruptionBudgetStatus",
     "PodExtendedResourceClaimStatus",
     "PodGroup",
+    "PodGroupResourceClaim",
     "PodOS",
     "PodResourceClaim",
     "PodResourceClaimStatus",

@@ -19,12 +19,27 @@ class PodGroupSchedulingPolicy(KubeStruct, frozen=True):
     gang: GangSchedulingPolicy | None = None
 
 
+class PodGroupResourceClaim(KubeStruct, frozen=True):
+    """A claim that pods of the group share which have an equal entry."""
+
+    name: str = ""
+    resource_claim_name: str | None = None
+    resource_claim_template_name: str | None = None
+
+
 class PodGroupSpec(KubeStruct, frozen=True):
     scheduling_policy: PodGroupSchedulingPolicy = PodGroupSchedulingPolicy()
+    resource_claims: tuple[PodGroupResourceClaim, ...] = ()
+
+
+class PodGroupResourceClaimStatus(KubeStruct, frozen=True):
+    name: str = ""
+    resource_claim_name: str | None = None
 
 
 class PodGroupStatus(KubeStruct, frozen=True):
     conditions: tuple[Condition, ...] = ()
+    resource_claim_statuses: tuple[PodGroupResourceClaimStatus, ...] = ()
 
 
 class PodGroup(KubeObject, frozen=True):

@@ -30,6 +30,8 @@ class DeviceFeatures:
     lists: bool = False
     #: DRANodeAllocatableResources: devices that take CPU, memory … of their node
     node_resources: bool = False
+    #: DRAWorkloadResourceClaims: claims that the pods of a PodGroup share
+    of_groups: bool = False
 
     @classmethod
     def of(cls, gates: FeatureGates) -> DeviceFeatures:
@@ -43,6 +45,7 @@ class DeviceFeatures:
             alternatives=gates.enabled("DRAPrioritizedList"),
             lists=gates.enabled("DRAListTypeAttributes"),
             node_resources=gates.enabled("DRANodeAllocatableResources"),
+            of_groups=gates.enabled("DRAWorkloadResourceClaims"),
         )
 
     def view_of_slices(self, slices: Iterable[ResourceSlice]) -> Iterable[ResourceSlice]:

@@ -87,7 +87,7 @@ class NodeFilter:
         if refusal is not None:
             return refusal
         claims, mappings = self.claims_to_allocate(needed)
-        if claims:
+        if claims or self._state.pending:
             refusal = self._allocate(info, claims, mappings)
             if refusal is not None:
                 return refusal
@@ -111,12 +111,13 @@ class NodeFilter:
         """The allocated claims whose devices the node cannot use."""
         unavailable = set()
         for index, claim in enumerate(self._state.claims):
-            allocation = claim.status.allocation
+            pending = self._state.pending.get(claim.metadata.uid)
+            allocation = claim.status.allocation or pending
             if allocation is None:
                 continue
             selector = allocation.node_selector
             reachable = selector is None or matches_node(selector, node)
-            if not reachable or self._is_unusable(claim):
+            if not reachable or (pending is None and self._is_unusable(claim)):
                 unavailable.add(index)
         return unavailable
 
@@ -162,8 +163,13 @@ class NodeFilter:
             if refusal is not None:
                 return refusal
         name = node.metadata.name
-        results = allocation_results(found, claims, name)
-        self._state.by_node[name] = NodeAllocation(tuple(claims), results, mappings, taken or ())
+        pending = self._state.pending_pairs()
+        self._state.by_node[name] = NodeAllocation(
+            (*claims, *(claim for claim, _ in pending)),
+            (*allocation_results(found, claims, name), *(each for _, each in pending)),
+            mappings,
+            taken or (),
+        )
         return None
 
     def taken_by_devices(self, node: Node) -> node_resources.ClaimStatuses:

@@ -19,6 +19,7 @@ from apps.scheduler.objects import (
     Pod,
     ResourceClaim,
 )
+from apps.scheduler.plugins.dynamicresources.claims import references_to
 from apps.scheduler.plugins.dynamicresources.search import AllocationError, Pick, Solution
 from apps.scheduler.plugins.helper.resource_text import amount
 
@@ -106,7 +107,7 @@ def _parse(amount: quantity.Quantity) -> _Amount:
 
 def _containers(pod: PodInfo, claim: ResourceClaim) -> Iterator[str]:
     """Those that refer to the claim, init containers first."""
-    names = _names_of(pod.pod, claim)
+    names = {each.name for each in references_to(claim, pod.pod)}
     for container in (*pod.pod.spec.init_containers, *pod.pod.spec.containers):
         for reference in container.resources.claims:
             if reference.name in names:

@@ -11,6 +11,7 @@ from apps.scheduler.framework.intents import MergePatch
 from apps.scheduler.objects import (
     AllocationResult,
     NodeAllocatableResourceClaimStatus,
+    PodGroup,
     ResourceClaim,
 )
 from apps.scheduler.plugins.dynamicresources.extended import Mappings
@@ -45,6 +46,10 @@ class AllocationFinder(Protocol):
 class ClaimState:
     #: of ``spec.resourceClaims``
     claims: list[ResourceClaim] = field(default_factory=list)
+    #: uid of a claim -> its allocation in flight, which another pod of the group has reserved
+    pending: dict[str, AllocationResult] = field(default_factory=dict)
+    #: the PodGroup of the pod, with the gate DRAWorkloadResourceClaims
+    group: PodGroup | None = None
     #: the claim for extended resources
     extended: ResourceClaim | None = None
     #: extended resource -> how many the pod requests
@@ -91,4 +96,16 @@ class ClaimState:
         return found.node_resources if found is not None else ()
 
     def to_allocate(self) -> list[ResourceClaim]:
-        return [claim for claim in self.claims if claim.status.allocation is None]
+        return [
+            claim
+            for claim in self.claims
+            if claim.status.allocation is None and claim.metadata.uid not in self.pending
+        ]
+
+    def pending_pairs(self) -> list[tuple[ResourceClaim, AllocationResult]]:
+        """The claims whose allocation another pod of the group has reserved."""
+        return [
+            (claim, self.pending[claim.metadata.uid])
+            for claim in self.claims
+            if claim.metadata.uid in self.pending
+        ]
