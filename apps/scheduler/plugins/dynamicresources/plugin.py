@@ -283,7 +283,9 @@ class DynamicResources:
         candidates = deallocation_candidates(found, pod, self._idle_group(found, pod))
         if candidates:
             chosen = candidates[self._handle.draw(len(candidates))]
-            intents.add(state, writes.deallocate(chosen))
+            # The allocation of a pod of the same group may be in flight: that one stays.
+            if chosen.status.allocation is not None:
+                intents.add(state, writes.deallocate(chosen))
             return None, unschedulable(REASON_DEALLOCATED)
         if found.extended is not None and not extended.is_in_memory(found.extended):
             self._reservation(found, pod, state).delete_left_over(found.extended)
