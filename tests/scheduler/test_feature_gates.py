@@ -65,19 +65,15 @@ def test_gates_that_change_only_upstream_draw_a_warning() -> None:
     def found(**gates: bool) -> list[str]:
         return find_warnings(load(configured(gates), TABLE))
 
-    (warning,) = found(DRANodeAllocatableResources=True)
-    assert warning == (
-        "Feature gate DRANodeAllocatableResources is on, but is not implemented here: devices that "
-        "stand for CPU or memory of a node do not change what is free there."
-    )
     on = found(GenericWorkload=True, GangScheduling=True, WorkloadAwarePreemption=True)
     assert [each.split()[2] for each in on] == ["WorkloadAwarePreemption"]
-    assert len([each for each in found(AllAlpha=True) if "not implemented" in each]) == 4
-    assert found(DRAListTypeAttributes=True, StorageCapacityScoring=True) == []
+    assert len([each for each in found(AllAlpha=True) if "not implemented" in each]) == 2
+    devices = {"DRANodeAllocatableResources": True, "DRAWorkloadResourceClaims": True}
+    assert found(GenericWorkload=True, StorageCapacityScoring=True, **devices) == []
     # every alpha gate about scheduling either has an effect or says that it has none
     silent = [
         name
-        for name in ("DRAWorkloadResourceClaims", "TopologyAwareWorkloadScheduling")
+        for name in ("WorkloadAwarePreemption", "TopologyAwareWorkloadScheduling")
         if not effect_of(GATES[name]).startswith("Not implemented: ")
     ]
     assert silent == []

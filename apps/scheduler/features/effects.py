@@ -73,6 +73,10 @@ EFFECTS: Final[Mapping[str, str]] = {
         "On: attributes of devices may be lists. matchAttribute requires a value that all devices "
         "have, distinctAttribute that no two of them have a value in common."
     ),
+    "DRANodeAllocatableResources": (
+        "On: devices with nodeAllocatableResourceMappings take CPU, memory and the like of their "
+        "node, together with the requests of the pod."
+    ),
     "DRAPartitionableDevices": (
         "Off: devices that consume counters, and slices whose devices select nodes, are not "
         "allocated."
@@ -83,6 +87,10 @@ EFFECTS: Final[Mapping[str, str]] = {
     ),
     "DRAResourceClaimDeviceStatus": (
         "Off: as DRADeviceBindingConditions, which depends on it and has to be off, too."
+    ),
+    "DRAWorkloadResourceClaims": (
+        "On: a PodGroup may have ResourceClaims, which its pods share and which are reserved for "
+        "the group."
     ),
 }
 #: Gates of behavior that is always on in 1.36; the value is what it concerns.
@@ -103,12 +111,6 @@ _SETTLED: Final[Mapping[str, str]] = {
 _DEVICES: Final = "DRA"
 #: Alpha gates that change decisions in Kubernetes, and nothing here: what stays as without them.
 _NOT_IMPLEMENTED: Final[Mapping[str, str]] = {
-    "DRANodeAllocatableResources": (
-        "devices that stand for CPU or memory of a node do not change what is free there."
-    ),
-    "DRAWorkloadResourceClaims": (
-        "a PodGroup has no ResourceClaims of its own; each of its pods needs one."
-    ),
     "TopologyAwareWorkloadScheduling": (
         "schedulingConstraints of a PodGroup do not count; its pods may be in different domains."
     ),
