@@ -55,7 +55,7 @@ class Reservation:
                 meta.name,
                 meta.uid,
                 plain,
-                is_known=uid not in given,
+                is_known=uid not in given or uid in self._state.pending,
                 is_written=uid in self._state.reserved,
                 node_resources=taken.get(meta.name, {}),
             )
