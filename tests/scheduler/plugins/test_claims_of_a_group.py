@@ -217,13 +217,13 @@ def test_random_groups_share_one_device(new_scheduler: NewScheduler) -> None:
             assert bound == min(members, room[node]), seed
             status = written(decisions)
             assert status["of-group"]["reservedFor"] == [OF_GROUP]
-            devices = [
+            allocated = [
                 (result["pool"], result["device"])
                 for each in status.values()
                 for result in each["allocation"]["devices"]["results"]
             ]
-            assert len(set(devices)) == len(devices) == 1 + bound * own
-            assert {pool for pool, _ in devices} == {node}
+            assert len(set(allocated)) == len(allocated) == 1 + bound * own
+            assert {pool for pool, _ in allocated} == {node}
         claims_in_flight = scheduler.cache.listers.device_claims.reservations()
         assert claims_in_flight == []
         outcomes.append(bound)

@@ -49,16 +49,21 @@ def publish(scheduler: Scheduler, node: str, *devices: Body) -> None:
     add(scheduler, decode_as(ResourceSlice, {"metadata": {"name": node}, "spec": spec}))
 
 
-def claim(name: str, count: int = 1, **exactly: Any) -> ResourceClaim:
-    request = {"name": "r", "exactly": {"deviceClassName": "any", "count": count, **exactly}}
+def claim(name: str, count: int = 1, exactly: Body | None = None) -> ResourceClaim:
+    request = {
+        "name": "r",
+        "exactly": {"deviceClassName": "any", "count": count, **(exactly or {})},
+    }
     meta = {"name": name, "namespace": "default", "uid": name}
     body = {"metadata": meta, "spec": {"devices": {"requests": [request]}}}
     return decode_as(ResourceClaim, body)
 
 
-def with_claim(pod: str, name: str, *, used: bool = True, **requests: Any) -> PodBuilder:
+def with_claim(
+    pod: str, name: str, requests: dict[str, str] | None = None, *, used: bool = True
+) -> PodBuilder:
     """A pod with one container, which uses the claim."""
-    listed: Body = {"requests": requests}
+    listed: Body = {"requests": requests or {}}
     if used:
         listed["claims"] = [{"name": "devices"}]
     reference = {"name": "devices", "resourceClaimName": name}
@@ -84,7 +89,7 @@ def noted(decision: Decision) -> Any:
 def test_devices_count_with_the_pod_on_its_node(scheduler: Scheduler) -> None:
     add(scheduler, make_node("n").capacity({"cpu": "8", "pods": 10}), claim("c", 2))
     publish(scheduler, "n", device("d0", cpu="2500m"), device("d1", cpu="2500m"))
-    decision = attempt(scheduler, with_claim("p", "c", cpu="1"))
+    decision = attempt(scheduler, with_claim("p", "c", {"cpu": "1"}))
     assert decision.node == "n", decision.message
     taken = {"resourceClaimName": "c", "containers": ["main"], "resources": {"cpu": "5"}}
     assert noted(decision) == [taken]
@@ -122,7 +127,7 @@ def test_consumed_capacity_is_multiplied(scheduler: Scheduler) -> None:
     }
     publish(scheduler, "n", shared)
     amounts = {"capacity": {"requests": {"cores": "3", "memory": "2Gi"}}}
-    add(scheduler, claim("c", **amounts))
+    add(scheduler, claim("c", exactly=amounts))
     decision = attempt(scheduler, with_claim("p", "c"))
     (status,) = noted(decision)
     assert status["resources"] == {"cpu": "4500m", "memory": "2Gi"}
@@ -156,7 +161,7 @@ def test_pod_level_requests_must_cover_the_devices(
 ) -> None:
     add(scheduler, make_node("n").capacity({"cpu": "16", "pods": 10}), claim("c"))
     publish(scheduler, "n", device("d0", cpu="4"))
-    pod = with_claim("p", "c", cpu="2").spec(resources={"requests": {"cpu": cpu}})
+    pod = with_claim("p", "c", {"cpu": "2"}).spec(resources={"requests": {"cpu": cpu}})
     decision = attempt(scheduler, pod)
     if fits:
         assert scheduler.cache.nodes["n"].requested["cpu"] == 6000
@@ -185,7 +190,7 @@ def test_a_claim_is_used_by_one_pod_on_a_node(scheduler: Scheduler) -> None:
 def test_the_explanation_says_what_claims_take(scheduler: Scheduler) -> None:
     add(scheduler, make_node("n").capacity({"cpu": "8", "pods": 10}), claim("c"))
     publish(scheduler, "n", device("d0", cpu="4"))
-    pod = with_claim("p", "c", cpu="5")
+    pod = with_claim("p", "c", {"cpu": "5"})
     assert refusals(attempt(scheduler, pod)) == {"n": "Insufficient cpu"}
     assert explained(scheduler, pod) == [
         "DynamicResources: needs cpu 9, of which claim c takes 4; free 8 of 8"
@@ -281,7 +286,7 @@ def test_random_pods_are_placed_as_by_a_plain_count(new_scheduler: NewScheduler)
             pod = make_pod(f"p{number}").req(requests)
             if count:
                 add(scheduler, claim(f"c{number}", count))
-                pod = with_claim(f"p{number}", f"c{number}", **requests)
+                pod = with_claim(f"p{number}", f"c{number}", requests)
             decision = attempt(scheduler, pod)
             fitting = {
                 f"n{i}": chosen

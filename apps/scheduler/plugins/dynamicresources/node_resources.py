@@ -57,7 +57,9 @@ def claim_statuses(
         amounts = _amounts(claim, picks)
         if amounts:
             names = _containers(pod, claim) if claim.metadata.uid in uids else ()
-            written = {name: quantity.format_nanos(*amounts[name]) for name in sorted(amounts)}
+            written: dict[str, quantity.Quantity] = {
+                name: quantity.format_nanos(*amounts[name]) for name in sorted(amounts)
+            }
             found.append(
                 NodeAllocatableResourceClaimStatus(claim.metadata.name, tuple(names), written)
             )
