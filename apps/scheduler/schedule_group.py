@@ -50,11 +50,14 @@ def schedule_group(context: SchedulingContext, popped: QueuedPodInfo) -> list[At
     members = drop_needless(context, members)
     if not members:
         return []
+    claims = context.cache.listers.device_claims
+    claims.begin_group()
     trials, outcome, placements = try_group(context, framework, members)
     outcome, victims = preempt_for_group(context, framework, members, trials, outcome)
     note_group_attempt(context, trials, outcome.status, placements, victims)
-    for trial in trials:
-        submit(context, trial, outcome)
+    for place, trial in enumerate(trials):
+        submit(context, trial, outcome, trials[:place])
+    claims.end_group()
     resolve_allowed(context, trials)
     write_condition(context, popped.pod, outcome.status)
     return [trial.attempt for trial in trials]
@@ -135,11 +138,19 @@ def note_group_attempt(
 # -- the outcome ---------------------------------------------------------------------------------
 
 
-def submit(context: SchedulingContext, trial: Trial, outcome: Outcome) -> None:
-    """Bind the member if the group can be scheduled and it has a node; else return it."""
+def submit(
+    context: SchedulingContext, trial: Trial, outcome: Outcome, before: Sequence[Trial]
+) -> None:
+    """Bind the member if the group can be scheduled and it has a node; else return it.
+
+    The members `before` it that were held until now are bound first: they may write the same
+    claims, and decisions are written in this order.
+    """
     attempt, decision = trial.attempt, trial.attempt.decision
     if outcome.status is SUCCESS and trial.status is SUCCESS:
         status = finish_cycle(context, attempt, assume_and_reserve(context, attempt))
+        if status is SUCCESS:
+            resolve_allowed(context, before)
         return end_cycle(context, attempt, status)
     status = trial.status
     if outcome.status.is_error:

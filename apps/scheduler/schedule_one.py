@@ -25,6 +25,7 @@ from apps.scheduler.framework import activation, claim_allocations
 from apps.scheduler.framework.extender_calls import record_calls
 from apps.scheduler.framework.status import SUCCESS, Status
 from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.objects import NodeAllocatableResourceClaimStatus
 from apps.scheduler.queue.queued_pod_info import QueuedPodInfo
 from apps.scheduler.schedule_pod import schedule_pod
 
@@ -114,7 +115,8 @@ def assume_and_reserve(context: SchedulingContext, attempt: Attempt) -> Status:
 def assume(context: SchedulingContext, attempt: Attempt) -> Status:
     """Assume the pod on the node of the decision, and run Reserve."""
     node = attempt.decision.node
-    attempt.assumed = assumed = with_node(attempt.pod, node)
+    devices = claim_allocations.resources_on(attempt.state, node)
+    attempt.assumed = assumed = with_node(attempt.pod, node, devices)
     context.cache.assume_pod(assumed, node)
     if attempt.queued is not None:
         context.queue.delete_nominated_pod(attempt.pod)
@@ -130,10 +132,16 @@ def undo_if_rejected(context: SchedulingContext, attempt: Attempt, status: Statu
         note_rejection(attempt, status)
 
 
-def with_node(pod: PodInfo, node: str) -> PodInfo:
-    """The pod as it will be once it is bound."""
+def with_node(
+    pod: PodInfo, node: str, devices: tuple[NodeAllocatableResourceClaimStatus, ...] = ()
+) -> PodInfo:
+    """The pod as it will be once it is bound; ``devices``: what its claims take of the node."""
     spec = msgspec.structs.replace(pod.pod.spec, node_name=node)
-    return pod.with_pod(msgspec.structs.replace(pod.pod, spec=spec))
+    bound = msgspec.structs.replace(pod.pod, spec=spec)
+    if not devices:
+        return pod.with_pod(bound)
+    status = msgspec.structs.replace(bound.status, node_allocatable_resource_claim_statuses=devices)
+    return PodInfo(msgspec.structs.replace(bound, status=status))
 
 
 def run_post_filter(attempt: Attempt) -> None:

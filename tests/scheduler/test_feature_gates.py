@@ -12,7 +12,8 @@ from apps.scheduler.config.encoding import encode
 from apps.scheduler.config.warnings import find_warnings
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.features import GATES, FeatureGates
-from apps.scheduler.features.effects import EFFECTS, effect_of
+from apps.scheduler.features.effects import EFFECTS, concerns_scheduling, effect_of
+from apps.scheduler.features.gates import ALL_OF_STAGE
 from apps.scheduler.framework.gated_fields import view_of_pods
 from apps.scheduler.objects import (
     CSIDriver,
@@ -61,25 +62,17 @@ def storage_args(**args: Any) -> dict[str, Any]:
     return {"profiles": [{"pluginConfig": [{"name": "VolumeBinding", "args": args}]}]}
 
 
-def test_gates_that_change_only_upstream_draw_a_warning() -> None:
-    def found(**gates: bool) -> list[str]:
-        return find_warnings(load(configured(gates), TABLE))
-
-    (warning,) = found(DRANodeAllocatableResources=True)
-    assert warning == (
-        "Feature gate DRANodeAllocatableResources is on, but is not implemented here: devices that "
-        "stand for CPU or memory of a node do not change what is free there."
-    )
-    assert found(GenericWorkload=True, GangScheduling=True, WorkloadAwarePreemption=True) == []
-    assert len([each for each in found(AllAlpha=True) if "not implemented" in each]) == 2
-    assert found(DRAListTypeAttributes=True, StorageCapacityScoring=True) == []
-    # every alpha gate about scheduling either has an effect or says that it has none
-    silent = [
-        name
-        for name in ("DRANodeAllocatableResources", "DRAWorkloadResourceClaims")
-        if not effect_of(GATES[name]).startswith("Not implemented: ")
-    ]
-    assert silent == []
+def test_every_alpha_gate_about_scheduling_has_an_effect() -> None:
+    """Turning it on draws no warning, and the list of gates says what it changes."""
+    alpha = {
+        name: True
+        for name, gate in GATES.items()
+        if gate.stage == "Alpha" and concerns_scheduling(gate) and name not in ALL_OF_STAGE
+    }
+    assert {"DRAWorkloadResourceClaims", "TopologyAwareWorkloadScheduling"} <= alpha.keys()
+    assert find_warnings(load(configured(alpha), TABLE)) == []
+    without = [name for name in alpha if not effect_of(GATES[name]).startswith("On")]
+    assert without == ["DRAResourcePoolStatus"], "a gate of the API server and a controller"
 
 
 # -- what can be set ---------------------------------------------------------------------------

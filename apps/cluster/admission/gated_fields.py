@@ -10,7 +10,9 @@ from apps.cluster.admission.draft import Body
 from apps.cluster.validation.gates import (
     GROUP_FIELDS,
     GROUP_PREEMPTION,
+    NODE_RESOURCES,
     TOPOLOGY_OF_GROUPS,
+    WORKLOAD_CLAIMS,
     gates_in_force,
 )
 
@@ -24,10 +26,21 @@ def drop_gated_fields(
             drop(draft)
 
 
+def _drop_mappings(resource_slice: Body) -> None:
+    for device in (resource_slice.get("spec") or {}).get("devices") or ():
+        device.pop("nodeAllocatableResourceMappings", None)
+
+
+def _drop_claim_statuses(pod: Body) -> None:
+    (pod.get("status") or {}).pop("nodeAllocatableResourceClaimStatuses", None)
+
+
 def _drop_of_group(gate: str, group: Body) -> None:
     spec = group.get("spec") or {}
     for field in GROUP_FIELDS[gate]:
         spec.pop(field, None)
+    if gate == WORKLOAD_CLAIMS:
+        (group.get("status") or {}).pop("resourceClaimStatuses", None)
 
 
 def _drop_of_templates(gate: str, workload: Body) -> None:
@@ -36,9 +49,11 @@ def _drop_of_templates(gate: str, workload: Body) -> None:
             template.pop(field, None)
 
 
-_OF_GROUPS: Final = (TOPOLOGY_OF_GROUPS, GROUP_PREEMPTION)
+_OF_GROUPS: Final = (TOPOLOGY_OF_GROUPS, GROUP_PREEMPTION, WORKLOAD_CLAIMS)
 #: kind -> the gates, and what drops the fields that each permits
 _RULES: Final[Mapping[str, tuple[tuple[str, Callable[[Body], None]], ...]]] = {
+    "Pod": ((NODE_RESOURCES, _drop_claim_statuses),),
+    "ResourceSlice": ((NODE_RESOURCES, _drop_mappings),),
     "PodGroup": tuple((gate, partial(_drop_of_group, gate)) for gate in _OF_GROUPS),
     "Workload": tuple((gate, partial(_drop_of_templates, gate)) for gate in _OF_GROUPS),
 }

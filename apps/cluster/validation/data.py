@@ -36,6 +36,7 @@ from apps.cluster.validation.devices.slices import (
     validate_resource_slice,
     validate_resource_slice_update,
 )
+from apps.cluster.validation.group_claims import validate_group_claims
 from apps.cluster.validation.ingresses import (
     validate_class_annotation,
     validate_ingress,
@@ -239,6 +240,7 @@ def _pod_group(body: Body) -> Causes:
     spec = body.get("spec") or {}
     yield from _policy(spec.get("schedulingPolicy") or {}, "spec.schedulingPolicy")
     yield from validate_group_fields(spec, "spec")
+    yield from validate_group_claims(spec.get("resourceClaims"), "spec.resourceClaims")
     workload = (spec.get("podGroupTemplateRef") or {}).get("workload")
     if workload is not None:
         for field in ("workloadName", "podGroupTemplateName"):
@@ -265,6 +267,7 @@ def _workload(body: Body) -> Causes:
         seen.add(name)
         yield from _policy(template.get("schedulingPolicy") or {}, f"{path}.schedulingPolicy")
         yield from validate_group_fields(template, path)
+        yield from validate_group_claims(template.get("resourceClaims"), f"{path}.resourceClaims")
 
 
 NEW: Final[Mapping[str, Rule]] = {

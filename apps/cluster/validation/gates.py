@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -19,12 +19,24 @@ LIST_FIELDS: Final = ("bools", "ints", "strings", "versions")
 TOPOLOGY_OF_GROUPS: Final = "TopologyAwareWorkloadScheduling"
 #: They may have a disruption mode and a priority.
 GROUP_PREEMPTION: Final = "WorkloadAwarePreemption"
+#: Devices may take resources of their node, and pods say how much of it.
+NODE_RESOURCES: Final = "DRANodeAllocatableResources"
+#: Workloads and PodGroups may have ResourceClaims.
+WORKLOAD_CLAIMS: Final = "DRAWorkloadResourceClaims"
 #: The gates that the API server reads. `Cluster.api_gates` has those of them that are on.
-API_GATES: Final = (COMPARISONS, LIST_ATTRIBUTES, TOPOLOGY_OF_GROUPS, GROUP_PREEMPTION)
+API_GATES: Final = (
+    COMPARISONS,
+    LIST_ATTRIBUTES,
+    TOPOLOGY_OF_GROUPS,
+    GROUP_PREEMPTION,
+    NODE_RESOURCES,
+    WORKLOAD_CLAIMS,
+)
 #: fields of a PodGroup's spec, and of a template in a Workload, by gate
 GROUP_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     TOPOLOGY_OF_GROUPS: ("schedulingConstraints",),
     GROUP_PREEMPTION: ("disruptionMode", "priorityClassName", "priority"),
+    WORKLOAD_CLAIMS: ("resourceClaims",),
 }
 COMPARING_OPERATORS: Final = ("Lt", "Gt")
 
@@ -64,15 +76,25 @@ def _has_comparisons(old: Body) -> bool:
 
 def _has_list_attributes(old: Body) -> bool:
     """Whether a ResourceSlice has such attributes."""
-    devices = (old.get("spec") or {}).get("devices") or ()
-    if not isinstance(devices, list):  # those of a claim
-        return False
     return any(
         attribute.get(field) is not None
-        for device in devices
+        for device in _devices(old)
         for attribute in (device.get("attributes") or {}).values()
         for field in LIST_FIELDS
     )
+
+
+def _has_node_resources(old: Body) -> bool:
+    """Whether devices of a ResourceSlice take resources of their node, or those of a pod do."""
+    if (old.get("status") or {}).get("nodeAllocatableResourceClaimStatuses"):
+        return True
+    return any(device.get("nodeAllocatableResourceMappings") for device in _devices(old))
+
+
+def _devices(old: Body) -> Iterable[Body]:
+    """Those of a ResourceSlice; a claim has none of its own."""
+    devices = (old.get("spec") or {}).get("devices")
+    return devices if isinstance(devices, list) else ()
 
 
 def _has_group_fields(gate: str, old: Body) -> bool:
@@ -90,4 +112,6 @@ _USES: Final[Mapping[str, Callable[[Body], bool]]] = {
     LIST_ATTRIBUTES: _has_list_attributes,
     TOPOLOGY_OF_GROUPS: partial(_has_group_fields, TOPOLOGY_OF_GROUPS),
     GROUP_PREEMPTION: partial(_has_group_fields, GROUP_PREEMPTION),
+    NODE_RESOURCES: _has_node_resources,
+    WORKLOAD_CLAIMS: partial(_has_group_fields, WORKLOAD_CLAIMS),
 }

@@ -8,6 +8,7 @@ from typing import Any, Final
 from apps.cluster.validation import names
 from apps.cluster.validation.causes import Causes, invalid
 from apps.cluster.validation.devices.statuses import validate_claim_status
+from apps.cluster.validation.group_claims import validate_group_status
 from apps.cluster.validation.nodes import validate_node_update
 from apps.cluster.validation.pod_updates import validate_pod_status
 from apps.scheduler import quantity
@@ -98,6 +99,7 @@ _RULES: Final[Mapping[str, Callable[[Body, Body], Causes]]] = {
     "Node": validate_node_update,
     "Namespace": _namespace,
     "PersistentVolumeClaim": _claim,
+    "PodGroup": lambda body, _: validate_group_status(body),
     "PodDisruptionBudget": _disruption_budget,
     "ReplicaSet": _replica_set,
     "ReplicationController": _replica_set,

@@ -13,7 +13,7 @@ from typing import Any, Final
 from apps.controlplane.bundles.tables import Document
 from apps.controlplane.rebuilding.earlier import uses_claims
 from apps.scheduler.decision import Decision
-from apps.scheduler.framework.resources import has_resize_status
+from apps.scheduler.framework.resources import has_counted_status
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import KubeObject
 from apps.scheduler.plugins.image_locality import image_names
@@ -120,7 +120,7 @@ class Pruning:
             metadata["name"] = meta["name"]
         if self._volumes:
             metadata["uid"] = meta["uid"]
-        is_resized = has_resize_status(pod.pod)
+        is_resized = has_counted_status(pod.pod)
         optional: tuple[str, ...] = _POD_SPEC
         optional += ("volumes",) * self._volumes + ("resourceClaims",) * self._devices
         optional += ("preemptionPolicy",) * self._preempts + ("schedulingGroup",)

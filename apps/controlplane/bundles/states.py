@@ -157,7 +157,7 @@ def _add_objects(cache: Cache, stored: BundledState) -> None:
         else:
             listers.device_claims.assume(item)
     for document in stored.in_flight:
-        listers.device_claims.reserve(decode_as(ResourceClaim, document))
+        listers.device_claims.reserve(decode_as(ResourceClaim, document), "")
 
 
 def _objects(cache: Cache, pruning: Pruning | None) -> Iterator[tuple[str, list[Document]]]:

@@ -10,11 +10,15 @@ import numpy as np
 from apps.controlplane.ledger.reading import read
 from apps.controlplane.models import SchedulingDecision
 from apps.scheduler.attempt import new_attempt
-from apps.scheduler.cache.device_claims import DeviceClaims
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.framework.claim_allocations import ClaimAllocation
 from apps.scheduler.framework.types import PodInfo
-from apps.scheduler.objects import ObjectMeta, Pod, ResourceClaim
+from apps.scheduler.objects import (
+    NodeAllocatableResourceClaimStatus,
+    ObjectMeta,
+    Pod,
+    ResourceClaim,
+)
 from apps.scheduler.plugins.dynamicresources.claims import consumer, is_reserved_for
 from apps.scheduler.schedule_one import with_node
 from apps.scheduler.scheduler import Scheduler
@@ -48,8 +52,13 @@ def assume_pod(
     info = PodInfo(pod)
     if any(volume.persistent_volume_claim or volume.ephemeral for volume in pod.spec.volumes):
         _reserve(scheduler, info, node)
-    _allocate(scheduler.cache.listers.device_claims, info, claims)
-    scheduler.cache.assume_pod(with_node(info, node), node)
+    _allocate(scheduler, info, claims)
+    devices = tuple(
+        NodeAllocatableResourceClaimStatus(each.name, (), each.node_resources)
+        for each in claims
+        if each.node_resources
+    )
+    scheduler.cache.assume_pod(with_node(info, node, devices), node)
     scheduler.queue.delete_nominated_pod(info)
 
 
@@ -68,22 +77,29 @@ def _reserve(scheduler: Scheduler, pod: PodInfo, node: str) -> None:
         framework.run_reserve_plugins_reserve(attempt.state, with_node(pod, node), node)
 
 
-def _allocate(known: DeviceClaims, pod: PodInfo, claims: Sequence[ClaimAllocation]) -> None:
+def _allocate(scheduler: Scheduler, pod: PodInfo, claims: Sequence[ClaimAllocation]) -> None:
     """The claims as they are after Reserve, or after PreBind has requested their writes."""
+    listers = scheduler.cache.listers
+    known, group = listers.device_claims, None
+    of_groups = scheduler.gates.enabled("DRAWorkloadResourceClaims")
+    if of_groups and pod.pod.group_name:
+        group = listers.pod_groups.get(pod.pod.group_name, pod.namespace)
+    if pod.pod.group_name:
+        known.begin_group()
     for each in claims:
-        known.release(each.uid)
+        known.drop_flight(each.uid)
         claim = known.get(each.name, each.namespace) or _created(each)
-        if claim.metadata.uid != each.uid or is_reserved_for(claim, pod):
+        if claim.metadata.uid != each.uid or is_reserved_for(claim, pod, of_groups=of_groups):
             continue
         status = msgspec.structs.replace(
             claim.status, allocation=claim.status.allocation or each.allocation
         )
         if each.is_written:
-            reserved = (*claim.status.reserved_for, consumer(pod))
+            reserved = (*claim.status.reserved_for, consumer(pod, claim, group))
             status = msgspec.structs.replace(status, reserved_for=reserved)
             known.assume(msgspec.structs.replace(claim, status=status))
         elif not each.is_known:
-            known.reserve(msgspec.structs.replace(claim, status=status))
+            known.reserve(msgspec.structs.replace(claim, status=status), pod.uid)
 
 
 def _created(each: ClaimAllocation) -> ResourceClaim:

@@ -26,6 +26,10 @@ class DeviceClaims:
         self._assumed = AssumeCache(lister)
         #: uid of the claim -> what it will be
         self._in_flight: dict[str, ResourceClaim] = {}
+        #: uid of the claim -> uids of the pods that will use the allocation
+        self._sharers: dict[str, set[str]] = {}
+        #: those that pods of the group that is tried may use together; None between such trials
+        self._shareable: set[str] | None = None
         #: (namespace, name) of claims that are created with a decision
         self._created: dict[_Key, ResourceClaim] = {}
         self._in_use = DevicesInUse()
@@ -85,13 +89,39 @@ class DeviceClaims:
     def is_in_flight(self, uid: str) -> bool:
         return uid in self._in_flight
 
-    def reserve(self, claim: ResourceClaim) -> None:
-        """``claim`` with its allocation, which is in flight from now on."""
-        self._in_flight[claim.metadata.uid] = claim
+    def begin_group(self) -> None:
+        """The pods of a group are tried from now on: they may share allocations in flight."""
+        self._shareable = set()
+
+    def end_group(self) -> None:
+        self._shareable = None
+
+    def shared_allocation(self, uid: str) -> AllocationResult | None:
+        """The allocation in flight that another pod of the group has reserved in this trial."""
+        if self._shareable is None or uid not in self._shareable:
+            return None
+        claim = self._in_flight.get(uid)
+        return None if claim is None else claim.status.allocation
+
+    def reserve(self, claim: ResourceClaim, pod_uid: str) -> None:
+        """``claim`` with its allocation, which is in flight for the pod from now on."""
+        uid = claim.metadata.uid
+        self._in_flight[uid] = claim
+        self._sharers.setdefault(uid, set()).add(pod_uid)
+        if self._shareable is not None:
+            self._shareable.add(uid)
         self._touch_flight(claim)
 
-    def release(self, uid: str) -> None:
-        """The allocation was written, or will not be."""
+    def release(self, uid: str, pod_uid: str) -> None:
+        """For this pod, the allocation was written, or will not be."""
+        sharers = self._sharers.get(uid, set())
+        sharers.discard(pod_uid)
+        if not sharers:
+            self.drop_flight(uid)
+
+    def drop_flight(self, uid: str) -> None:
+        """The allocation is no longer in flight for any pod."""
+        self._sharers.pop(uid, None)
         claim = self._in_flight.pop(uid, None)
         if claim is not None:
             self._touch_flight(claim)

@@ -9,8 +9,6 @@ from typing import Any, Final
 from apps.scheduler.config.decoding import camel_case
 from apps.scheduler.config.resource_args import ResourceSpec
 from apps.scheduler.config.types import Configuration
-from apps.scheduler.features import FeatureGates
-from apps.scheduler.features.effects import find_unimplemented
 from apps.scheduler.features.gates import find_warnings as find_gate_warnings
 
 _RESOURCES: Final = frozenset({"cpu", "memory", "ephemeral-storage", "pods"})
@@ -18,8 +16,7 @@ _RESOURCES: Final = frozenset({"cpu", "memory", "ephemeral-storage", "pods"})
 
 def find_warnings(configuration: Configuration) -> list[str]:
     """Sentences about a valid configuration; empty if there is nothing to say."""
-    given = configuration.feature_gates
-    found = find_gate_warnings(given) + find_unimplemented(FeatureGates(given))
+    found = find_gate_warnings(configuration.feature_gates)
     for profile in configuration.profiles:
         for plugin, args in profile.args.items():
             for path, name in _misspelled(args, ""):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from apps.scheduler.features.gates import ALL_OF_STAGE, GATES, FeatureGate, FeatureGates
+from apps.scheduler.features.gates import ALL_OF_STAGE, GATES, FeatureGate
 
 #: Gates that change what this scheduler decides, or when it retries a pod.
 EFFECTS: Final[Mapping[str, str]] = {
@@ -83,6 +83,10 @@ EFFECTS: Final[Mapping[str, str]] = {
         "On: attributes of devices may be lists. matchAttribute requires a value that all devices "
         "have, distinctAttribute that no two of them have a value in common."
     ),
+    "DRANodeAllocatableResources": (
+        "On: devices with nodeAllocatableResourceMappings take CPU, memory and the like of their "
+        "node, together with the requests of the pod."
+    ),
     "DRAPartitionableDevices": (
         "Off: devices that consume counters, and slices whose devices select nodes, are not "
         "allocated."
@@ -93,6 +97,10 @@ EFFECTS: Final[Mapping[str, str]] = {
     ),
     "DRAResourceClaimDeviceStatus": (
         "Off: as DRADeviceBindingConditions, which depends on it and has to be off, too."
+    ),
+    "DRAWorkloadResourceClaims": (
+        "On: a PodGroup may have ResourceClaims, which its pods share and which are reserved for "
+        "the group."
     ),
 }
 #: Gates of behavior that is always on in 1.36; the value is what it concerns.
@@ -111,15 +119,6 @@ _SETTLED: Final[Mapping[str, str]] = {
 }
 #: Gates about devices have names with this prefix.
 _DEVICES: Final = "DRA"
-#: Alpha gates that change decisions in Kubernetes, and nothing here: what stays as without them.
-_NOT_IMPLEMENTED: Final[Mapping[str, str]] = {
-    "DRANodeAllocatableResources": (
-        "devices that stand for CPU or memory of a node do not change what is free there."
-    ),
-    "DRAWorkloadResourceClaims": (
-        "a PodGroup has no ResourceClaims of its own; each of its pods needs one."
-    ),
-}
 
 
 def effect_of(gate: FeatureGate) -> str:
@@ -134,20 +133,9 @@ def effect_of(gate: FeatureGate) -> str:
         return "Administrators have access to devices in use. Locked: this cannot be turned off."
     if gate.name == "DRASchedulerFilterTimeout":
         return "No effect: a search for devices is not interrupted after filterTimeout."
-    if gate.name in _NOT_IMPLEMENTED:
-        return f"Not implemented: {_NOT_IMPLEMENTED[gate.name]}"
     if gate.name in ALL_OF_STAGE:
         return f"Sets all {gate.stage.lower()} gates that are not set themselves."
     return "No effect on scheduling: it concerns other components."
-
-
-def find_unimplemented(gates: FeatureGates) -> list[str]:
-    """A warning for each gate that is on and changes decisions of kube-scheduler only."""
-    return [
-        f"Feature gate {name} is on, but is not implemented here: {what}"
-        for name, what in _NOT_IMPLEMENTED.items()
-        if gates.enabled(name)
-    ]
 
 
 def concerns_scheduling(gate: FeatureGate) -> bool:
@@ -155,7 +143,6 @@ def concerns_scheduling(gate: FeatureGate) -> bool:
     return (
         gate.name in EFFECTS
         or gate.name in _SETTLED
-        or gate.name in _NOT_IMPLEMENTED
         or gate.name in ALL_OF_STAGE
         or gate.name.startswith((_DEVICES, "Scheduler"))
     )

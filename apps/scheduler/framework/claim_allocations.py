@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Protocol
 
 import msgspec
 
 from apps.scheduler.framework.cycle_state import CycleState
-from apps.scheduler.objects import AllocationResult
+from apps.scheduler.objects import AllocationResult, NodeAllocatableResourceClaimStatus, Quantity
 
 _KEY = "ClaimAllocations"
+_RESOURCES_KEY = "ClaimResources"
 
 
 class ClaimAllocation(msgspec.Struct, frozen=True, array_like=True):
@@ -25,6 +27,8 @@ class ClaimAllocation(msgspec.Struct, frozen=True, array_like=True):
     is_known: bool = False
     #: PreBind has requested the write; until then the allocation is in flight
     is_written: bool = False
+    #: what its devices take of the resources of the node
+    node_resources: dict[str, Quantity] = {}
 
 
 @dataclass(slots=True)
@@ -44,3 +48,30 @@ def of(state: CycleState) -> tuple[ClaimAllocation, ...]:
     """The claims of the pod with their devices, in the pod's order."""
     found = state.find(_KEY, _Allocations)
     return found.items if found is not None else ()
+
+
+class FoundResources(Protocol):
+    """What Filter found that devices take of the resources of each node."""
+
+    def node_resources(self, node_name: str) -> tuple[NodeAllocatableResourceClaimStatus, ...]: ...
+
+
+@dataclass(slots=True)
+class _Resources:
+    found: FoundResources
+
+    def clone(self) -> _Resources:
+        return self
+
+
+def write_resources(state: CycleState, found: FoundResources) -> None:
+    """Count what the devices take of the node where the pod will be."""
+    state.write(_RESOURCES_KEY, _Resources(found))
+
+
+def resources_on(
+    state: CycleState, node_name: str
+) -> tuple[NodeAllocatableResourceClaimStatus, ...]:
+    """What the devices of the pod take of the node."""
+    written = state.find(_RESOURCES_KEY, _Resources)
+    return written.found.node_resources(node_name) if written is not None else ()

@@ -24,7 +24,7 @@ from apps.scheduler.framework.nominated import NominatedPods
 from apps.scheduler.framework.overlay import Overlay
 from apps.scheduler.framework.own_states import OwnStates
 from apps.scheduler.framework.pod_change import PodChange
-from apps.scheduler.framework.resources import has_resize_status
+from apps.scheduler.framework.resources import has_counted_status
 from apps.scheduler.framework.signed_results import SignedResults
 from apps.scheduler.framework.stopwatch import Stopwatch
 from apps.scheduler.framework.types import PodInfo
@@ -261,7 +261,7 @@ class Filters:
 
         None if a filter does not sign the pod, or uses more than the row.
         """
-        if not self.is_local(state) or has_resize_status(pod.pod):
+        if not self.is_local(state) or has_counted_status(pod.pod):
             return None
         signs = []
         for plugin in self._filters:

@@ -30,6 +30,8 @@ def view_of_pods(gates: FeatureGates) -> View:
         steps.append(_without_pod_level_resources)
     elif not gates.enabled("InPlacePodLevelResourcesVerticalScaling"):
         steps.append(_without_pod_level_status)
+    if not gates.enabled("DRANodeAllocatableResources"):
+        steps.append(_without_claim_resources)
 
     def view(info: PodInfo) -> PodInfo:
         pod = info.pod
@@ -98,6 +100,13 @@ def _without_pod_level_status(pod: Pod) -> Pod:
     if status.resources is None and not status.allocated_resources:
         return pod
     status = msgspec.structs.replace(status, resources=None, allocated_resources={})
+    return msgspec.structs.replace(pod, status=status)
+
+
+def _without_claim_resources(pod: Pod) -> Pod:
+    if not pod.status.node_allocatable_resource_claim_statuses:
+        return pod
+    status = msgspec.structs.replace(pod.status, node_allocatable_resource_claim_statuses=())
     return msgspec.structs.replace(pod, status=status)
 
 

@@ -61,11 +61,19 @@ def pod_requests(pod: Pod, *, use_status: bool) -> dict[str, int]:
     """The pod's requests, without resources that the scheduler does not count.
 
     With ``use_status``, for a pod on a node, a resize in progress counts with the maximum of the
-    spec's, the allocated and the actual resources.
+    spec's, the allocated and the actual resources, and devices with what they take of the node.
     """
     if (requests := _only_container(pod, use_status=use_status)) is not None:
         return dict(_single_container_amounts(requests)[0])
-    return _round_up(_total(pod, use_status=use_status, defaults={}))
+    return _round_up(_total(pod, use_status=use_status, devices=use_status, defaults={}))
+
+
+def requests_with_devices(pod: Pod, *, pod_level: bool = True) -> dict[str, int]:
+    """The requests of the spec, with what the devices in the status take of the node.
+
+    ``pod_level``: the requests of the pod replace those of its containers and devices.
+    """
+    return _round_up(_total(pod, use_status=False, devices=True, defaults={}, pod_level=pod_level))
 
 
 def nonzero_requests(pod: Pod) -> tuple[int, int]:
@@ -76,12 +84,12 @@ def nonzero_requests(pod: Pod) -> tuple[int, int]:
     if (requests := _only_container(pod, use_status=True)) is not None:
         amounts = _single_container_amounts(requests)[1]
         return amounts[CPU], amounts[MEMORY]
-    total = _total(pod, use_status=True, defaults={})
+    total = _total(pod, use_status=True, devices=True, defaults={})
     defaults: Mapping[str, int] = _DEFAULTS
     if _pod_level_requests(pod):
         defaults = {name: amount for name, amount in _DEFAULTS.items() if name not in total}
     if defaults:
-        total = _total(pod, use_status=True, defaults=defaults)
+        total = _total(pod, use_status=True, devices=True, defaults=defaults)
     rounded = _round_up(total)
     return rounded.get(CPU, 0), rounded.get(MEMORY, 0)
 
@@ -91,7 +99,9 @@ def fit_scoring_requests(pod: Pod) -> dict[str, int]:
     upstream, without the pod-level requests."""
     if (requests := _only_container(pod, use_status=True)) is not None:
         return dict(_single_container_amounts(requests)[1])
-    return _round_up(_total(pod, use_status=True, defaults=_DEFAULTS, pod_level=False))
+    return _round_up(
+        _total(pod, use_status=True, devices=False, defaults=_DEFAULTS, pod_level=False)
+    )
 
 
 def node_allocatable(allocatable: ResourceList) -> tuple[dict[str, int], int]:
@@ -127,6 +137,11 @@ def has_resize_status(pod: Pod) -> bool:
     return False
 
 
+def has_counted_status(pod: Pod) -> bool:
+    """Whether the requests of the pod on its node do not follow from its spec alone."""
+    return bool(pod.status.node_allocatable_resource_claim_statuses) or has_resize_status(pod)
+
+
 def _only_container(pod: Pod, *, use_status: bool) -> _Requests | None:
     """The requests of a pod's only container; None if anything else counts too."""
     spec = pod.spec
@@ -135,7 +150,7 @@ def _only_container(pod: Pod, *, use_status: bool) -> _Requests | None:
         or spec.init_containers
         or spec.overhead
         or spec.resources is not None
-        or (use_status and has_resize_status(pod))
+        or (use_status and has_counted_status(pod))
     ):
         return None
     return tuple(spec.containers[0].resources.requests.items())
@@ -149,15 +164,22 @@ def _single_container_amounts(requests: _Requests) -> tuple[_Amounts, _Amounts]:
 
 
 def _total(
-    pod: Pod, *, use_status: bool, defaults: Mapping[str, int], pod_level: bool = True
+    pod: Pod,
+    *,
+    use_status: bool,
+    devices: bool,
+    defaults: Mapping[str, int],
+    pod_level: bool = True,
 ) -> _Nanos:
-    """The containers with sidecars or the largest init step, then pod level and overhead."""
+    """The containers with sidecars or the largest init step, then devices, pod level, overhead."""
     spec = pod.spec
     resizing = use_status and has_resize_status(pod)
     if len(spec.containers) == 1 and not spec.init_containers and not resizing:
         total = _container_requests(spec.containers[0], defaults)
     else:
         total = _containers_total(pod, resizing, defaults)
+    for claim in pod.status.node_allocatable_resource_claim_statuses if devices else ():
+        _add(total, _nanos(claim.resources))
     if pod_level and _pod_level_requests(pod):
         total.update(_pod_level(pod, use_status))
     if spec.overhead:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from apps.scheduler.framework.nodes import Reads
-from apps.scheduler.framework.resources import has_resize_status
+from apps.scheduler.framework.resources import has_counted_status
 from apps.scheduler.framework.signed_results import SignedResults
 from apps.scheduler.framework.types import PodInfo
 
@@ -74,7 +74,7 @@ class Signing:
 
         Pods that come only once thus cost no columns.
         """
-        if not self._signing or has_resize_status(pod.pod):
+        if not self._signing or has_counted_status(pod.pod):
             return None
         signature = self._signature(pod)
         signs = [each.sign(pod) for each in self._looking_further]

@@ -111,6 +111,8 @@ class PodInfo:
         return (
             self.key == other.key
             and ours.spec == theirs.spec
+            and ours.status.node_allocatable_resource_claim_statuses
+            == theirs.status.node_allocatable_resource_claim_statuses
             and not resources.has_resize_status(ours)
             and not resources.has_resize_status(theirs)
         )
@@ -135,7 +137,7 @@ class PodInfo:
     @lazy
     def spec_requests(self) -> dict[str, int]:
         """The requests of a pod without a node: by its spec alone."""
-        if resources.has_resize_status(self.pod):
+        if resources.has_counted_status(self.pod):
             return resources.pod_requests(self.pod, use_status=False)
         return self.requests
 

@@ -49,6 +49,7 @@ from apps.scheduler.objects.devices import (
     DeviceTaint,
     DeviceToleration,
     ExactDeviceRequest,
+    NodeAllocatableResourceMapping,
     ResourceClaim,
     ResourceClaimConsumerReference,
     ResourceClaimSpec,
@@ -86,6 +87,7 @@ from apps.scheduler.objects.pod import (
     ContainerResources,
     ContainerRestartRule,
     ContainerStatus,
+    NodeAllocatableResourceClaimStatus,
     Pod,
     PodExtendedResourceClaimStatus,
     PodOS,
@@ -95,7 +97,7 @@ from apps.scheduler.objects.pod import (
     PodStatus,
     ResourceClaimOfContainer,
 )
-from apps.scheduler.objects.pod_groups import PodGroup
+from apps.scheduler.objects.pod_groups import PodGroup, PodGroupResourceClaim
 from apps.scheduler.objects.policy import (
     PodDisruptionBudget,
     PodDisruptionBudgetSpec,
@@ -248,6 +250,8 @@ __all__ = [
     "NamespaceStatus",
     "Node",
     "NodeAffinity",
+    "NodeAllocatableResourceClaimStatus",
+    "NodeAllocatableResourceMapping",
     "NodeSelector",
     "NodeSelectorRequirement",
     "NodeSelectorTerm",
@@ -273,6 +277,7 @@ __all__ = [
     "PodDisruptionBudgetStatus",
     "PodExtendedResourceClaimStatus",
     "PodGroup",
+    "PodGroupResourceClaim",
     "PodOS",
     "PodResourceClaim",
     "PodResourceClaimStatus",

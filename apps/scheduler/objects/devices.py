@@ -109,6 +109,14 @@ class DeviceTaint(KubeStruct, frozen=True):
     time_added: Time | None = None
 
 
+class NodeAllocatableResourceMapping(KubeStruct, frozen=True):
+    """What an allocated device takes of a resource of its node."""
+
+    #: a capacity of the device, of which the consumed amount counts; None: the device itself
+    capacity_key: str | None = None
+    allocation_multiplier: Quantity | None = None
+
+
 class Device(KubeStruct, frozen=True):
     name: str = ""
     attributes: dict[str, DeviceAttribute] = {}
@@ -122,6 +130,8 @@ class Device(KubeStruct, frozen=True):
     binding_conditions: tuple[str, ...] = ()
     binding_failure_conditions: tuple[str, ...] = ()
     allow_multiple_allocations: bool = False
+    #: by resource of the node: cpu, memory, ephemeral-storage, huge pages
+    node_allocatable_resource_mappings: dict[str, NodeAllocatableResourceMapping] = {}
 
 
 class ResourcePool(KubeStruct, frozen=True):

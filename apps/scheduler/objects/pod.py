@@ -137,6 +137,15 @@ class PodExtendedResourceClaimStatus(KubeStruct, frozen=True):
     resource_claim_name: str = ""
 
 
+class NodeAllocatableResourceClaimStatus(KubeStruct, frozen=True):
+    """What the devices of a claim take of the resources of the pod's node."""
+
+    resource_claim_name: str = ""
+    #: those that refer to the claim
+    containers: tuple[str, ...] = ()
+    resources: ResourceList = {}
+
+
 class PodStatus(KubeStruct, frozen=True):
     phase: str = ""
     conditions: tuple[Condition, ...] = ()
@@ -155,6 +164,7 @@ class PodStatus(KubeStruct, frozen=True):
     resources: ContainerResources | None = None
     resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
     extended_resource_claim_status: PodExtendedResourceClaimStatus | None = None
+    node_allocatable_resource_claim_statuses: tuple[NodeAllocatableResourceClaimStatus, ...] = ()
 
 
 class Pod(KubeObject, frozen=True):

@@ -30,6 +30,14 @@ class PodGroupSchedulingConstraints(KubeStruct, frozen=True):
     topology: tuple[TopologyConstraint, ...] = ()
 
 
+class PodGroupResourceClaim(KubeStruct, frozen=True):
+    """A claim that pods of the group share which have an equal entry."""
+
+    name: str = ""
+    resource_claim_name: str | None = None
+    resource_claim_template_name: str | None = None
+
+
 class PodGroupSpec(KubeStruct, frozen=True):
     scheduling_policy: PodGroupSchedulingPolicy = PodGroupSchedulingPolicy()
     scheduling_constraints: PodGroupSchedulingConstraints | None = None
@@ -37,10 +45,17 @@ class PodGroupSpec(KubeStruct, frozen=True):
     disruption_mode: str = ""
     #: None without a value, which counts as 0
     priority: Int32 | None = None
+    resource_claims: tuple[PodGroupResourceClaim, ...] = ()
+
+
+class PodGroupResourceClaimStatus(KubeStruct, frozen=True):
+    name: str = ""
+    resource_claim_name: str | None = None
 
 
 class PodGroupStatus(KubeStruct, frozen=True):
     conditions: tuple[Condition, ...] = ()
+    resource_claim_statuses: tuple[PodGroupResourceClaimStatus, ...] = ()
 
 
 class PodGroup(KubeObject, frozen=True):

@@ -465,3 +465,57 @@ def test_pods_name_each_claim_once_and_containers_only_those() -> None:
     ((field, message),) = causes([{"name": "c", "resourceClaimTemplateName": "T"}], [])
     assert field == "spec.resourceClaims[0].resourceClaimTemplateName"
     assert "RFC 1123 subdomain" in message
+
+
+def _mapped(**mapping: Any) -> list[tuple[str, str, str]]:
+    """The causes for a device that takes CPU of its node."""
+    capacity = {"cores": {"value": "4"}}
+    device = {"name": "d", "capacity": capacity, "nodeAllocatableResourceMappings": mapping}
+    pool = {"name": "n", "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": "d.example", "nodeName": "n", "pool": pool, "devices": [device]}
+    body = {"kind": "ResourceSlice", "metadata": {"name": "a"}, "spec": spec}
+    return [(each.reason, each.field, each.message) for each in validate("ResourceSlice", body)]
+
+
+@pytest.mark.parametrize(
+    ("mapping", "field", "message"),
+    [
+        ({"cpu": {}}, "[cpu]", "Required value: one of `capacityKey`, `allocationMultiplier`"),
+        ({"cpu": {"capacityKey": "x"}}, "[cpu].capacityKey", 'Not found: "x": must be a capacity'),
+        (
+            {"cpu": {"allocationMultiplier": "0"}},
+            "[cpu].allocationMultiplier",
+            'Invalid value: "0": must be greater than zero',
+        ),
+        (
+            {"example.com/gpu": {"allocationMultiplier": "1"}},
+            "[example.com/gpu]",
+            'Invalid value: "example.com/gpu": must be a resource of nodes',
+        ),
+    ],
+)
+def test_what_devices_take_of_their_node_is_checked(
+    mapping: dict[str, Any], field: str, message: str
+) -> None:
+    ((_, at, text),) = _mapped(**mapping)
+    assert at == f"spec.devices[0].nodeAllocatableResourceMappings{field}"
+    assert text.startswith(message)
+
+
+def test_good_mappings_are_accepted() -> None:
+    both = {"capacityKey": "cores", "allocationMultiplier": "500m"}
+    assert _mapped(cpu=both, memory={"allocationMultiplier": "2Gi"}) == []
+
+
+def test_claims_of_groups_are_checked_like_those_of_pods() -> None:
+    def found(*claims: dict[str, Any]) -> list[str]:
+        spec = {"schedulingPolicy": {"basic": {}}, "resourceClaims": list(claims)}
+        meta = {"name": "g", "namespace": "default"}
+        body = {"kind": "PodGroup", "metadata": meta, "spec": spec}
+        return [each.field for each in validate("PodGroup", body)]
+
+    good = [{"name": f"c{number}", "resourceClaimName": "x"} for number in range(5)]
+    assert found(*good[:4]) == []
+    assert found(*good) == ["spec.resourceClaims"]
+    assert found(good[0], good[0]) == ["spec.resourceClaims[1].name"]
+    assert found({"name": "c"}) == ["spec.resourceClaims[0]"]

@@ -16,6 +16,7 @@ from apps.cluster.validation.causes import (
     too_long,
 )
 from apps.cluster.validation.devices.counters import validate_counters
+from apps.cluster.validation.devices.node_resources import validate_mappings
 from apps.cluster.validation.devices.parts import (
     validate_attribute_name,
     validate_binding_conditions,
@@ -81,6 +82,7 @@ def validate_device(selects_nodes: bool, device: Body, path: str) -> Causes:
         most=_MAX_CONSUMED_SETS,
         key=lambda consumption: consumption.get("counterSet", ""),
     )
+    yield from validate_mappings(device, path)
     yield from _validate_nodes(device, path, selects_nodes=selects_nodes)
     yield from validate_binding_conditions(device, path)
 

@@ -1,10 +1,13 @@
-"""ResourceClaims: created from templates, released by pods that end, deallocated and deleted."""
+"""ResourceClaims: created from templates, released by pods that end, deallocated and deleted.
+
+A PodGroup may have claims of its own, which its pods share (DRAWorkloadResourceClaims).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -15,17 +18,23 @@ from apps.controlplane.controllers.controller import Controller, Step
 from apps.controlplane.controllers.devices.eviction import claims_of
 from apps.controlplane.controllers.writes import (
     is_active,
-    reference_to,
     set_status,
     update_object,
 )
 from apps.controlplane.events.writer import PendingEvent
 from apps.scheduler.objects import (
     Pod,
+    PodGroup,
+    PodGroupResourceClaim,
     PodResourceClaim,
     ResourceClaim,
     ResourceClaimConsumerReference,
     ResourceClaimTemplate,
+)
+from apps.scheduler.plugins.dynamicresources.claims import (
+    GROUP_API,
+    GROUP_RESOURCE,
+    is_reservation_of,
 )
 
 Body = dict[str, Any]
@@ -35,8 +44,25 @@ TEMPLATE: Final = "ResourceClaimTemplate"
 USER: Final = "resource-claim-controller"
 FINALIZER: Final = "resource.kubernetes.io/delete-protection"
 POD_CLAIM_NAME: Final = "resource.kubernetes.io/pod-claim-name"
+GROUP: Final = "PodGroup"
+GROUP_CLAIM_NAME: Final = "resource.kubernetes.io/podgroup-claim-name"
+_GENERIC: Final = "GenericWorkload"
+_WORKLOAD_CLAIMS: Final = "DRAWorkloadResourceClaims"
 #: the longest base of a generated name, without its last dash
 _LONGEST_BASE: Final = 57
+
+
+class _Owner(NamedTuple):
+    """What claims from templates are created for."""
+
+    name: str
+    api_version: str
+    #: names the entry for which a claim was created
+    annotation: str
+
+
+_OF_POD: Final = _Owner("Pod", "v1", POD_CLAIM_NAME)
+_OF_GROUP: Final = _Owner(GROUP, "scheduling.k8s.io/v1alpha2", GROUP_CLAIM_NAME)
 
 
 def refs_for_pod(_: ControllerCache, old: Pod | None, new: Pod | None) -> Iterable[Ref]:
@@ -49,16 +75,40 @@ def refs_for_pod(_: ControllerCache, old: Pod | None, new: Pod | None) -> Iterab
     return claims if new is None else [ref_of("Pod", new), *claims]
 
 
+def refs_for_group(
+    cache: ControllerCache, old: PodGroup | None, new: PodGroup | None
+) -> Iterable[Ref]:
+    """The group, its pods that wait for claims, and the claims that are reserved for it."""
+    group = new or old
+    assert group is not None
+    if new is None:
+        claims = cache.list_all(CLAIM, ResourceClaim, group.metadata.namespace)
+        name = group.metadata.name
+        return [
+            ref_of(CLAIM, claim)
+            for claim in claims
+            if any(is_reservation_of(each, name) for each in claim.status.reserved_for)
+        ]
+    own = [ref_of(GROUP, new)] if new.spec.resource_claims else []
+    return [*own, *_waiting_pods(cache, new)]
+
+
+def _waiting_pods(cache: ControllerCache, group: PodGroup) -> Iterator[Ref]:
+    for pod in cache.list_all("Pod", Pod, group.metadata.namespace):
+        if pod.group_name == group.metadata.name and pod.spec.resource_claims:
+            yield ref_of("Pod", pod)
+
+
 def refs_for_claim(
     cache: ControllerCache, old: ResourceClaim | None, new: ResourceClaim | None
 ) -> Iterable[Ref]:
-    """The claim, and the pod for which it was created."""
+    """The claim, and the pod or the group for which it was created."""
     claim = new or old
     assert claim is not None
     owners = [
-        ("Pod", claim.metadata.namespace, owner.name)
+        (owner.kind, claim.metadata.namespace, owner.name)
         for owner in claim.metadata.owner_references
-        if owner.controller and owner.kind == "Pod"
+        if owner.controller and owner.kind in ("Pod", GROUP)
     ]
     return owners if new is None else [ref_of(CLAIM, new), *owners]
 
@@ -68,14 +118,18 @@ def refs_for_template(
 ) -> Iterable[Ref]:
     if new is None:
         return []
-    return [
+    namespace, name = new.metadata.namespace, new.metadata.name
+    pods = [
         ref_of("Pod", pod)
-        for pod in cache.list_all("Pod", Pod, new.metadata.namespace)
-        if any(
-            reference.resource_claim_template_name == new.metadata.name
-            for reference in pod.spec.resource_claims
-        )
+        for pod in cache.list_all("Pod", Pod, namespace)
+        if any(each.resource_claim_template_name == name for each in pod.spec.resource_claims)
     ]
+    groups = [
+        ref_of(GROUP, group)
+        for group in cache.list_all(GROUP, PodGroup, namespace)
+        if any(each.resource_claim_template_name == name for each in group.spec.resource_claims)
+    ]
+    return [*pods, *groups]
 
 
 def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]:
@@ -83,69 +137,127 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
         pod = cache.pod(ref)
         if pod is not None and is_active(pod):
             yield from _provide(cache, ref, pod)
+    elif ref[0] == GROUP:
+        group = cache.get(ref, PodGroup)
+        if group is not None and not group.metadata.deletion_timestamp and _shares_claims(cache):
+            yield from _provide_group(cache, ref, group)
     else:
         claim = cache.get(ref, ResourceClaim)
         if claim is not None:
             yield from _release(cache, ref, claim)
 
 
+def _shares_claims(cache: ControllerCache) -> bool:
+    """Whether the pods of a group may share claims."""
+    gates = cache.gates()
+    return gates.enabled(_GENERIC) and gates.enabled(_WORKLOAD_CLAIMS)
+
+
 def _provide(cache: ControllerCache, ref: Ref, pod: Pod) -> Iterator[Step]:
-    """Create the claims that the pod's templates ask for, and name them in its status."""
+    """Create the claims that the pod's templates ask for, and name them in its status.
+
+    One that its group asks for, too, is created for the group.
+    """
     named = {each.name for each in pod.status.resource_claim_statuses}
+    wanted = [
+        each
+        for each in pod.spec.resource_claims
+        if each.resource_claim_template_name is not None and each.name not in named
+    ]
+    if not wanted:
+        return
+    group = None
+    if pod.group_name and cache.gates().enabled(_GENERIC):
+        group = cache.get((GROUP, ref[1], pod.group_name), PodGroup)
+        if group is None:
+            return
     found = {}
-    for reference in pod.spec.resource_claims:
+    for reference in wanted:
+        if group is not None and _shares_claims(cache) and _has_equal(group, reference):
+            claim = _created_for(cache, group, reference.name, GROUP_CLAIM_NAME)
+        else:
+            claim = _created_for(cache, pod, reference.name, POD_CLAIM_NAME)
+            if claim is None:
+                yield _create(cache, pod, reference, _OF_POD)
+        if claim is not None:
+            found[reference.name] = claim.metadata.name
+    if found:
+        yield _name_claims(ref, pod, pod.status.resource_claim_statuses, found)
+
+
+def _has_equal(group: PodGroup, reference: PodResourceClaim) -> bool:
+    return any(
+        (each.name, each.resource_claim_template_name)
+        == (reference.name, reference.resource_claim_template_name)
+        for each in group.spec.resource_claims
+    )
+
+
+def _provide_group(cache: ControllerCache, ref: Ref, group: PodGroup) -> Iterator[Step]:
+    """Create the claims that the templates of a group ask for, and name them in its status."""
+    named = {each.name for each in group.status.resource_claim_statuses}
+    found = {}
+    for reference in group.spec.resource_claims:
         if reference.resource_claim_template_name is None or reference.name in named:
             continue
-        claim = _created_for(cache, pod, reference)
+        claim = _created_for(cache, group, reference.name, GROUP_CLAIM_NAME)
         if claim is None:
-            yield _create(cache, pod, reference)
+            yield _create(cache, group, reference, _OF_GROUP)
         else:
             found[reference.name] = claim.metadata.name
     if found:
-        known = _plain(pod.status.resource_claim_statuses)
-        added = [{"name": name, "resourceClaimName": claim} for name, claim in found.items()]
-        yield set_status(ref, pod.metadata.uid, {"resourceClaimStatuses": [*known, *added]})
+        yield _name_claims(ref, group, group.status.resource_claim_statuses, found)
+
+
+def _name_claims(ref: Ref, owner: Pod | PodGroup, known: object, found: dict[str, str]) -> Step:
+    added = [{"name": name, "resourceClaimName": claim} for name, claim in found.items()]
+    return set_status(ref, owner.metadata.uid, {"resourceClaimStatuses": [*_plain(known), *added]})
 
 
 def _created_for(
-    cache: ControllerCache, pod: Pod, reference: PodResourceClaim
+    cache: ControllerCache, owner: Pod | PodGroup, name: str, annotation: str
 ) -> ResourceClaim | None:
-    for ref in cache.owned_by(pod.metadata.uid):
+    for ref in cache.owned_by(owner.metadata.uid):
         claim = cache.get(ref, ResourceClaim) if ref[0] == CLAIM else None
-        if claim is None or claim.metadata.annotations.get(POD_CLAIM_NAME) != reference.name:
+        if claim is None or claim.metadata.annotations.get(annotation) != name:
             continue
-        if _is_owned(claim, pod) and not claim.metadata.deletion_timestamp:
+        if _is_owned(claim, owner) and not claim.metadata.deletion_timestamp:
             return claim
     return None
 
 
-def _is_owned(claim: ResourceClaim, pod: Pod) -> bool:
+def _is_owned(claim: ResourceClaim, owner: Pod | PodGroup) -> bool:
     return any(
-        owner.controller and owner.uid == pod.metadata.uid
-        for owner in claim.metadata.owner_references
+        each.controller and each.uid == owner.metadata.uid
+        for each in claim.metadata.owner_references
     )
 
 
-def _create(cache: ControllerCache, pod: Pod, reference: PodResourceClaim) -> Step:
-    name, namespace = reference.resource_claim_template_name, pod.metadata.namespace
+def _create(
+    cache: ControllerCache,
+    owner: Pod | PodGroup,
+    reference: PodResourceClaim | PodGroupResourceClaim,
+    kind: _Owner,
+) -> Step:
+    name, namespace = reference.resource_claim_template_name, owner.metadata.namespace
     template = cache.get((TEMPLATE, namespace, name or ""), ResourceClaimTemplate)
     if template is None:
         missing = f'resourceclaimtemplate.resource.k8s.io "{name}" not found'
-        return _failure(pod, reference, missing)
-    owner = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "name": pod.metadata.name,
-        "uid": pod.metadata.uid,
+        return _failure(owner, kind, reference.name, missing)
+    owned_by = {
+        "apiVersion": kind.api_version,
+        "kind": kind.name,
+        "name": owner.metadata.name,
+        "uid": owner.metadata.uid,
         "controller": True,
         "blockOwnerDeletion": True,
     }
     given = template.spec.metadata
     metadata = {
-        "generateName": _base(pod.metadata.name, reference.name),
+        "generateName": _base(owner.metadata.name, reference.name),
         "labels": given.get("labels") or {},
-        "annotations": {**(given.get("annotations") or {}), POD_CLAIM_NAME: reference.name},
-        "ownerReferences": [owner],
+        "annotations": {**(given.get("annotations") or {}), kind.annotation: reference.name},
+        "ownerReferences": [owned_by],
     }
     body = {
         "apiVersion": "resource.k8s.io/v1",
@@ -156,10 +268,21 @@ def _create(cache: ControllerCache, pod: Pod, reference: PodResourceClaim) -> St
     return Create(kinds.by_name(CLAIM), body, namespace)
 
 
-def _failure(pod: Pod, reference: PodResourceClaim, problem: str) -> PendingEvent:
-    note = f"PodResourceClaim {reference.name}: {problem}"
+def _failure(owner: Pod | PodGroup, kind: _Owner, claim: str, problem: str) -> PendingEvent:
+    note = f"{kind.name}ResourceClaim {claim}: {problem}"
     return PendingEvent(
-        reference_to(pod), "FailedResourceClaimCreation", note, USER, warning=True, once=True
+        {
+            "kind": kind.name,
+            "apiVersion": kind.api_version,
+            "namespace": owner.metadata.namespace,
+            "name": owner.metadata.name,
+            "uid": owner.metadata.uid,
+        },
+        "FailedResourceClaimCreation",
+        note,
+        USER,
+        warning=True,
+        once=True,
     )
 
 
@@ -195,7 +318,13 @@ def _release(cache: ControllerCache, ref: Ref, claim: ResourceClaim) -> Iterator
 def _is_in_use(
     cache: ControllerCache, namespace: str, consumer: ResourceClaimConsumerReference
 ) -> bool:
-    """Whether the consumer may still use the devices; others than pods are left alone."""
+    """Whether the consumer may still use the devices; others than pods and groups are left alone.
+
+    A group uses its claims until it is deleted, which its pods delay.
+    """
+    if (consumer.api_group, consumer.resource) == (GROUP_API, GROUP_RESOURCE):
+        group = cache.get((GROUP, namespace, consumer.name), PodGroup)
+        return group is not None and group.metadata.uid == consumer.uid
     if consumer.resource != "pods" or consumer.api_group:
         return True
     pod = cache.pod(("Pod", namespace, consumer.name))
@@ -234,6 +363,11 @@ def _plain(value: object) -> Any:
 CONTROLLER = Controller(
     name="resource claims",
     user=USER,
-    concerns={"Pod": refs_for_pod, CLAIM: refs_for_claim, TEMPLATE: refs_for_template},
+    concerns={
+        "Pod": refs_for_pod,
+        GROUP: refs_for_group,
+        CLAIM: refs_for_claim,
+        TEMPLATE: refs_for_template,
+    },
     reconcile=reconcile,
 )

@@ -30,6 +30,7 @@ from apps.scheduler.objects import (
     ResourceClaim,
     ResourceSlice,
 )
+from apps.scheduler.plugins.dynamicresources.claims import is_reservation_of
 from apps.scheduler.plugins.helper.device_taints import NO_EXECUTE, tolerates
 
 Body = dict[str, Any]
@@ -50,7 +51,7 @@ def refs_for_claim(
     claim = new or old
     if claim is None or not (cache.tainted_slices or cache.leaving_devices):
         return ()
-    return list(users_of(claim))
+    return list(users_of(cache, claim))
 
 
 def refs_for_slice(
@@ -66,7 +67,7 @@ def refs_for_slice(
         ref
         for claim in cache.list_all(CLAIM, ResourceClaim)
         if any((result.driver, result.pool) == pool for result in results_of(claim))
-        for ref in users_of(claim)
+        for ref in users_of(cache, claim)
     ]
 
 
@@ -130,7 +131,7 @@ def deadline(cache: ControllerCache, pod: Pod, now: datetime) -> datetime | None
     ends = []
     for name in claims_of(pod):
         claim = cache.get((CLAIM, pod.metadata.namespace, name), ResourceClaim)
-        if claim is None or all(each.uid != pod.metadata.uid for each in claim.status.reserved_for):
+        if claim is None or not _is_reserved_for(claim, pod):
             continue
         for result in results_of(claim):
             for taint in cache.device_taints(result.driver, result.pool, result.device):
@@ -160,11 +161,24 @@ def results_of(claim: ResourceClaim) -> Iterable[DeviceRequestAllocationResult]:
     return allocation.devices.results if allocation is not None else ()
 
 
-def users_of(claim: ResourceClaim) -> Iterator[Ref]:
-    """The pods that have reserved the claim."""
+def users_of(cache: ControllerCache, claim: ResourceClaim) -> Iterator[Ref]:
+    """The pods that have reserved the claim, or whose group has."""
+    namespace = claim.metadata.namespace
     for each in claim.status.reserved_for:
         if each.resource == "pods" and not each.api_group:
-            yield "Pod", claim.metadata.namespace, each.name
+            yield "Pod", namespace, each.name
+        elif is_reservation_of(each, each.name):
+            for pod in cache.list_all("Pod", Pod, namespace):
+                if pod.group_name == each.name:
+                    yield ref_of("Pod", pod)
+
+
+def _is_reserved_for(claim: ResourceClaim, pod: Pod) -> bool:
+    return any(
+        each.uid == pod.metadata.uid
+        or (bool(pod.group_name) and is_reservation_of(each, pod.group_name))
+        for each in claim.status.reserved_for
+    )
 
 
 def claims_of(pod: Pod) -> Iterator[str]:

@@ -28,6 +28,10 @@ class DeviceFeatures:
     alternatives: bool = True
     #: DRAListTypeAttributes: attributes with several values
     lists: bool = False
+    #: DRANodeAllocatableResources: devices that take CPU, memory … of their node
+    node_resources: bool = False
+    #: DRAWorkloadResourceClaims: claims that the pods of a PodGroup share
+    of_groups: bool = False
 
     @classmethod
     def of(cls, gates: FeatureGates) -> DeviceFeatures:
@@ -40,6 +44,8 @@ class DeviceFeatures:
             and gates.enabled("DRAResourceClaimDeviceStatus"),
             alternatives=gates.enabled("DRAPrioritizedList"),
             lists=gates.enabled("DRAListTypeAttributes"),
+            node_resources=gates.enabled("DRANodeAllocatableResources"),
+            of_groups=gates.enabled("DRAWorkloadResourceClaims"),
         )
 
     def view_of_slices(self, slices: Iterable[ResourceSlice]) -> Iterable[ResourceSlice]:

@@ -13,7 +13,7 @@ from apps.scheduler.framework.nodes import Int64Array, NodeColumns
 from apps.scheduler.framework.status import Status, error, unresolvable
 from apps.scheduler.framework.types import NodeInfo, PodInfo
 from apps.scheduler.objects import Node, ResourceClaim
-from apps.scheduler.plugins.dynamicresources import extended
+from apps.scheduler.plugins.dynamicresources import extended, node_resources
 from apps.scheduler.plugins.dynamicresources.extended import Mappings
 from apps.scheduler.plugins.dynamicresources.features import DeviceFeatures
 from apps.scheduler.plugins.dynamicresources.known_searches import Results
@@ -83,9 +83,12 @@ class NodeFilter:
         needed, refusal = self.needed_resources(node)
         if refusal is not None:
             return refusal
+        refusal = self._check_sharing(info)
+        if refusal is not None:
+            return refusal
         claims, mappings = self.claims_to_allocate(needed)
-        if claims:
-            refusal = self._allocate(node, claims, mappings)
+        if claims or self._state.pending:
+            refusal = self._allocate(info, claims, mappings)
             if refusal is not None:
                 return refusal
         if unavailable:
@@ -94,16 +97,27 @@ class NodeFilter:
             return unresolvable(REASON_UNAVAILABLE)
         return None
 
+    def _check_sharing(self, info: NodeInfo) -> Status | None:
+        if not self._features.node_resources:
+            return None
+        for claim in self._state.claims:
+            if claim.status.allocation is not None:
+                refusal = node_resources.check_sharing(self._pod, claim, info)
+                if refusal is not None:
+                    return refusal
+        return None
+
     def unavailable(self, node: Node) -> set[int]:
         """The allocated claims whose devices the node cannot use."""
         unavailable = set()
         for index, claim in enumerate(self._state.claims):
-            allocation = claim.status.allocation
+            pending = self._state.pending.get(claim.metadata.uid)
+            allocation = claim.status.allocation or pending
             if allocation is None:
                 continue
             selector = allocation.node_selector
             reachable = selector is None or matches_node(selector, node)
-            if not reachable or self._is_unusable(claim):
+            if not reachable or (pending is None and self._is_unusable(claim)):
                 unavailable.add(index)
         return unavailable
 
@@ -132,19 +146,46 @@ class NodeFilter:
         return [*claims, extended.with_requests(claim, requests)], mappings
 
     def _allocate(
-        self, node: Node, claims: list[ResourceClaim], mappings: Mappings
+        self, info: NodeInfo, claims: list[ResourceClaim], mappings: Mappings
     ) -> Status | None:
+        node = info.node
+        assert node is not None
         try:
             pools, found = self._search(node, claims)
+            taken = self._node_resources(claims, found)
         except AllocationError as wrong:
             return error(str(wrong))
         if found is None:
             invalid = any(pool.invalid for pool in pools)
             return unresolvable(REASON_INVALID_POOLS if invalid else REASON_NOT_ALLOCATABLE)
+        if taken is not None:
+            refusal = node_resources.check_room(self._pod, info, taken)
+            if refusal is not None:
+                return refusal
         name = node.metadata.name
-        results = allocation_results(found, claims, name)
-        self._state.by_node[name] = NodeAllocation(tuple(claims), results, mappings)
+        pending = self._state.pending_pairs()
+        self._state.by_node[name] = NodeAllocation(
+            (*claims, *(claim for claim, _ in pending)),
+            (*allocation_results(found, claims, name), *(each for _, each in pending)),
+            mappings,
+            taken or (),
+        )
         return None
+
+    def taken_by_devices(self, node: Node) -> node_resources.ClaimStatuses:
+        """What the devices that a search finds for the node take of it; AllocationError."""
+        claims, _ = self.claims_to_allocate(self.needed_resources(node)[0])
+        return self._node_resources(claims, self._search(node, claims)[1]) or ()
+
+    def _node_resources(
+        self, claims: Sequence[ResourceClaim], found: Solution | None
+    ) -> node_resources.ClaimStatuses | None:
+        """What the devices take of the node; None if none of them does."""
+        if not self._features.node_resources or found is None:
+            return None
+        if not node_resources.has_mapped_devices(found):
+            return None
+        return node_resources.claim_statuses(self._pod, self._state.claims, claims, found)
 
     def _search(
         self, node: Node, claims: Sequence[ResourceClaim]

@@ -20,11 +20,12 @@ from apps.scheduler.plugins.dynamicresources.claims import (
     known_claim_names,
     pod_claims,
 )
+from apps.scheduler.plugins.dynamicresources.features import DeviceFeatures
 
 
 class Hints:
-    def __init__(self, claims: DeviceClaims) -> None:
-        self._claims = claims
+    def __init__(self, claims: DeviceClaims, features: DeviceFeatures) -> None:
+        self._claims, self._features = claims, features
 
     def hint_claim_changed(
         self, pod: PodInfo, old: ResourceClaim | None, new: ResourceClaim
@@ -43,7 +44,7 @@ class Hints:
 
     def _are_usable(self, pod: PodInfo) -> bool:
         try:
-            pod_claims(pod, self._claims)
+            pod_claims(pod, self._claims, of_groups=self._features.of_groups)
         except ClaimProblem:
             return False
         return True

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from apps.scheduler.cache.devices_in_use import DeviceId
 from apps.scheduler.objects import ResourceClaim
+from apps.scheduler.plugins.dynamicresources.claims import is_reservation_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,10 +17,14 @@ class Holder:
     namespace: str
     claim: str
     pods: tuple[str, ...] = ()
+    #: the PodGroups that have
+    groups: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        pods = f" (pod {', '.join(self.pods)})" if self.pods else ""
-        return f"claim {self.namespace}/{self.claim}{pods}"
+        users = [f"pod {', '.join(self.pods)}"] if self.pods else []
+        users += [f"pod group {', '.join(self.groups)}"] if self.groups else []
+        named = f" ({'; '.join(users)})" if users else ""
+        return f"claim {self.namespace}/{self.claim}{named}"
 
 
 def find_holders(claims: Iterable[ResourceClaim]) -> dict[DeviceId, tuple[Holder, ...]]:
@@ -36,5 +41,7 @@ def find_holders(claims: Iterable[ResourceClaim]) -> dict[DeviceId, tuple[Holder
 
 
 def holder_of(claim: ResourceClaim) -> Holder:
-    pods = tuple(each.name for each in claim.status.reserved_for if each.resource == "pods")
-    return Holder(claim.metadata.namespace, claim.metadata.name, pods)
+    reserved = claim.status.reserved_for
+    pods = tuple(each.name for each in reserved if each.resource == "pods")
+    groups = tuple(each.name for each in reserved if is_reservation_of(each, each.name))
+    return Holder(claim.metadata.namespace, claim.metadata.name, pods, groups)

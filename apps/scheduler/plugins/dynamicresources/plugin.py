@@ -23,8 +23,15 @@ from apps.scheduler.framework.interface import (
 from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads, constant
 from apps.scheduler.framework.status import SKIP, Code, Status, error, unresolvable, unschedulable
 from apps.scheduler.framework.types import PodInfo
-from apps.scheduler.objects import Node, ResourceClaim
-from apps.scheduler.plugins.dynamicresources import binding, extended, hints, refusals, writes
+from apps.scheduler.objects import AllocationResult, Node, PodGroup, ResourceClaim
+from apps.scheduler.plugins.dynamicresources import (
+    binding,
+    extended,
+    hints,
+    node_resources,
+    refusals,
+    writes,
+)
 from apps.scheduler.plugins.dynamicresources.args import DynamicResourcesArgs, check_args
 from apps.scheduler.plugins.dynamicresources.claims import (
     ClaimProblem,
@@ -88,7 +95,7 @@ class DynamicResources:
         self._slices: tuple[int, Slices] = (-1, Slices(()))
         self._states = NodeStates(self._claims.pools_log)
         self._searches = KnownSearches()
-        self._hints = hints.Hints(self._claims)
+        self._hints = hints.Hints(self._claims, self._features)
         #: chooses the name of a claim that is created
         self.choose_name = writes.generate_name
 
@@ -101,7 +108,7 @@ class DynamicResources:
 
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
         try:
-            pod_claims(pod, self._claims)
+            pod_claims(pod, self._claims, of_groups=self._features.of_groups)
         except ClaimProblem as problem:
             return unresolvable(str(problem))
         return None
@@ -118,24 +125,49 @@ class DynamicResources:
         found = ClaimState()
         state.write(NAME, found)
         try:
-            claims = pod_claims(pod, self._claims)
+            claims = pod_claims(pod, self._claims, of_groups=self._features.of_groups)
         except ClaimProblem as problem:
             return None, unresolvable(str(problem))
+        group, reason = self._group_of(pod)
+        if reason:
+            return None, unresolvable(reason)
         resources = extended.backed_resources(pod, self._classes)
         if not claims and not resources:
             return None, SKIP
         reason = self._why_not(claims)
         if reason:
             return None, unresolvable(reason)
-        found.claims, found.resources = claims, resources
+        found.claims, found.resources, found.group = claims, resources, group
+        found.pending = self._pending(claims)
         if resources:
             left_over = extended.find_claim(pod, self._claims)
             found.extended = left_over or extended.new_claim(pod)
         found.allocated = self._features.view_of_allocated(self._claims.allocated())
         found.slices = self._current_slices()
-        if not found.extended and len(found.to_allocate()) == len(claims):
+        counts_resources = self._features.node_resources and found.slices.have_mapped_devices
+        if self._features.node_resources:
+            claim_allocations.write_resources(state, found)
+        if not found.extended and len(found.to_allocate()) == len(claims) and not counts_resources:
             self._share_searches(found)
         return None, None
+
+    def _group_of(self, pod: PodInfo) -> tuple[PodGroup | None, str]:
+        """The group for which the pod reserves common claims, and why it cannot be tried."""
+        name = pod.pod.group_name
+        if not self._features.of_groups or not name:
+            return None, ""
+        group = self._handle.listers.pod_groups.get(name, pod.namespace)
+        missing = f'podgroup.scheduling.k8s.io "{name}" not found'
+        return group, "" if group is not None else missing
+
+    def _pending(self, claims: Sequence[ResourceClaim]) -> dict[str, AllocationResult]:
+        """The allocations in flight that the pod shares with others of its group."""
+        return {
+            claim.metadata.uid: allocation
+            for claim in claims
+            if claim.status.allocation is None
+            and (allocation := self._claims.shared_allocation(claim.metadata.uid)) is not None
+        }
 
     def _share_searches(self, found: ClaimState) -> None:
         """One search serves all nodes with equal devices, of which the same ones are in use."""
@@ -146,6 +178,8 @@ class DynamicResources:
     def _why_not(self, claims: Sequence[ResourceClaim]) -> str:
         for claim in claims:
             if claim.status.allocation is not None:
+                continue
+            if self._claims.shared_allocation(claim.metadata.uid) is not None:
                 continue
             if self._claims.is_in_flight(claim.metadata.uid):
                 return f"resource claim {claim.key} is in the process of being allocated"
@@ -204,6 +238,14 @@ class DynamicResources:
                 yield refusals.describe_unavailable(claim, node, is_unusable=unusable)
         elif reason == REASON_INVALID_POOLS:
             yield from refusals.describe_pools(found.slices.gather(node))
+        elif node_resources.is_about_room(reason):
+            node_filter = NodeFilter(found, pod, self._classes, self._is_unusable, self._features)
+            taken = node_filter.taken_by_devices(node)
+            yield from node_resources.describe_room(pod, nodes.info(0), status, taken)
+        elif reason.startswith(node_resources.REASON_CLAIM):
+            for claim in found.claims:
+                if node_resources.check_sharing(pod, claim, nodes.info(0)) is not None:
+                    yield node_resources.describe_users(claim, nodes.info(0))
         elif reason == REASON_NOT_ALLOCATABLE:
             yield from refusals.describe_matrix(self.compare_devices(state, pod, node))
 
@@ -238,15 +280,22 @@ class DynamicResources:
             return None, error(REASON_NOT_REACHED)
         if found.is_empty:
             return None, unschedulable(REASON_NO_CLAIMS)
-        candidates = deallocation_candidates(found, pod)
+        candidates = deallocation_candidates(found, pod, self._idle_group(found, pod))
         if candidates:
             chosen = candidates[self._handle.draw(len(candidates))]
-            intents.add(state, writes.deallocate(chosen))
+            # The allocation of a pod of the same group may be in flight: that one stays.
+            if chosen.status.allocation is not None:
+                intents.add(state, writes.deallocate(chosen))
             return None, unschedulable(REASON_DEALLOCATED)
         if found.extended is not None and not extended.is_in_memory(found.extended):
             self._reservation(found, pod, state).delete_left_over(found.extended)
             return None, unschedulable(REASON_DELETED)
         return None, unschedulable(REASON_NO_HELP)
+
+    def _idle_group(self, found: ClaimState, pod: PodInfo) -> PodGroup | None:
+        """The group of the pod if no pod of it has a node: its claims are not in use."""
+        placed = self._handle.pod_groups.of(pod.pod).placed
+        return None if placed else found.group
 
     def score(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
@@ -341,10 +390,15 @@ class DynamicResources:
         return self._hints.events()
 
 
-def deallocation_candidates(found: ClaimState, pod: PodInfo) -> list[ResourceClaim]:
-    """The claims that PostFilter may deallocate: some node cannot use them, no other pod does."""
+def deallocation_candidates(
+    found: ClaimState, pod: PodInfo, idle_group: PodGroup | None = None
+) -> list[ResourceClaim]:
+    """The claims that PostFilter may deallocate: some node cannot use them, no other pod does.
+
+    ``idle_group``: a reservation for it does not count, as no pod of it has a node.
+    """
     return [
         found.claims[index]
         for index in sorted(found.unavailable)
-        if is_free_for(found.claims[index], pod)
+        if is_free_for(found.claims[index], pod, idle_group)
     ]

@@ -50,6 +50,12 @@ class Slices:
         #: name of a pool -> how many drivers have such a pool
         self._names = Counter(name for _, name in self._of_pool)
         self._unusable: list[Pool] | None = None
+        #: some device takes resources of its node
+        self.have_mapped_devices = any(
+            device.node_allocatable_resource_mappings
+            for of_pool in self._of_pool.values()
+            for device in devices_of(of_pool)
+        )
 
     def gather(self, node: Node) -> list[Pool]:
         """The pools for the node, in the order of the search.

@@ -12,7 +12,7 @@ from apps.scheduler.framework.intents import Deletion, Intent
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import AllocationResult, ResourceClaim
 from apps.scheduler.plugins.dynamicresources import binding, extended, writes
-from apps.scheduler.plugins.dynamicresources.claims import EXTENDED_CLAIM, is_reserved_for
+from apps.scheduler.plugins.dynamicresources.claims import EXTENDED_CLAIM, consumer, is_reserved_for
 from apps.scheduler.plugins.dynamicresources.state import ClaimState, NodeAllocation
 
 
@@ -32,12 +32,14 @@ class Reservation:
             self._state.by_node[node_name] = found
         for claim, allocation in found.pairs() if found is not None else ():
             status = msgspec.structs.replace(claim.status, allocation=allocation)
-            self._claims.reserve(msgspec.structs.replace(claim, status=status))
+            self._claims.reserve(msgspec.structs.replace(claim, status=status), self._pod.uid)
 
     def allocations(self, node_name: str) -> Iterator[ClaimAllocation]:
         """What each claim of the pod has or gets on the node, as PreBind has left it."""
         found = self._state.by_node.get(node_name)
         given = _by_uid(found)
+        statuses = found.node_resources if found is not None else ()
+        taken = {each.resource_claim_name: dict(each.resources) for each in statuses}
         for claim in self._claims_of(found):
             uid = claim.metadata.uid
             now = self._state.reserved.get(uid, claim)
@@ -53,8 +55,9 @@ class Reservation:
                 meta.name,
                 meta.uid,
                 plain,
-                is_known=uid not in given,
+                is_known=uid not in given or uid in self._state.pending,
                 is_written=uid in self._state.reserved,
+                node_resources=taken.get(meta.name, {}),
             )
 
     def unreserve(self, node_name: str) -> None:
@@ -62,19 +65,24 @@ class Reservation:
         state = self._state
         found = state.by_node.get(node_name)
         for claim in found.claims if found is not None else ():
-            self._claims.release(claim.metadata.uid)
+            self._claims.release(claim.metadata.uid, self._pod.uid)
         for claim in state.assumed:
             self._claims.restore(claim)
             if state.failed or state.waiting_since is not None:
                 self._undo(claim)
+        if state.noted_resources:
+            self._add(writes.note_node_resources(self._pod, ()))
         state.assumed.clear()
-        state.failed, state.waiting_since = False, None
+        state.failed, state.waiting_since, state.noted_resources = False, None, False
 
     def _undo(self, claim: ResourceClaim) -> None:
-        """A claim of the user stays allocated; that for extended resources is deleted."""
+        """A claim of the user stays allocated; that for extended resources is deleted.
+
+        A reservation for the group stays: other pods of it may need the claim.
+        """
         if claim.metadata.annotations.get(EXTENDED_CLAIM) == "true":
             self.delete_left_over(claim)
-        else:
+        elif is_reserved_for(claim, self._pod):
             self._add(writes.remove_reservation(claim, self._pod))
 
     def bind(self, node_name: str, now: float, choose_name: Callable[[str], str]) -> bool:
@@ -86,10 +94,15 @@ class Reservation:
         allocations = _by_uid(found)
         ready = True
         for claim in self._claims_of(found):
-            if is_reserved_for(claim, self._pod):
+            allocation = allocations.get(claim.metadata.uid)
+            if claim.metadata.uid in self._state.pending or self._written_by_group(claim):
+                claim = self._claims.get(claim.metadata.name, claim.metadata.namespace) or claim
+                allocation = None if claim.status.allocation is not None else allocation
+            if is_reserved_for(claim, self._pod, of_groups=self._state.group is not None):
+                self._claims.release(claim.metadata.uid, self._pod.uid)
                 bound = claim
             else:
-                bound = self._bind(claim, allocations.get(claim.metadata.uid), now, choose_name)
+                bound = self._bind(claim, allocation, now, choose_name)
             self._state.reserved[claim.metadata.uid] = bound
             ready = ready and binding.is_ready(bound)
         if (
@@ -100,7 +113,14 @@ class Reservation:
             created = self._state.reserved.get(self._state.extended.metadata.uid)
             if created is not None:
                 self._add(writes.note_extended(self._pod, created, found.mappings))
+        if found is not None and found.node_resources:
+            self._add(writes.note_node_resources(self._pod, found.node_resources))
+            self._state.noted_resources = True
         return ready
+
+    def _written_by_group(self, claim: ResourceClaim) -> bool:
+        """Another pod of the group may have written the allocation since this pod was tried."""
+        return bool(self._pod.pod.group_name) and not extended.is_in_memory(claim)
 
     def look_again(self) -> tuple[str, bool]:
         """What is wrong with the claims that ``bind`` has written, and whether all are ready."""
@@ -133,9 +153,10 @@ class Reservation:
         if extended.is_in_memory(claim):
             name = choose_name(claim.metadata.generate_name)
             claim = writes.create(claim, name, self._add)
-        bound = writes.bind(claim, allocation, self._pod, now, self._add)
+        user = consumer(self._pod, claim, self._state.group)
+        bound = writes.bind(claim, allocation, user, now, self._add)
         self._claims.assume(bound)
-        self._claims.release(uid)
+        self._claims.release(uid, self._pod.uid)
         self._state.assumed.append(bound)
         return bound
 

@@ -8,7 +8,12 @@ from typing import Protocol
 
 from apps.scheduler.cache.devices_in_use import Allocated
 from apps.scheduler.framework.intents import MergePatch
-from apps.scheduler.objects import AllocationResult, ResourceClaim
+from apps.scheduler.objects import (
+    AllocationResult,
+    NodeAllocatableResourceClaimStatus,
+    PodGroup,
+    ResourceClaim,
+)
 from apps.scheduler.plugins.dynamicresources.extended import Mappings
 from apps.scheduler.plugins.dynamicresources.pools import Slices
 from apps.scheduler.plugins.dynamicresources.search import Solution
@@ -22,6 +27,8 @@ class NodeAllocation:
     allocations: tuple[AllocationResult, ...]
     #: for the claim for extended resources, if it is among them
     mappings: Mappings = ()
+    #: what the devices take of the node
+    node_resources: tuple[NodeAllocatableResourceClaimStatus, ...] = ()
 
     def pairs(self) -> Iterator[tuple[ResourceClaim, AllocationResult]]:
         return zip(self.claims, self.allocations, strict=True)
@@ -39,6 +46,10 @@ class AllocationFinder(Protocol):
 class ClaimState:
     #: of ``spec.resourceClaims``
     claims: list[ResourceClaim] = field(default_factory=list)
+    #: uid of a claim -> its allocation in flight, which another pod of the group has reserved
+    pending: dict[str, AllocationResult] = field(default_factory=dict)
+    #: the PodGroup of the pod, with the gate DRAWorkloadResourceClaims
+    group: PodGroup | None = None
     #: the claim for extended resources
     extended: ResourceClaim | None = None
     #: extended resource -> how many the pod requests
@@ -61,6 +72,8 @@ class ClaimState:
     refused: MergePatch | None = None
     #: since when PreBind waits for conditions, by the scheduler's clock: its writes are done
     waiting_since: float | None = None
+    #: PreBind has written to the status of the pod what the devices take of the node
+    noted_resources: bool = False
 
     def clone(self) -> ClaimState:
         """Filter adds to it; what it adds for a node depends on the node alone."""
@@ -77,5 +90,22 @@ class ClaimState:
             found = self.shared.find(node_name)
         return found
 
+    def node_resources(self, node_name: str) -> tuple[NodeAllocatableResourceClaimStatus, ...]:
+        """What the devices found for the node take of its resources."""
+        found = self.by_node.get(node_name)
+        return found.node_resources if found is not None else ()
+
     def to_allocate(self) -> list[ResourceClaim]:
-        return [claim for claim in self.claims if claim.status.allocation is None]
+        return [
+            claim
+            for claim in self.claims
+            if claim.status.allocation is None and claim.metadata.uid not in self.pending
+        ]
+
+    def pending_pairs(self) -> list[tuple[ResourceClaim, AllocationResult]]:
+        """The claims whose allocation another pod of the group has reserved."""
+        return [
+            (claim, self.pending[claim.metadata.uid])
+            for claim in self.claims
+            if claim.metadata.uid in self.pending
+        ]

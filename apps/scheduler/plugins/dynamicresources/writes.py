@@ -11,10 +11,16 @@ import msgspec
 
 from apps.scheduler.framework.intents import Creation, Intent, MergePatch
 from apps.scheduler.framework.types import PodInfo
-from apps.scheduler.objects import AllocationResult, ResourceClaim, ResourceClaimStatus
+from apps.scheduler.objects import (
+    AllocationResult,
+    ResourceClaim,
+    ResourceClaimConsumerReference,
+    ResourceClaimStatus,
+)
 from apps.scheduler.plugins.dynamicresources import extended
-from apps.scheduler.plugins.dynamicresources.claims import FINALIZER, consumer
+from apps.scheduler.plugins.dynamicresources.claims import FINALIZER
 from apps.scheduler.plugins.dynamicresources.extended import Mappings
+from apps.scheduler.plugins.dynamicresources.node_resources import ClaimStatuses
 
 KIND: Final = "ResourceClaim"
 MOST_CONSUMERS: Final = 256
@@ -53,9 +59,13 @@ def create(claim: ResourceClaim, name: str, add: Add) -> ResourceClaim:
 
 
 def bind(
-    claim: ResourceClaim, allocation: AllocationResult | None, pod: PodInfo, now: float, add: Add
+    claim: ResourceClaim,
+    allocation: AllocationResult | None,
+    user: ResourceClaimConsumerReference,
+    now: float,
+    add: Add,
 ) -> ResourceClaim:
-    """Write the finalizer, the allocation and the reservation; WriteRefused."""
+    """Write the finalizer, the allocation and the reservation for ``user``; WriteRefused."""
     if allocation is not None and FINALIZER not in claim.metadata.finalizers:
         finalizers = (*claim.metadata.finalizers, FINALIZER)
         claim = _with_finalizers(claim, finalizers)
@@ -66,7 +76,7 @@ def bind(
     assert written is not None
     if written.allocation_timestamp is None:
         written = msgspec.structs.replace(written, allocation_timestamp=_timestamp(now))
-    reserved = (*status.reserved_for, consumer(pod))
+    reserved = (*status.reserved_for, user)
     bound = msgspec.structs.replace(
         claim, status=msgspec.structs.replace(status, allocation=written, reserved_for=reserved)
     )
@@ -110,6 +120,12 @@ def note_extended(pod: PodInfo, claim: ResourceClaim, mappings: Mappings) -> Mer
         "resourceClaimName": claim.metadata.name,
     }
     patch = {"status": {"extendedResourceClaimStatus": status}}
+    return MergePatch("Pod", pod.namespace, pod.name, patch, "status")
+
+
+def note_node_resources(pod: PodInfo, statuses: ClaimStatuses) -> MergePatch:
+    """The pod's status says what its claims take of the node; () removes it."""
+    patch = {"status": {"nodeAllocatableResourceClaimStatuses": _plain(statuses) or None}}
     return MergePatch("Pod", pod.namespace, pod.name, patch, "status")
 
 
