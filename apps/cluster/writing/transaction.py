@@ -260,18 +260,27 @@ class WriteTransaction:
     def _create(self, write: Create) -> Body:
         key = key_of(write)
         row = self.rows.get(key)
-        if row is not None and row.body is not None:
+        is_taken = row is not None and row.body is not None
+        if is_taken and not self._names_are_last(write):
             raise AlreadyExists(write.kind.plural, key[2], write.kind.group)
-        body = dict(write.body)
+        body = self._allocate(write, dict(write.body), None)
         self._check_size(body)
         if self.charges is not None:
             self.charges.check(write.kind, body)
-            if write.kind is QUOTA:
-                body = self.charges.recount(key, body)
-        body = self._allocate(write, body, None)
+        if is_taken:
+            raise AlreadyExists(write.kind.plural, key[2], write.kind.group)
+        if self.charges is not None and write.kind is QUOTA:
+            body = self.charges.recount(key, body)
         if row is None:
             row = self.rows[key] = Row(write.kind, None, None, None)
         return self._record(Change.Type.ADDED, key, row, body)
+
+    def _names_are_last(self, write: Create) -> bool:
+        """Whether the name is looked up after addresses, ports and quotas, as the API server does.
+
+        An import, an apply and a repeated request have to learn that the object exists.
+        """
+        return self.actor.is_api_client and not write.uid and write.applying is None
 
     def _allocate(self, write: Write, body: Body, old: Body | None) -> Body:
         """The object with the addresses and ports that services share."""

@@ -11,7 +11,7 @@ from django.db import connection
 
 from apps.cluster import kinds, queries
 from apps.cluster.allocation.ranges import NODE_PORTS, draw_address, draw_port
-from apps.cluster.errors import ApiError, Invalid
+from apps.cluster.errors import AlreadyExists, ApiError, Invalid
 from apps.cluster.models import Cluster
 from apps.cluster.writes import Actor, Create, Delete, Write
 from apps.cluster.writing import store
@@ -92,6 +92,12 @@ def test_what_another_service_holds_is_refused(cluster: Cluster) -> None:
         "failed to allocate IP 10.96.0.80: provided IP is already allocated"
     )
     assert refused(cluster, service("b", clusterIP="10.96.0.1")).endswith("already allocated")
+    # what it asks for is checked before its name, except for an import
+    assert refused(cluster, service("a", clusterIP="10.96.0.80")).endswith("already allocated")
+    assert refused(cluster, service("a", 30080)).endswith(TAKEN_PORT)
+    for again, actor in ((service("a"), CLIENT), (service("a", 30080), SITE)):
+        with pytest.raises(AlreadyExists):
+            create(cluster, again, actor)
     # the protocol does not count, and neither who asks
     udp = [{"port": 80, "protocol": "UDP", "nodePort": 30080}]
     assert refused(cluster, service("b", 0, ports=udp), actor=SITE).endswith(TAKEN_PORT)

@@ -77,6 +77,13 @@ def test_an_object_beyond_a_quota_is_refused_with_kube_apiservers_message(cluste
         "limited: memory=1Gi,requests.cpu=1"
     )
     assert used(cluster, "small") == {"requests.cpu": "750m", "memory": "512Mi", "pods": "1"}
+    # a client learns of the quota before the name
+    again, client = (
+        pod("p1", requests={"cpu": "500m", "memory": "1Mi"}),
+        Actor("alice", manager="kubectl"),
+    )
+    with pytest.raises(Forbidden, match="exceeded quota: small"):
+        store.create(cluster, kinds.POD, again, actor=client, namespace="default")
 
 
 def test_under_a_quota_of_cpu_every_container_must_specify_cpu(cluster: Cluster) -> None:
