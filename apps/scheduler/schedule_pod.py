@@ -216,16 +216,18 @@ def find_nodes_that_pass_filters(
         )
     watch.stop()
     statuses.statuses = answers.statuses
-    if rows is None:
-        statuses.ids = answers.ids
-        order = snapshot.order
-    else:
+    if rows is not None:
         statuses.ids[rows] = answers.ids
         order = rows
-    if attempt.results is not None:
-        feasible = attempt.results.verdicts.feasible_by(statuses)
+        # All other rows are not evaluated: a search of one node does not read the whole column.
+        feasible = rows[answers.ids == NodeStatuses.FEASIBLE]
     else:
-        feasible = np.flatnonzero(statuses.ids == NodeStatuses.FEASIBLE)
+        statuses.ids = answers.ids
+        order = snapshot.order
+        if attempt.results is not None:
+            feasible = attempt.results.verdicts.feasible_by(statuses)
+        else:
+            feasible = np.flatnonzero(statuses.ids == NodeStatuses.FEASIBLE)
     enough = feasible_nodes_needed(context, framework, len(order))
     if len(feasible) <= enough:
         return feasible
