@@ -220,7 +220,7 @@ def find_nodes_that_pass_filters(
         statuses.ids[rows] = answers.ids
         order = rows
         # All other rows are not evaluated: a search of one node does not read the whole column.
-        feasible = rows[answers.ids == NodeStatuses.FEASIBLE]
+        feasible: Int64Array = rows[answers.ids == NodeStatuses.FEASIBLE]
     else:
         statuses.ids = answers.ids
         order = snapshot.order
