@@ -298,3 +298,22 @@ def test_a_subclass_signs_for_itself(new_scheduler: NewScheduler, rows: Counter[
         attempt(scheduler, pod(number))
     assert rows["TaintToleration/Filter"] == 10
     assert rows["TaintToleration/Score"] == 10
+
+
+@pytest.mark.parametrize("is_same_node", [True, False])
+def test_a_pod_that_may_run_on_one_node_costs_that_node(
+    scheduler: Scheduler, rows: Counter[str], is_same_node: bool
+) -> None:
+    """As the pods of a DaemonSet; each of these has a name, and so a signature, of its own."""
+
+    def daemon(number: int) -> PodBuilder:
+        return pod(number).node_names("n0" if is_same_node else f"n{number}")
+
+    for number in range(4):
+        attempt(scheduler, daemon(number))
+    rows.clear()
+    for number in range(4, 24):
+        found = attempt(scheduler, daemon(number))
+        assert len(found.feasible) == len(found.total) == 1
+    assert rows["NodeResourcesFit/Filter"] == rows["NodeResourcesFit/Score"] == 20
+    assert max(rows.values()) == 20
