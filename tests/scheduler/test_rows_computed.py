@@ -144,9 +144,18 @@ def test_nominated_pods_cost_their_own_nodes(scheduler: Scheduler, rows: Counter
     for number in range(5, 15):
         found = attempt(scheduler, pod(number))
         assert len(found.feasible) == NODES - 2
-    # A node with a nominated pod is filtered with it for each pod, no other node is.
-    assert rows["NodeResourcesFit/Filter"] == 20
+    # A node with a nominated pod is filtered with it once, no other node is.
+    assert rows["NodeResourcesFit/Filter"] == 2
     assert rows["NodeResourcesFit/Score"] <= 10
+    rows.clear()
+    add(scheduler, make_pod("running").req(cpu="10m").on("n7"))
+    attempt(scheduler, pod(15))
+    assert rows["NodeResourcesFit/Filter"] <= 3
+    rows.clear()
+    rival = make_pod("rival-n7").priority(10).req(cpu="4").info()
+    scheduler.queue.delete_nominated_pod(rival)
+    found = attempt(scheduler, pod(16))
+    assert len(found.feasible) == NODES - 1
 
 
 def test_a_node_with_room_again_does_not_cost_the_other_nodes(

@@ -29,8 +29,8 @@ from apps.scheduler.preemption.reprieve import Reprieve
 from apps.scheduler.preemption.trial import Trial
 
 NO_VICTIMS: Final = unresolvable("No preemption victims found for incoming pod")
-#: on at least so many rows pods are added again together
-_FEWEST: Final = 16
+#: on at least so many rows pods are added again together, if there are so many
+FEWEST: Final = 16
 
 
 class DryRun:
@@ -65,7 +65,7 @@ class DryRun:
         if in_vain.any():
             outcomes.reject(rows[in_vain], NO_VICTIMS)
             rows = rows[~in_vain]
-        size = max(needed, _FEWEST)
+        size = max(needed, FEWEST)
         rows = rows[: size * grown]
         rows = rows[outcomes.reject_all(rows, self.refusals(rows))][:size]
         outcomes.enter(rows, self._snapshot.names, self.select_victims(rows))

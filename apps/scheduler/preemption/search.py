@@ -13,7 +13,7 @@ from apps.scheduler.cache.snapshot import Snapshot
 from apps.scheduler.framework.diagnosis import Diagnosis, NodeStatuses
 from apps.scheduler.framework.nodes import BoolArray, Int64Array
 from apps.scheduler.framework.status import Code, unresolvable
-from apps.scheduler.preemption.dry_run import DryRun
+from apps.scheduler.preemption.dry_run import FEWEST, DryRun
 from apps.scheduler.preemption.outcomes import CANDIDATE, UNKNOWN, NodeVictims, Outcomes
 
 NOT_HELPFUL: Final = unresolvable("Preemption is not helpful for scheduling")
@@ -56,7 +56,9 @@ def find_candidates(
         unknown = np.flatnonzero(kinds[:end] == UNKNOWN)
         if not len(unknown):
             break
-        needed = _needed(kinds, unknown, candidates[violate], wanted)
+        needed = len(unknown)
+        if needed > FEWEST:
+            needed = _needed(kinds, unknown, candidates[violate], wanted)
         dry_run.add_outcomes(outcomes, rows[unknown], needed, grown)
         grown *= 2
     violate = violate[:used]
@@ -100,7 +102,9 @@ def _needed(
     It ends no earlier than if all of them were candidates that violate no budget.
     """
     possible = np.flatnonzero((kinds == CANDIDATE) | (kinds == UNKNOWN))
-    _, end = _end(possible, np.isin(possible, violating), len(kinds), wanted)
+    violates = np.zeros(len(kinds), dtype=np.bool_)
+    violates[violating] = True
+    _, end = _end(possible, violates[possible], len(kinds), wanted)
     return int(unknown.searchsorted(end, side="right"))
 
 
