@@ -217,6 +217,7 @@ def find_nodes_that_pass_filters(
         )
     watch.stop()
     statuses.statuses = answers.statuses
+    feasible: Int64Array
     if rows is not None:
         statuses.ids[rows] = answers.ids
         feasible, order = rows[answers.ids == NodeStatuses.FEASIBLE], rows
