@@ -28,6 +28,7 @@ from apps.scheduler.framework.extender import (
 )
 from apps.scheduler.framework.interface import MAX_NODE_SCORE, PreFilterResult
 from apps.scheduler.framework.nodes import Int64Array
+from apps.scheduler.framework.overlay import MAX_PART
 from apps.scheduler.framework.ranking import Ranking
 from apps.scheduler.framework.runtime import Framework
 from apps.scheduler.framework.scoring import ScoreColumn
@@ -203,7 +204,6 @@ def find_nodes_that_pass_filters(
     When enough feasible nodes are found the others count as not evaluated.
     """
     snapshot, framework = context.snapshot, attempt.framework
-    nodes = snapshot if rows is None else snapshot.select(rows)
     # If a nominated node is refused, a search among all nodes follows: the time of both counts.
     watch = Stopwatch(attempt.state, "Filter")
     if attempt.results is not None and rows is None:
@@ -211,19 +211,18 @@ def find_nodes_that_pass_filters(
             attempt.state, attempt.pod, snapshot, watch, attempt.results
         )
     else:
+        nodes = snapshot if rows is None else snapshot.part(rows)
         answers = framework.filters.run_filter_plugins_with_nominated_pods(
             attempt.state, attempt.pod, nodes, watch
         )
     watch.stop()
     statuses.statuses = answers.statuses
+    feasible: Int64Array
     if rows is not None:
         statuses.ids[rows] = answers.ids
-        order = rows
-        # All other rows are not evaluated: a search of one node does not read the whole column.
-        feasible: Int64Array = rows[answers.ids == NodeStatuses.FEASIBLE]
+        feasible, order = rows[answers.ids == NodeStatuses.FEASIBLE], rows
     else:
-        statuses.ids = answers.ids
-        order = snapshot.order
+        statuses.ids, order = answers.ids, snapshot.order
         if attempt.results is not None:
             feasible = attempt.results.verdicts.feasible_by(statuses)
         else:
@@ -315,7 +314,10 @@ def prioritize_nodes(context: SchedulingContext, attempt: Attempt) -> Sequence[i
     if not framework.has_score_plugins and not context.extenders:
         decision.ranking = Ranking(rows, np.ones(len(rows), dtype=np.int64))
         return decision.ties
-    results = attempt.results if not decision.nominated_fast_path else None
+    # The columns of a signature are worth updating for a search of many nodes only.
+    is_part = decision.nominated_fast_path or decision.pre_filter_nodes is not None
+    is_small = is_part and len(rows) <= MAX_PART
+    results = attempt.results if not is_small else None
     status = framework.run_pre_score_plugins(state, pod, context.snapshot, rows, results)
     if not status.is_success:
         raise StatusError(status)
@@ -324,7 +326,8 @@ def prioritize_nodes(context: SchedulingContext, attempt: Attempt) -> Sequence[i
         decision.scores, decision.ranking = found.columns, found.ranking
         results.end(state)
         return found.ties
-    decision.scores = framework.run_score_plugins(state, pod, context.snapshot, rows)
+    part = context.snapshot.part(rows) if is_small else None
+    decision.scores = framework.run_score_plugins(state, pod, context.snapshot, rows, part)
     for extender in context.extenders:
         # As upstream, extenders are not asked to score a single node.
         if len(rows) > 1 and extender.is_prioritizer and extender.is_interested(pod):

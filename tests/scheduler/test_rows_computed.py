@@ -144,9 +144,18 @@ def test_nominated_pods_cost_their_own_nodes(scheduler: Scheduler, rows: Counter
     for number in range(5, 15):
         found = attempt(scheduler, pod(number))
         assert len(found.feasible) == NODES - 2
-    # A node with a nominated pod is filtered with it for each pod, no other node is.
-    assert rows["NodeResourcesFit/Filter"] == 20
+    # A node with a nominated pod is filtered with it once, no other node is.
+    assert rows["NodeResourcesFit/Filter"] == 2
     assert rows["NodeResourcesFit/Score"] <= 10
+    rows.clear()
+    add(scheduler, make_pod("running").req(cpu="10m").on("n7"))
+    attempt(scheduler, pod(15))
+    assert rows["NodeResourcesFit/Filter"] <= 3
+    rows.clear()
+    rival = make_pod("rival-n7").priority(10).req(cpu="4").info()
+    scheduler.queue.delete_nominated_pod(rival)
+    found = attempt(scheduler, pod(16))
+    assert len(found.feasible) == NODES - 1
 
 
 def test_a_node_with_room_again_does_not_cost_the_other_nodes(
@@ -298,3 +307,22 @@ def test_a_subclass_signs_for_itself(new_scheduler: NewScheduler, rows: Counter[
         attempt(scheduler, pod(number))
     assert rows["TaintToleration/Filter"] == 10
     assert rows["TaintToleration/Score"] == 10
+
+
+@pytest.mark.parametrize("is_same_node", [True, False])
+def test_a_pod_that_may_run_on_one_node_costs_that_node(
+    scheduler: Scheduler, rows: Counter[str], is_same_node: bool
+) -> None:
+    """As the pods of a DaemonSet; each of these has a name, and so a signature, of its own."""
+
+    def daemon(number: int) -> PodBuilder:
+        return pod(number).node_names("n0" if is_same_node else f"n{number}")
+
+    for number in range(4):
+        attempt(scheduler, daemon(number))
+    rows.clear()
+    for number in range(4, 24):
+        found = attempt(scheduler, daemon(number))
+        assert len(found.feasible) == len(found.total) == 1
+    assert rows["NodeResourcesFit/Filter"] == rows["NodeResourcesFit/Score"] == 20
+    assert max(rows.values()) == 20

@@ -28,7 +28,7 @@ from apps.scheduler.framework.nodes import (
     LabelColumn,
     NodeColumns,
 )
-from apps.scheduler.framework.overlay import Overlay
+from apps.scheduler.framework.overlay import MAX_PART, Overlay, RecomputingOverlay
 from apps.scheduler.framework.resources import CPU as CPU_NAME
 from apps.scheduler.framework.resources import EPHEMERAL_STORAGE as EPHEMERAL_STORAGE_NAME
 from apps.scheduler.framework.resources import MEMORY as MEMORY_NAME
@@ -163,6 +163,14 @@ class Snapshot(NodeColumns):
 
     def select(self, rows: Int64Array) -> Overlay:
         return Overlay(self, rows)
+
+    def part(self, rows: Int64Array) -> Overlay:
+        """These rows, for a search among them alone.
+
+        If they are few, columns are computed for them, and those of the snapshot are left alone: to
+        update one for a single row copies all of it.
+        """
+        return RecomputingOverlay(self, rows) if len(rows) <= MAX_PART else Overlay(self, rows)
 
     @property
     def pods_position(self) -> int:

@@ -84,27 +84,26 @@ class Filters:
         statuses = self.run_filter_plugins(state, pod, nodes, watch=watch)
         nominated = self.nominated_pods(pod, nodes)
         if nominated is not None:
-            self._overrule(statuses, nominated, state, pod, nodes, watch)
+            others = self._with_nominated(nominated, state, pod, nodes, watch)
+            statuses.overrule(nominated.rows, others)
         return statuses
 
-    def _overrule(
+    def _with_nominated(
         self,
-        statuses: NodeStatuses,
         nominated: PodChange,
         state: CycleState,
         pod: PodInfo,
         nodes: Snapshot | Overlay,
         watch: Stopwatch | None,
-    ) -> None:
-        """Enter the refusals of the filters on rows with their ``nominated`` pods."""
+    ) -> NodeStatuses:
+        """The refusals of the filters on the rows with ``nominated`` pods, with these pods."""
         overlay, change = nodes.fork(nominated.rows), nominated.renumber()
         overlay.add_pods(change)
         own = None
         if not self.is_local(state):
             own = OwnStates(overlay, [state.clone() for _ in range(len(overlay))])
             self.run_pre_filter_extensions("add_pod", own, pod, change)
-        others = self.run_filter_plugins(state, pod, overlay, own, watch)
-        statuses.overrule(nominated.rows, others)
+        return self.run_filter_plugins(state, pod, overlay, own, watch)
 
     def run_signed_filter_plugins(
         self,
@@ -129,10 +128,10 @@ class Filters:
         active = [each for each in self._filters if each.name not in state.skip_filter]
         statuses = results.verdicts.filter(active, snapshot, run, ask, watch)
         nominated = self.nominated_pods(pod, snapshot)
-        if nominated is not None:
-            statuses = statuses.copy()
-            self._overrule(statuses, nominated, state, pod, snapshot, watch)
-        return statuses
+        if nominated is None:
+            return statuses
+        others = partial(self._with_nominated, nominated, state, pod, snapshot, watch)
+        return results.verdicts.respect(statuses, nominated, snapshot, others)
 
     def run(
         self,

@@ -50,20 +50,24 @@ class NominatedPods:
         self._priorities = np.empty(0, dtype=np.int64)
         #: (resources + 3, capacity) int64: see `amounts_of`
         self._amounts = np.empty((0, 0), dtype=np.int64)
-        #: the last answer about the whole snapshot, and the pod and the priority it is for; a cycle
-        #: asks several times. None after any change
+        #: the last answer about the whole snapshot, and the priority it is for, with the uid of a
+        #: pod that is nominated itself; a cycle asks several times. None after any change
         self._answer: tuple[str, int, PodChange | None] | None = None
         nominator.subscribe(self._change)
 
     def pods_to_respect(self, pod: PodInfo, nodes: NodeColumns) -> PodChange | None:
-        """The other nominated pods of equal or higher priority on rows of ``nodes``, if any."""
+        """The other nominated pods of equal or higher priority on rows of ``nodes``, if any.
+
+        For the whole snapshot it is the same object as long as nothing has changed.
+        """
         if not self._pods:
             return None
         self._fill_columns()
         if nodes is not self._nodes:
             return self._find(pod, nodes)
-        if self._answer is None or self._answer[:2] != (pod.uid, pod.priority):
-            self._answer = pod.uid, pod.priority, self._find(pod, nodes)
+        uid = pod.uid if pod.uid in self._place_of else ""
+        if self._answer is None or self._answer[:2] != (uid, pod.priority):
+            self._answer = uid, pod.priority, self._find(pod, nodes)
         return self._answer[2]
 
     def _find(self, pod: PodInfo, nodes: NodeColumns) -> PodChange | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,10 @@ from apps.scheduler.framework.pod_change import BESIDES_RESOURCES, PodChange, am
 if TYPE_CHECKING:
     from apps.scheduler.framework.mounts import Mount
     from apps.scheduler.framework.types import HostPort, NodeInfo, PodInfo
+
+
+#: rows up to which columns are computed for a part of the snapshot alone
+MAX_PART: Final = 64
 
 
 class Overlay(NodeColumns):
@@ -218,7 +222,7 @@ class Overlay(NodeColumns):
 
 
 class RecomputingOverlay(Overlay):
-    """Rows that changed: columns are computed for them alone, and no cached one is updated."""
+    """A few rows: columns are computed for them alone, and no cached one is updated."""
 
     def memo(
         self,

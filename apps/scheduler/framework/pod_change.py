@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -58,3 +58,20 @@ def amounts_of(pod: PodInfo, nodes: NodeColumns) -> Int64Array:
             amounts[resource_index] = amount
     amounts[-BESIDES_RESOURCES:] = (*pod.nonzero_requests, 1)
     return amounts
+
+
+def amounts_table(pods: Iterable[PodInfo], nodes: NodeColumns) -> Int64Array:
+    """(pods, resources + 3) int64: `amounts_of` for each pod, built once for equal pods."""
+    numbers: dict[Hashable, int] = {}
+    distinct: list[Int64Array] = []
+    places: list[int] = []
+    for pod in pods:
+        key = (pod.nonzero_requests, *pod.requests.items())
+        number = numbers.get(key)
+        if number is None:
+            number = numbers[key] = len(distinct)
+            distinct.append(amounts_of(pod, nodes))
+        places.append(number)
+    if not distinct:
+        return np.zeros((0, len(nodes.requested) + BESIDES_RESOURCES), dtype=np.int64)
+    return np.stack(distinct).take(places, axis=0)

@@ -7,6 +7,8 @@ from functools import partial
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
 from apps.scheduler.config.types import Profile
 from apps.scheduler.framework import guard
 from apps.scheduler.framework.cycle_state import CycleState
@@ -261,15 +263,28 @@ class Framework:
         return SUCCESS
 
     def run_score_plugins(
-        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        nodes: NodeColumns,
+        rows: Int64Array,
+        part: NodeColumns | None = None,
     ) -> dict[str, ScoreColumn]:
-        """Score and normalize; plugin -> its column. Raises StatusError on an internal error."""
+        """Score and normalize; plugin -> its column. Raises StatusError on an internal error.
+
+        ``part``: these ``rows`` as a table, for plugins whose score of a node depends on nothing
+        but the node and its pods.
+        """
         watch = Stopwatch(state, "Score")
         columns: dict[str, ScoreColumn] = {}
         for scorer in self._at.score:
-            if scorer.name not in state.skip_score:
+            if scorer.name in state.skip_score:
+                continue
+            if part is not None and self.signing.looks_at_rows(scorer.name, pod):
+                columns[scorer.name] = scorer.score(state, pod, part, np.arange(len(rows)))
+            else:
                 columns[scorer.name] = scorer.score(state, pod, nodes, rows)
-                watch.lap(scorer.name)
+            watch.lap(scorer.name)
         watch.stop()
         return columns
 

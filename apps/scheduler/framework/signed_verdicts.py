@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
@@ -11,7 +12,8 @@ from apps.scheduler.framework.changed_rows import ChangedRows
 from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.filter_columns import FilterColumns, RowVerdicts
 from apps.scheduler.framework.interface import FilterPlugin, Verdicts
-from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads
+from apps.scheduler.framework.nodes import Int32Array, Int64Array, NodeColumns, Reads
+from apps.scheduler.framework.pod_change import PodChange
 from apps.scheduler.framework.stopwatch import Stopwatch
 from apps.scheduler.framework.summary import NOTHING_REFUSED, Summary, summarize
 from apps.scheduler.framework.verdicts import Passed, VerdictLayer
@@ -44,6 +46,30 @@ _NEVER: Final = -1
 _MAX_AMOUNTS: Final = 4096
 #: changed rows up to which verdicts are looked up by amounts; more are computed at once
 _MAX_STEPS: Final = 32
+
+
+@dataclass(slots=True)
+class _Respect:
+    """The verdicts on the rows of nominated pods, with these pods."""
+
+    nominated: PodChange
+    others: NodeStatuses
+    #: the state of the snapshot for which they hold
+    node_version: int
+    position: int
+    #: the verdicts without nominated pods, and what the two leave
+    base: Int32Array | None = None
+    passed: Passed | None = None
+
+    def holds(self, nominated: PodChange, snapshot: Snapshot) -> bool:
+        """Whether they hold for these pods, and none of the rows has changed."""
+        if nominated is not self.nominated or self.node_version != snapshot.node_version:
+            return False
+        rows = snapshot.rows_changed_since(self.position)
+        if rows is None or not nominated.place_of.keys().isdisjoint(rows):
+            return False
+        self.position = snapshot.pods_position
+        return True
 
 
 class SignedVerdicts:
@@ -82,6 +108,8 @@ class SignedVerdicts:
         #: the refusals of filters that look at domains, and what they left
         self._layers = {name: VerdictLayer(name) for name in domains}
         self._left = self.passed
+        #: the verdicts with nominated pods; None if they are not known
+        self._respect: _Respect | None = None
         #: how many of the filters of the last cycle are among those or before them
         self.layers_end = 0
 
@@ -130,6 +158,7 @@ class SignedVerdicts:
             if signed != self._filters:
                 self._filters = signed
                 self.node_version = _NEVER
+            self._respect = None
         self._update(snapshot, run, watch)
         left = self.look_further(ask)
         ran = self.layers_end
@@ -149,6 +178,31 @@ class SignedVerdicts:
         self._left, self.layers_end = left, end
         return left
 
+    def respect(
+        self,
+        statuses: NodeStatuses,
+        nominated: PodChange,
+        snapshot: Snapshot,
+        ask: Callable[[], NodeStatuses],
+    ) -> NodeStatuses:
+        """``statuses``, which ``filter`` returned, and the refusals because of nominated pods.
+
+        ``ask``: the verdicts on the rows of ``nominated`` with these pods. They stay what they are
+        until one of these rows changes, if all filters sign the pod.
+        """
+        known = self._respect
+        if known is None or not known.holds(nominated, snapshot):
+            others = ask()
+            known = _Respect(nominated, others, snapshot.node_version, snapshot.pods_position)
+            self._respect = known if self.looks_no_further else None
+        if known.passed is None or known.base is not statuses.ids:
+            known.base, overruled = statuses.ids, statuses.copy()
+            overruled.overrule(nominated.rows, known.others)
+            feasible = np.flatnonzero(overruled.ids == NodeStatuses.FEASIBLE)
+            known.passed = Passed(overruled, feasible)
+        found = known.passed.statuses
+        return NodeStatuses(found.ids, found.statuses.copy())
+
     @property
     def looks_no_further(self) -> bool:
         """Whether all filters of the last cycle signed the pod, and none looks at domains."""
@@ -163,6 +217,8 @@ class SignedVerdicts:
         """The rows that pass by ``statuses``, ascending."""
         if statuses.ids is self._left.statuses.ids:
             return self._left.feasible
+        if (passed := self._respecting(statuses)) is not None:
+            return passed.feasible
         return np.flatnonzero(statuses.ids == NodeStatuses.FEASIBLE)
 
     def summary_by(self, statuses: NodeStatuses) -> Summary:
@@ -171,7 +227,13 @@ class SignedVerdicts:
             return self.summary
         if statuses.ids is self._left.statuses.ids:
             return self._left.summary
+        if (passed := self._respecting(statuses)) is not None:
+            return passed.summary
         return summarize(statuses)
+
+    def _respecting(self, statuses: NodeStatuses) -> Passed | None:
+        passed = self._respect.passed if self._respect is not None else None
+        return passed if passed is not None and passed.statuses.ids is statuses.ids else None
 
     def _update(self, snapshot: Snapshot, run: Run, watch: Stopwatch) -> None:
         if not self.follow(snapshot, run):

@@ -60,6 +60,7 @@ class Signing:
             each.name: getattr(each, "sign_reads", "pods") for each in signing
         }
         self._signing = [each for each in signing if self._reads[each.name] != "domains"]
+        self._by_name = {each.name: each for each in self._signing}
         self._looking_further = [each for each in signing if self._reads[each.name] == "domains"]
         skipping: list[Any] = [each for each in plugins if "skips" in vars(type(each))]
         self._skips: dict[str, Callable[[PodInfo], bool]] = {
@@ -89,6 +90,11 @@ class Signing:
         self._results.move_to_end(key)
         results.begin(pod)
         return results
+
+    def looks_at_rows(self, plugin: str, pod: PodInfo) -> bool:
+        """Whether the plugin's answer about a node depends on nothing but the node and its pods."""
+        signing = self._by_name.get(plugin)
+        return signing is not None and signing.sign(pod) is not None
 
     def _no_results(
         self, signature: Signature, signs: Sequence[Hashable], pod: PodInfo

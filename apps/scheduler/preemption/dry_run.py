@@ -29,8 +29,8 @@ from apps.scheduler.preemption.reprieve import Reprieve
 from apps.scheduler.preemption.trial import Trial
 
 NO_VICTIMS: Final = unresolvable("No preemption victims found for incoming pod")
-#: on at least so many rows pods are added again together
-_FEWEST: Final = 16
+#: on at least so many rows pods are added again together, if there are so many
+FEWEST: Final = 16
 
 
 class DryRun:
@@ -54,18 +54,18 @@ class DryRun:
         self._evictable_pods = evictable_pods
         self._is_signed = is_signed
 
-    def add_outcomes(self, outcomes: Outcomes, rows: Int64Array, missing: int, grown: int) -> None:
+    def add_outcomes(self, outcomes: Outcomes, rows: Int64Array, needed: int, grown: int) -> None:
         """Add the outcomes of at least the first of ``rows``.
 
-        ``missing``: how many more candidates the caller needs, so that victims are not selected on
-        many rows unnecessarily; ``grown``: on how many times as many rows the filters run before.
+        ``needed``: how many of them the caller needs in any case; victims are selected on as many
+        rows. ``grown``: on how many times as many rows the filters run before.
         """
         lowest = self._snapshot.memo("lowest priority of a pod", lowest_priority, depends="pods")
         in_vain = lowest[rows] >= self._pod.priority
         if in_vain.any():
             outcomes.reject(rows[in_vain], NO_VICTIMS)
             rows = rows[~in_vain]
-        size = max(missing, _FEWEST)
+        size = max(needed, FEWEST)
         rows = rows[: size * grown]
         rows = rows[outcomes.reject_all(rows, self.refusals(rows))][:size]
         outcomes.enter(rows, self._snapshot.names, self.select_victims(rows))

@@ -6,11 +6,9 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from apps.scheduler.framework.interface import Victims
 from apps.scheduler.framework.nodes import Int64Array, NodeColumns
-from apps.scheduler.framework.pod_change import BESIDES_RESOURCES, amounts_of
+from apps.scheduler.framework.pod_change import BESIDES_RESOURCES, amounts_table
 from apps.scheduler.framework.status import Status, error
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.preemption.budgets import Budgets
@@ -30,7 +28,7 @@ class Evictable:
     pods: tuple[PodInfo, ...]
     #: how many of them, from the first, violate a budget when they are evicted
     violating: int
-    #: (pods, resources + 3) int64, the amounts of each pod: see `amounts_of`
+    #: (pods, resources + 3) int64, the amounts of each pod: see `amounts_table`
     amounts: Int64Array
     _victims: dict[tuple[int, ...], Victims] = field(default_factory=dict)
 
@@ -98,8 +96,4 @@ class EvictablePods:
         if any(violates):
             others = [pod for pod, broken in zip(pods, violates, strict=True) if not broken]
             pods = [pod for pod, broken in zip(pods, violates, strict=True) if broken] + others
-        width = len(self._nodes.requested) + BESIDES_RESOURCES
-        amounts = np.zeros((len(pods), width), dtype=np.int64)
-        for place, pod in enumerate(pods):
-            amounts[place] = amounts_of(pod, self._nodes)
-        return Evictable(tuple(pods), sum(violates), amounts)
+        return Evictable(tuple(pods), sum(violates), amounts_table(pods, self._nodes))

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from apps.scheduler.framework.nodes import Int64Array, NodeColumns
-from apps.scheduler.framework.pod_change import BESIDES_RESOURCES, amounts_of
+from apps.scheduler.framework.pod_change import BESIDES_RESOURCES, amounts_table
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.preemption import go_sort
 from apps.scheduler.preemption.go_sort import MAX_INSERTION
@@ -92,8 +92,13 @@ def amounts_below(priority: int, nodes: NodeColumns) -> Int64Array:
     In the order of framework.pod_change.amounts_of. Local, as NodeColumns.memo requires.
     """
     amounts = np.zeros((len(nodes.requested) + BESIDES_RESOURCES, len(nodes)), dtype=np.int64)
+    rows, starts, evictable = list[int](), list[int](), list[PodInfo]()
     for row in np.flatnonzero(nodes.pod_count > 0).tolist():
-        pods = [pod for pod in nodes.info(row).pods.values() if pod.priority < priority]
-        for pod in pods:
-            amounts[:, row] += amounts_of(pod, nodes)
+        found = [pod for pod in nodes.info(row).pods.values() if pod.priority < priority]
+        if found:
+            rows.append(row)
+            starts.append(len(evictable))
+            evictable += found
+    if rows:
+        amounts[:, rows] = np.add.reduceat(amounts_table(evictable, nodes), starts, axis=0).T
     return amounts

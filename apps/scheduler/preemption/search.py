@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from apps.scheduler.cache.snapshot import Snapshot
 from apps.scheduler.framework.diagnosis import Diagnosis, NodeStatuses
 from apps.scheduler.framework.nodes import BoolArray, Int64Array
 from apps.scheduler.framework.status import Code, unresolvable
-from apps.scheduler.preemption.dry_run import DryRun
+from apps.scheduler.preemption.dry_run import FEWEST, DryRun
 from apps.scheduler.preemption.outcomes import CANDIDATE, UNKNOWN, NodeVictims, Outcomes
 
 NOT_HELPFUL: Final = unresolvable("Preemption is not helpful for scheduling")
@@ -55,7 +56,10 @@ def find_candidates(
         unknown = np.flatnonzero(kinds[:end] == UNKNOWN)
         if not len(unknown):
             break
-        dry_run.add_outcomes(outcomes, rows[unknown], wanted - used, grown)
+        needed = len(unknown)
+        if needed > FEWEST:
+            needed = _needed(kinds, unknown, candidates[violate], wanted)
+        dry_run.add_outcomes(outcomes, rows[unknown], needed, grown)
         grown *= 2
     violate = violate[:used]
     chosen = rows[candidates[:used]]
@@ -88,6 +92,20 @@ def _end(
     if not len(enough):
         return len(candidates), rows
     return int(enough[0]) + 1, int(candidates[enough[0]])
+
+
+def _needed(
+    kinds: NDArray[np.int8], unknown: Int64Array, violating: Int64Array, wanted: int
+) -> int:
+    """How many of the ``unknown`` places the search reaches, whatever their outcomes are.
+
+    It ends no earlier than if all of them were candidates that violate no budget.
+    """
+    possible = np.flatnonzero((kinds == CANDIDATE) | (kinds == UNKNOWN))
+    violates = np.zeros(len(kinds), dtype=np.bool_)
+    violates[violating] = True
+    _, end = _end(possible, violates[possible], len(kinds), wanted)
+    return int(unknown.searchsorted(end, side="right"))
 
 
 def _errors(statuses: NodeStatuses, rows: Int64Array) -> list[str]:

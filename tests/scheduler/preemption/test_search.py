@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cProfile import Profile
 from typing import Any
 
 from apps.scheduler.decision import Decision
@@ -100,3 +101,23 @@ def test_nodes_the_search_did_not_come_to_have_no_reason(new_scheduler: NewSched
     assert statuses is not None
     refused = {scheduler.snapshot.names[row] for row in (statuses.ids > 0).nonzero()[0]}
     assert refused == {f"n{number:02}" for number in range(10)}
+
+
+def test_a_search_that_knows_some_candidates_selects_the_other_victims_at_once(
+    new_scheduler: NewScheduler,
+) -> None:
+    args = {"minCandidateNodesPercentage": 1, "minCandidateNodesAbsolute": 100}
+    scheduler = new_scheduler(profile(**args), tie_break="random", seed=3)
+    for number in range(250):
+        scheduler.handle("Node", None, make_node(f"n{number}").capacity(cpu="1").obj())
+        scheduler.handle("Pod", None, make_pod(f"p{number}").req(cpu="1").on(f"n{number}").obj())
+    rounds = []
+    for number in range(6):
+        incoming = make_pod(f"incoming{number}").req(cpu="1").priority(5).obj()
+        scheduler.handle("Pod", None, incoming)
+        calls = Profile()
+        calls.runcall(scheduler.schedule_one)
+        counts = {getattr(each.code, "co_name", ""): each.callcount for each in calls.getstats()}
+        rounds.append(counts.get("add_outcomes", 0))
+    assert rounds[0] == 1
+    assert max(rounds) <= 2
