@@ -113,7 +113,16 @@ def test_a_definition_serves_its_kind(kube: Kube, cluster: Cluster) -> None:
     assert rows.keys() == {"jobs", "jobs/scale", "jobs/status"}
     assert rows["jobs"]["shortNames"] == ["vcjob"]
     document = kube.get("/openapi/v3/apis/batch.volcano.sh/v1").json()
-    assert any(name.endswith(".Job.spec") for name in document["components"]["schemas"])
+    (shown,) = (
+        each
+        for each in document["components"]["schemas"].values()
+        if {"group": "batch.volcano.sh", "version": "v1", "kind": "Job"}
+        in each.get("x-kubernetes-group-version-kind", ())
+    )
+    tasks = shown["properties"]["spec"]["properties"]["tasks"]
+    assert tasks["items"]["properties"]["count"] == {"type": "integer", "default": 1}
+    assert "ObjectMeta" in shown["properties"]["metadata"]["$ref"]
+    assert shown["properties"]["kind"]["description"].startswith("Kind is a string value")
 
     stored = kube.post(OBJECTS, job(queue="a", unknown=1, tasks=[{"name": "x"}], free={"any": 1}))
     assert stored.status_code == 201, stored.json()
@@ -195,6 +204,68 @@ def test_a_custom_resource_is_validated_by_its_schema(kube: Kube) -> None:
     misnamed = kube.post(CRDS, {**JOBS, "metadata": {"name": "other.batch.volcano.sh"}})
     assert misnamed.status_code == 422
     assert 'must be spec.names.plural+"."+spec.group' in misnamed.json()["message"]
+
+
+#: A value of each format that is checked, and one that is not.
+FORMATS = {
+    "byte": ("YQ==", "a!"),
+    "cidr": ("10.0.0.0/8", "10.0.0.0"),
+    "date": ("2026-01-02", "2026-13-02"),
+    "date-time": ("2026-01-02T03:04:05.5+01:00", "2026-01-02T25:00:00Z"),
+    "duration": ("1h30m", "soon"),
+    "email": ("a@example.com", "example.com"),
+    "hostname": ("a-1.example.com", "a_1"),
+    "ipv4": ("10.0.0.1", "::1"),
+    "ipv6": ("::1", "10.0.0.1"),
+    "mac": ("00:1b:2c:3d:4e:5f", "00:1b"),
+    "uri": ("https://example.com/a", "example"),
+    "uuid": ("123e4567-e89b-12d3-a456-426614174000", "123"),
+}
+
+
+def test_strings_have_the_format_of_their_schema(kube: Kube) -> None:
+    definition = copy.deepcopy(JOBS)
+    for version in definition["spec"]["versions"]:
+        fields = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+        fields |= {name: {"type": "string", "format": name} for name in [*FORMATS, "password"]}
+    assert kube.post(CRDS, definition).status_code == 201
+    bad = {name: wrong for name, (_, wrong) in FORMATS.items()}
+    refused = kube.post(OBJECTS, job(queue="a", password="", **bad))
+    causes = {each["field"]: each for each in refused.json()["details"]["causes"]}
+    assert causes.keys() == {f"spec.{name}" for name in FORMATS}
+    assert causes["spec.ipv4"] == {
+        "reason": "FieldValueTypeInvalid",
+        "message": 'Invalid value: "::1": spec.ipv4 in body must be of type ipv4: "::1"',
+        "field": "spec.ipv4",
+    }
+    good = {name: right for name, (right, _) in FORMATS.items()}
+    assert kube.post(OBJECTS, job(queue="a", **good)).status_code == 201
+
+
+def test_protected_groups_need_an_approval(kube: Kube) -> None:
+    definition = copy.deepcopy(JOBS)
+    definition["spec"]["group"] = "sigs.k8s.io"
+    definition["spec"]["preserveUnknownFields"] = True
+    definition["metadata"] = {"name": "jobs.sigs.k8s.io"}
+    name = "api-approved.kubernetes.io"
+    refused = kube.post(CRDS, definition).json()["details"]["causes"]
+    assert [(each["field"], each["message"]) for each in refused] == [
+        (
+            "spec.preserveUnknownFields",
+            "Invalid value: true: cannot set to true, set x-kubernetes-preserve-unknown-fields "
+            "to true in spec.versions[*].schema instead",
+        ),
+        (
+            f"metadata.annotations[{name}]",
+            f'Required value: protected groups must have approval annotation "{name}", '
+            "see https://github.com/kubernetes/enhancements/pull/1111",
+        ),
+    ]
+    definition["spec"]["preserveUnknownFields"] = False
+    definition["metadata"]["annotations"] = {name: "yes"}
+    assert "either a URL or a reason" in kube.post(CRDS, definition).json()["message"]
+    definition["metadata"]["annotations"] = {name: "unapproved, for tests"}
+    assert kube.post(CRDS, definition).status_code == 201
 
 
 def test_immutable_data_cannot_change(kube: Kube) -> None:

@@ -19,8 +19,7 @@ from apps.api.kubernetes.discovery import Custom, group_versions
 from apps.api.kubernetes.errors import UnknownPath
 from apps.api.kubernetes.protobuf import swagger
 from apps.api.kubernetes.resources import Resource
-from apps.cluster.schema import DEFINITIONS
-from apps.cluster.schema.definitions import Schema, reference
+from apps.cluster.schema.definitions import Schema, published, reference
 
 Body = dict[str, Any]
 
@@ -190,8 +189,8 @@ def _collect(name: str, found: dict[str, Schema]) -> None:
     """Add a definition and all definitions that it refers to."""
     if name in found:
         return
-    found[name] = DEFINITIONS[name]
-    pending: list[Any] = [DEFINITIONS[name]]
+    found[name] = published(name)
+    pending: list[Any] = [found[name]]
     while pending:
         value = pending.pop()
         if isinstance(value, dict):

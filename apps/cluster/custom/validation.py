@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
+from apps.cluster.custom.formats import has_format
 from apps.cluster.errors import Cause
 from apps.cluster.validation.causes import (
     Causes,
@@ -140,6 +141,11 @@ def _string(schema: Schema, value: str, path: str) -> Causes:
     pattern = schema.get("pattern")
     if pattern and not _matches(pattern, value):
         yield invalid(path, value, f"{path} in body should match '{pattern}'")
+    wanted = schema.get("format", "")
+    if not has_format(wanted, value):
+        shown = format_value(value)
+        reason = f"Invalid value: {shown}: {path} in body must be of type {wanted}: {shown}"
+        yield Cause("FieldValueTypeInvalid", reason, path)
 
 
 def _matches(pattern: str, value: str) -> bool:

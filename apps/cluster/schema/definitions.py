@@ -56,6 +56,24 @@ def structural(name: str) -> Schema:
     return _structural[name]
 
 
+def published(name: str) -> Schema:
+    """A definition as clients read it: that of a custom resource in one piece.
+
+    `kubectl explain` shows a reference by its name, and `Object` for what is in place.
+    """
+    if name not in _structural:
+        return DEFINITIONS[name]
+    fields = {**(_structural[name].get("properties") or {}), **_type_fields()}
+    return {**_custom[name], "properties": fields}
+
+
+@cache
+def _type_fields() -> dict[str, Schema]:
+    """The fields that every object has, with their descriptions."""
+    fields = DEFINITIONS["io.k8s.api.core.v1.ConfigMap"]["properties"]
+    return {field: fields[field] for field in ("apiVersion", "kind", "metadata")}
+
+
 def is_custom(name: str) -> bool:
     """Whether a definition is that of a custom resource."""
     return name in _structural

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from apps.cluster.validation import names
 from apps.cluster.validation.causes import Causes, all_invalid, invalid, not_supported, required
@@ -16,6 +17,14 @@ _SCOPES: Final = ("Cluster", "Namespaced")
 _ONE_STORED: Final = "must have exactly one version marked as storage version"
 _TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 _IMMUTABLE: Final = "field is immutable"
+_APPROVED: Final = "api-approved.kubernetes.io"
+_PROTECTED: Final = (".k8s.io", ".kubernetes.io")
+_APPROVAL: Final = f'protected groups must have approval annotation "{_APPROVED}"'
+_ABOUT_APPROVAL: Final = "see https://github.com/kubernetes/enhancements/pull/1111"
+_NOT_PRESERVED: Final = (
+    "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in "
+    "spec.versions[*].schema instead"
+)
 
 
 def validate_definition(body: Body) -> Causes:
@@ -38,7 +47,26 @@ def validate_definition(body: Body) -> Causes:
     for field in ("plural", "singular", "kind", "listKind"):
         if not given.get(field):
             yield required(f"spec.names.{field}")
+    if spec.get("preserveUnknownFields"):
+        yield invalid("spec.preserveUnknownFields", True, _NOT_PRESERVED)
     yield from _versions(spec.get("versions") or [])
+
+
+def validate_approval(body: Body) -> Causes:
+    """A group of the Kubernetes community needs an annotation that says who approved the API."""
+    if not f".{body['spec'].get('group', '')}".endswith(_PROTECTED):
+        return
+    given = _approval(body)
+    field = f"metadata.annotations[{_APPROVED}]"
+    if not given:
+        yield required(field, f"{_APPROVAL}, {_ABOUT_APPROVAL}")
+    elif not given.startswith("unapproved") and not all(urlsplit(given)[:2]):
+        reasons = 'with either a URL or a reason starting with "unapproved"'
+        yield invalid(field, given, f"{_APPROVAL} {reasons}, {_ABOUT_APPROVAL}")
+
+
+def _approval(body: Body) -> str:
+    return str((body["metadata"].get("annotations") or {}).get(_APPROVED, ""))
 
 
 def _versions(versions: list[Body]) -> Causes:
@@ -89,6 +117,8 @@ def _structural(
 
 def validate_definition_update(body: Body, old: Body) -> Causes:
     """The names of a definition that is established are fixed."""
+    if _approval(body) != _approval(old):
+        yield from validate_approval(body)
     for field in ("scope", "group"):
         if body["spec"].get(field) != old["spec"].get(field):
             yield invalid(f"spec.{field}", body["spec"].get(field), _IMMUTABLE)

@@ -24,6 +24,7 @@ from apps.cluster.validation.causes import (
 )
 from apps.cluster.validation.certificates import validate_signing_request
 from apps.cluster.validation.custom_definitions import (
+    validate_approval,
     validate_definition,
     validate_definition_update,
 )
@@ -308,6 +309,7 @@ NEW: Final[Mapping[str, Rule]] = {
 
 #: Rules for new objects only: what exists may keep such faults.
 CREATED: Final[Mapping[str, Rule]] = {
+    "CustomResourceDefinition": validate_approval,
     "CronJob": validate_cron_job_name,
     "Ingress": validate_class_annotation,
 }
