@@ -169,4 +169,4 @@ def test_the_python_work_of_a_pod(front: CreationClient) -> None:
         profile.disable()
         return float(pstats.Stats(profile).total_calls) / 20  # type: ignore[attr-defined]
 
-    assert play(scene) < 600
+    assert play(scene) < 650
