@@ -229,7 +229,12 @@ SPECTACULAR_SETTINGS = {
         "apps.api.control.documentation.completing.complete_document",
     ],
     # one schema for the choices that source and target of a move share
-    "ENUM_NAME_OVERRIDES": {"QueuePlaceEnum": "apps.controlplane.models.QueueMove.Place"},
+    "ENUM_NAME_OVERRIDES": {
+        "QueuePlaceEnum": "apps.controlplane.models.QueueMove.Place",
+        "PodChangeEnum": "apps.controlplane.past.differences.PodChange",
+        "NodeChangeEnum": "apps.controlplane.past.differences.NodeChange",
+        "SettingChangeEnum": ["added", "removed", "changed"],
+    },
 }
 
 # --- Static files: served by the application, directly from the packages ------------------------
