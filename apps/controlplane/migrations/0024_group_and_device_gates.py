@@ -1,11 +1,16 @@
-"""Placements and victims of attempts with groups; the API gates of pod groups."""
+"""Placements and victims of attempts with groups; the API gates of groups and devices."""
 
 from typing import Any
 
 import yaml
 from django.db import migrations, models
 
-_GATES = ("TopologyAwareWorkloadScheduling", "WorkloadAwarePreemption")
+_GATES = (
+    "DRANodeAllocatableResources",
+    "DRAWorkloadResourceClaims",
+    "TopologyAwareWorkloadScheduling",
+    "WorkloadAwarePreemption",
+)
 
 
 def fill_api_gates(apps: Any, schema_editor: Any) -> None:
