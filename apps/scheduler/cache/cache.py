@@ -216,12 +216,14 @@ class Cache:
     @contextmanager
     def order_kept(self, node_names: Collection[str]) -> Iterator[None]:
         """After the block, the pods that were on these nodes before are listed as before."""
-        before = {name: list(self.nodes[name].pods) for name in node_names}
-        yield
-        for name, keys in before.items():
-            info = self.nodes[name]
-            later = [key for key in info.pods if key not in set(keys)]
-            info.reorder_pods([*(key for key in keys if key in info.pods), *later])
+        before = {name: dict.fromkeys(self.nodes[name].pods) for name in node_names}
+        try:
+            yield
+        finally:
+            for name, keys in before.items():
+                info = self.nodes[name]
+                later = [key for key in info.pods if key not in keys]
+                info.reorder_pods([*(key for key in keys if key in info.pods), *later])
 
     def _restore_order(self, names: Iterable[str]) -> None:
         known = dict(self.nodes)
