@@ -205,15 +205,25 @@ class Exchange:
 
     def _read_result(self, answer: Answer | None) -> psycopg.Error | None:
         """One result, and the end of its command."""
+        if answer is not None:
+            # those of an attempt that was interrupted
+            answer.rows = []
         result = self._next_result()
+        while result is not None and result.status == pq.ExecStatus.TUPLES_CHUNK:
+            # a cursor has streamed rows: libpq divides the next result in a pipeline as well
+            self._add_rows(answer, result)
+            result = self._next_result()
         self._next_result()
         if result is None or result.status not in _OK:
             return _error_of(result)
-        if answer is not None and result.nfields:
+        self._add_rows(answer, result)
+        return None
+
+    def _add_rows(self, answer: Answer | None, result: pq.abc.PGresult) -> None:
+        if answer is not None and result.ntuples:
             transformer = Transformer.from_context(self._database)
             transformer.set_pgresult(result)
-            answer.rows = transformer.load_rows(0, result.ntuples, tuple)
-        return None
+            answer.rows += transformer.load_rows(0, result.ntuples, tuple)
 
     def _next_result(self) -> pq.abc.PGresult | None:
         while self._pgconn.is_busy():

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from django.db import IntegrityError, OperationalError, connection, transaction
 
-from apps.cluster import arrays
+from apps.cluster import arrays, sql
 from apps.cluster.exchange import exchange
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -143,3 +143,18 @@ def test_an_exchange_is_a_transaction_of_its_own() -> None:
         exchange(),
     ):
         pass
+
+
+def test_the_connection_may_have_streamed_rows_just_before() -> None:
+    insert(*range(5))
+    select = "SELECT n FROM kept ORDER BY n"
+    with exchange() as sent:
+        sent.send(select)
+        sent.receive()
+    streamed = list(sql.stream_rows("SELECT n FROM kept WHERE n < %s ORDER BY n", [3]))
+    with exchange() as sent:
+        found = sent.send(select)
+        counted = sent.send("SELECT count(*) FROM kept")
+        sent.receive()
+    assert streamed == [(0,), (1,), (2,)]
+    assert (found.rows, counted.rows) == ([(n,) for n in range(5)], [(5,)])

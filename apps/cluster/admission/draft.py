@@ -52,3 +52,9 @@ def drop_empty(parent: Body, *names: str) -> None:
     for name in names:
         if name in parent and not parent[name]:
             del parent[name]
+
+
+def write_empty(parent: Body, *names: str) -> None:
+    """Set lists without an entry to null, as the API writes those that it never leaves out."""
+    for name in names:
+        parent[name] = parent.get(name) or None

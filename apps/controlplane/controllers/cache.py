@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, TypeVar, cast
 
@@ -24,6 +24,7 @@ from apps.scheduler.objects import (
     PersistentVolume,
     Pod,
     ResourceSlice,
+    Service,
 )
 
 Body = dict[str, Any]
@@ -45,6 +46,7 @@ _WHOLE = frozenset(
         "PersistentVolumeClaim",
         "ReplicaSet",
         "ReplicationController",
+        "Service",
         "StatefulSet",
     }
 )
@@ -70,6 +72,8 @@ class ControllerCache:
         self._users_of: dict[tuple[str, str], dict[Ref, None]] = defaultdict(dict)
         #: (namespace, claim) -> the volumes that refer to it
         self._volumes_for: dict[tuple[str, str], dict[Ref, None]] = defaultdict(dict)
+        #: namespace -> its Services with a selector, by name
+        self._selecting: dict[str, dict[str, Service]] = defaultdict(dict)
         #: uid of an owner -> its dependants
         self._owned_by: dict[str, dict[Ref, None]] = defaultdict(dict)
         #: uid -> an object of a kind that is not cached as a whole, such as a custom resource
@@ -174,6 +178,11 @@ class ControllerCache:
         refs = self._volumes_for.get((namespace, claim), ())
         return [found for ref in refs if (found := self.get(ref, PersistentVolume)) is not None]
 
+    def selecting_services(self, namespace: str) -> Collection[Service]:
+        """The Services of a namespace that have a selector."""
+        found = self._selecting.get(namespace)
+        return found.values() if found else ()
+
     def other(self, uid: str) -> Ref | None:
         """The object with this uid, if it is of an unwatched kind and has owners or finalizers."""
         return self._others.get(uid)
@@ -219,6 +228,8 @@ class ControllerCache:
             self._owned_by[owner.uid][ref] = None
         if isinstance(item, PersistentVolume) and (named := item.spec.claim_ref) is not None:
             self._volumes_for[named.namespace, named.name][ref] = None
+        if isinstance(item, Service) and item.spec.selector:
+            self._selecting[ref[1]][ref[2]] = item
         if isinstance(item, ResourceSlice) and any(each.taints for each in item.spec.devices):
             self.tainted_slices[item.metadata.name] = item
         if isinstance(item, Pod):
@@ -238,6 +249,8 @@ class ControllerCache:
             _remove_from_index(self._owned_by, owner.uid, ref)
         if isinstance(item, PersistentVolume) and (named := item.spec.claim_ref) is not None:
             _remove_from_index(self._volumes_for, (named.namespace, named.name), ref)
+        if isinstance(item, Service):
+            self._selecting[ref[1]].pop(ref[2], None)
         if isinstance(item, ResourceSlice):
             self.tainted_slices.pop(item.metadata.name, None)
         if isinstance(item, Pod):

@@ -140,6 +140,8 @@ def _compare(present: Sight, emptied: Sight, pod: PodInfo) -> tuple[Prospect, st
         nodes = "1 node" if fitting == 1 else f"{fitting:,} nodes"
         return Prospect.WAITS_ITS_TURN, f"It fits on {nodes} now."
     total = emptied.snapshot.total_nodes
+    if not total:
+        return Prospect.NEEDS_CAPACITY, "The cluster has no nodes."
     later = len(emptied.feasible())
     if later:
         proof = f"It would fit on {later:,} of {total:,} nodes without pods."

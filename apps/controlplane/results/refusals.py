@@ -156,7 +156,8 @@ def _group_rows_by_id(ids: NDArray[np.int32]) -> Iterator[tuple[int, NDArray[np.
     """Every id with the rows that have it."""
     order = np.argsort(ids, kind="stable")
     numbers, starts = np.unique(ids[order], return_index=True)
-    for number, start, end in zip(numbers, starts, [*starts[1:], len(ids)], strict=True):
+    ends = [*starts, len(ids)][1:]
+    for number, start, end in zip(numbers, starts, ends, strict=True):
         yield int(number), order[start:end]
 
 

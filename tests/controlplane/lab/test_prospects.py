@@ -10,7 +10,8 @@ import pytest
 from django.test import Client
 
 from apps.cluster.models import Cluster, Pod
-from apps.controlplane.lab.prospects import Prospect, find_prospects
+from apps.controlplane.clusters.lifecycle import create_cluster
+from apps.controlplane.lab.prospects import Prospect, find_prospects, list_prospects
 from tests.controlplane.driving import create_pods, pod
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -64,6 +65,15 @@ def test_each_pending_pod_has_the_class_that_a_simulation_proves(
     )
     assert found["small"].sentence == "It fits on 3 nodes now."
     assert "node selector" in found["elsewhere"].sentence
+
+
+def test_without_nodes_a_pod_needs_capacity() -> None:
+    cluster = create_cluster("none", user="alice")
+    create_pods(cluster, pod("first"))
+    cluster.refresh_from_db()
+    (found,) = list_prospects(cluster, 10).pods
+    assert found.prospect is Prospect.NEEDS_CAPACITY
+    assert found.sentence == "The cluster has no nodes."
 
 
 def test_the_expected_wait_follows_from_pods_that_waited_as_long(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from apps.cluster.admission.defaulting.pods import default_template
-from apps.cluster.admission.draft import Body, child, drop_empty
+from apps.cluster.admission.draft import Body, child, drop_empty, write_empty
 
 #: How fast an autoscaler scales if its behavior does not say it.
 _SCALING: Final[Mapping[str, Mapping[str, Any]]] = {
@@ -49,6 +49,7 @@ def default_endpoints(draft: Body) -> None:
 
 
 def default_endpoint_slice(draft: Body) -> None:
+    write_empty(draft, "endpoints", "ports")
     for port in draft.get("ports") or ():
         port.setdefault("name", "")
         port.setdefault("protocol", "TCP")
@@ -72,6 +73,7 @@ def default_network_policy(draft: Body) -> None:
 
 def default_limit_range(draft: Body) -> None:
     """Defaults follow from the maximum, and default requests from the default limits."""
+    write_empty(child(draft, "spec"), "limits")
     for item in child(draft, "spec").get("limits") or ():
         if item.get("type") != "Container":
             continue
@@ -110,6 +112,10 @@ def default_autoscaler(draft: Body) -> None:
             for field, value in rules.items():
                 given.setdefault(field, copy.deepcopy(value))
     draft.setdefault("status", {"desiredReplicas": 0, "currentMetrics": None})
+
+
+def default_role(draft: Body) -> None:
+    write_empty(draft, "rules")
 
 
 def default_binding(draft: Body) -> None:
@@ -203,6 +209,7 @@ def default_custom_resource_definition(draft: Body) -> None:
 
 DEFAULTERS: Final[Mapping[str, Callable[[Body], None]]] = {
     "APIService": default_api_service,
+    "ClusterRole": default_role,
     "ClusterRoleBinding": default_binding,
     "ConfigMap": default_config_map,
     "CronJob": default_cron_job,
@@ -219,6 +226,7 @@ DEFAULTERS: Final[Mapping[str, Callable[[Body], None]]] = {
     "PodTemplate": default_pod_template,
     "ResourceClaim": default_claim,
     "ResourceClaimTemplate": default_claim_template,
+    "Role": default_role,
     "RoleBinding": default_binding,
     "Secret": default_secret,
     "ValidatingAdmissionPolicy": default_admission_policy,

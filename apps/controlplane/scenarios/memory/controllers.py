@@ -12,6 +12,7 @@ from apps.cluster.writes import Write
 from apps.controlplane.controllers import accounts, namespaces
 from apps.controlplane.controllers.cache import ControllerCache
 from apps.controlplane.controllers.controller import Controller
+from apps.controlplane.controllers.endpoints import endpoints, slices
 from apps.controlplane.controllers.manager import Controllers
 from apps.controlplane.controllers.registry import CONTROLLERS
 from apps.controlplane.events.writer import EventWriter, PendingEvent
@@ -20,8 +21,14 @@ from apps.scheduler.features import FeatureGates
 
 Body = dict[str, Any]
 
-#: They read the database: all kinds of a namespace, the site's authority.
-_LEFT_OUT: Final = (namespaces.CONTROLLER, accounts.CONTROLLER)
+#: They read the database: all kinds of a namespace, the site's authority, addresses of pods. What
+#: the last two write has no effect on scheduling.
+_LEFT_OUT: Final = (
+    namespaces.CONTROLLER,
+    accounts.CONTROLLER,
+    slices.CONTROLLER,
+    endpoints.CONTROLLER,
+)
 ACTING: Final[tuple[Controller, ...]] = tuple(each for each in CONTROLLERS if each not in _LEFT_OUT)
 
 
