@@ -318,7 +318,6 @@ CREATED: Final[Mapping[str, Rule]] = {
 
 
 UPDATES: Final[Mapping[str, UpdateRule]] = {
-    "CertificateSigningRequest": _immutable("spec"),
     "ClusterRoleBinding": validate_role_binding_update,
     "ConfigMap": _data_update("data", "binaryData"),
     "ControllerRevision": _immutable("data"),

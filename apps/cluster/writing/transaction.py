@@ -11,7 +11,7 @@ from django.db import transaction
 from django.db.backends.utils import CursorWrapper
 
 from apps.cluster import kinds, sql
-from apps.cluster.admission import admit
+from apps.cluster.admission import admit, certificates
 from apps.cluster.admission.nodes import is_tainted_when_new
 from apps.cluster.admission.plugins.registry import Chain
 from apps.cluster.admission.policies.requests import CREATE, DELETE, UPDATE, Review
@@ -163,6 +163,8 @@ class WriteTransaction:
                 owners = write.applying.creation_entries(timestamp(self.now))
                 stamped["metadata"]["managedFields"] = owners
             check_namespace(kind, stamped, self.lookups)
+            if kind.name == certificates.KIND:
+                stamped = certificates.with_requestor(stamped, self.actor)
             tainted = kind is kinds.NODE and is_tainted_when_new(
                 stamped,
                 controllers=self.cluster.controllers,
