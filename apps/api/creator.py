@@ -115,7 +115,7 @@ class Creator:
     ) -> tuple[creation.Creation, AdmissionState] | None:
         """The object of a request, and the state it was admitted with; see `submit`."""
         user, state = self._known_user(route), self._known_state(route.cluster)
-        if user is None or state is None or not state.is_simple:
+        if user is None or state is None or not state.allows(route.target.resource.kind):
             return None
         if not room.has_room(self._versions.get(state.cluster_id, 0)):
             return None
@@ -147,7 +147,7 @@ class Creator:
         await self._check_room(state.cluster_id)
         for attempt in range(TRIES):
             body, warnings = _read(route, raw)
-            if not state.is_simple:
+            if not state.allows(route.target.resource.kind):
                 break
             try:
                 prepared = self._prepare(route, body, state, actor)

@@ -122,7 +122,7 @@ def is_plain_get(request: ObjectRequest) -> bool:
 
 
 async def read(request: ObjectRequest, user: User) -> HttpResponse:
-    """The response to a plain get: one statement on the event loop, its text as it is."""
+    """The response to a plain get: one statement on the event loop, its text without spaces."""
     target = request.target
     access = access_of(target, "GET", request.query)
     kind = target.resource.kind
@@ -141,7 +141,7 @@ async def read(request: ObjectRequest, user: User) -> HttpResponse:
         return refusal_response(DatabaseUnavailable())
     except ApiError as refusal:
         return refusal_response(refusal)
-    return HttpResponse(media.json_text(rows[0][0]), content_type="application/json")
+    return HttpResponse(media.stored_text(rows[0][0]), content_type="application/json")
 
 
 @cache

@@ -1,4 +1,7 @@
-"""The id of the current request, recorded in changes, decisions and log lines."""
+"""The current request: its id, and what is noted about it while it is carried out.
+
+The id is recorded in changes, decisions and log lines.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 
 from apps.cluster.random_ids import random_uuid_hex
 
@@ -35,3 +39,39 @@ def request_context(request_id: str) -> Iterator[str]:
         yield request_id
     finally:
         _request_id.reset(token)
+
+
+@dataclass(slots=True)
+class Notes:
+    """What admission notes about a request: for its response, and for an audit log."""
+
+    warnings: list[str] = field(default_factory=list)
+    annotations: dict[str, str] = field(default_factory=dict)
+
+
+_notes: ContextVar[Notes | None] = ContextVar("notes", default=None)
+
+
+def add_warning(text: str) -> None:
+    """Warn the client of the current request, once for each text."""
+    notes = _notes.get()
+    if notes is not None and text not in notes.warnings:
+        notes.warnings.append(text)
+
+
+def add_audit_annotation(key: str, value: str) -> None:
+    """Annotate the current request for an audit log; the first value of a key stays."""
+    notes = _notes.get()
+    if notes is not None:
+        notes.annotations.setdefault(key, value)
+
+
+@contextmanager
+def taking_notes() -> Iterator[Notes]:
+    """Collects what is noted about the request inside the block."""
+    notes = Notes()
+    token = _notes.set(notes)
+    try:
+        yield notes
+    finally:
+        _notes.reset(token)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from apps.cluster.access.identity import Identity
 from apps.cluster.kinds import Kind
 from apps.cluster.ownership.writes import Applying
 
@@ -27,6 +28,8 @@ class Actor:
     #: The name under which managedFields list the client; "" for the control plane, which owns
     #: no fields.
     manager: str = ""
+    #: The user as admission policies see it; None where only the name is known.
+    identity: Identity | None = field(default=None, compare=False, repr=False)
 
     @property
     def is_api_client(self) -> bool:
@@ -55,7 +58,7 @@ class Update:
     `change` gets the stored object, which it must not alter, and returns the new one; it raises
     an ApiError to reject the write. `trusted` changes are made by the control plane itself: they
     are not admitted and validated again. `uid`, if given, must be the object's. `applying` is the
-    server-side apply that `change` executes.
+    server-side apply that `change` executes. `reviewed`: admission policies were asked before.
     """
 
     kind: Kind
@@ -66,16 +69,21 @@ class Update:
     trusted: bool = False
     uid: str = ""
     applying: Applying | None = None
+    reviewed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Delete an object; `options` are DeleteOptions."""
+    """Delete an object; `options` are DeleteOptions.
+
+    `reviewed` as for updates; policies are asked about the deletions of clients alone.
+    """
 
     kind: Kind
     namespace: str
     name: str
     options: Mapping[str, Any] = field(default_factory=dict)
+    reviewed: bool = False
 
 
 Write = Create | Update | Delete

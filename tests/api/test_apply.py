@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from typing import Any
 
 import yaml
@@ -84,6 +86,9 @@ def test_answers_have_the_form_of_the_api_server(kube: Kube) -> None:
     assert "/openapi/v2" in kube.get("/").json()["paths"]
     swagger = kube.get("/openapi/v2").json()
     assert "io.k8s.api.core.v1.Pod" in swagger["definitions"]
+    compressed = kube.get("/openapi/v2", headers={"accept-encoding": "gzip"})
+    assert compressed.headers["Content-Encoding"] == "gzip"
+    assert json.loads(gzip.decompress(compressed.content)) == swagger
     plain = kube.get("/version")
     assert plain.content.endswith(b"}\n") and b"\n  " not in plain.content
     assert b'\n  "major": "1"' in kube.get("/version?pretty=true").content

@@ -171,6 +171,15 @@ def test_answers_equal_those_of_the_django_view(front: ObjectClient, kube: Kube)
     assert front.passed_on == 0
 
 
+def test_an_object_is_sent_without_spaces(front: ObjectClient, kube: Kube) -> None:
+    text = 'a: "b", c'
+    path = "/api/v1/namespaces/default/configmaps"
+    kube.post(path, {"metadata": {"name": "c"}, "data": {"k": text}})
+    _, _, body = play(lambda: front.send("GET", f"{path}/c"))
+    assert body.endswith(b"}\n") and json.loads(body)["data"]["k"] == text
+    assert b'"data":{"k":"' in body and b'"kind":"ConfigMap"' in body
+
+
 def test_an_object_of_a_cluster_that_does_not_exist(front: ObjectClient, kube: Kube) -> None:
     kube.root = "/k8s/absent"
     status, _, body = play(lambda: front.send("GET", f"{PODS}/p"))

@@ -94,6 +94,22 @@ def test_only_approval_approves_a_signing_request(kube: Kube) -> None:
     assert [each["type"] for each in issued["status"]["conditions"]] == ["Approved"]
 
 
+def test_the_server_says_who_requests_a_certificate(kube: Kube) -> None:
+    example = next(
+        each
+        for each in yaml.safe_load_all(EXAMPLES.read_text())
+        if each["kind"] == "CertificateSigningRequest"
+    )
+    created = post(kube, REQUESTS, "r", spec={**example["spec"], "username": "bob"})
+    assert created["spec"]["username"] == "alice"
+    assert created["spec"]["groups"] == ["system:masters", "system:authenticated"]
+    changed = {**created, "spec": {**example["spec"], "username": "bob"}}
+    assert kube.put(f"{REQUESTS}/r", changed).json()["spec"] == created["spec"]
+    accept = "application/json;as=Table;v=v1;g=meta.k8s.io"
+    table = kube.get(f"{REQUESTS}/r", headers={"accept": accept}).json()
+    assert "alice" in table["rows"][0]["cells"]
+
+
 def test_autoscalers_of_the_older_version(kube: Kube) -> None:
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
     spec = {"scaleTargetRef": target, "maxReplicas": 5, "targetCPUUtilizationPercentage": 60}

@@ -92,7 +92,9 @@ def test_a_change_reaches_an_open_watch_at_once_as_its_text_in_the_log(
             await asyncio.sleep(0.01)
         await do(lambda: kube.post(PODS, pod("p1")))
         await do(lambda: kube.patch(f"{PODS}/p1", {"metadata": {"labels": {"a": "1"}}}))
-        found = [json.loads(line) for line in await stream.lines(2)]
+        lines = await stream.lines(2)
+        assert not any('": ' in str(line) for line in lines), "the API server sends no spaces"
+        found = [json.loads(line) for line in lines]
         assert received(found) == [("ADDED", "p1"), ("MODIFIED", "p1")]
         assert found[1]["object"] == (await do(lambda: kube.get(f"{PODS}/p1"))).json()
         stream.leave()

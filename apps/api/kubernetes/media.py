@@ -109,6 +109,11 @@ def json_text(text: bytes, *, pretty: bool = False) -> bytes:
     return msgspec.json.format(text, indent=2) if pretty else text + b"\n"
 
 
+def stored_text(text: bytes) -> bytes:
+    """An object's text in the database, as the API server sends it: its own has spaces."""
+    return msgspec.json.format(text, indent=-1) + b"\n"
+
+
 def is_pretty(parameter: str | None, user_agent: str) -> bool:
     """Whether a request gets indented JSON: by `?pretty=`, or as a tool that people read."""
     if parameter:

@@ -6,6 +6,7 @@ how lists merge, and the descriptions for `kubectl explain`.
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 from collections.abc import Iterable
 from functools import lru_cache
@@ -19,6 +20,7 @@ from apps.api.kubernetes.discovery import Custom, group_versions
 from apps.api.kubernetes.errors import UnknownPath
 from apps.api.kubernetes.protobuf import swagger
 from apps.api.kubernetes.resources import Resource
+from apps.api.kubernetes.streaming import accepts_gzip
 from apps.cluster.schema.definitions import Schema, published, reference
 
 Body = dict[str, Any]
@@ -51,11 +53,19 @@ def answer_v2(request: HttpRequest, custom: Custom) -> HttpResponse:
     """The whole API as one Swagger 2.0 document, for clients that do not read v3."""
     as_protobuf = _wants_protobuf(request.headers.get("Accept", ""))
     text, digest = (_swagger_message if as_protobuf else _swagger)(custom)
-    headers = {"ETag": f'"{digest}"', "Vary": "Accept"}
+    headers = {"ETag": f'"{digest}"', "Vary": "Accept, Accept-Encoding"}
     if request.headers.get("If-None-Match") == f'"{digest}"':
         return HttpResponse(status=304, headers=headers)
     content_type = swagger.MEDIA_TYPE if as_protobuf else "application/json"
+    if accepts_gzip(request.headers.get("Accept-Encoding", "")):
+        text = _compressed(text)
+        headers["Content-Encoding"] = "gzip"
     return HttpResponse(text, content_type=content_type, headers=headers)
+
+
+@lru_cache(maxsize=16)
+def _compressed(document: bytes) -> bytes:
+    return gzip.compress(document, mtime=0)
 
 
 def _wants_protobuf(accept: str) -> bool:

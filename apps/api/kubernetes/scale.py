@@ -7,6 +7,7 @@ from typing import Any
 from apps.api.kubernetes import params
 from apps.api.kubernetes.calls import Answer, Call
 from apps.api.kubernetes.patching import read_patch
+from apps.api.kubernetes.subresources import review_part
 from apps.cluster.custom import paths
 from apps.cluster.errors import BadRequest, Cause, Invalid
 from apps.cluster.schema import ShapeError, decode, definition_of
@@ -42,7 +43,8 @@ def patch(call: Call) -> Answer:
 
 def _write(call: Call, change: Any, warnings: list[str]) -> Answer:
     def set_replicas(workload: Body) -> Body:
-        wanted = change(_scale(call, workload))
+        current = _scale(call, workload)
+        wanted = change(current)
         metadata = wanted.get("metadata") or {}
         if metadata.get("name", call.target.name) != call.target.name:
             raise BadRequest(
@@ -55,7 +57,9 @@ def _write(call: Call, change: Any, warnings: list[str]) -> Answer:
             "metadata": {**workload["metadata"], "resourceVersion": version},
         }
         replicas_path = _paths(call)[0]
-        return paths.assign(scaled, replicas_path, _replicas(call, wanted))
+        replicas = _replicas(call, wanted)
+        review_part(call, ("autoscaling/v1", "Scale"), wanted, current)
+        return paths.assign(scaled, replicas_path, replicas)
 
     body = store.patch(
         call.cluster,
@@ -66,6 +70,7 @@ def _write(call: Call, change: Any, warnings: list[str]) -> Answer:
         actor=call.actor,
         dry_run=params.dry_run(call.query, call.method),
         found=call.found.row,
+        reviewed=True,
     )
     return Answer(_scale(call, body), 200, warnings)
 

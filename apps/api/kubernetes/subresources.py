@@ -9,9 +9,11 @@ from apps.api.kubernetes.calls import Answer, Call, success
 from apps.api.kubernetes.simulating import simulated_binding
 from apps.api.kubernetes.verbs import other_uid
 from apps.cluster import queries
+from apps.cluster.admission.policies.requests import CREATE, UPDATE, Review
 from apps.cluster.errors import BadRequest
 from apps.cluster.writing import store
 from apps.cluster.writing.eviction import evict
+from apps.cluster.writing.policies import review
 
 Body = dict[str, Any]
 
@@ -24,6 +26,7 @@ def evict_pod(call: Call) -> Answer:
         raise BadRequest("name in URL does not match name in Eviction object")
     options = eviction.get("deleteOptions") or {}
     in_body = any(value == "All" for value in options.pop("dryRun", None) or ())
+    review_part(call, ("policy/v1", "Eviction"), eviction)
     evict(
         call.cluster,
         call.namespace,
@@ -71,6 +74,7 @@ def bind(call: Call) -> Answer:
         raise BadRequest("namespace in URL does not match namespace in Binding object")
     if metadata.get("uid"):
         _check_uid(call, name, metadata["uid"])
+    review_part(call, ("v1", "Binding"), binding, part="binding", name=name)
     store.bind(
         call.cluster,
         call.namespace,
@@ -84,6 +88,34 @@ def bind(call: Call) -> Answer:
     if dry_run:
         warnings += simulated_binding(call, name, binding)
     return Answer(success(code=201), 201, warnings)
+
+
+def review_part(
+    call: Call,
+    shape: tuple[str, str],
+    body: Body,
+    old: Body | None = None,
+    *,
+    part: str = "",
+    name: str = "",
+) -> None:
+    """Ask admission policies about an object of a subresource, which is not stored.
+
+    `shape`: its apiVersion and kind. `part`: the subresource, if the path does not name it.
+    """
+    request = Review(
+        CREATE if old is None else UPDATE,
+        call.resource.kind,
+        call.actor,
+        call.namespace,
+        name or call.target.name,
+        body,
+        old,
+        part or call.target.subresource,
+        params.dry_run(call.query, call.method),
+        shape,
+    )
+    review(call.cluster, request)
 
 
 def _check_uid(call: Call, name: str, said: str) -> None:

@@ -49,7 +49,7 @@ from apps.cluster.access.deciding import Access, require
 from apps.cluster.access.identity import Identity, identity_of
 from apps.cluster.access.impersonation import impersonate
 from apps.cluster.availability import is_database_unavailable, refusal_for
-from apps.cluster.context import current_request_id
+from apps.cluster.context import current_request_id, taking_notes
 from apps.cluster.errors import ApiError, BadRequest, NotFound, Unauthorized
 from apps.cluster.models import Cluster
 from apps.cluster.writes import Actor
@@ -262,18 +262,27 @@ def answer(
             media.negotiate(accept, protobuf=target.resource.has_message),
             pretty=media.is_pretty(query.get("pretty"), user_agent),
         ),
-        actor=Actor(identity.actor, current_request_id(), params.manager_of(query, user_agent)),
+        actor=Actor(
+            identity.actor,
+            current_request_id(),
+            params.manager_of(query, user_agent),
+            identity,
+        ),
         identity=identity,
         accepts_gzip=accepts_gzip,
         idempotency_key=idempotency_key,
     )
     deprecation = target.resource.deprecation
-    try:
-        response = present(call, find_handler(target, method)(call))
-    except ApiError as refusal:
-        if deprecation:
-            refusal.warnings = [deprecation, *refusal.warnings]
-        raise
+    with taking_notes() as notes:
+        try:
+            result = find_handler(target, method)(call)
+            result.warnings += notes.warnings
+            response = present(call, result)
+        except ApiError as refusal:
+            refusal.warnings = [*refusal.warnings, *notes.warnings]
+            if deprecation:
+                refusal.warnings = [deprecation, *refusal.warnings]
+            raise
     return prepend_warning(response, deprecation) if deprecation else response
 
 

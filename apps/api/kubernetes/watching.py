@@ -215,7 +215,7 @@ def error_line(media: Media, refusal: ApiError) -> bytes:
 
 def _encode_change(call: Call, change: LoggedChange) -> bytes:
     if call.resource.as_stored and not _is_framed(call.media):
-        return f'{{"type":"{change.type}","object":{change.text}}}\n'.encode()
+        return f'{{"type":"{change.type}","object":{change.line}}}\n'.encode()
     return _encode(call.media, change.type, call.resource.to_wire(change.object))
 
 

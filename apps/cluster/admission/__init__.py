@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
+from apps.cluster.admission import certificates
 from apps.cluster.admission.admin_access import check_admin_access
 from apps.cluster.admission.custom_definitions import established_status
 from apps.cluster.admission.defaulting import set_defaults
@@ -95,6 +96,8 @@ def _create(
 def _update(
     kind: str, draft: Body, lookups: Lookups, old: Mapping[str, Any], plugins: Chain
 ) -> None:
+    if kind == certificates.KIND:
+        draft["spec"] = old["spec"]
     if kind == "Service":
         drop_fields_of_type(draft, old)
         keep_allocated(draft, old)

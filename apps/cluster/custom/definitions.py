@@ -21,7 +21,7 @@ def deletions(cluster: Cluster, definition: str) -> Iterator[Write]:
     ):
         if finalizers:
             yield Update(kind, namespace, name, _without_finalizers, "finalize", trusted=True)
-        yield Delete(kind, namespace, name)
+        yield Delete(kind, namespace, name, reviewed=True)
 
 
 def _without_finalizers(body: Body) -> Body:

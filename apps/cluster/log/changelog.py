@@ -13,6 +13,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
+import msgspec
 from django.db import connection
 
 from apps.cluster import sql
@@ -40,9 +41,14 @@ class LoggedChange:
 
     @cached_property
     def object(self) -> dict[str, Any]:
-        """The object; most watches send its text and do not need it."""
+        """The object; most watches send its line and do not need it."""
         loaded: dict[str, Any] = sql.load_json(self.text)
         return loaded
+
+    @cached_property
+    def line(self) -> str:
+        """The object as JSON text without the spaces of the database's, for all watches."""
+        return msgspec.json.format(self.text, indent=-1)
 
 
 class ObjectChange(NamedTuple):

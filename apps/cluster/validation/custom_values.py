@@ -37,7 +37,8 @@ _FORMATS: Final = {
     "date": (Type("google.protobuf.Timestamp"), lambda text: to_timestamp(f"{text}T00:00:00Z")),
     "date-time": (Type("google.protobuf.Timestamp"), to_timestamp),
 }
-_RESERVED: Final = frozenset(
+#: Words that are no identifiers in CEL.
+RESERVED: Final = frozenset(
     [
         "true",
         "false",
@@ -73,7 +74,7 @@ _ESCAPES: Final = (
 
 def escape(name: str) -> str:
     """The name by which an expression selects a property; "" if it cannot."""
-    if name in _RESERVED:
+    if name in RESERVED:
         return f"__{name}__"
     for text, escaped in _ESCAPES:
         name = name.replace(text, escaped)

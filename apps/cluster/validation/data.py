@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from apps.cluster.validation import names
+from apps.cluster.validation.admission_policies import validate_policy, validate_policy_binding
 from apps.cluster.validation.autoscaling import validate_autoscaler
 from apps.cluster.validation.batch import validate_cron_job, validate_cron_job_name
 from apps.cluster.validation.causes import (
@@ -300,7 +301,8 @@ NEW: Final[Mapping[str, Rule]] = {
     "RoleBinding": validate_role_binding,
     "Secret": _secret,
     "ServiceCIDR": _required("spec.cidrs"),
-    "ValidatingAdmissionPolicyBinding": _required("spec.policyName", "spec.validationActions"),
+    "ValidatingAdmissionPolicy": validate_policy,
+    "ValidatingAdmissionPolicyBinding": validate_policy_binding,
     "ValidatingWebhookConfiguration": validate_webhooks,
     "VolumeAttributesClass": _required("driverName", "parameters"),
     "Workload": _workload,
@@ -316,7 +318,6 @@ CREATED: Final[Mapping[str, Rule]] = {
 
 
 UPDATES: Final[Mapping[str, UpdateRule]] = {
-    "CertificateSigningRequest": _immutable("spec"),
     "ClusterRoleBinding": validate_role_binding_update,
     "ConfigMap": _data_update("data", "binaryData"),
     "ControllerRevision": _immutable("data"),

@@ -47,7 +47,7 @@ def _webhook(webhook: Body, path: str) -> Causes:
     elif name.count(".") < 2:
         yield invalid(f"{path}.name", name, _FEW_SEGMENTS)
     for index, rule in enumerate(webhook.get("rules") or ()):
-        yield from _rule(rule, f"{path}.rules[{index}]")
+        yield from validate_rule(rule, f"{path}.rules[{index}]")
     for field, supported in _CHOICES:
         value = webhook.get(field)
         if field == "sideEffects" and value is None:
@@ -65,7 +65,8 @@ def _webhook(webhook: Body, path: str) -> Causes:
         yield required(f"{path}.clientConfig", "exactly one of url or service is required")
 
 
-def _rule(rule: Body, path: str) -> Causes:
+def validate_rule(rule: Body, path: str) -> Causes:
+    """Which requests a webhook or a policy is about."""
     operations = rule.get("operations") or ()
     if not operations:
         yield required(f"{path}.operations")

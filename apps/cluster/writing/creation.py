@@ -35,8 +35,9 @@ from apps.cluster.writing.sent_pods import SentPod
 
 Body = dict[str, Any]
 
-#: Kinds whose creation changes what the creation of other objects depends on.
-_NOT_ONLY_ROWS: Final = frozenset({"ResourceQuota"}) | LOOKED_UP
+#: Kinds whose creation changes what the creation of other objects depends on, or that contain the
+#: groups of their user.
+_NOT_ONLY_ROWS: Final = frozenset({"CertificateSigningRequest", "ResourceQuota"}) | LOOKED_UP
 #: The members before all others in the JSON text.
 _FIRST: Final = ("kind", "apiVersion", "metadata")
 

@@ -65,7 +65,7 @@ def eviction_writes(
         writes += [_charge_budget(budget, pod, now) for budget in budgets]
     mark = Update(*where, _mark_disrupted(now), "status", trusted=True)
     # the budget first: if it does not allow the eviction, the pod is not marked
-    return [*writes, mark, Delete(*where, options or {})]
+    return [*writes, mark, Delete(*where, options or {}, reviewed=True)]
 
 
 def budgets_of(cluster: Cluster, pod: Body) -> list[Body]:

@@ -15,7 +15,17 @@ Body = dict[str, Any]
 _IS_DEFAULT = "storageclass.kubernetes.io/is-default-class"
 
 #: Kinds that admission looks up; a change of one raises the cluster's `admission_version`.
-LOOKED_UP = frozenset({"Namespace", "PriorityClass", "RuntimeClass", "StorageClass", "LimitRange"})
+LOOKED_UP = frozenset(
+    {
+        "LimitRange",
+        "Namespace",
+        "PriorityClass",
+        "RuntimeClass",
+        "StorageClass",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+    }
+)
 
 
 def read_limit_ranges(cluster: Cluster) -> dict[str, list[Body]]:

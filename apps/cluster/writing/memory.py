@@ -18,9 +18,12 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from apps.cluster import models, sql
+from apps.cluster.admission.policies.reviewing import NO_POLICIES, Policies
 from apps.cluster.errors import NotFound
+from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster
 from apps.cluster.writing.lookups import StoreLookups, read_limit_ranges
+from apps.cluster.writing.policies import policies_of
 
 Body = dict[str, Any]
 
@@ -49,6 +52,8 @@ class AdmissionState:
     limit_ranges_of: Mapping[str, Sequence[Body]]
     _default_priority_class: Body | None = field(repr=False)
     _default_storage_class: Body | None = field(repr=False)
+    #: Creations that one of them may concern take the store's own way, too.
+    policies: Policies = field(default=NO_POLICIES, repr=False)
     #: Different for every reading.
     identity: object = field(default_factory=object, repr=False)
 
@@ -57,6 +62,10 @@ class AdmissionState:
         """The settings with which objects were admitted, as the statement compares them."""
         settings = [self.admission_plugins, self.controllers, self.paused, self.api_gates]
         return msgspec.json.encode(settings)
+
+    def allows(self, kind: Kind) -> bool:
+        """Whether objects of a kind can be created with this state alone."""
+        return self.is_simple and not (self.policies and self.policies.may_concern(kind))
 
     def now(self) -> datetime:
         """The cluster's time."""
@@ -106,6 +115,7 @@ def read_admission_state(cluster_name: str) -> AdmissionState:
             read_limit_ranges(cluster),
             lookups.default_priority_class(),
             lookups.default_storage_class(),
+            policies_of(cluster),
         )
 
 

@@ -115,13 +115,16 @@ def patch(
     dry_run: bool = False,
     applying: Applying | None = None,
     found: Row | None = None,
+    reviewed: bool = False,
 ) -> Body:
     """Read, change and write an object, so that no write in between is lost.
 
     `found` is its row, if the caller has just read it; `change` may be called again with a newer
-    one.
+    one. `reviewed`: it asks admission policies itself.
     """
-    wanted = Update(kind, namespace, name, change, subresource, applying=applying)
+    wanted = Update(
+        kind, namespace, name, change, subresource, applying=applying, reviewed=reviewed
+    )
     return _single_outcome(write(cluster, [wanted], actor=actor, dry_run=dry_run, found=found))
 
 

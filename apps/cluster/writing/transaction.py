@@ -11,9 +11,10 @@ from django.db import transaction
 from django.db.backends.utils import CursorWrapper
 
 from apps.cluster import kinds, sql
-from apps.cluster.admission import admit
+from apps.cluster.admission import admit, certificates
 from apps.cluster.admission.nodes import is_tainted_when_new
 from apps.cluster.admission.plugins.registry import Chain
+from apps.cluster.admission.policies.requests import CREATE, DELETE, UPDATE, Review
 from apps.cluster.allocation.services import SERVICE, Allocations, may_allocate
 from apps.cluster.custom.admission import admit_custom, validate_custom_object
 from apps.cluster.errors import (
@@ -42,6 +43,7 @@ from apps.cluster.writing.metadata import (
     timestamp,
 )
 from apps.cluster.writing.parts import SPEC_PARTS
+from apps.cluster.writing.policies import StoreParams, policies_of
 from apps.cluster.writing.preconditions import check_deletable, check_namespace, check_preconditions
 from apps.cluster.writing.rows import PendingChange, Row, commit, take_counter
 
@@ -79,10 +81,12 @@ class WriteTransaction:
         self.latest: dict[Key, PendingChange] = {}
         #: None in a cluster without quotas
         self.charges: Charges | None = None
+        self.dry_run = False
         #: None in a write without new or changed services
         self.allocations: Allocations | None = None
 
     def run(self, writes: Sequence[Write], *, dry_run: bool, wake: bool) -> list[Body | ApiError]:
+        self.dry_run = dry_run
         prepared = [self._prepare(write) for write in writes]
         if self.cluster.quotas or any(_is_about(QUOTA, write) for write in prepared):
             self.charges = Charges(self.cluster)
@@ -159,6 +163,8 @@ class WriteTransaction:
                 owners = write.applying.creation_entries(timestamp(self.now))
                 stamped["metadata"]["managedFields"] = owners
             check_namespace(kind, stamped, self.lookups)
+            if kind.name == certificates.KIND:
+                stamped = certificates.with_requestor(stamped, self.actor)
             tainted = kind is kinds.NODE and is_tainted_when_new(
                 stamped,
                 controllers=self.cluster.controllers,
@@ -179,9 +185,31 @@ class WriteTransaction:
             self._validate(kind, body, None)
             if not kind.schema_name:
                 self.plugins.validate(kind.name, body, self.lookups)
+            self._review(CREATE, kind, body, None)
         except ApiError as refusal:
             return self._guard(refusal)
         return Create(kind, body, body["metadata"].get("namespace", ""))
+
+    def _review(
+        self, operation: str, kind: Kind, body: Body | None, old: Body | None, part: str = ""
+    ) -> None:
+        """Ask the admission policies of the cluster, if it has any."""
+        policies = policies_of(self.cluster)
+        if not policies:
+            return
+        metadata = (body or old or {})["metadata"]
+        request = Review(
+            operation,
+            kind,
+            self.actor,
+            metadata.get("namespace", ""),
+            metadata["name"],
+            body,
+            old,
+            subresource=part,
+            dry_run=self.dry_run,
+        )
+        policies.review(request, self.lookups, StoreParams(self.cluster))
 
     def _lock(self, cursor: CursorWrapper, writes: Sequence[Write | ApiError]) -> None:
         """Lock the rows, kind by kind and in id order, so that two writes never deadlock."""
@@ -327,6 +355,8 @@ class WriteTransaction:
             self._validate(kind, new, old, part)
             if not part and not kind.schema_name:
                 self.plugins.validate(kind.name, new, self.lookups, old)
+            if not write.reviewed:
+                self._review(UPDATE, kind, new, old, part)
             new = self._allocate(write, new, old)
         if not write.subresource or write.subresource in SPEC_PARTS:
             count_generation(kind, old, new)
@@ -363,6 +393,8 @@ class WriteTransaction:
         kind, key = write.kind, key_of(write)
         check_deletable(kind, old)
         check_preconditions(kind, old, write.options.get("preconditions") or {})
+        if self.actor.manager and not write.reviewed:
+            self._review(DELETE, kind, None, old)
         new = deletion.mark_deleted(kind, old, write.options, self.now)
         if deletion.is_held(kind, new):
             return old if new == old else self._record(Change.Type.MODIFIED, key, row, new)

@@ -17,6 +17,7 @@ _SETTINGS: Final = (
     "manual_time",
     "clock_until",
     "quotas",
+    "admission_version",
     *(setting.name for setting in CHANGEABLE),
 )
 _JSON: Final = {setting.name for setting in CHANGEABLE if setting.kind == "plugins"}

@@ -19,6 +19,10 @@ _ALIASES: Final = {
     "IP": "net.IP",
     "CIDR": "net.CIDR",
     "optional": "optional_type",
+    **{
+        name: f"kubernetes.authorization.{name}"
+        for name in ("Authorizer", "PathCheck", "GroupCheck", "ResourceCheck", "Decision")
+    },
 }
 _ORDERED: Final = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
 _SUMMABLE: Final = ("int", "uint", "double", "duration")
@@ -182,6 +186,17 @@ _MEMBERS: Final = {
     "orValue": "optional(A), A -> A",
     "unwrapOpt": "list(optional(A)) -> list(A)",
     **dict.fromkeys(("first", "last"), "list(A) -> optional(A)"),
+    "path": "Authorizer, string -> PathCheck",
+    "group": "Authorizer, string -> GroupCheck",
+    "serviceAccount": "Authorizer, string, string -> Authorizer",
+    "resource": "GroupCheck, string -> ResourceCheck",
+    **dict.fromkeys(
+        ("subresource", "namespace", "name", "fieldSelector", "labelSelector"),
+        "ResourceCheck, string -> ResourceCheck",
+    ),
+    "check": "PathCheck, string -> Decision | ResourceCheck, string -> Decision",
+    **dict.fromkeys(("errored", "allowed"), "Decision -> bool"),
+    **dict.fromkeys(("error", "reason"), "Decision -> string"),
 }
 _FORMATS: Final = (
     "dns1123Label",

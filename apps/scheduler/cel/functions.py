@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-from apps.scheduler.cel import conversions, regexes
+from apps.scheduler.cel import authorization, conversions, regexes
 from apps.scheduler.cel.conversions import no_overload
 from apps.scheduler.cel.formats import FORMATS, named_format, validate
 from apps.scheduler.cel.operators import OPERATORS, add, equal
@@ -607,3 +607,23 @@ _time_part("getHours", lambda time: time.hour)
 _time_part("getMinutes", lambda time: time.minute)
 _time_part("getSeconds", lambda time: time.second)
 _time_part("getMilliseconds", lambda time: time.microsecond // 1000)
+
+
+# what a user may do
+
+
+_CHECK: Final = authorization.ResourceCheck
+_typed("path", authorization.Authorizer, str)(authorization.check_path)
+_typed("group", authorization.Authorizer, str)(authorization.check_group)
+_typed("serviceAccount", authorization.Authorizer, str, str)(authorization.of_service_account)
+_typed("resource", authorization.GroupCheck, str)(authorization.check_resource)
+_typed("subresource", _CHECK, str)(authorization.with_subresource)
+_typed("namespace", _CHECK, str)(authorization.with_namespace)
+_typed("name", _CHECK, str)(authorization.with_name)
+_typed("fieldSelector", _CHECK, str)(authorization.with_selector)
+_typed("labelSelector", _CHECK, str)(authorization.with_selector)
+_typed("check", (_CHECK, authorization.PathCheck), str)(authorization.ask)
+_typed("allowed", authorization.Decision)(lambda decision: decision.is_allowed)
+_typed("reason", authorization.Decision)(lambda decision: decision.why)
+_typed("errored", authorization.Decision)(lambda decision: False)
+_typed("error", authorization.Decision)(lambda decision: "")

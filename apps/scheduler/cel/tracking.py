@@ -13,6 +13,8 @@ MAP_COST: Final = 30
 #: what a character costs that is read, and one of a regular expression
 STRING_FACTOR: Final = 0.1
 REGEX_FACTOR: Final = 0.25
+#: what it costs to ask what a user may do
+AUTHORIZATION_COST: Final = 350_000
 
 Cost = Callable[[Sequence[Value], Value], int]
 
@@ -132,6 +134,10 @@ def _self_compares(args: Sequence[Value], result: Value) -> int:
     return LIST_COST + 1 + int(size * size * (2 + STRING_FACTOR * text))
 
 
+def _authorizes(args: Sequence[Value], result: Value) -> int:
+    return AUTHORIZATION_COST
+
+
 def _set_product(args: Sequence[Value], result: Value) -> int:
     return 1 + size_of(args[0]) * size_of(args[1])
 
@@ -180,4 +186,5 @@ _COSTS: Final[dict[str, Cost]] = {
     "flatten": _flattens,
     **dict.fromkeys(("sets.contains", "sets.intersects"), _set_product),
     "sets.equivalent": _set_equivalence,
+    "check": _authorizes,
 }

@@ -62,6 +62,16 @@ _NULLABLE: Final = frozenset(
         "optional_type",
         "net.IP",
         "net.CIDR",
+        "kubernetes.AdmissionRequest",
+        "kubernetes.GroupVersionKind",
+        "kubernetes.GroupVersionResource",
+        "kubernetes.Namespace",
+        "kubernetes.NamespaceCondition",
+        "kubernetes.NamespaceMetadata",
+        "kubernetes.NamespaceSpec",
+        "kubernetes.NamespaceStatus",
+        "kubernetes.UserInfo",
+        "kubernetes.variables",
     }
 )
 

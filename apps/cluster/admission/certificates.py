@@ -1,0 +1,20 @@
+"""CertificateSigningRequests: who asks is what the server knows, not what the client says."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from apps.cluster.writes import Actor
+
+Body = dict[str, Any]
+
+KIND: Final = "CertificateSigningRequest"
+_REQUESTOR: Final = ("username", "uid", "groups", "extra")
+
+
+def with_requestor(request: Body, actor: Actor) -> Body:
+    """A new request with its user in `spec`."""
+    given = request.get("spec") or {}
+    spec = {name: value for name, value in given.items() if name not in _REQUESTOR}
+    known = actor.identity.user_info if actor.identity is not None else {"username": actor.user}
+    return {**request, "spec": {**spec, **known}}

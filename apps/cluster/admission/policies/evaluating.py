@@ -1,0 +1,177 @@
+"""Evaluates the expressions of one policy for one request, within what that may cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from apps.cluster.validation.policy_programs import Check, Expression, PolicyPrograms
+from apps.scheduler.cel.tracking import CostExceeded, CostTracker
+from apps.scheduler.cel.values import CelError, Value
+
+#: What one expression, all of a policy, and all of its conditions may cost.
+_EXPRESSION_LIMIT: Final = 1_000_000
+_POLICY_LIMIT: Final = 10_000_000
+_CONDITIONS_LIMIT: Final = 2_500_000
+_LONGEST_MESSAGE: Final = 5 * 1024
+_EXCEEDED: Final = "operation cancelled: actual cost limit exceeded"
+_NO_BUDGET: Final = (
+    "validation failed due to running out of cost budget, no further validation rules will be run"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What a policy has against a request. `index`: of the validation."""
+
+    index: int
+    message: str
+    reason: str = "Invalid"
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """The result of a policy: its failures, and its annotations for an audit log."""
+
+    failures: tuple[Failure, ...] = ()
+    #: Failures that deny the request whatever the actions of the binding are.
+    denials: tuple[Failure, ...] = ()
+    annotations: tuple[tuple[str, str], ...] = ()
+
+
+class _OutOfBudget(Exception):
+    """All expressions together cost too much."""
+
+
+class _Failed(Exception):
+    """An expression ended in an error."""
+
+
+def evaluate(
+    programs: PolicyPrograms, values: Mapping[str, Value], *, ignores_errors: bool
+) -> Findings:
+    """What a policy finds. With `ignores_errors`, errors of expressions count for nothing."""
+    try:
+        if not _meets(programs, values):
+            return Findings()
+        run = _Run(programs, values, _POLICY_LIMIT)
+        failures = tuple(_failures(run, programs.checks, ignores_errors=ignores_errors))
+        annotating = _Run(programs, values, _POLICY_LIMIT)
+        denials, annotations = _annotate(annotating, programs, ignores_errors=ignores_errors)
+    except (_OutOfBudget, _Failed) as error:
+        return Findings() if ignores_errors else Findings((Failure(0, str(error)),))
+    return Findings(failures, denials, annotations)
+
+
+def _meets(programs: PolicyPrograms, values: Mapping[str, Value]) -> bool:
+    """Whether all conditions are true: one that is false outweighs errors of others."""
+    run = _Run(programs, values, _CONDITIONS_LIMIT)
+    errors = []
+    for condition in programs.conditions:
+        try:
+            if run.value(condition) is False:
+                return False
+        except _Failed as error:
+            errors.append(str(error))
+    if errors:
+        unique = list(dict.fromkeys(errors))
+        raise _Failed(unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]")
+    return True
+
+
+def _failures(run: _Run, checks: tuple[Check, ...], *, ignores_errors: bool) -> Iterator[Failure]:
+    for index, check in enumerate(checks):
+        try:
+            if run.value(check.expression) is not True:
+                yield Failure(index, _message(run, check), check.reason)
+        except _Failed as error:
+            if not ignores_errors:
+                yield Failure(index, str(error))
+
+
+def _message(run: _Run, check: Check) -> str:
+    """Of the expression, if it evaluates to a text of one line that is not blank."""
+    if check.message_expression is not None:
+        try:
+            found = run.value(check.message_expression)
+        except _Failed:
+            found = None
+        text = found.strip() if isinstance(found, str) else ""
+        if text and "\n" not in text and len(text.encode()) <= _LONGEST_MESSAGE:
+            return text
+    return check.message.strip() or f"failed expression: {check.expression.text.strip()}"
+
+
+def _annotate(
+    run: _Run, programs: PolicyPrograms, *, ignores_errors: bool
+) -> tuple[tuple[Failure, ...], tuple[tuple[str, str], ...]]:
+    failures: list[Failure] = []
+    annotations: list[tuple[str, str]] = []
+    for index, (key, expression) in enumerate(programs.annotations):
+        try:
+            found = run.value(expression)
+        except _Failed as error:
+            if not ignores_errors:
+                failures.append(Failure(index, str(error)))
+            continue
+        if isinstance(found, str) and found.strip():
+            annotations.append((key, found.strip()))
+    return tuple(failures), tuple(annotations)
+
+
+class _Run:
+    """Evaluations that share their variables and what they may cost."""
+
+    def __init__(self, programs: PolicyPrograms, values: Mapping[str, Value], budget: int) -> None:
+        self._budget = budget
+        self._values = {**values, "variables": _Variables(self, programs.variables)}
+
+    def value(self, expression: Expression) -> Value:
+        """The value of an expression; _Failed or _OutOfBudget."""
+        if expression.program is None:
+            raise _Failed(f"compilation error: {expression.problem}")
+        found = self.evaluate(expression)
+        if self._budget < 0:
+            raise _OutOfBudget(_NO_BUDGET)
+        if isinstance(found, CelError):
+            raise _Failed(f"expression '{expression.text}' resulted in error: {found.text}")
+        return found
+
+    def evaluate(self, expression: Expression) -> Value:
+        assert expression.program is not None
+        tracker = CostTracker(_EXPRESSION_LIMIT)
+        try:
+            return expression.program.evaluate(self._values, tracker)
+        except CostExceeded:
+            return CelError(_EXCEEDED)
+        finally:
+            self._budget -= tracker.cost
+
+
+class _Variables(dict[str, Value]):
+    """The variables of a policy, each evaluated when it is first read."""
+
+    def __init__(self, run: _Run, expressions: Mapping[str, Expression]) -> None:
+        super().__init__(dict.fromkeys(expressions, _UNREAD))
+        self._run = run
+        self._expressions = expressions
+
+    def __getitem__(self, name: str) -> Value:
+        found = super().__getitem__(name)
+        if found is _UNREAD:
+            found = self[name] = self._read(name)
+        return found
+
+    def _read(self, name: str) -> Value:
+        expression = self._expressions[name]
+        if expression.program is None:
+            why = f"fails to compile: {expression.problem}"
+            return CelError(f'composited variable "{name}" {why}')
+        value = self._run.evaluate(expression)
+        if isinstance(value, CelError):
+            return CelError(f'composited variable "{name}" fails to evaluate: {value.text}')
+        return value
+
+
+_UNREAD: Final = object()

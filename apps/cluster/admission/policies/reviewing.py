@@ -1,0 +1,236 @@
+"""The policies of a cluster, and their verdict about a request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from apps.cluster.admission.lookups import Lookups
+from apps.cluster.admission.policies.evaluating import Failure, Findings, evaluate
+from apps.cluster.admission.policies.matching import matches, may_match
+from apps.cluster.admission.policies.requests import CREATE, Review
+from apps.cluster.context import add_audit_annotation, add_warning
+from apps.cluster.errors import ApiError, Forbidden, Invalid, RequestEntityTooLarge, qualified
+from apps.cluster.kinds import Kind
+from apps.cluster.validation.policy_programs import programs_of
+
+Body = Mapping[str, Any]
+
+#: Policies never decide about what governs admission itself.
+_EXEMPT: Final = "admissionregistration.k8s.io"
+_FAILURE: Final = "validation.policy.admission.k8s.io/validation_failure"
+_LONGEST_ANNOTATION: Final = 10 * 1024
+_NO_PARAMS: Final = "no params found for policy binding with `Deny` parameterNotFoundAction"
+_NO_NAMESPACE: Final = (
+    "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
+)
+_NAMESPACE_OF_CLUSTER: Final = (
+    "paramRef.namespace must not be provided for a cluster-scoped `paramKind`"
+)
+
+
+class FindParams(Protocol):
+    """Reads the objects that parameterize policies."""
+
+    def kind(self, api_version: str, name: str) -> Kind | None:
+        """The kind of these objects; None if the cluster does not serve it."""
+
+    def objects(
+        self, kind: Kind, namespace: str, name: str, selector: Body | None
+    ) -> Sequence[Body]:
+        """The object of this name, or those that the selector selects."""
+
+
+class ConfigurationError(Exception):
+    """A policy or a binding cannot be used as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoundPolicy:
+    """A policy with its bindings, by name."""
+
+    policy: Body
+    bindings: tuple[Body, ...]
+
+    @property
+    def name(self) -> str:
+        name: str = self.policy["metadata"]["name"]
+        return name
+
+    @property
+    def constraints(self) -> Body:
+        constraints: Body = self.policy["spec"].get("matchConstraints") or {}
+        return constraints
+
+
+class Policies:
+    """The policies of a cluster that have bindings; false without any."""
+
+    def __init__(self, policies: Sequence[Body], bindings: Sequence[Body]) -> None:
+        bound: dict[str, list[Body]] = {}
+        for binding in bindings:
+            bound.setdefault(binding["spec"]["policyName"], []).append(binding)
+        self._bound = tuple(
+            BoundPolicy(policy, tuple(bound[policy["metadata"]["name"]]))
+            for policy in policies
+            if policy["metadata"]["name"] in bound
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self._bound)
+
+    def may_concern(self, kind: Kind) -> bool:
+        """Whether one may be about the creation of an object of this kind."""
+        return any(
+            may_match(each.constraints, kind.group, kind.plural, CREATE) for each in self._bound
+        )
+
+    def review(self, review: Review, lookups: Lookups, params: FindParams) -> None:
+        """Raise the error of the first policy that denies the request; note warnings."""
+        if review.kind.group == _EXEMPT:
+            return
+        denials: list[_Denial] = []
+        for bound in self._bound:
+            if matches(bound.constraints, review, lookups):
+                denials += _review(bound, review, lookups, params)
+        if denials:
+            raise denials[0].error(review)
+
+
+NO_POLICIES: Final = Policies((), ())
+
+
+@dataclass(frozen=True, slots=True)
+class _Denial:
+    policy: str
+    #: "" where the policy itself cannot be used.
+    binding: str
+    failure: Failure
+
+    def error(self, review: Review) -> ApiError:
+        bound = f" with binding '{self.binding}'" if self.binding else ""
+        text = f"ValidatingAdmissionPolicy '{self.policy}'{bound} denied request: "
+        message = text + self.failure.message
+        kind = review.kind
+        details = {
+            **({"name": review.name} if review.name else {}),
+            **({"group": kind.group} if kind.group else {}),
+            "kind": kind.plural,
+            "causes": [{"message": message}],
+        }
+        about = f'{qualified(kind.plural, kind.group)} "{review.name}" is forbidden: {message}'
+        return _ERRORS.get(self.failure.reason, _invalid)(about, details)
+
+
+def _invalid(message: str, details: dict[str, Any]) -> ApiError:
+    error = ApiError(message, details=details)
+    error.code, error.reason = Invalid.code, Invalid.reason
+    return error
+
+
+_ERRORS: Final[Mapping[str, Callable[[str, dict[str, Any]], ApiError]]] = {
+    "Forbidden": lambda message, details: Forbidden(message, details=details),
+    "Invalid": _invalid,
+    "RequestEntityTooLarge": lambda message, details: RequestEntityTooLarge(
+        message, details=details
+    ),
+}
+
+
+def _review(
+    bound: BoundPolicy, review: Review, lookups: Lookups, params: FindParams
+) -> Iterator[_Denial]:
+    spec = bound.policy["spec"]
+    ignores_errors = spec.get("failurePolicy") == "Ignore"
+    try:
+        kind = _param_kind(spec, params)
+    except ConfigurationError as error:
+        if not ignores_errors:
+            yield _Denial(bound.name, "", Failure(0, f"failed to configure policy: {error}"))
+        return
+    annotations: dict[str, list[str]] = {}
+    for binding in bound.bindings:
+        name = binding["metadata"]["name"]
+        resources = binding["spec"].get("matchResources")
+        if resources is not None and not matches(resources, review, lookups):
+            continue
+        try:
+            found = _params(kind, binding["spec"].get("paramRef"), review, params)
+        except ConfigurationError as error:
+            if not ignores_errors:
+                failure = Failure(0, f"failed to configure binding: {error}")
+                yield _Denial(bound.name, name, failure)
+            continue
+        in_namespace = review.namespace and not review.of_namespace
+        namespace = lookups.namespace(review.namespace) if in_namespace else None
+        for each in found:
+            values = review.variables(namespace, each)
+            findings = evaluate(programs_of(spec), values, ignores_errors=ignores_errors)
+            yield from _act(bound.name, binding, findings)
+            for key, value in findings.annotations:
+                known = annotations.setdefault(key, [])
+                if value not in known:
+                    known.append(value[:_LONGEST_ANNOTATION])
+    for key, texts in annotations.items():
+        add_audit_annotation(f"{bound.name}/{key}", ", ".join(texts))
+
+
+def _act(policy: str, binding: Body, findings: Findings) -> Iterator[_Denial]:
+    name, actions = binding["metadata"]["name"], binding["spec"].get("validationActions") or ()
+    for failure in findings.failures:
+        if "Deny" in actions:
+            yield _Denial(policy, name, failure)
+        if "Warn" in actions:
+            add_warning(
+                f"Validation failed for ValidatingAdmissionPolicy '{policy}' with binding "
+                f"'{name}': {failure.message}"
+            )
+        if "Audit" in actions:
+            add_audit_annotation(_FAILURE, _audited(policy, name, failure, actions))
+    for failure in findings.denials:
+        yield _Denial(policy, name, failure)
+
+
+def _audited(policy: str, binding: str, failure: Failure, actions: Sequence[str]) -> str:
+    entry = {
+        "message": failure.message,
+        "policy": policy,
+        "binding": binding,
+        "expressionIndex": failure.index,
+        "validationActions": actions,
+    }
+    return msgspec.json.encode([entry]).decode()
+
+
+def _param_kind(spec: Body, params: FindParams) -> Kind | None:
+    given = spec.get("paramKind")
+    if given is None:
+        return None
+    kind = params.kind(given["apiVersion"], given["kind"])
+    if kind is None:
+        named = f"{given['apiVersion']}, Kind={given['kind']}"
+        raise ConfigurationError(f"failed to find resource referenced by paramKind: '{named}'")
+    return kind
+
+
+def _params(
+    kind: Kind | None, reference: Body | None, review: Review, params: FindParams
+) -> Sequence[Body | None]:
+    """The objects with which a policy is evaluated, one after the other; [None] without any."""
+    if kind is None or reference is None:
+        return [None]
+    namespace = reference.get("namespace", "")
+    if not kind.namespaced:
+        if namespace:
+            raise ConfigurationError(_NAMESPACE_OF_CLUSTER)
+    else:
+        namespace = namespace or review.place
+        if not namespace:
+            raise ConfigurationError(_NO_NAMESPACE)
+    found = params.objects(kind, namespace, reference.get("name", ""), reference.get("selector"))
+    if not found and reference.get("parameterNotFoundAction") == "Deny":
+        raise ConfigurationError(_NO_PARAMS)
+    return found

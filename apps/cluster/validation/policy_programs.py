@@ -1,0 +1,197 @@
+"""The CEL expressions of admission policies, compiled: what they may refer to, and their programs.
+
+`object`, `oldObject` and `params` have no static type; `request`, `namespaceObject`, `authorizer`
+and `variables` have. An expression that does not compile is kept with what is wrong with it, so
+that a policy can be validated, and one that is stored already fails when it is evaluated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+import msgspec
+
+from apps.scheduler.cel.authorization import AUTHORIZER, RESOURCE_CHECK
+from apps.scheduler.cel.checking import Environment
+from apps.scheduler.cel.programs import Program, compile_program
+from apps.scheduler.cel.selector import CompileProblem
+from apps.scheduler.cel.types import BOOL, DYN, INT, STRING, Type
+
+Spec = Mapping[str, Any]
+
+REQUEST: Final = Type("kubernetes.AdmissionRequest")
+NAMESPACE: Final = Type("kubernetes.Namespace")
+VARIABLES: Final = Type("kubernetes.variables")
+_NULL: Final = Type("null_type")
+_TIMESTAMP: Final = Type("google.protobuf.Timestamp")
+_TEXTS: Final = Type("list", (STRING,))
+_TEXT_MAP: Final = Type("map", (STRING, STRING))
+_GROUP_KIND: Final = Type("kubernetes.GroupVersionKind")
+_GROUP_RESOURCE: Final = Type("kubernetes.GroupVersionResource")
+_USER: Final = Type("kubernetes.UserInfo")
+_METADATA: Final = Type("kubernetes.NamespaceMetadata")
+_SPEC: Final = Type("kubernetes.NamespaceSpec")
+_STATUS: Final = Type("kubernetes.NamespaceStatus")
+_CONDITION: Final = Type("kubernetes.NamespaceCondition")
+
+
+def _texts(*names: str) -> dict[str, Type]:
+    return dict.fromkeys(names, STRING)
+
+
+_STRUCTS: Final[Mapping[str, Mapping[str, Type]]] = {
+    _GROUP_KIND.name: _texts("group", "version", "kind"),
+    _GROUP_RESOURCE.name: _texts("group", "version", "resource"),
+    _USER.name: {
+        **_texts("username", "uid"),
+        "groups": _TEXTS,
+        "extra": Type("map", (STRING, _TEXTS)),
+    },
+    REQUEST.name: {
+        **_texts("subResource", "requestSubResource", "name", "namespace", "operation"),
+        **dict.fromkeys(("kind", "requestKind"), _GROUP_KIND),
+        **dict.fromkeys(("resource", "requestResource"), _GROUP_RESOURCE),
+        "userInfo": _USER,
+        "dryRun": BOOL,
+        "options": DYN,
+    },
+    NAMESPACE.name: {"metadata": _METADATA, "spec": _SPEC, "status": _STATUS},
+    _METADATA.name: {
+        **_texts("name", "generateName", "namespace", "UID", "resourceVersion"),
+        **dict.fromkeys(("labels", "annotations"), _TEXT_MAP),
+        **dict.fromkeys(("creationTimestamp", "deletionTimestamp"), _TIMESTAMP),
+        **dict.fromkeys(("deletionGracePeriodSeconds", "generation"), INT),
+        "finalizers": _TEXTS,
+    },
+    _SPEC.name: {"finalizers": _TEXTS},
+    _STATUS.name: {"phase": STRING, "conditions": Type("list", (_CONDITION,))},
+    _CONDITION.name: {
+        **_texts("type", "status", "reason", "message"),
+        "lastTransitionTime": _TIMESTAMP,
+    },
+    AUTHORIZER.name: {"requestResource": RESOURCE_CHECK},
+}
+#: Types that a variable of a policy keeps; one of another type has none.
+_KEPT: Final = frozenset(
+    {"bool", "bytes", "double", "google.protobuf.Duration", "int", "null_type", "string"}
+    | {"google.protobuf.Timestamp", "uint"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """One expression: its program, or what is wrong with it."""
+
+    text: str
+    program: Program | None
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One entry of `validations`."""
+
+    expression: Expression
+    message: str
+    reason: str
+    #: None without one.
+    message_expression: Expression | None
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyPrograms:
+    """The expressions of one policy, in its order."""
+
+    #: name -> expression
+    variables: Mapping[str, Expression]
+    conditions: tuple[Expression, ...]
+    checks: tuple[Check, ...]
+    #: (key, expression)
+    annotations: tuple[tuple[str, Expression], ...]
+
+
+def programs_of(spec: Spec) -> PolicyPrograms:
+    """The compiled expressions in the spec of a ValidatingAdmissionPolicy."""
+    fields = ("paramKind", "variables", "matchConditions", "validations", "auditAnnotations")
+    relevant = {name: spec[name] for name in fields if spec.get(name)}
+    return _compiled(msgspec.json.encode(relevant, order="sorted").decode())
+
+
+@lru_cache(maxsize=1024)
+def _compiled(text: str) -> PolicyPrograms:
+    spec = msgspec.json.decode(text)
+    has_params = "paramKind" in spec
+    types: dict[str, Type] = {}
+    compose = types if spec.get("variables") else None
+    variables: dict[str, Expression] = {}
+    for given in spec.get("variables") or ():
+        full = _environment(compose, has_params=has_params)
+        found = _compile(given.get("expression", ""), full, ())
+        variables[given.get("name", "")] = found
+        result = found.program.result if found.program is not None else DYN
+        types[given.get("name", "")] = _field_type(result)
+    full = _environment(compose, has_params=has_params)
+    without = _environment(compose, has_params=has_params, has_authorizer=False)
+    alone = _environment(None, has_params=has_params)
+    return PolicyPrograms(
+        variables,
+        tuple(
+            _compile(given.get("expression", "").strip(), alone, (BOOL,))
+            for given in spec.get("matchConditions") or ()
+        ),
+        tuple(_check(given, full, without) for given in spec.get("validations") or ()),
+        tuple(
+            (
+                given.get("key", ""),
+                _compile(given.get("valueExpression", "").strip(), full, (STRING, _NULL)),
+            )
+            for given in spec.get("auditAnnotations") or ()
+        ),
+    )
+
+
+def _check(given: Mapping[str, Any], full: Environment, without: Environment) -> Check:
+    text = given.get("messageExpression", "")
+    message = _compile(text, without, (STRING,)) if text.strip() else None
+    expression = _compile(given.get("expression", ""), full, (BOOL,))
+    return Check(expression, given.get("message", ""), given.get("reason") or "Invalid", message)
+
+
+def _environment(
+    variables: Mapping[str, Type] | None, *, has_params: bool, has_authorizer: bool = True
+) -> Environment:
+    """`variables`: the types of those that the policy has defined so far; None if it has none."""
+    names = {"object": DYN, "oldObject": DYN, "request": REQUEST, "namespaceObject": NAMESPACE}
+    if has_params:
+        names["params"] = DYN
+    if has_authorizer:
+        names["authorizer"] = AUTHORIZER
+    if variables is None:
+        return Environment(names, _STRUCTS)
+    structs = {**_STRUCTS, VARIABLES.name: dict(variables)}
+    return Environment({**names, "variables": VARIABLES}, structs)
+
+
+def _field_type(found: Type) -> Type:
+    if found.name in ("list", "map"):
+        return Type(found.name, tuple(map(_field_type, found.params)))
+    return found if found.name in _KEPT else DYN
+
+
+def _compile(text: str, environment: Environment, wanted: Iterable[Type]) -> Expression:
+    """`wanted`: the types of which the result must be one; any without them."""
+    try:
+        program = compile_program(text, environment, lambda path: None)
+    except CompileProblem as wrong:
+        return Expression(text, None, str(wrong))
+    names = [each.full_name for each in wanted]
+    found = program.result.full_name
+    if not names or found in names:
+        return Expression(text, program)
+    if len(names) == 1:
+        return Expression(text, None, f"must evaluate to {names[0]} but got {found}")
+    listed = " ".join(names)
+    return Expression(text, None, f"must evaluate to one of [{listed}] but got {found}")
