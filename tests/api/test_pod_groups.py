@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -243,6 +245,55 @@ def test_fields_of_groups_follow_their_gates(key: str, cluster: Cluster) -> None
         assert field in refused.json()["details"]["causes"][0]["field"]
 
 
+def test_the_disruption_mode_of_groups_and_templates_is_pod_by_default(
+    key: str, cluster: Cluster
+) -> None:
+    client = Kube(key, cluster.name)
+    workloads = f"{ROOT}/namespaces/default/workloads"
+    policy = {"schedulingPolicy": {"gang": {"minCount": 2}}}
+    templates = [{"name": "a", **policy}, {"name": "b", **policy, "disruptionMode": "PodGroup"}]
+    workload = {"metadata": {"name": "w"}, "spec": {"podGroupTemplates": templates}}
+    revisions.add_revision(cluster, revisions.BUILT_IN + GATES, user="alice")
+    old = client.post(GROUPS, group("old", basic={})).json()
+    assert "disruptionMode" not in old["spec"]
+
+    revisions.add_revision(cluster, revisions.BUILT_IN + BOTH_GATES, user="alice")
+    for name, modes in (("g", {}), ("whole", {"disruptionMode": "PodGroup"})):
+        manifest = group(name, basic={})
+        manifest["spec"] |= modes
+        stored = client.post(GROUPS, manifest).json()
+        assert stored["spec"]["disruptionMode"] == modes.get("disruptionMode", "Pod")
+    # a manifest without the mode can be put again, as kubectl replace does
+    manifest = group("g", basic={})
+    manifest["spec"]["priority"] = 0
+    assert client.put(f"{GROUPS}/g", manifest).status_code == 200
+    labels = {"metadata": {"labels": {"a": "b"}}}
+    assert client.patch(f"{GROUPS}/old", labels, "merge-patch").status_code == 200
+    stored = client.post(workloads, workload).json()
+    modes = [each["disruptionMode"] for each in stored["spec"]["podGroupTemplates"]]
+    assert modes == ["Pod", "PodGroup"]
+    assert client.put(f"{workloads}/w", workload).status_code == 200
+
+
+def test_every_reference_in_the_documents_of_the_api_leads_to_its_schema(
+    key: str, gang_cluster: Cluster
+) -> None:
+    """Otherwise kubectl explain shows a field without the fields below it."""
+    client = Kube(key, gang_cluster.name)
+    index = json.loads(client.get("/openapi/v3").content)["paths"]
+    assert "apis/scheduling.k8s.io/v1alpha2" in index
+    for place in index.values():
+        document = client.get(place["serverRelativeURL"].removeprefix(client.root)).content.decode()
+        schemas = json.loads(document)["components"]["schemas"]
+        references = set(re.findall(r'"\$ref": ?"([^"]+)"', document))
+        assert references == {f"#/components/schemas/{name}" for name in map(last, references)}
+        assert set(map(last, references)) <= set(schemas)
+
+
+def last(reference: str) -> str:
+    return reference.rpartition("/")[2]
+
+
 def rack(name: str, cpu: str, value: str) -> dict[str, Any]:
     body = node(name)
     body["metadata"]["labels"] = {"rack": value}
@@ -303,3 +354,28 @@ def test_the_page_of_a_group_shows_domains_and_victims(
     # each decision is made again, those of the group with a constraint in its domain
     for row in SchedulingDecision.objects.all():
         assert rebuilding.compare(read(row).decision, rebuilding.recompute(row)) == []
+
+
+def test_a_gang_that_waits_survives_the_process_of_its_scheduler(
+    key: str, gang_cluster: Cluster
+) -> None:
+    """One member has to come, or room for it: a new process knows the other members."""
+    kube = Kube(key, gang_cluster.name)
+    kube.post(NODES, node("n1"))
+    kube.post(GROUPS, group("late", gang={"minCount": 2}))
+    kube.post(PODS, member("l0", "late"))
+    Engines().run(gang_cluster.pk)
+    kube.post(GROUPS, group("large", gang={"minCount": 2}))
+    for name in ("w0", "w1"):
+        kube.post(PODS, member(name, "large", "3"))
+    Engines().run(gang_cluster.pk)
+    assert set(Pod.objects.values_list("node_name", flat=True)) == {""}
+    kube.post(PODS, member("l1", "late"))
+    Engines().run(gang_cluster.pk)
+    placed = Pod.objects.exclude(node_name="").values_list("name", flat=True)
+    assert set(placed) == {"l0", "l1"}
+    kube.post(NODES, node("n2"))
+    kube.post(NODES, node("n3"))
+    advance(gang_cluster, 30)
+    Engines().run(gang_cluster.pk)
+    assert not Pod.objects.filter(node_name="").exists()

@@ -22,7 +22,7 @@ from apps.cluster.admission.lookups import Lookups
 from apps.cluster.admission.names import generate_name
 from apps.cluster.admission.nodes import taint_not_ready
 from apps.cluster.admission.plugins.registry import NO_PLUGINS, Chain
-from apps.cluster.admission.pod_groups import admit_pod_group
+from apps.cluster.admission.pod_groups import admit_pod_group, default_disruption_modes
 from apps.cluster.admission.pods import create_pod, update_pod
 from apps.cluster.admission.priority import check_default_class, set_group_priority
 from apps.cluster.admission.statuses import set_initial_status
@@ -60,6 +60,8 @@ def admit(
     """
     draft = dict(body) if decoded else draft_of(kind, body)
     drop_gated_fields(kind, draft, old, gates)
+    if GROUP_PREEMPTION in gates:
+        default_disruption_modes(kind, draft, old)
     if old is None:
         _create(kind, draft, lookups, taint_new_nodes, plugins, gates)
     else:

@@ -14,11 +14,12 @@ from uuid import UUID
 import msgspec
 from django.db.models import Max
 
-from apps.cluster.models import Cluster, Pod
+from apps.cluster.models import Change, Cluster, Pod
 from apps.controlplane.loop.informer import PendingPod
 from apps.controlplane.models import LoopLease, QueueEntry, SchedulingDecision
 from apps.scheduler import objects
 from apps.scheduler.framework import events
+from apps.scheduler.plugins import default_preemption
 from apps.scheduler.queue.records import SavedEntry, arrival
 from apps.scheduler.scheduler import Scheduler
 
@@ -63,10 +64,15 @@ def restore_queue(
     reconfigured = saved.profile_revision != profile_revision
     arrivals = [] if reconfigured else list(_find_arrivals(saved, pending, scheduler, loaded_at))
     queue = scheduler.queue
+    # before PreEnqueue runs, which asks for the members of a gang
+    for uid, each in pending.items():
+        if uid in saved.entries or (not reconfigured and _was_known(each, saved, scheduler)):
+            scheduler.cache.pod_groups.add_pending(each.pod)
     queue.restore(
         [*saved.entries.values(), *arrivals],
         lambda uid: pending[uid].pod if uid in pending else None,
         *saved.cycles,
+        kept_gates=() if reconfigured else _find_kept_gates(saved, scheduler, loaded_at),
     )
     _nominate_expected_pods(scheduler)
     if reconfigured:
@@ -80,6 +86,25 @@ def restore_queue(
         scheduler.handle("Pod", None, each.pod, each.created_at)
     if reconfigured:
         _continue_counting(saved.cluster_id, scheduler, [each.pod for each in unknown])
+
+
+def _find_kept_gates(saved: SavedQueue, scheduler: Scheduler, loaded_at: int) -> Collection[str]:
+    """DefaultPreemption, if it gates a pod and a pod is being evicted.
+
+    The plugin no longer knows for whom it evicts; the deletion of the victim opens the gate.
+    """
+    gate = default_preemption.NAME
+    if all(entry.gating_plugin != gate for entry in saved.entries.values()):
+        return ()
+    later = Change.objects.filter(
+        cluster=saved.cluster_id,
+        kind="Pod",
+        version__gt=loaded_at,
+        object__metadata__deletionTimestamp__isnull=False,
+    )
+    bound = scheduler.context.cache.pods.values()
+    is_evicting = any(each.pod.is_terminating for each in bound) or later.exists()
+    return (gate,) if is_evicting else ()
 
 
 def _continue_counting(cluster_id: int, scheduler: Scheduler, pods: Sequence[objects.Pod]) -> None:

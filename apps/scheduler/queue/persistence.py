@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from apps.scheduler.framework.events import RESTORED
 from apps.scheduler.framework.types import PodInfo
@@ -44,10 +44,12 @@ def restore(
     entries: Iterable[SavedEntry],
     pod_by_uid: Callable[[str], Pod | None],
     view: Callable[[PodInfo], PodInfo],
+    kept_gates: Collection[str],
 ) -> None:
     """Fill an empty queue; entries whose pod no longer exists are left out.
 
-    PreEnqueue plugins run again, because later only a change of the pod would make them run.
+    PreEnqueue plugins run again, because later only a change of the pod would make them run. Pods
+    that a plugin of `kept_gates` gated stay gated.
     """
     nominations = []
     for entry in entries:
@@ -60,7 +62,7 @@ def restore(
                 parts.active.add(info)
             case SubQueue.BACKOFF:
                 parts.backoff.add(info)
-            case SubQueue.GATED:
+            case SubQueue.GATED if entry.gating_plugin not in kept_gates:
                 parts.to_active(info, RESTORED, SubQueue.GATED)
             case _:
                 parts.unschedulable.put(info)

@@ -21,7 +21,7 @@ Everything happens in the caller's thread; `pop` returns None where upstream wou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from apps.scheduler.clock import Clock
@@ -398,15 +398,18 @@ class PriorityQueue:
         pod_by_uid: Callable[[str], Pod | None],
         scheduling_cycle: int = 0,
         move_request_cycle: int = 0,
+        kept_gates: Collection[str] = (),
     ) -> None:
         """Fill the empty queue with the entries of another one's dump.
 
         `pod_by_uid` returns the pods as they were when the entries were saved; changes since then
-        follow with `update` and `delete`. An entry whose pod no longer exists is left out.
+        follow with `update` and `delete`. An entry whose pod no longer exists is left out. Pods
+        that a plugin of `kept_gates` gated stay gated until an event: it does not know them any
+        more. Other gated pods are moved if their plugin lets them pass.
         """
         if len(self) or len(self._parts.in_flight):
             raise ValueError("only an empty queue can be restored")
-        persistence.restore(self._parts, entries, pod_by_uid, self._view)
+        persistence.restore(self._parts, entries, pod_by_uid, self._view, kept_gates)
         self.scheduling_cycle = scheduling_cycle
         self.move_request_cycle = move_request_cycle
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -13,7 +14,8 @@ from apps.cluster.writing import store
 from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.ledger.reading import read
 from apps.controlplane.loop.engines import Engines
-from apps.controlplane.models import SchedulingDecision
+from apps.controlplane.models import QueueEntry, SchedulingDecision
+from apps.controlplane.profiles import revisions
 from apps.scheduler.preemption.ranking import Criterion
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -133,3 +135,57 @@ def test_the_ledger_records_the_candidates_of_preemption(cluster: Cluster) -> No
     assert (candidate.node, candidate.victims) == ("only", ("default/large",))
     assert candidate.figures[:2] == (0, CLASSES["low"])
     assert result.decided_by == Criterion.ONLY_CANDIDATE
+
+
+GROUP_GATES = """
+featureGates: {GenericWorkload: true, GangScheduling: true, WorkloadAwarePreemption: true}
+"""
+
+
+def attempts(cluster: Cluster, *names: str) -> int:
+    return SchedulingDecision.objects.filter(cluster=cluster, name__in=names).count()
+
+
+def waiting_in(cluster: Cluster) -> dict[str, tuple[str, str]]:
+    """Pod -> the part of the queue and the plugin that gates it."""
+    entries = QueueEntry.objects.filter(cluster=cluster)
+    return {each.name: (each.queue, each.state["gating_plugin"]) for each in entries}
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_preemptors_wait_for_their_victims_in_a_new_process_too(
+    cluster: Cluster, grouped: bool
+) -> None:
+    """A worker that ends does not let a pod, or a gang, try before its room is free."""
+    names = ("m0", "m1")[: 1 + grouped]
+    cpu = str(4 // len(names))
+    member: dict[str, Any] = {}
+    if grouped:
+        revisions.add_revision(cluster, revisions.BUILT_IN + GROUP_GATES, user="tests")
+        policy = {"schedulingPolicy": {"gang": {"minCount": 2}}, "priorityClassName": "high"}
+        gang = {"metadata": {"name": "gang"}, "spec": policy}
+        kind = kinds.by_name("PodGroup")
+        store.create(cluster, kind, gang, actor=ACTOR, namespace="default")
+        member["schedulingGroup"] = {"podGroupName": "gang"}
+    Cluster.objects.filter(pk=cluster.pk).update(manual_time=cluster.now())
+    cluster.refresh_from_db()
+    create(cluster, "slow", "low", terminationGracePeriodSeconds=30)
+    Engines().run(cluster.pk)
+    for name in names:
+        create(cluster, name, "high", cpu=cpu, **member)
+    Engines().run(cluster.pk)
+    tried = attempts(cluster, *names)
+    assert tried == len(names)
+    waits = ("gated", "DefaultPreemption") if grouped else ("unschedulable", "")
+    for _ in range(2):
+        Engines().run(cluster.pk)
+        assert attempts(cluster, *names) == tried
+        assert waiting_in(cluster) == dict.fromkeys(names, waits)
+    store.delete(
+        cluster, kinds.POD, "default", "slow", actor=ACTOR, options={"gracePeriodSeconds": 0}
+    )
+    # members of a group complete their backoff
+    backoff = cluster.now() + timedelta(seconds=2)
+    Cluster.objects.filter(pk=cluster.pk).update(manual_time=backoff)
+    Engines().run(cluster.pk)
+    assert nodes_of(cluster) == dict.fromkeys(names, "only")

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise
@@ -273,7 +275,9 @@ def random_scheduler(dice: Dice, scheduler: Scheduler) -> PodBuilder:
         for _ in range(dice.randint(0, 3))
     ]
     pod.spec(topologySpreadConstraints=[_without_minimum(each) for each in constraints])
-    pod.toleration("a", operator="Exists").toleration("c", operator="Exists")
+    pod.toleration("a", operator="Exists")
+    if dice.odds(0.5):
+        pod.toleration("c", operator="Exists")
     for weight, key, values in ((3, "zone", "ab"), (5, "rack", "12")):
         if dice.odds(0.7):
             pod.prefers_in(weight, key, *values)
@@ -361,13 +365,75 @@ def decide(
     return decision, [sight.inputs(name, plugin) for name in names for plugin in decision.scores]
 
 
-def check(decision: Decision, found: ScoreInputs, raw: Callable[[Figures], int]) -> None:
+#: An equation of numbers in a sentence: what is computed, what comes out, what that is rounded to.
+_VALUE = r"−?\d(?:[\d.]|,(?=\d{3}))*(?:[KMGT]i|m)?"
+_TERM = rf"[(|√]*{_VALUE}[)|²]*"
+EQUATION = re.compile(
+    rf"(?P<left>{_TERM}(?: [×−+/] {_TERM})+) = (?:about )?(?P<right>{_VALUE})"
+    r"(?:, (?:rounded|cut) (?P<how>down )?to (?P<result>−?\d+))?"
+)
+#: words between the numbers of a term
+_WORDS = (
+    (r" requested on the node", ""),
+    (r" of the pod =", " ="),
+    (r" matching pods? in \S+ × weight", " ×"),
+    (r" \(ln\(\d+ domains \+ 2\)\)", ""),
+)
+
+
+def calculate(text: str) -> float:
+    """What a pocket calculator says."""
+    text = re.sub(r"(\d),(?=\d{3})", r"\1", text).replace("²", "**2")
+    for unit, factor in (("Ki", 2**10), ("Mi", 2**20), ("Gi", 2**30), ("Ti", 2**40), ("m", 1e-3)):
+        text = re.sub(rf"([\d.]+){unit}", rf"(\1*{factor})", text)
+    text = re.sub(r"\|([^|]*)\|", r"abs(\1)", text)
+    return float(eval(text.replace("×", "*").replace("−", "-"), {"abs": abs}))
+
+
+def check_equations(sentence: str) -> int:
+    """Every equation in the sentence holds, to the digits that it shows; returns their number."""
+    count = 0
+    for words, sign in _WORDS:
+        sentence = re.sub(words, sign, sentence)
+    for found in EQUATION.finditer(sentence):
+        value, shown = calculate(found["left"]), calculate(found["right"])
+        assert value == pytest.approx(shown, rel=1e-6, abs=2e-4), sentence
+        if found["result"] and "less" not in sentence:
+            cut = "cut to" in found[0]
+            rounded = int(value) if cut else math.floor(value + (0 if found["how"] else 0.5))
+            assert rounded == calculate(found["result"]), sentence
+        count += 1
+    return count
+
+
+def check(decision: Decision, found: ScoreInputs, raw: Callable[[Figures], int]) -> int:
+    """The figures and the sentences lead to the score; returns the number of equations."""
     figures = [detail.figures for detail in found.inputs]
     recorded = decision.scores_of(found.node)[found.plugin]
     assert (found.raw, found.normalized, found.weighted) == recorded
     assert found.gap == "" and figures[-1]["score"] == recorded[0], found
     assert raw(figures[:-1]) == recorded[0], found
     assert not found.normalization or found.normalization[-1].figures["score"] == recorded[1]
+    return sum(check_equations(each.sentence) for each in (*found.inputs, *found.normalization))
+
+
+class RawScores:
+    """What was recomputed: a formula that yields several scores is not right by accident."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, set[int]] = {}
+        self._equations: Counter[str] = Counter()
+
+    def add(self, found: ScoreInputs, equations: int) -> None:
+        self._seen.setdefault(found.plugin, set()).add(found.raw)
+        self._equations[found.plugin] += equations
+
+    def check(self, plugins: Collection[str]) -> None:
+        """Each of these plugins, and no other, has scored nodes differently."""
+        assert set(self._seen) == set(plugins)
+        same = {plugin: scores for plugin, scores in self._seen.items() if len(scores) < 3}
+        assert not same
+        assert all(self._equations[plugin] for plugin in plugins)
 
 
 @pytest.mark.parametrize("profile", PROFILES)
@@ -375,6 +441,7 @@ def test_raw_and_normalized_scores_follow_from_the_inputs(
     new_scheduler: NewScheduler, profile: str
 ) -> None:
     seen: set[str] = set()
+    raws = RawScores()
     for seed in SEEDS:
         configuration = {"profiles": [{"pluginConfig": PROFILES[profile]}]}
         scheduler, before = new_scheduler(configuration), new_scheduler(configuration)
@@ -383,7 +450,7 @@ def test_raw_and_normalized_scores_follow_from_the_inputs(
         strategy = "least" if profile == "default" else profile
         formulas = {**RAW, "NodeResourcesFit": fit(strategy)}
         for found in inputs:
-            check(decision, found, formulas[found.plugin])
+            raws.add(found, check(decision, found, formulas[found.plugin]))
             normalize = NORMALIZED.get(found.plugin)
             shown = found.normalization[-1].figures if found.normalization else {}
             if normalize and "greatest" in shown:
@@ -394,6 +461,7 @@ def test_raw_and_normalized_scores_follow_from_the_inputs(
                 seen.add(found.plugin)
             assert normalize or not found.normalization
     assert seen == set(NORMALIZED)
+    raws.check({"NodeResourcesFit", *RAW})
 
 
 # -- plugins of earlier releases, and those behind a feature gate -------------------------------
@@ -413,7 +481,13 @@ def mean_of(points: Callable[[Fraction], Fraction], *, ratio: bool) -> Callable[
 
 
 def difference(figures: Figures) -> int:
-    cpu, memory = (float(amount(e["used"]) / amount(e["allocatable"])) for e in figures)
+    cpu, memory = (float(amount(e["used"]) / amount(e["allocatable"])) for e in figures[:2])
+    if len(figures) > 2:
+        volumes = figures[2]["volumes"] / figures[2]["free"]
+        shares = (cpu, memory, volumes)
+        mean = sum(shares) / 3
+        variance = sum((share - mean) ** 2 for share in shares) / 3
+        return 0 if max(shares) >= 1 else int((1 - variance) * 100)
     return 0 if max(cpu, memory) >= 1 else int((1 - abs(cpu - memory)) * 100)
 
 
@@ -446,13 +520,38 @@ OF_RESOURCES: dict[str, Callable[[Figures], int]] = {
 
 
 @pytest.mark.parametrize("plugin", OF_RESOURCES)
-@pytest.mark.parametrize("seed", range(3))
-def test_legacy_scores_of_resources_follow_from_the_inputs(plugin: str, seed: int) -> None:
-    scheduler = scoring_by(plugin)
-    pod = random_scheduler(Dice(seed), scheduler).spec(topologySpreadConstraints=[], affinity={})
-    _, inputs = decide_and_check(scheduler, pod, OF_RESOURCES[plugin])
-    assert len(inputs) > 2
-    scheduler.close()
+def test_legacy_scores_of_resources_follow_from_the_inputs(plugin: str) -> None:
+    raws = RawScores()
+    for seed in range(3):
+        scheduler = scoring_by(plugin)
+        pod = random_scheduler(Dice(seed), scheduler)
+        pod.spec(topologySpreadConstraints=[], affinity={})
+        decide_and_check(scheduler, pod, OF_RESOURCES[plugin], raws)
+        scheduler.close()
+    raws.check({plugin})
+
+
+def test_volumes_count_in_the_balance_of_the_oldest_releases() -> None:
+    """The gate BalanceAttachedNodeVolumes, with Azure's disks."""
+    raws, plugin = RawScores(), "NodeResourcesBalancedAllocationLegacy"
+    disks = [{"name": f"d{n}", "azureDisk": {"diskName": f"d{n}", "diskURI": "u"}} for n in (1, 2)]
+    counted = 0
+    for seed in range(4):
+        dice = Dice(f"disks{seed}")
+        scheduler = scoring_by(plugin, balanceAttachedNodeVolumes=True)
+        for name in NODES:
+            node = make_node(name).capacity(cpu=dice.choice(["4", "16"]), memory="16Gi")
+            if dice.odds(0.7):
+                node.capacity({"attachable-volumes-azure-disk": dice.choice([4, 8, 12])})
+            add(scheduler, node)
+            attached = [{"name": "old", "azureDisk": {"diskName": f"of-{name}", "diskURI": "u"}}]
+            add(scheduler, make_pod(f"on-{name}").req(cpu="1").on(name).spec(volumes=attached))
+        pod = make_pod("p").req(cpu=dice.choice(["1", "2"]), memory="3Gi").spec(volumes=disks)
+        for found in decide_and_check(scheduler, pod, difference, raws):
+            counted += any("volumes" in each.figures for each in found.inputs)
+        scheduler.close()
+    raws.check({plugin})
+    assert counted
 
 
 def new_scheduler_with(**fields: Any) -> Scheduler:
@@ -461,12 +560,12 @@ def new_scheduler_with(**fields: Any) -> Scheduler:
 
 
 def decide_and_check(
-    scheduler: Scheduler, pod: PodBuilder, raw: Callable[[Figures], int]
-) -> tuple[Decision, list[ScoreInputs]]:
+    scheduler: Scheduler, pod: PodBuilder, raw: Callable[[Figures], int], raws: RawScores
+) -> list[ScoreInputs]:
     decision, inputs = decide(scheduler, pod)
     for found in inputs:
-        check(decision, found, raw)
-    return decision, inputs
+        raws.add(found, check(decision, found, raw))
+    return inputs
 
 
 def siblings_by_node(scheduler: Scheduler, selector: Mapping[str, str]) -> dict[str, int]:

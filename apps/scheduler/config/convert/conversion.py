@@ -31,10 +31,12 @@ _RELEASES: Final = {release.version: release for release in (V1ALPHA2, V1BETA1, 
 _VERSIONS: Final = ("v1alpha1", *_RELEASES, "v1beta3")
 _POLICY_VERSIONS: Final = ("v1", API_VERSION)
 _POLICY_KEY: Final = "policy.cfg"
+_IMAGES: Final = (
+    "ImageLocality also counts the images of init containers and image volumes; before 1.35 only "
+    "those of containers"
+)
 #: What every converted configuration does differently from its release.
 DIFFERENCES: Final = (
-    "ImageLocality also counts the images of init containers and image volumes; before 1.35 only "
-    "those of containers",
     "requests of sidecar containers, pod-level requests and resizes in progress count; earlier "
     "releases did not have them",
     "a pod is retried by an event only if a plugin that rejected it says that the event may help; "
@@ -80,8 +82,9 @@ def convert(
     gates = converted_gates(body.get("featureGates") or {}, notes.append)
     document = {"apiVersion": API_VERSION, "kind": KIND, **document, "featureGates": gates}
     configuration = load(document, plugins, legacy=True)
-    notes += [*DIFFERENCES, *find_warnings(configuration)]
     used = {name for profile in configuration.profiles for name in profile.plugin_names}
+    notes += [_IMAGES] if "ImageLocality" in used else []
+    notes += [*DIFFERENCES, *find_warnings(configuration)]
     legacy = {name for name in used if plugins[name].origin is Origin.LEGACY}
     if kept := sorted(legacy):
         notes.append(f"these plugins of earlier releases are kept: {', '.join(kept)}")

@@ -10,7 +10,7 @@ import numpy as np
 from apps.scheduler.config.resource_args import MAX_CUSTOM_PRIORITY_SCORE, UtilizationShapePoint
 from apps.scheduler.framework.interface import MAX_NODE_SCORE
 from apps.scheduler.framework.nodes import Int64Array
-from apps.scheduler.plugins.helper.arithmetic import rounded
+from apps.scheduler.plugins.helper.arithmetic import decimal_text, operand, signed
 
 #: (utilization in percent, score from 0 to 100)
 Point = tuple[int, int]
@@ -56,12 +56,14 @@ def describe_line(points: Sequence[Point], utilization: int, score: int) -> str:
     if below == above:
         return f"{at} the shape has {score}"
     (x0, y0), (x1, y1) = below, above
-    exact = y0 + Fraction((y1 - y0) * (utilization - x0), x1 - x0)
+    quotient = Fraction((y1 - y0) * (utilization - x0), x1 - x0)
+    line = f"{at}, between ({x0}, {y0}) and ({x1}, {y1})"
+    product = f"{operand(y1 - y0)} × {utilization - x0} / {x1 - x0}"
+    if quotient.denominator == 1:
+        return f"{line}: {y0} + {product} = {score}"
+    cut = int(quotient)
+    exact = decimal_text(abs(quotient))
+    minus = "−" if quotient < 0 else ""
     return (
-        f"{at}, between ({x0}, {y0}) and ({x1}, {y1}): {y0} + {_signed(y1 - y0)} × "
-        f"{utilization - x0} / {x1 - x0} = {rounded(exact, score, 'cut to')}"
+        f"{line}: {product} = {minus}{exact}, cut to {signed(cut)}; {y0} + {operand(cut)} = {score}"
     )
-
-
-def _signed(value: int) -> str:
-    return str(value) if value >= 0 else f"({value})"

@@ -13,7 +13,7 @@ from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.nodes import Int64Array
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.labels import Selector
-from apps.scheduler.plugins.helper.arithmetic import rounded, sum_text
+from apps.scheduler.plugins.helper.arithmetic import operand, rounded, signed, sum_text
 from apps.scheduler.plugins.helper.node_text import list_names
 from apps.scheduler.plugins.helper.normalize import raw_range
 from apps.scheduler.plugins.interpodaffinity.existing import Existing
@@ -78,10 +78,10 @@ class CountedTerms:
             slot = int(term.domains.slots[row])
             scores.append(len(term.pods.get(slot, ())) * term.weight)
             yield _describe_term(term, slot, scores[-1], snapshot)
-        counted = [_signed(score) for score in scores if score]
+        counted = [operand(score) for score in scores if score]
         total = sum(scores)
         terms = f"{sum_text(counted)} = " if len(counted) > 1 else ""
-        yield Detail(f"sum of what the terms add: {terms}{total}", {"score": total})
+        yield Detail(f"sum of what the terms add: {terms}{signed(total)}", {"score": total})
 
 
 def describe_normalization(scores: Int64Array, place: int, result: int) -> Iterator[Detail]:
@@ -89,11 +89,11 @@ def describe_normalization(scores: Int64Array, place: int, result: int) -> Itera
     figures = raw_range(scores, place)
     raw, least, greatest = figures["raw"], figures["smallest"], figures["greatest"]
     if least == greatest:
-        words = f"the raw score of every node is {raw}: each has 0"
+        words = f"the raw score of every node is {signed(raw)}: each has 0"
     else:
         exact = Fraction(100 * (raw - least), greatest - least)
         words = (
-            f"100 × ({raw} − {_signed(least)}) / ({greatest} − {_signed(least)}) = "
+            f"100 × ({signed(raw)} − {operand(least)}) / ({signed(greatest)} − {operand(least)}) = "
             f"{rounded(exact, result)}"
         )
         if exact != result and exact.denominator == 1:
@@ -135,7 +135,7 @@ def _describe_term(term: CountedTerm, slot: int, score: int, snapshot: Snapshot)
     }
     if slot == term.domains.size:
         return Detail(f"{_describe_owner(term)}: the node has no label {term.key}", figures)
-    product = f"{len(pods)} × {_signed(term.weight)} = {score}"
+    product = f"{len(pods)} × {operand(term.weight)} = {signed(score)}"
     named = f" ({list_names(pods)})" if pods else ""
     return Detail(
         f"{_describe_owner(term)}: {_count_pods(pods)} in {term.key}={values[slot]}{named}, "
@@ -169,7 +169,3 @@ def _selector_text(selector: Selector) -> str:
 
 def _count_pods(pods: Sequence[str]) -> str:
     return f"{len(pods)} pod{'' if len(pods) == 1 else 's'}"
-
-
-def _signed(value: int) -> str:
-    return str(value) if value >= 0 else f"(−{-value})"

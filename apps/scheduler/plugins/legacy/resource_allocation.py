@@ -40,6 +40,7 @@ from apps.scheduler.plugins.legacy.score_details import (
     ScoredUse,
     describe_difference,
     describe_mean,
+    describe_variance,
 )
 from apps.scheduler.plugins.noderesources.amounts import percent
 
@@ -248,11 +249,10 @@ class NodeResourcesBalancedAllocationLegacy(_ByResources):
     def score(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Int64Array:
-        found = [each for limits in self._limits if (each := limits.room(pod, nodes)) is not None]
-        if not found:
+        found = self._find_volumes(pod, nodes)
+        if found is None:
             return super().score(state, pod, nodes, rows)
-        # The filters ran one after the other, each replacing what the one before had noted.
-        wanted, free = found[-1]
+        wanted, free = found
         requests = pod.fit_scoring_requests
         cpu, memory = (
             _shares(_use(each.name, requests.get(each.name, 0), nodes)) for each in self._resources
@@ -263,6 +263,31 @@ class NodeResourcesBalancedAllocationLegacy(_ByResources):
         even = np.where(free > 0, 1 - variance, 1 - np.abs(cpu - memory))
         scores = (even * MAX_NODE_SCORE).astype(np.int64)
         return np.where((cpu >= 1) | (memory >= 1) | (volumes >= 1), 0, scores)[rows]
+
+    def explain_score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns
+    ) -> Iterator[Detail]:
+        """The used shares, also that of volumes if they count, and how even they are."""
+        found = self._find_volumes(pod, nodes)
+        if found is None or found[1][0] <= 0:
+            yield from super().explain_score(state, pod, nodes)
+            return
+        uses = [
+            ScoredUse(each.name, each.weight, int(used[0]), int(capacity[0]), score=0)
+            for each, (used, capacity) in zip(
+                self._resources, self._uses(self._wanted(pod), nodes), strict=True
+            )
+        ]
+        result = int(self.score(state, pod, nodes, np.zeros(1, dtype=np.int64))[0])
+        yield from describe_variance(uses, int(found[0][0]), int(found[1][0]), result)
+
+    def _find_volumes(
+        self, pod: PodInfo, nodes: NodeColumns
+    ) -> tuple[Int64Array, Int64Array] | None:
+        """(the pod's new volumes, how many more a node may have) by node; None if none count."""
+        found = [each for limits in self._limits if (each := limits.room(pod, nodes)) is not None]
+        # The filters ran one after the other, each replacing what the one before had noted.
+        return found[-1] if found else None
 
     def _scores(self, uses: Sequence[Use]) -> Int64Array:
         cpu, memory = map(_shares, uses)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from apps.scheduler.framework.explanation import Detail
-from apps.scheduler.plugins.helper.arithmetic import decimal_text, rounded, sum_text
+from apps.scheduler.plugins.helper.arithmetic import rounded, share_text, sum_text
 from apps.scheduler.plugins.helper.resource_text import amount
 
 
@@ -51,19 +51,54 @@ def describe_mean(uses: Sequence[ScoredUse], result: int, *, ratio: bool) -> Ite
 
 def describe_difference(uses: Sequence[ScoredUse], result: int) -> Iterator[Detail]:
     """The used shares of CPU and memory, and how far they are apart."""
-    shares = []
-    for use in uses:
-        share = use.used / use.allocatable if use.allocatable else 1.0
-        shares.append(share)
-        figures = {**use.describe().figures, "share": share}
-        del figures["score"], figures["weight"]
-        yield Detail(f"{use.resource}: {decimal_text(share)} of it requested", figures)
-    cpu, memory = shares
-    if max(shares) >= 1:
+    yield from map(_describe_share, uses)
+    cpu, memory = map(_share, uses)
+    if max(cpu, memory) >= 1:
         yield Detail("a resource is used up: 0", {"score": result})
         return
     exact = rounded((1 - abs(cpu - memory)) * 100, result)
     yield Detail(
-        f"(1 − |{decimal_text(cpu)} − {decimal_text(memory)}|) × 100 = {exact}",
+        f"(1 − |{share_text(cpu)} − {share_text(memory)}|) × 100 = {exact}",
         {"score": result},
     )
+
+
+def describe_variance(
+    uses: Sequence[ScoredUse], volumes: int, free: int, result: int
+) -> Iterator[Detail]:
+    """The used shares of CPU, memory and volumes, and their variance.
+
+    ``volumes`` is the number that the pod adds to the node, which can attach ``free`` more.
+    """
+    yield from map(_describe_share, uses)
+    share = volumes / free
+    yield Detail(
+        f"volumes: {volumes} of the pod, {free} more can be attached: {share_text(share)}",
+        {"volumes": volumes, "free": free, "share": share},
+    )
+    shares = [*map(_share, uses), share]
+    if max(shares) >= 1:
+        yield Detail("a resource is used up: 0", {"score": result})
+        return
+    mean = sum(shares) / len(shares)
+    squares = [(each - mean) ** 2 for each in shares]
+    variance = sum(squares) / len(shares)
+    terms = " + ".join(f"({share_text(each)} − {share_text(mean)})²" for each in shares)
+    yield Detail(
+        f"mean of the shares {share_text(mean)}, variance ({terms}) / {len(shares)} = "
+        f"{share_text(variance)}",
+        {"mean": mean, "variance": variance},
+    )
+    exact = rounded((1 - variance) * 100, result)
+    yield Detail(f"(1 − {share_text(variance)}) × 100 = {exact}", {"score": result})
+
+
+def _share(use: ScoredUse) -> float:
+    return use.used / use.allocatable if use.allocatable else 1.0
+
+
+def _describe_share(use: ScoredUse) -> Detail:
+    share = _share(use)
+    figures = {**use.describe().figures, "share": share}
+    del figures["score"], figures["weight"]
+    return Detail(f"{use.resource}: {share_text(share)} of it requested", figures)

@@ -13,6 +13,7 @@ from apps.scheduler.plugins.helper.arithmetic import (
     decimal_text,
     rounded,
     rounded_down,
+    share_text,
     sum_text,
 )
 from apps.scheduler.plugins.helper.resource_text import amount
@@ -76,7 +77,7 @@ def describe_balance(
     for column in counted:
         before, after = (_share(column, pod) for pod in (0, column.pod))
         yield Detail(
-            f"{_describe_use(column)}: {decimal_text(after)} of it, {decimal_text(before)} "
+            f"{_describe_use(column)}: {share_text(after)} of it, {share_text(before)} "
             "without the pod",
             {**_figures(column), "without": before, "with": after},
         )
@@ -99,8 +100,8 @@ def describe_evenness(shares: Sequence[float], deviation: float, evenness: int) 
     mean = sum(shares) / len(shares) if shares else 0.0
     even = rounded((1 - deviation) * 100, evenness)
     return Detail(
-        f"mean {decimal_text(mean)}, standard deviation {decimal_text(deviation)}; evenness "
-        f"(1 − {decimal_text(deviation)}) × 100 = {even}",
+        f"mean {share_text(mean)}, standard deviation {share_text(deviation)}; evenness "
+        f"(1 − {share_text(deviation)}) × 100 = {even}",
         {"mean": mean, "deviation": deviation, "evenness": evenness},
     )
 
@@ -144,7 +145,7 @@ def describe_use(column: Amounts) -> Detail:
     """What is requested of a resource with the pod, and which share that is."""
     share = _share(column, column.pod)
     return Detail(
-        f"{_describe_use(column)}: {decimal_text(share)} of it",
+        f"{_describe_use(column)}: {share_text(share)} of it",
         {**_figures(column), "with": share},
     )
 

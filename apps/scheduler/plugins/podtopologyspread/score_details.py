@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 
 from apps.scheduler.cache.snapshot import Snapshot
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.nodes import Int64Array
-from apps.scheduler.plugins.helper.arithmetic import decimal_text, rounded_down
+from apps.scheduler.plugins.helper.arithmetic import decimal_text, rounded_down, share_text
 from apps.scheduler.plugins.helper.normalize import raw_range
 from apps.scheduler.plugins.podtopologyspread.scoring import Part, SpreadScores
+
+#: how an empty label value is written
+_NO_TEXT: Final = '""'
 
 
 def describe_counts(scores: SpreadScores, snapshot: Snapshot, row: int) -> Iterator[Detail]:
@@ -78,8 +82,8 @@ def _describe_part(number: int, part: Part, snapshot: Snapshot, row: int) -> Det
         figures["matchingByValue"] = _by_value(part, snapshot, counts)
     pods = f"{matching} matching pod{'' if matching == 1 else 's'}"
     return Detail(
-        f"{head}: {pods} in {value} × weight {decimal_text(part.factor)} (ln({part.number} domains "
-        f"+ 2)) + {constraint.max_skew} − 1 = {decimal_text(added)}",
+        f"{head}: {pods} in {value or _NO_TEXT} × weight {share_text(part.factor)} "
+        f"(ln({part.number} domains + 2)) + {constraint.max_skew} − 1 = {decimal_text(added)}",
         figures,
     )
 
