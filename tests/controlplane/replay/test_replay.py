@@ -143,6 +143,29 @@ def test_an_unchanged_replay_of_a_busy_run_differs_in_nothing(busy: Cluster, db:
     assert max(value or 0 for value in found.recorded_series["use.cpu"]) > 0.8
 
 
+def test_waits_are_reported_for_each_priority_class(busy: Cluster, db: None) -> None:
+    text = PACKING.split("  pluginConfig")[0] + (
+        "  plugins: {postFilter: {disabled: [{name: DefaultPreemption}]}}\n"
+    )
+    found = replay(busy, ReplayRequest(configuration=text))
+    assert [(each.priority, each.priority_class) for each in found.priorities] == [
+        (1000, "urgent"),
+        (0, ""),
+    ]
+    urgent, other = found.priorities
+    for life, figures in (("recorded", found.recorded), ("replayed", found.replayed)):
+        waits = [getattr(each, life) for each in (urgent, other)]
+        for name in ("bound", "pending", "preempted"):
+            assert sum(getattr(each, name) for each in waits) == getattr(figures, name)
+    # three urgent pods displace others; without preemption they wait
+    assert urgent.recorded.bound == 3 and urgent.recorded.waiting_p99 is not None
+    assert (
+        urgent.replayed.bound < 3
+        or (urgent.replayed.waiting_p99 or 0.0) > urgent.recorded.waiting_p99
+    )
+    assert other.recorded.preempted == found.recorded.preempted > other.replayed.preempted == 0
+
+
 def test_another_configuration_leads_to_differences_with_their_first_causes(
     busy: Cluster,
     db: None,
