@@ -7,7 +7,7 @@ on both sides. Bodies come out as JSON text through msgspec.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, Final, Self
 
@@ -52,7 +52,7 @@ class _PreparingCursor(psycopg.Cursor[Any]):
         return super().execute(query, params, prepare=True, **options)
 
 
-def stream_rows(statement: str, parameters: Any) -> Iterator[tuple[Any, ...]]:
+def stream_rows(statement: str, parameters: Any) -> Generator[tuple[Any, ...], None, None]:
     """The rows of a query, received while they are read: the process holds only a few at a time.
 
     Until the iterator is at its end or closed, the thread can run no other query.

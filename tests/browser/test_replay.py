@@ -57,7 +57,12 @@ def test_a_decision_is_forked_and_a_replay_shows_what_differs(seen: Seen) -> Non
     page.get_by_role("link", name="with the given configuration").first.click()
     expect(page.locator(".charts canvas")).to_have_count(7)
     expect(page.get_by_text("First cause")).to_be_visible()
+    expect(page.get_by_role("region", name="Figures by priority")).to_be_visible()
     expect(page.get_by_role("img", name="CPU requested of allocatable")).to_be_visible()
+    seen.page.set_viewport_size({"width": 390, "height": 900})
+    is_wide = "document.documentElement.scrollWidth > innerWidth"
+    assert not page.evaluate(is_wide), "the tables scroll, the page does not"
+    seen.page.set_viewport_size({"width": 1280, "height": 900})
     shoot(seen, "replay")
     # the two mistakes are the only errors
     assert [each for each in seen.problems if "422" not in each] == []

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import time
+from collections.abc import Callable
 from html import unescape
 from io import StringIO
 from typing import Any
@@ -10,9 +12,12 @@ from typing import Any
 import msgspec
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from apps.cluster.models import Change, Cluster, Pod
+from apps.controlplane.explanations.states import states
 
 POD = """
 apiVersion: v1
@@ -49,6 +54,26 @@ def test_the_page_answers_every_question_and_writes_nothing(lab: Cluster, alice:
     assert "could be emptied at the same time" in read(alice.get(f"{address}?ask=emptiable"))
     assert "If one node fails" in read(alice.get(f"{address}?ask=failures&nodes={node}"))
     assert Change.objects.count() == before
+
+
+def test_the_state_is_read_while_the_form_is_open(
+    transactional_db: None, lab: Cluster, alice: Client
+) -> None:
+    address = f"/clusters/{lab.name}/lab"
+    assert not states.has_present(lab)
+    alice.get(address)
+    wait_until(lambda: states.has_present(lab))
+    with CaptureQueriesContext(connection) as queries:
+        answer = alice.post(address, {"ask": "simulate", "pending": "on", "objects": POD % "1"})
+    assert "It needs 100 cpu" in read(answer)
+    assert not [each for each in queries if "o.body::text FROM cluster_pod" in each["sql"]]
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def test_the_list_of_pods_says_whether_pending_ones_ever_run(lab: Cluster, alice: Client) -> None:

@@ -47,6 +47,23 @@ class FiguresSerializer(serializers.Serializer[Any]):
     waiting_p99 = serializers.FloatField(allow_null=True)
 
 
+class WaitsSerializer(serializers.Serializer[Any]):
+    bound = serializers.IntegerField(help_text="Pods that got a node in the span.")
+    pending = serializers.IntegerField(help_text="Pods without a node at its end.")
+    preempted = serializers.IntegerField()
+    waiting_p50 = serializers.FloatField(allow_null=True, help_text="Seconds until bound.")
+    waiting_p99 = serializers.FloatField(allow_null=True)
+
+
+class PriorityWaitsSerializer(serializers.Serializer[Any]):
+    priority = serializers.IntegerField()
+    priority_class = serializers.CharField(
+        allow_blank=True, help_text='"" for pods without a class.'
+    )
+    recorded = WaitsSerializer()
+    replayed = WaitsSerializer()
+
+
 class PodReplaySerializer(serializers.Serializer[Any]):
     namespace = serializers.CharField()
     name = serializers.CharField()
@@ -97,6 +114,9 @@ class ReplayReportSerializer(serializers.Serializer[Any]):
     )
     replayed_series = serializers.DictField(
         child=serializers.ListField(child=serializers.FloatField(allow_null=True))
+    )
+    priorities = PriorityWaitsSerializer(
+        many=True, help_text="For each priority class, the highest priority first."
     )
 
 

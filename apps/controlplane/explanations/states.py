@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
@@ -77,15 +77,28 @@ class States:
     def prepare(self, row: SchedulingDecision) -> None:
         """Start to rebuild the state that a decision saw in another thread, unless one is busy."""
         if self._decision != row.pk and not self._lock.locked():
-            threading.Thread(target=self._prepare, args=(row,), daemon=True).start()
+            self._start(lambda: self.before(row))
 
-    def _prepare(self, row: SchedulingDecision) -> None:
+    def prepare_now(self, cluster: Cluster) -> None:
+        """Start to rebuild the present state in another thread, unless one is busy."""
+        if not self.has_present(cluster) and not self._lock.locked():
+            self._start(lambda: self.now(cluster))
+
+    def has_present(self, cluster: Cluster) -> bool:
+        """Whether the state of the cluster is in memory, perhaps of some changes ago."""
+        state = self._present
+        return state is not None and state.cluster.pk == cluster.pk
+
+    def _start(self, rebuild: Callable[[], AbstractContextManager[PastState]]) -> None:
+        threading.Thread(target=self._prepare, args=(rebuild,), daemon=True).start()
+
+    def _prepare(self, rebuild: Callable[[], AbstractContextManager[PastState]]) -> None:
         try:
-            with self.before(row):
+            with rebuild():
                 pass
         except Exception:
             # a request that needs the state reports the error
-            log.debug("could not prepare the state of decision %s", row.pk, exc_info=True)
+            log.debug("could not prepare a state", exc_info=True)
         finally:
             connection.close()
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import closing
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db import connection
 
+from apps.cluster import sql
 from apps.cluster.errors import Expired
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster
@@ -36,15 +38,14 @@ def read_objects_at(
     if version < cluster.forgotten_version:
         raise Expired(TOO_OLD)
     names = [kind.name for kind in kinds]
-    with connection.cursor() as cursor:
-        cursor.execute(
+    # decoded while the database writes the next ones as text
+    with closing(
+        sql.stream_rows(
             _build_statement(tuple(kinds)),
             {"cluster": cluster.pk, "version": version, "kinds": names},
         )
-        rows = cursor.fetchall()
-    if any(body is None for _, _, body in rows):
-        raise Expired(TOO_OLD)
-    return list(_decode_rows(rows))
+    ) as rows:
+        return list(_decode_rows(rows))
 
 
 def sort_by_creation(cluster: Cluster, objects: Collection[PastObject]) -> list[PastObject]:
@@ -64,8 +65,10 @@ def sort_by_creation(cluster: Cluster, objects: Collection[PastObject]) -> list[
     return sorted(objects, key=age)
 
 
-def _decode_rows(rows: Collection[tuple[str, int | None, str]]) -> Iterator[PastObject]:
+def _decode_rows(rows: Iterable[tuple[Any, ...]]) -> Iterator[PastObject]:
     for kind, row, body in rows:
+        if body is None:
+            raise Expired(TOO_OLD)
         item = decode(kind, body)
         if item is not None:
             yield PastObject(kind, item, row)

@@ -8,6 +8,7 @@ ends of pods come when they are due.
 from __future__ import annotations
 
 import heapq
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -15,6 +16,7 @@ from enum import StrEnum
 
 from apps.cluster.log.changelog import LoggedChange
 from apps.controlplane.controllers import taint_eviction
+from apps.controlplane.controllers.workloads.replicas import surplus
 from apps.controlplane.lab.changes import controller_of, is_bound_to_node
 from apps.controlplane.lab.run import VirtualClock
 from apps.controlplane.loop.informer import WATCHED, decode
@@ -56,6 +58,12 @@ class Continuing:
     #: uid of a recorded pod -> uid of the pod that has its place in the replay
     instead: dict[str, str] = field(default_factory=dict)
     attempts: int = 0
+    #: uid of a recorded pod -> uid of the pod that leaves when it does, selected by its controller
+    _leaving: dict[str, str] = field(default_factory=dict)
+    #: uid of such a pod -> uid of the one that has its place for what the record does later
+    _swapped: dict[str, str] = field(default_factory=dict)
+    #: uid of a controller -> uids of its pods
+    _owned: defaultdict[str, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
     _nodes: dict[str, Node] = field(default_factory=dict)
     _objects: dict[tuple[str, str, str], KubeObject] = field(default_factory=dict)
     #: (time, number, what, uid)
@@ -79,6 +87,7 @@ class Continuing:
             self._objects[kind, item.metadata.namespace, item.metadata.name] = item
         self._flushed_at = self.clock.at
         for pod in list(self.known.values()):
+            self._owned[_controller_uid(pod)][pod.metadata.uid] = None
             self.levels.put_pod(pod, self.clock.at)
             if pod.spec.node_name:
                 self._set_timers(pod, bound_at=None)
@@ -113,7 +122,12 @@ class Continuing:
     def apply(self, change: LoggedChange) -> None:
         """Apply a change of the record, if it came from outside."""
         meaning = self.inputs.classify(change)
-        if meaning is Input.REPLACED:
+        if meaning is Input.SURPLUS:
+            chosen = self._select_surplus(change.uid)
+            if chosen is not None and not chosen.spec.node_name:
+                # without a node, it is deleted at once
+                self._remove(chosen.metadata.uid)
+        elif meaning is Input.REPLACED:
             evicted = self.resolve(self.inputs.replaced[change.uid])
             self.instead[change.uid] = evicted
         elif meaning is not Input.NONE and change.kind in _WATCHED:
@@ -131,15 +145,44 @@ class Continuing:
             uid = found
         return uid
 
+    def _standing_for(self, uid: str) -> str:
+        """The uid of the pod to which happens what happens to a recorded pod."""
+        found = self.resolve(uid)
+        while (other := self._swapped.get(found)) is not None:
+            found = self.resolve(other)
+        return found
+
     def _apply_pod(self, item: Pod, meaning: Input, at: float) -> None:
-        uid = self.resolve(item.metadata.uid)
+        uid = self._standing_for(item.metadata.uid)
         known = self.known.get(uid)
         if meaning is Input.DELETED:
-            self._remove(uid)
+            if item.metadata.uid in self.inputs.surplus:
+                self._select_surplus(item.metadata.uid)
+            self._remove(self._leaving.pop(item.metadata.uid, uid))
         elif known is None and meaning is Input.CREATED:
             self._put(None, item if item.spec.node_name else pods.without_node(item), at)
         elif known is not None and uid == item.metadata.uid:
             self._put(known, pods.as_in_replay(item, known))
+
+    def _select_surplus(self, recorded: str) -> Pod | None:
+        """The pod that a controller deletes here where it deleted another one in the record.
+
+        It depends on which of its pods are bound. If both are not the same, the one that the record
+        deletes takes the place of the other. None if it was selected already, or there is none.
+        """
+        known = self.known.get(self._standing_for(recorded))
+        if recorded in self._leaving or known is None:
+            return None
+        leaving = set(self._leaving.values())
+        owned = (self.known[uid] for uid in self._owned[_controller_uid(known)])
+        chosen = surplus([pod for pod in owned if pod.metadata.uid not in leaving], 1)
+        if not chosen:
+            return None
+        ours, theirs = known.metadata.uid, chosen[0].metadata.uid
+        self._leaving[recorded] = theirs
+        if ours != theirs:
+            self._swapped[theirs] = ours
+        return chosen[0]
 
     def _apply_node(self, item: Node, meaning: Input) -> None:
         name = item.metadata.name
@@ -189,8 +232,10 @@ class Continuing:
                     self._evict(self.known[intent.uid])
 
     def _evict(self, pod: Pod) -> None:
-        """Delete a pod; its controller, if it has one, creates it again."""
+        """Delete a pod; its controller, if it has one and not too many, creates it again."""
         self._remove(pod.metadata.uid)
+        if pod.metadata.uid in self._leaving.values():
+            return
         if controller_of(pod) and not is_bound_to_node(pod):
             new = pods.replace(pod, self.clock.at)
             self.instead[pod.metadata.uid] = new.metadata.uid
@@ -200,12 +245,14 @@ class Continuing:
         """`at`: when it was created, which orders the queue; None for now."""
         at = self.clock.at if at is None else at
         self.known[now.metadata.uid] = now
+        self._owned[_controller_uid(now)][now.metadata.uid] = None
         self.levels.put_pod(now, at)
         self.scheduler.handle("Pod", before, now, at if before is None else None)
 
     def _remove(self, uid: str) -> None:
         pod = self.known.pop(uid, None)
         if pod is not None:
+            self._owned[_controller_uid(pod)].pop(uid, None)
             self.levels.remove_pod(uid)
             self.scheduler.handle("Pod", pod, None)
 
@@ -280,3 +327,8 @@ class Continuing:
         if at > self.clock.at:
             self.samples.pass_until(at, self.levels)
             self.clock.at = at
+
+
+def _controller_uid(pod: Pod) -> str:
+    """The uid of the pod's controller; "" without one."""
+    return next((each.uid for each in pod.metadata.owner_references if each.controller), "")

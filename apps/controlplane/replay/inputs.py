@@ -3,7 +3,8 @@
 Once a decision differs, only the former is replayed: objects that users and workload controllers
 created, updated or deleted, and every change of nodes. What followed is left out and follows again
 from the decisions of the replay: bindings, statuses of pods, preemption, evictions from nodes, and
-the pods that controllers created in place of evicted ones.
+the pods that controllers created in place of evicted ones. Which pods a ReplicaSet deletes when it
+has too many depends on where they are, so the replay selects them itself.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from apps.controlplane.controllers import taint_eviction
 from apps.controlplane.controllers.devices import eviction
 from apps.controlplane.controllers.kubelet.pods import CONTROLLER as KUBELET
 from apps.controlplane.controllers.pod_garbage import CONTROLLER as POD_GARBAGE
+from apps.controlplane.controllers.workloads.replicas import CONTROLLER as REPLICAS
 from apps.controlplane.loop.recorder import USER as SCHEDULER
 
 #: Those who evict pods because of where the scheduler has placed them.
@@ -40,6 +42,8 @@ class Input(StrEnum):
     DELETED = "deleted"
     #: a pod that takes the place of an evicted one
     REPLACED = "replaced"
+    #: the controller of a pod deletes it because it has one too many
+    SURPLUS = "surplus"
 
 
 @dataclass(slots=True)
@@ -54,6 +58,8 @@ class Inputs:
     _written: dict[str, Any] = field(default_factory=dict)
     #: uid of a pod -> uid of the evicted pod that it replaces
     replaced: dict[str, str] = field(default_factory=dict)
+    #: uids of the pods that their controllers had too many of
+    surplus: set[str] = field(default_factory=set)
     counted: Counter[Input] = field(default_factory=Counter)
 
     def classify(self, change: LoggedChange) -> Input:
@@ -64,6 +70,7 @@ class Inputs:
     def diverge(self) -> None:
         """From now on the replay goes its own way: evictions until now have happened in both."""
         self._missing.clear()
+        self.surplus.clear()
         self._deleted_by = dict.fromkeys(self._deleted_by, "")
 
     def _classify_other(self, change: LoggedChange) -> Input:
@@ -86,8 +93,11 @@ class Inputs:
                 return Input.CREATED
             self.replaced[uid] = missing.pop(0)
             return Input.REPLACED
-        if body["metadata"].get("deletionTimestamp") or change.type == "DELETED":
+        is_leaving = body["metadata"].get("deletionTimestamp") or change.type == "DELETED"
+        if is_leaving and uid not in self._deleted_by:
             self._note_deletion(uid, change.user, body)
+            if uid in self.surplus and change.type != "DELETED":
+                return Input.SURPLUS
         if change.type == "DELETED":
             self._written.pop(uid, None)
             return Input.NONE if self._deleted_by[uid] in _EVICTORS else Input.DELETED
@@ -95,9 +105,9 @@ class Inputs:
         return Input.UPDATED if is_input else Input.NONE
 
     def _note_deletion(self, uid: str, user: str, body: Body) -> None:
-        if uid in self._deleted_by:
-            return
         self._deleted_by[uid] = user
+        if user == REPLICAS.user:
+            self.surplus.add(uid)
         if user in _EVICTORS and (controller := _controller(body)):
             self._missing.setdefault(controller, []).append(uid)
 

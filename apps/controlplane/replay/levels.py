@@ -44,6 +44,8 @@ class Levels:
     #: uid -> first node, and seconds from its creation to its binding, of pods bound in the span
     bound: dict[str, tuple[str, float]] = field(default_factory=dict)
     preempted: set[str] = field(default_factory=set)
+    #: uid -> (priority, name of its class) of every pod that there was
+    priorities: dict[str, tuple[int, str]] = field(default_factory=dict)
 
     @property
     def pending(self) -> Mapping[str, float]:
@@ -70,6 +72,7 @@ class Levels:
     def put_pod(self, pod: Pod, at: float, *, counts: bool = True) -> None:
         """A pod as it is now; with `counts`, one that gets its node now is counted as bound."""
         uid, node = pod.metadata.uid, pod.spec.node_name
+        self.priorities[uid] = pod.spec.priority, pod.spec.priority_class_name
         if pod.status.phase in _FINISHED:
             self._leave(uid)
         elif not node:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
 
 import numpy as np
 
 from apps.controlplane.replay.continuing import Continuing
 from apps.controlplane.replay.differences import Differences
 from apps.controlplane.replay.levels import SERIES, Levels, Samples
-from apps.controlplane.replay.report import Figures, PodDifference
+from apps.controlplane.replay.report import Figures, PodDifference, PriorityWaits, Waits
 
 
 def compare_pods(
@@ -76,8 +77,7 @@ def _untried(preempted: tuple[bool, bool]) -> str:
 
 def sum_up(levels: Levels, attempts: int) -> Figures:
     """The totals of one life."""
-    waits = [seconds for _, seconds in levels.bound.values()]
-    p50, p99 = (float(np.percentile(waits, q)) if waits else None for q in (50, 99))
+    p50, p99 = _percentiles(seconds for _, seconds in levels.bound.values())
     return Figures(
         attempts=attempts,
         bound=len(levels.bound),
@@ -86,6 +86,48 @@ def sum_up(levels: Levels, attempts: int) -> Figures:
         waiting_p50=p50,
         waiting_p99=p99,
     )
+
+
+def list_priorities(recorded: Levels, replayed: Levels) -> list[PriorityWaits]:
+    """The pods of each priority class that were bound, pending or preempted in one of the lives."""
+    before, after = _by_priority(recorded), _by_priority(replayed)
+    return [
+        PriorityWaits(
+            priority=priority,
+            priority_class=name,
+            recorded=before.get((priority, name), _NO_PODS),
+            replayed=after.get((priority, name), _NO_PODS),
+        )
+        for priority, name in sorted({**before, **after}, key=lambda each: (-each[0], each[1]))
+    ]
+
+
+_NO_PODS: Final = Waits(bound=0, pending=0, preempted=0, waiting_p50=None, waiting_p99=None)
+
+
+def _by_priority(levels: Levels) -> dict[tuple[int, str], Waits]:
+    groups: defaultdict[tuple[int, str], list[str]] = defaultdict(list)
+    for uid in dict.fromkeys([*levels.bound, *levels.pending, *sorted(levels.preempted)]):
+        groups[levels.priorities[uid]].append(uid)
+    found = {}
+    for priority, uids in groups.items():
+        p50, p99 = _percentiles(levels.bound[uid][1] for uid in uids if uid in levels.bound)
+        found[priority] = Waits(
+            bound=sum(uid in levels.bound for uid in uids),
+            pending=sum(uid in levels.pending for uid in uids),
+            preempted=sum(uid in levels.preempted for uid in uids),
+            waiting_p50=p50,
+            waiting_p99=p99,
+        )
+    return found
+
+
+def _percentiles(waits: Iterable[float]) -> tuple[float | None, float | None]:
+    """The median and the 99th percentile; None without values."""
+    values = list(waits)
+    if not values:
+        return None, None
+    return float(np.percentile(values, 50)), float(np.percentile(values, 99))
 
 
 def list_series(samples: Samples) -> dict[str, list[float | None]]:

@@ -17,9 +17,12 @@ _NAMES: Final = uuid.UUID("6f1d1f6e-8f0c-4d0e-9a55-0d4a7f0f3a11")
 def place(pod: Pod, node: str, at: float) -> Pod:
     """The pod with a node since `at`."""
     spec = msgspec.structs.replace(pod.spec, node_name=node)
-    condition = Condition(type="PodScheduled", status="True", last_transition_time=_time(at))
+    conditions = tuple(
+        Condition(type=kind, status="True", last_transition_time=_time(at))
+        for kind in ("PodScheduled", "Ready")
+    )
     status = msgspec.structs.replace(
-        pod.status, phase="Running", conditions=(condition,), nominated_node_name=""
+        pod.status, phase="Running", conditions=conditions, nominated_node_name=""
     )
     return msgspec.structs.replace(pod, spec=spec, status=status)
 

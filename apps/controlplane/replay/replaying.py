@@ -20,7 +20,7 @@ from apps.controlplane.replay.continuing import Continuing
 from apps.controlplane.replay.differences import Attempt, Differences
 from apps.controlplane.replay.draws import RecordedTies
 from apps.controlplane.replay.levels import Levels, Samples
-from apps.controlplane.replay.outcomes import compare_pods, list_series, sum_up
+from apps.controlplane.replay.outcomes import compare_pods, list_priorities, list_series, sum_up
 from apps.controlplane.replay.queueing import fill_queue
 from apps.controlplane.replay.recording import Recording
 from apps.controlplane.replay.report import MAX_LISTED, ReplayReport
@@ -235,6 +235,7 @@ class Replay:
             times=[datetime.fromtimestamp(each, UTC) for each in recording.samples.times],
             recorded_series=list_series(recording.samples),
             replayed_series=list_series(samples),
+            priorities=list_priorities(recording.levels, levels),
         )
 
     def _names(self) -> dict[str, str]:

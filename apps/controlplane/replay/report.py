@@ -28,6 +28,30 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     waiting_p99: float | None
 
 
+class Waits(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of the pods of one priority in one life, as in Figures."""
+
+    bound: int
+    pending: int
+    preempted: int
+    waiting_p50: float | None
+    waiting_p99: float | None
+
+
+class PriorityWaits(msgspec.Struct, frozen=True, kw_only=True):
+    """The pods of one priority class in both lives."""
+
+    priority: int
+    #: "" for pods without a class
+    priority_class: str
+    recorded: Waits
+    replayed: Waits
+
+    @property
+    def lives(self) -> tuple[tuple[str, Waits], tuple[str, Waits]]:
+        return ("Recorded", self.recorded), ("Replayed", self.replayed)
+
+
 class PodDifference(msgspec.Struct, frozen=True, kw_only=True):
     """A pod that another thing happened to."""
 
@@ -79,6 +103,8 @@ class ReplayReport(msgspec.Struct, frozen=True, kw_only=True):
     times: list[datetime]
     recorded_series: dict[str, list[float | None]]
     replayed_series: dict[str, list[float | None]]
+    #: the highest priority first; empty in reports of earlier versions
+    priorities: list[PriorityWaits] = []
 
     @property
     def differs(self) -> bool:

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_GET, require_http_methods
 from apps.cluster.errors import ApiError
 from apps.cluster.models import Cluster
 from apps.controlplane import queries
+from apps.controlplane.explanations.states import states
 from apps.controlplane.lab.base import Base
 from apps.controlplane.lab.counterfactuals import Question, ask
 from apps.controlplane.lab.emptying import find_emptiable_nodes
@@ -44,6 +45,8 @@ def lab(request: Request, cluster: Cluster) -> HttpResponse:
     """The form; with `ask`, also the answer. Nothing is written."""
     query = request.POST if request.method == "POST" else request.GET
     if "ask" not in query:
+        # while the form is filled in
+        states.prepare_now(cluster)
         return render_page(request, "lab", {"cluster": cluster, "form": LabForm(cluster)})
     form = LabForm(cluster, query, request.FILES if request.method == "POST" else None)
     context: dict[str, Any] = {"cluster": cluster, "form": form, "max_rows": _MAX_ROWS}

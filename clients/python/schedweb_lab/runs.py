@@ -53,6 +53,21 @@ class LabReplay:
         pods = as_table(report["differences"])
         return Comparison(as_table(figures), pods, as_table(_list_levels(report)))
 
+    def priorities(self) -> Table:
+        """A row for each priority class and life: pods, and seconds until they were bound."""
+        return as_table(
+            [
+                {
+                    "priority": each["priority"],
+                    "priority_class": each["priority_class"],
+                    "life": life,
+                    **each[life],
+                }
+                for each in self.report()["priorities"]
+                for life in ("recorded", "replayed")
+            ]
+        )
+
 
 class LabScenario:
     """A scenario that was started. What needs its result waits for it."""

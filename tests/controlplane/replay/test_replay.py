@@ -13,7 +13,7 @@ from django.core.management import CommandError, call_command
 
 from apps.cluster import kinds
 from apps.cluster.errors import ApiError, BadRequest
-from apps.cluster.models import Cluster
+from apps.cluster.models import Cluster, Pod
 from apps.cluster.writes import Create, Delete
 from apps.cluster.writing import store
 from apps.controlplane.clusters.generating import generate_node
@@ -143,6 +143,29 @@ def test_an_unchanged_replay_of_a_busy_run_differs_in_nothing(busy: Cluster, db:
     assert max(value or 0 for value in found.recorded_series["use.cpu"]) > 0.8
 
 
+def test_waits_are_reported_for_each_priority_class(busy: Cluster, db: None) -> None:
+    text = PACKING.split("  pluginConfig")[0] + (
+        "  plugins: {postFilter: {disabled: [{name: DefaultPreemption}]}}\n"
+    )
+    found = replay(busy, ReplayRequest(configuration=text))
+    assert [(each.priority, each.priority_class) for each in found.priorities] == [
+        (1000, "urgent"),
+        (0, ""),
+    ]
+    urgent, other = found.priorities
+    for life, figures in (("recorded", found.recorded), ("replayed", found.replayed)):
+        waits = [getattr(each, life) for each in (urgent, other)]
+        for name in ("bound", "pending", "preempted"):
+            assert sum(getattr(each, name) for each in waits) == getattr(figures, name)
+    # three urgent pods displace others; without preemption they wait
+    assert urgent.recorded.bound == 3 and urgent.recorded.waiting_p99 is not None
+    assert (
+        urgent.replayed.bound < 3
+        or (urgent.replayed.waiting_p99 or 0.0) > urgent.recorded.waiting_p99
+    )
+    assert other.recorded.preempted == found.recorded.preempted > other.replayed.preempted == 0
+
+
 def test_another_configuration_leads_to_differences_with_their_first_causes(
     busy: Cluster,
     db: None,
@@ -226,6 +249,59 @@ def row_counts(db: None) -> Iterator[dict[str, int]]:
     before = count()
     yield before
     assert count() == before
+
+
+ON_ONE_NODE = """\
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: default-scheduler
+  pluginConfig:
+  - name: NodeAffinity
+    args:
+      addedAffinity:
+        requiredDuringSchedulingIgnoredDuringExecution:
+          nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [node-1]}]}]
+"""
+
+
+def test_a_replica_set_that_shrinks_deletes_the_pods_that_wait_in_the_replay(
+    transactional_db: None,
+) -> None:
+    cluster = create_cluster("shrinking", user="tests", nodes=3, seed=3)
+    clock.set_manual(cluster)
+    engines = Engines()
+    create = deployment("web", 6, "3")
+    store.write(cluster, [create], actor=ACTOR)
+    live(cluster, engines, 2, 5, 30)
+    store.patch(
+        cluster,
+        create.kind,
+        "default",
+        "web",
+        lambda body: {**body, "spec": {**body["spec"], "replicas": 2}},
+        actor=ACTOR,
+    )
+    live(cluster, engines, 2, 40)
+    # all of the others are deleted, too, and two are created again
+    store.write(
+        cluster,
+        [
+            Delete(kinds.POD, "default", name)
+            for name in Pod.objects.filter(cluster=cluster).values_list("name", flat=True)
+        ],
+        actor=ACTOR,
+    )
+    live(cluster, engines, 2, 60, 5)
+    engines.close()
+    cluster.refresh_from_db()
+    found = replay(cluster, ReplayRequest(configuration=ON_ONE_NODE))
+    assert (found.recorded.bound, found.recorded.pending) == (8, 0)
+    # of six pods two find room on the node; the four that wait are those that are deleted, so
+    # nothing is bound in their place, and what the record deletes later makes room for two others
+    assert (found.replayed.bound, found.replayed.pending) == (4, 0)
+    assert found.replayed_series["pods.bound"][-1] == found.recorded_series["pods.bound"][-1] == 2
+    assert [each.kind for each in found.differences].count("only recorded") == 4
 
 
 def test_an_unchanged_replay_of_a_trace_differs_in_nothing_with_its_own_queue_too(

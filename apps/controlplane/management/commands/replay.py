@@ -11,7 +11,7 @@ from django.core.management.base import CommandError, CommandParser
 from apps.controlplane.management.command import ControlPlaneCommand
 from apps.controlplane.management.lab_options import describe, parse_gate, read_file
 from apps.controlplane.replay.replaying import replay
-from apps.controlplane.replay.report import Figures, ReplayReport, write_csv
+from apps.controlplane.replay.report import Figures, ReplayReport, Waits, write_csv
 from apps.controlplane.replay.span import ReplayRequest
 from apps.scheduler.config import ConfigError
 
@@ -78,6 +78,7 @@ class Command(ControlPlaneCommand):
         for name, label in _ROWS:
             before, after = (_value(each, name) for each in (report.recorded, report.replayed))
             self.stdout.write(f"  {label:26} {before:>12} {after:>12}")
+        self._print_priorities(report)
         for each in report.differences:
             follows = f" (follows from {each.follows})" if each.follows else ""
             self.stdout.write(
@@ -91,7 +92,17 @@ class Command(ControlPlaneCommand):
             else f"Nothing differs in {report.decisions:,} decisions."
         )
 
+    def _print_priorities(self, report: ReplayReport) -> None:
+        if len(report.priorities) < 2:
+            return
+        for each in report.priorities:
+            name = each.priority_class or "no class"
+            self.stdout.write(f"  priority {each.priority} ({name})")
+            for column, label in _ROWS[1:]:
+                before, after = (_value(waits, column) for waits in (each.recorded, each.replayed))
+                self.stdout.write(f"    {label:24} {before:>12} {after:>12}")
 
-def _value(figures: Figures, name: str) -> str:
+
+def _value(figures: Figures | Waits, name: str) -> str:
     value = getattr(figures, name)
     return "-" if value is None else f"{value:,.1f}" if isinstance(value, float) else f"{value:,}"
