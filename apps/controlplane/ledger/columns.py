@@ -30,6 +30,9 @@ _NARROW = tuple(
     for code in ("u1", "i1", "<u2", "<i2", "<u4", "<i4", "<i8")
 )
 
+#: Fewer values than this are entered one by one: lists are converted to arrays otherwise.
+_FEW = 8
+
 T = TypeVar("T", bound=np.integer[Any])
 
 
@@ -57,32 +60,32 @@ def pack(array: NDArray[Any]) -> list[Any]:
 
 
 class NarrowColumn:
-    """An integer array in the narrowest type that holds it, to be packed with changes."""
+    """An integer array in the narrowest type that holds it, to be packed as it changes."""
 
-    __slots__ = ("_array", "_greatest", "_least", "_name")
+    __slots__ = ("_array", "_greatest", "_least", "_name", "fits")
 
     def __init__(self, array: NDArray[Any]) -> None:
         """``array``: (n,), n > 0."""
         lowest, highest = int(np.minimum.reduce(array)), int(np.maximum.reduce(array))
         self._least, self._greatest, dtype, self._name = _find_narrow(lowest, highest)
         self._array = array.astype(dtype)
+        #: whether the type holds all values that were entered; nothing can be packed otherwise
+        self.fits = True
 
-    def pack(
-        self, places: list[int], values: list[int], inside: NDArray[np.bool_] | None
-    ) -> list[Any] | None:
-        """What `unpack` takes for the array with these values at these places.
+    def enter(self, places: list[int], values: list[int]) -> None:
+        """Change the array; of several values for one place the last one stays."""
+        self.fits = self.fits and self._least <= min(values) and max(values) <= self._greatest
+        if not self.fits:
+            return
+        if len(values) < _FEW:
+            for place, value in zip(places, values, strict=True):
+                self._array[place] = value
+        else:
+            self._array[places] = values
 
-        Only the entries ``inside``, (n,) bool, are packed; None stands for all. Returns None if the
-        type does not hold a value.
-        """
-        column = self._array
-        if values:
-            if min(values) < self._least or max(values) > self._greatest:
-                return None
-            column = column.copy()
-            column[places] = values
-        if inside is not None:
-            column = column[inside]
+    def pack(self, inside: NDArray[np.bool_] | None) -> list[Any]:
+        """What `unpack` takes for the entries ``inside``, (n,) bool; None stands for all."""
+        column = self._array if inside is None else self._array[inside]
         return [len(column), self._name, column.tobytes()]
 
 

@@ -1,7 +1,7 @@
 """Packs the scores of decisions that are recorded together.
 
-From one decision of a kind to the next a few rows change. A column is made narrow once, and packed
-for each decision with the changes up to it, without building its array of 64-bit integers.
+From one decision of a kind to the next a few rows change. A column is made narrow once, and changed
+for each decision, without building its array of 64-bit integers.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ class ScorePacker:
         self._packed: dict[int, tuple[NDArray[Any], Packed]] = {}
         #: the same with its narrow copy
         self._narrow: dict[int, tuple[NDArray[Any], NarrowColumn]] = {}
+        #: (id of an origin, index) -> the origin, and the column as it was at its last moment
+        self._live: dict[tuple[int, int], tuple[object, _LiveColumn]] = {}
 
     def pack(self, array: NDArray[Any]) -> Packed:
         """An array; the same list for the same array."""
@@ -51,10 +53,14 @@ class ScorePacker:
 
     def _pack_column(self, moment: Moment, index: int) -> Packed:
         """A column of a moment, which has changed since its first array was built."""
-        base, places, values = moment.changes(index)
-        if not values:
-            return self._pack_inside(moment, base, None)
-        packed = self._narrowed(base).pack(places, values, moment.inside)
+        if not moment.count:
+            return self._pack_inside(moment, moment.changes(index)[0], None)
+        key = id(moment.origin), index
+        known = self._live.get(key)
+        # decisions are recorded in the order of their moments, as a rule
+        if known is None or known[1].count > moment.count:
+            known = self._live[key] = moment.origin, _LiveColumn(moment, index)
+        packed = known[1].pack(moment)
         return columns.pack(moment.column(index)) if packed is None else packed
 
     def _pack_feasible(self, moment: Moment, whole: ScoreColumn) -> tuple[Packed, Packed | None]:
@@ -72,12 +78,30 @@ class ScorePacker:
             return self.pack(array[: len(moment)])
         if level is not None:
             return [len(moment), level]
-        packed = self._narrowed(array).pack([], [], inside)
-        assert packed is not None
-        return packed
+        return self._narrowed(array).pack(inside)
 
     def _narrowed(self, array: Int64Array) -> NarrowColumn:
         known = self._narrow.get(id(array))
         if known is None:
             known = self._narrow[id(array)] = array, NarrowColumn(array)
         return known[1]
+
+
+class _LiveColumn:
+    """A column that follows the moments of one origin."""
+
+    __slots__ = ("_column", "_index", "count")
+
+    def __init__(self, moment: Moment, index: int) -> None:
+        self._index = index
+        self._column = NarrowColumn(moment.changes(index)[0])
+        #: the changes that it contains
+        self.count = 0
+
+    def pack(self, moment: Moment) -> Packed | None:
+        """The column at this moment or, if its type does not hold a value, None."""
+        if moment.count > self.count:
+            _, places, values = moment.changes(self._index, self.count)
+            self._column.enter(places, values)
+            self.count = moment.count
+        return self._column.pack(moment.inside) if self._column.fits else None

@@ -44,9 +44,14 @@ def log_decisions(cluster: Cluster, batch: Sequence[DecisionRecord]) -> None:
             _log_scores(cluster, record)
 
 
+def has_scores() -> bool:
+    """Whether the inputs of scores are logged."""
+    return bool(settings.VERBOSITY >= SCORES)
+
+
 def collect_inputs(scheduler: Scheduler, decision: Decision) -> Sequence[ScoreInputs]:
-    """The inputs of all scores of the last decision, if they are logged."""
-    if settings.VERBOSITY < SCORES or not len(decision.total):
+    """The inputs of all scores of the last decision."""
+    if not len(decision.total):
         return ()
     pod = scheduler.cache.find_pod(decision.pod_uid)
     if pod is None:

@@ -28,7 +28,7 @@ from apps.controlplane.loop import restoring
 from apps.controlplane.loop.batches import split
 from apps.controlplane.loop.clock import ClusterClock, jump
 from apps.controlplane.loop.cluster_state import ClusterState, send_look, take_in
-from apps.controlplane.loop.decision_log import collect_inputs
+from apps.controlplane.loop.decision_log import collect_inputs, has_scores
 from apps.controlplane.loop.extender_objects import StoredBodies
 from apps.controlplane.loop.informer import Informer
 from apps.controlplane.loop.next_times import FLUSH_SECONDS, next_backoff, next_flush
@@ -362,6 +362,7 @@ class Engine:
         self._crowded = True
         seen = self._seen_state(ended)
         draws = Draws(self.cluster.tie_break, self.cluster.seed)
+        with_inputs = has_scores()
         part: list[DecisionRecord] = []
         placed: set[str] = set()
         while (
@@ -371,9 +372,8 @@ class Engine:
             if decision is None:
                 self._crowded = False
                 break
-            record = self._describe(
-                decision, _beside_group(seen, decision, placed, self.informer.position), draws
-            )
+            beside = _beside_group(seen, decision, placed, self.informer.position)
+            record = self._describe(decision, beside, draws, with_inputs)
             part.append(record)
             if record.took_node:
                 placed.add(decision.pod_uid)
@@ -387,7 +387,9 @@ class Engine:
                 part = []
         yield part
 
-    def _describe(self, decision: Decision, seen: SeenState, draws: Draws) -> DecisionRecord:
+    def _describe(
+        self, decision: Decision, seen: SeenState, draws: Draws, with_inputs: bool
+    ) -> DecisionRecord:
         return DecisionRecord(
             decision=decision,
             at=self.cluster.now(),
@@ -397,7 +399,7 @@ class Engine:
             seen=seen,
             draws=draws,
             took_node=decision.result is Result.SCHEDULED,
-            score_inputs=collect_inputs(self.scheduler, decision),
+            score_inputs=collect_inputs(self.scheduler, decision) if with_inputs else (),
         )
 
     def schedule_by_hand(
@@ -418,7 +420,7 @@ class Engine:
         decision = self.scheduler.schedule_by_hand(pod, cycle)
         if decision is None:
             raise Conflict("pods", pod.metadata.name, "it is not in the queue, or is gated")
-        batch = [self._describe(decision, seen, draws)]
+        batch = [self._describe(decision, seen, draws, has_scores())]
         if not decision.result.is_final:
             self._under_way[decision.pod_uid] = batch[0]
         self._settle(batch)

@@ -13,6 +13,8 @@ from apps.scheduler.framework.nodes import BoolArray, Int32Array, Int64Array
 from apps.scheduler.framework.status import Code, Status
 
 _NO_IDS: Int32Array = np.empty(0, dtype=np.int32)
+#: With more statuses than this, one pass over the rows is faster than one for each.
+_FEW_STATUSES = 5
 NO_NODES_AVAILABLE = "no nodes available to schedule pods"
 
 
@@ -93,9 +95,13 @@ class NodeStatuses(msgspec.Struct, eq=False):
 
     def used(self) -> Iterator[tuple[Status, int]]:
         """(status, number of rows) of every status that some row has."""
-        # One more than each id, as NOT_EVALUATED is -1: faster than to leave rows out.
-        counts = np.bincount(self.ids + 1, minlength=len(self.statuses) + 1).tolist()
-        for status, rows in zip(self.statuses, counts[1:], strict=True):
+        if len(self.statuses) <= _FEW_STATUSES:
+            numbers = range(len(self.statuses))
+            counts = [int(np.count_nonzero(self.ids == number)) for number in numbers]
+        else:
+            # One more than each id, as NOT_EVALUATED is -1: faster than to leave rows out.
+            counts = np.bincount(self.ids + 1, minlength=len(self.statuses) + 1).tolist()[1:]
+        for status, rows in zip(self.statuses, counts, strict=True):
             if status is not None and rows:
                 yield status, rows
 

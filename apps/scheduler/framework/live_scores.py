@@ -82,12 +82,26 @@ class Moment:
         built.setflags(write=False)
         return built
 
-    def changes(self, index: int) -> tuple[Int64Array, list[int], list[int]]:
+    @property
+    def count(self) -> int:
+        """The number of changes."""
+        return self._count
+
+    @property
+    def origin(self) -> object:
+        """The same object for moments with the same columns before their changes.
+
+        The changes of the later ones begin with those of the earlier ones.
+        """
+        return self._places
+
+    def changes(self, index: int, after: int = 0) -> tuple[Int64Array, list[int], list[int]]:
         """A column before the changes, their places, and the values there.
 
-        Of several values for one place the last one stays. The column has all rows.
+        Of several values for one place the last one stays. The column has all rows. The first
+        ``after`` changes are left out.
         """
-        first = self._first_total if index == -1 else 0
+        first = self._first_total if index == -1 else after
         places = self._places[first : self._count]
         changes = [values[index] for values in self._values[first : self._count]]
         return self._bases[index], places, changes
