@@ -334,10 +334,13 @@ class Snapshot(NodeColumns):
             row = self._row_of.get(node_name)
             if row is not None:
                 self._index(pod, row, sign)
-        if not self._row_of:
-            self._add_free_rows(cache)
-        for name, node_changed in changes.nodes.items():
-            self._update_node(name, cache.nodes.get(name), node_changed)
+        if not self._used:
+            self._add_first_nodes(cache, changes.nodes)
+        else:
+            if not self._row_of:
+                self._add_free_rows(cache)
+            for name, node_changed in changes.nodes.items():
+                self._update_node(name, cache.nodes.get(name), node_changed)
         if cache.order_version != self._order_version:
             self._reorder(cache)
             self._order_version = cache.order_version
@@ -366,13 +369,35 @@ class Snapshot(NodeColumns):
         self._pods_log.append(row)
 
     def _add_free_rows(self, cache: Cache) -> None:
-        """Rows for the first nodes: to show the columns for each of them takes too long."""
+        """Rows for many nodes: to show the columns for each of them takes too long."""
         count = sum(info.node is not None for info in cache.nodes.values()) - len(self._free)
         if count > 0:
             first = self._used
             self._add_rows(count)
             # the row that is used next is the last one
             self._free[:0] = range(self._used - 1, first - 1, -1)
+
+    def _add_first_nodes(self, cache: Cache, names: Iterable[str]) -> None:
+        """Rows for the first nodes, written column by column: there may be thousands."""
+        known = (cache.nodes.get(name) for name in names)
+        infos = [info for info in known if info is not None and info.node is not None]
+        self._reserve_resources(
+            name for info in infos for name in (*info.allocatable, *info.requested)
+        )
+        self._add_rows(len(infos))
+        self._infos[:] = infos
+        self._row_of = {info.name: row for row, info in enumerate(infos)}
+        self.alive[:] = True
+        for name, index in self._resources.ids.items():
+            self.allocatable[index] = [info.allocatable.get(name, 0) for info in infos]
+        self.allowed_pods[:] = [info.allowed_pods for info in infos]
+        for row, info in enumerate(infos):
+            self._write_spec(row, info)
+            self._write_pods(row, info)
+            for pod in info.pods.values():
+                self._index(pod, row, 1)
+            self._node_log.append(row)
+            self._pods_log.append(row)
 
     def _add_rows(self, count: int) -> None:
         if self._used + count > self._capacity:
@@ -408,19 +433,24 @@ class Snapshot(NodeColumns):
         self._pods_log.append(row)
 
     def _write_node(self, row: int, info: NodeInfo) -> None:
-        node = info.node
-        assert node is not None
         self._reserve_resources(info.allocatable)
         self.alive[row] = True
         self.allocatable[:, row] = 0
         for name, amount in info.allocatable.items():
             self.allocatable[self._resources.id(name), row] = amount
         self.allowed_pods[row] = info.allowed_pods
+        self._write_spec(row, info)
+
+    def _write_spec(self, row: int, info: NodeInfo) -> None:
+        """What is not a number, and which amounts count as equal."""
+        node = info.node
+        assert node is not None
         self._allowed[row] = self._allowances.id(
             (info.allowed_pods, *info.allocatable, *info.allocatable.values())
         )
         self.unschedulable[row] = node.spec.unschedulable
-        self.taint_ids[row] = self._taint_sets.id(tuple(map(_without_time, node.spec.taints)))
+        taints = tuple(map(_without_time, node.spec.taints))
+        self.taint_ids[row] = self._taint_sets.id(taints)
         for key, (interner, ids) in self._labels.items():
             value = node.metadata.labels.get(key)
             ids[row] = -1 if value is None else interner.id(value)
