@@ -45,9 +45,7 @@ def try_group(
         return _untried(framework, members, unschedulable(UNSCHEDULABLE, _NO_PLACEMENT))
     tried: list[_Tried] = []
     for placement in placements:
-        # the rows of hidden nodes are those that the snapshot has given them
-        context.snapshot.update(context.cache)
-        with context.cache.narrowed(placement.nodes):
+        with context.snapshot.narrowed(context.cache, placement.nodes):
             trials, outcome = try_members(context, framework, members, preempts=preempts)
         tried.append((placement, trials, outcome))
         if outcome.status.is_error:

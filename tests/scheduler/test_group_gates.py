@@ -112,6 +112,22 @@ def test_a_gang_is_placed_in_the_rack_that_has_room_for_all_of_it() -> None:
     assert fits.node in ("n2", "n3") and fails.message.startswith("0/2 nodes are available")
 
 
+def test_trying_racks_leaves_what_is_known_about_all_nodes() -> None:
+    scheduler = build(PLACED)
+    for number in range(30):
+        add_node(scheduler, f"n{number}", 2, f"rack-{number % 10}")
+    add_pod(scheduler, "alone")
+    drain(scheduler)
+    before, rows = scheduler.snapshot.node_version, scheduler.snapshot.names
+    add_group(scheduler, "train", 3, **in_one("rack"))
+    for number in range(3):
+        add_pod(scheduler, f"m{number}", group="train")
+    attempt = attempt_of(drain(scheduler))
+    assert len(attempt.placements) == 10
+    scheduler.snapshot.update(scheduler.cache)
+    assert (scheduler.snapshot.node_version, scheduler.snapshot.names) == (before, rows)
+
+
 def test_a_gang_that_fits_in_no_rack_stays_pending_although_the_cluster_has_room() -> None:
     scheduler = build(PLACED)
     for number in range(4):

@@ -54,8 +54,7 @@ def decide_again(state: PastState, row: SchedulingDecision, recorded: Decision) 
     try:
         # A member of a group with a topology constraint saw the nodes of one domain.
         seen = frozenset(recorded.nodes) if recorded.total_nodes else scheduler.cache.nodes.keys()
-        scheduler.snapshot.update(scheduler.cache)
-        with scheduler.cache.narrowed(seen):
+        with scheduler.snapshot.narrowed(scheduler.cache, seen):
             _run(state, attempt)
     finally:
         scheduler.extenders[:] = extenders

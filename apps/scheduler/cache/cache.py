@@ -14,9 +14,8 @@ removed when the pod is deleted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from copy import deepcopy
 from dataclasses import dataclass, field
 
 import msgspec
@@ -81,6 +80,8 @@ class Cache:
         #: names of nodes with a pod of which only such parts changed as no column is computed from
         self.replaced_pods: ChangeLog[str] = ChangeLog()
         self._changes = Changes()
+        #: the changes that were taken in the block of ``narrowed``; None outside of it
+        self._taken: list[Changes] | None = None
 
     # -- nodes -----------------------------------------------------------------------------------
 
@@ -177,29 +178,25 @@ class Cache:
     def narrowed(self, names: Collection[str]) -> Iterator[None]:
         """Only the nodes ``names`` exist in the block; afterwards all nodes do, as before.
 
-        The snapshot has seen all changes when the block begins, so that each node gets its row
-        back. What the block itself does to the nodes that it sees stays.
+        No node is added or removed in the block, and pods of other nodes stay. What it does to the
+        pods of the nodes that it sees stays; ``take_changes`` returns it in the block, and again
+        afterwards. For the snapshot: see ``Snapshot.narrowed``.
         """
-        hidden = [
-            info.node
-            for info in self.nodes.values()
-            if info.node is not None and info.name not in names
-        ]
-        if not hidden:
-            yield
-            return
-        order, tree, images = list(self.nodes), deepcopy(self.node_tree), self.image_states
-        self.image_states = deepcopy(images)
-        for node in hidden:
-            self.remove_node(node.metadata.name)
+        whole = self.nodes, self.node_tree, self.image_states
+        seen = {name: info for name, info in self.nodes.items() if name in names}
+        self.nodes, self.node_tree = seen, self.node_tree.only(names)
+        self.image_states = _images_of(seen.values(), self.image_states)
+        outer, taken = self._taken, list[Changes]()
+        self._taken = taken
         try:
             yield
         finally:
-            # The last row that became free is the first one to be used again.
-            for node in reversed(hidden):
-                self.add_node(node)
-            self.node_tree, self.image_states = tree, images
-            self._restore_order(order)
+            self.nodes, self.node_tree, self.image_states = whole
+            missed, self._taken = [*taken, self._changes], outer
+            self._changes = Changes()
+            for each in missed:
+                self._changes.nodes.update(each.nodes)
+                self._changes.pods.extend(each.pods)
 
     def take_out(self, pods: Iterable[PodInfo]) -> list[PodState]:
         """Take assumed or bound pods out of the cache, to see what fits without them."""
@@ -225,17 +222,11 @@ class Cache:
                 later = [key for key in info.pods if key not in keys]
                 info.reorder_pods([*(key for key in keys if key in info.pods), *later])
 
-    def _restore_order(self, names: Iterable[str]) -> None:
-        known = dict(self.nodes)
-        self.nodes.clear()
-        for name in names:
-            if name in known:
-                self.nodes[name] = known.pop(name)
-        self.nodes.update(known)
-
     def take_changes(self) -> Changes:
         """The changes since the last call; for the one snapshot that follows this cache."""
         changes, self._changes = self._changes, Changes()
+        if self._taken is not None:
+            self._taken.append(changes)
         return changes
 
     def validate(self) -> None:
@@ -322,6 +313,19 @@ class Cache:
             self.images_version += 1
             if not state.nodes:
                 del self.image_states[name]
+
+
+def _images_of(infos: Iterable[NodeInfo], known: Mapping[str, ImageState]) -> dict[str, ImageState]:
+    """The images on these nodes, each with the size that is ``known``."""
+    found: dict[str, ImageState] = {}
+    for info in infos:
+        for image in info.node.status.images if info.node is not None else ():
+            for name in image.names:
+                state = found.get(name)
+                if state is None:
+                    state = found[name] = ImageState(known[name].size)
+                state.nodes.add(info.name)
+    return found
 
 
 def is_terminal(pod: Pod) -> bool:

@@ -27,6 +27,12 @@ class ChangeLog(Generic[K]):
             del self._keys[:_KEPT]
             self._start += _KEPT
 
+    def forget(self) -> None:
+        """Any key may have changed: readers start again."""
+        self.position += 1
+        self._keys.clear()
+        self._start = self.position
+
     def since(self, position: int) -> list[K] | None:
         """The distinct keys changed since ``position``; None if they are no longer stored."""
         if position < self._start:

@@ -16,11 +16,11 @@ _NOWHERE: Mapping[int, int] = MappingProxyType({})
 
 
 class MountIndex:
-    def __init__(self) -> None:
+    def __init__(self, log: ChangeLog[tuple[Mount, int]] | None = None) -> None:
         #: mount -> row -> number of pods there that have it, never 0
         self._rows: dict[Mount, dict[int, int]] = {}
         #: (mount, row) pairs that became used or unused
-        self.log: ChangeLog[tuple[Mount, int]] = ChangeLog()
+        self.log: ChangeLog[tuple[Mount, int]] = ChangeLog() if log is None else log
 
     def __iter__(self) -> Iterator[tuple[Mount, Mapping[int, int]]]:
         """Every mount in use, with the number of its pods on each row."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Final
 
@@ -39,6 +39,15 @@ class NodeTree:
             del self._zones[zone][name]
             if not self._zones[zone]:
                 del self._zones[zone]
+
+    def only(self, names: Collection[str]) -> NodeTree:
+        """These nodes alone, in the same order."""
+        tree = NodeTree()
+        tree._zone_of = {name: zone for name, zone in self._zone_of.items() if name in names}
+        for zone, nodes in self._zones.items():
+            if left := {name: None for name in nodes if name in names}:
+                tree._zones[zone] = left
+        return tree
 
     def __iter__(self) -> Iterator[str]:
         """All names: the first of each zone, then the second of each, and so on."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+import itertools
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +42,10 @@ if TYPE_CHECKING:
     from apps.scheduler.framework.mounts import Mount
     from apps.scheduler.framework.types import HostPort, NodeInfo, PodInfo
 
+T = TypeVar("T")
+
+#: of all snapshots and of what they show for a while: none is given twice
+_versions = itertools.count(1)
 _SPARE = 64
 #: groupings by a node label at most; the oldest one is dropped first
 _MAX_DOMAINS = 256
@@ -79,7 +85,7 @@ class Snapshot(NodeColumns):
         self._allowances: Interner[tuple[Hashable, ...]] = Interner()
         #: amounts -> their number; a number is never given again
         self._amount_numbers: dict[Hashable, int] = {}
-        self._amounts_numbered = 0
+        self._amount_number = itertools.count(1)
         #: the last answer of ``changes_since``, and for which states of the snapshot it is right
         self._changes: tuple[tuple[int, int, int], ChangedRows] | None = None
         self._domains: dict[Hashable, Domains] = {}
@@ -98,7 +104,7 @@ class Snapshot(NodeColumns):
         self.total_nodes = 0
         #: increases with every update that changed anything
         self.version = 0
-        #: increases when anything but the pods of a row changed: nodes, images, rows, resources
+        #: another one when anything but the pods of a row changed: nodes, images, rows, resources
         self.node_version = 0
         self._grow(_SPARE)
         self._show()
@@ -128,7 +134,7 @@ class Snapshot(NodeColumns):
     def label(self, key: str) -> LabelColumn:
         known = self._labels.get(key)
         if known is None:
-            known = self._labels[key] = self._read_label(key)
+            known = self._labels[key] = self._read_label(key, Interner())
         interner, ids = known
         return LabelColumn(ids[: self._used], interner.values, interner.find)
 
@@ -249,6 +255,62 @@ class Snapshot(NodeColumns):
         if not self._update_pods(cache, changes):
             self._update_nodes(cache, changes)
 
+    @contextmanager
+    def narrowed(self, cache: Cache, names: Collection[str]) -> Iterator[None]:
+        """Only the nodes ``names`` exist in the block, here and in ``cache``.
+
+        Each is in the row that it has; the other rows are dead. See ``Cache.narrowed``. What was
+        computed from all nodes is right again after the block.
+        """
+        self.update(cache)
+        rows = {name: row for name, row in self._row_of.items() if name in names}
+        if len(rows) == len(self._row_of):
+            yield
+            return
+        whole = vars(self).copy()
+        with cache.narrowed(names):
+            self._hide_all_but(rows, cache)
+            try:
+                yield
+            finally:
+                version, labels = self.version, self._labels
+                vars(self).update(whole)
+                self.version = version + 1
+                self._take_over(labels)
+
+    def _hide_all_but(self, rows: dict[str, int], cache: Cache) -> None:
+        """Replace all that depends on the nodes; the ids of values stay what they are."""
+        kept = np.array(list(rows.values()), dtype=np.int64)
+        self._row_of, self._infos = rows, _only(self._infos, rows.values(), None)
+        self._store = {name: _only_rows(column, kept, 0) for name, column in self._store.items()}
+        self._labels = {
+            key: (values, _only_rows(ids, kept, -1)) for key, (values, ids) in self._labels.items()
+        }
+        self._allowed = _only(self._allowed, rows.values(), -1)
+        self._amounts = _only(self._amounts, rows.values(), -1)
+        self._node_log, self._pods_log = RowLog(), RowLog()
+        self._memos, self._ports, self._changes, self._domains = Memos(), PortIndex(), None, {}
+        self._images, self._image_states = {}, cache.image_states
+        self.pods_by_labels, self.pods_by_term = LabelIndex(), TermIndex()
+        self.mounts = MountIndex(self.mounts.log)
+        self.mounts.log.forget()
+        self._show()
+        for row in rows.values():
+            info = self.info(row)
+            if info.used_ports:
+                self._ports.replace(row, info.used_ports)
+            for pod in info.pods.values():
+                self._index(pod, row, 1)
+        self._reorder(cache)
+
+    def _take_over(self, labels: Mapping[str, tuple[Interner[str], Int32Array]]) -> None:
+        """After the block of ``narrowed``: what was numbered there keeps its number."""
+        self.mounts.log.forget()
+        self._reserve_resources(())
+        for key, (values, _) in labels.items():
+            if key not in self._labels:
+                self._labels[key] = self._read_label(key, values)
+
     def _update_pods(self, cache: Cache, changes: Changes) -> bool:
         """Apply ``changes`` if no Node object is among them; False if nothing was applied."""
         nodes, row_of = changes.nodes, self._row_of
@@ -272,17 +334,20 @@ class Snapshot(NodeColumns):
             row = self._row_of.get(node_name)
             if row is not None:
                 self._index(pod, row, sign)
-        if not self._row_of:
-            self._add_free_rows(cache)
-        for name, node_changed in changes.nodes.items():
-            self._update_node(name, cache.nodes.get(name), node_changed)
+        if not self._used:
+            self._add_first_nodes(cache, changes.nodes)
+        else:
+            if not self._row_of:
+                self._add_free_rows(cache)
+            for name, node_changed in changes.nodes.items():
+                self._update_node(name, cache.nodes.get(name), node_changed)
         if cache.order_version != self._order_version:
             self._reorder(cache)
             self._order_version = cache.order_version
         if self._node_log.position != before[0]:
             self._domains.clear()
         if (self._node_log.position, self._images_version, self._order_version) != before:
-            self.node_version += 1
+            self.node_version = next(_versions)
 
     def _update_node(self, name: str, info: NodeInfo | None, node_changed: bool) -> None:
         row = self._row_of.get(name)
@@ -304,13 +369,35 @@ class Snapshot(NodeColumns):
         self._pods_log.append(row)
 
     def _add_free_rows(self, cache: Cache) -> None:
-        """Rows for the first nodes: to show the columns for each of them takes too long."""
+        """Rows for many nodes: to show the columns for each of them takes too long."""
         count = sum(info.node is not None for info in cache.nodes.values()) - len(self._free)
         if count > 0:
             first = self._used
             self._add_rows(count)
             # the row that is used next is the last one
             self._free[:0] = range(self._used - 1, first - 1, -1)
+
+    def _add_first_nodes(self, cache: Cache, names: Iterable[str]) -> None:
+        """Rows for the first nodes, written column by column: there may be thousands."""
+        known = (cache.nodes.get(name) for name in names)
+        infos = [info for info in known if info is not None and info.node is not None]
+        self._reserve_resources(
+            name for info in infos for name in (*info.allocatable, *info.requested)
+        )
+        self._add_rows(len(infos))
+        self._infos[:] = infos
+        self._row_of = {info.name: row for row, info in enumerate(infos)}
+        self.alive[:] = True
+        for name, index in self._resources.ids.items():
+            self.allocatable[index] = [info.allocatable.get(name, 0) for info in infos]
+        self.allowed_pods[:] = [info.allowed_pods for info in infos]
+        for row, info in enumerate(infos):
+            self._write_spec(row, info)
+            self._write_pods(row, info)
+            for pod in info.pods.values():
+                self._index(pod, row, 1)
+            self._node_log.append(row)
+            self._pods_log.append(row)
 
     def _add_rows(self, count: int) -> None:
         if self._used + count > self._capacity:
@@ -346,19 +433,24 @@ class Snapshot(NodeColumns):
         self._pods_log.append(row)
 
     def _write_node(self, row: int, info: NodeInfo) -> None:
-        node = info.node
-        assert node is not None
         self._reserve_resources(info.allocatable)
         self.alive[row] = True
         self.allocatable[:, row] = 0
         for name, amount in info.allocatable.items():
             self.allocatable[self._resources.id(name), row] = amount
         self.allowed_pods[row] = info.allowed_pods
+        self._write_spec(row, info)
+
+    def _write_spec(self, row: int, info: NodeInfo) -> None:
+        """What is not a number, and which amounts count as equal."""
+        node = info.node
+        assert node is not None
         self._allowed[row] = self._allowances.id(
             (info.allowed_pods, *info.allocatable, *info.allocatable.values())
         )
         self.unschedulable[row] = node.spec.unschedulable
-        self.taint_ids[row] = self._taint_sets.id(tuple(map(_without_time, node.spec.taints)))
+        taints = tuple(map(_without_time, node.spec.taints))
+        self.taint_ids[row] = self._taint_sets.id(taints)
         for key, (interner, ids) in self._labels.items():
             value = node.metadata.labels.get(key)
             ids[row] = -1 if value is None else interner.id(value)
@@ -393,9 +485,8 @@ class Snapshot(NodeColumns):
     def _number(self, amounts: Hashable) -> int:
         if len(self._amount_numbers) >= _MAX_AMOUNTS:
             self._amount_numbers.clear()
-        self._amounts_numbered += 1
-        self._amount_numbers[amounts] = self._amounts_numbered
-        return self._amounts_numbered
+        number = self._amount_numbers[amounts] = next(self._amount_number)
+        return number
 
     def _index(self, pod: PodInfo, row: int, sign: int) -> None:
         self.pods_by_labels.change(pod, row, sign)
@@ -417,12 +508,11 @@ class Snapshot(NodeColumns):
 
     # -- storage -------------------------------------------------------------------------------
 
-    def _reserve_resources(self, amounts: Mapping[str, int]) -> None:
+    def _reserve_resources(self, amounts: Iterable[str]) -> None:
         """Give every resource an index; a new resource makes the matrices taller."""
-        before = len(self._resources)
         for name in amounts:
             self._resources.id(name)
-        if len(self._resources) > before:
+        if len(self._resources) > len(self._store["allocatable"]):
             for column in ("allocatable", "requested"):
                 old = self._store[column]
                 taller = np.zeros((len(self._resources), self._capacity), dtype=np.int64)
@@ -463,10 +553,9 @@ class Snapshot(NodeColumns):
         self.pods_by_labels.resize(self._used)
         self.pods_by_term.resize(self._used)
         self._memos.clear()
-        self.node_version += 1
+        self.node_version = next(_versions)
 
-    def _read_label(self, key: str) -> tuple[Interner[str], Int32Array]:
-        interner: Interner[str] = Interner()
+    def _read_label(self, key: str, interner: Interner[str]) -> tuple[Interner[str], Int32Array]:
         ids = np.full(self._capacity, -1, dtype=np.int32)
         for row, info in enumerate(self._infos):
             if info is not None and info.node is not None:
@@ -483,6 +572,21 @@ class Snapshot(NodeColumns):
         rows = [self._row_of[node] for node in state.nodes if node in self._row_of]
         present[rows] = True
         return ImageColumn(state.size, len(state.nodes), present)
+
+
+def _only(values: list[T], rows: Iterable[int], dead: T) -> list[T]:
+    """The values of these rows; ``dead`` for the others."""
+    left = [dead] * len(values)
+    for row in rows:
+        left[row] = values[row]
+    return left
+
+
+def _only_rows(column: NDArray[Any], rows: Int64Array, dead: int) -> NDArray[Any]:
+    """A column with these rows; ``dead`` in the others."""
+    left = np.full_like(column, dead)
+    left[..., rows] = column[..., rows]
+    return left
 
 
 def _without_time(taint: Taint) -> Taint:

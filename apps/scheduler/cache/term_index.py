@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 
 from apps.scheduler.cache.label_index import selector_tags
 from apps.scheduler.cache.pod_index import PodClass, PodIndex
 from apps.scheduler.framework.affinity_terms import CarriedTerm
 from apps.scheduler.framework.types import PodInfo
+
+#: no two indexes have the same version, unless both are empty
+_versions = itertools.count(1)
 
 
 class TermIndex(PodIndex[CarriedTerm]):
@@ -20,7 +24,7 @@ class TermIndex(PodIndex[CarriedTerm]):
         super().__init__(lambda pod: pod.terms.carried, lambda term: (term,))
         #: label that a pod must have (None: no single label) -> the terms that may match it
         self._by_label: dict[Hashable, dict[CarriedTerm, None]] = {}
-        #: increases with every term that appears or disappears
+        #: changes with every term that appears or disappears
         self.version = 0
 
     def matching(
@@ -39,13 +43,13 @@ class TermIndex(PodIndex[CarriedTerm]):
 
     def _add_class(self, known: PodClass[CarriedTerm]) -> None:
         super()._add_class(known)
-        self.version += 1
+        self.version = next(_versions)
         for label in _required_labels(known.key):
             self._by_label.setdefault(label, {})[known.key] = None
 
     def _remove_class(self, known: PodClass[CarriedTerm]) -> None:
         super()._remove_class(known)
-        self.version += 1
+        self.version = next(_versions)
         for label in _required_labels(known.key):
             terms = self._by_label[label]
             del terms[known.key]

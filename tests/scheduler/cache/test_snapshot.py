@@ -82,12 +82,14 @@ def some_pod(number: int, node: str) -> PodBuilder:
         pod.host_port(PORTS[number].port)
     if number % 3 == 0:
         pod.req({"example.com/gpu": 1})
+    if number % 4 == 0:
+        pod.label("app", "web").pod_anti_affinity("zone", {"app": "web"})
     return pod
 
 
 steps = st.lists(
     st.tuples(
-        st.sampled_from(["node", "node", "drop node", "pod", "pod", "drop pod", "look"]),
+        st.sampled_from(["node", "node", "drop node", "pod", "pod", "drop pod", "look", "narrow"]),
         st.integers(0, 5),
         st.integers(0, 9),
     ),
@@ -114,6 +116,8 @@ def test_incremental_snapshot_equals_a_fresh_one(steps: list[tuple[str, int, int
             snapshot.update(cache)
             if len(snapshot):
                 facts(snapshot, 0)
+        elif step == "narrow":
+            look_at_a_part(cache, snapshot, flavour)
     cache.validate()
     snapshot.update(cache)
     expected = snapshot_of(cache)
@@ -122,6 +126,43 @@ def test_incremental_snapshot_equals_a_fresh_one(steps: list[tuple[str, int, int
         [expected.row_of(snapshot.names[row]) for row in snapshot.order], dtype=np.int64
     )
     assert_equal(snapshot, expected)
+    assert classes_of(snapshot) == classes_of(expected)
+
+
+def look_at_a_part(cache: Cache, snapshot: Snapshot, flavour: int) -> None:
+    """In the block there are the nodes with one parity only; a pod that is assumed there stays."""
+    snapshot.update(cache)
+    nodes = [name for name, info in cache.nodes.items() if info.node is not None]
+    before = {name: snapshot.row_of(name) for name in nodes}
+    part = [name for name in nodes if int(name[1:]) % 2 == flavour % 2]
+    assumed = make_pod(f"assumed-{flavour}").req({"example.com/new": 1}).label("app", "web")
+    pod = assumed.pod_affinity("zone", {"app": "web"}).on(part[0]).info() if part else None
+    with snapshot.narrowed(cache, frozenset(part)):
+        if pod is not None and cache.find_pod(pod.uid) is None:
+            cache.assume_pod(pod, part[0])
+            snapshot.update(cache)
+            if flavour % 3:
+                cache.forget_pod(pod.uid)
+            snapshot.update(cache)
+        assert sorted(filter(None, snapshot.names)) == sorted(part)
+        assert {name: snapshot.row_of(name) for name in part} == {n: before[n] for n in part}
+        expected = snapshot_of(cache)
+        expected.order = np.array(
+            [expected.row_of(snapshot.names[row]) for row in snapshot.order], dtype=np.int64
+        )
+        assert_equal(snapshot, expected)
+        assert classes_of(snapshot) == classes_of(expected)
+    assert {name: snapshot.row_of(name) for name in nodes} == before
+
+
+def classes_of(snapshot: Snapshot) -> dict[Any, dict[str, int]]:
+    """How many pods of each label class, and how many with each term, are on which node."""
+    found: dict[Any, dict[str, int]] = {}
+    for index in (snapshot.pods_by_labels, snapshot.pods_by_term):
+        index.validate()
+        for known in index:
+            found[known.key] = {snapshot.names[row]: n for row, n in known.rows.items()}
+    return found
 
 
 def small_cluster() -> tuple[Cache, Snapshot]:

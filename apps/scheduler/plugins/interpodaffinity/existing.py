@@ -8,7 +8,7 @@ from typing import Final
 
 from apps.scheduler.cache.listers import Listers
 from apps.scheduler.cache.pod_index import Name, PodClass
-from apps.scheduler.cache.term_index import TermIndex
+from apps.scheduler.cache.snapshot import Snapshot
 from apps.scheduler.framework.affinity_terms import CarriedTerm, TermKind
 from apps.scheduler.framework.lazy import lazy
 from apps.scheduler.framework.types import PodInfo
@@ -60,9 +60,9 @@ class ExistingTerms:
     """
 
     def __init__(
-        self, index: TermIndex, listers: Listers, *, hard_pod_affinity_weight: int
+        self, snapshot: Snapshot, listers: Listers, *, hard_pod_affinity_weight: int
     ) -> None:
-        self._index = index
+        self._snapshot = snapshot
         self._namespaces = listers.namespaces
         self._hard_weight = hard_pod_affinity_weight
         self._known: dict[Hashable, Existing] = {}
@@ -71,7 +71,7 @@ class ExistingTerms:
     @property
     def version(self) -> tuple[int, int]:
         """Changes whenever other terms may match a pod."""
-        return self._index.version, self._namespaces.version
+        return self._snapshot.pods_by_term.version, self._namespaces.version
 
     def about(self, pod: PodInfo) -> Existing:
         version = self.version
@@ -85,7 +85,7 @@ class ExistingTerms:
 
     def is_indifferent_to(self, pod: PodInfo) -> bool:
         """Whether no term of a running pod matches."""
-        if not len(self._index):
+        if not len(self._snapshot.pods_by_term):
             return True
         found = self.about(pod)
         return not found.anti_affinity and not found.preferred
@@ -96,7 +96,7 @@ class ExistingTerms:
         return {} if namespace is None else namespace.metadata.labels
 
     def _find(self, pod: PodInfo) -> Existing:
-        matching = self._index.matching(pod, self.namespace_labels(pod))
+        matching = self._snapshot.pods_by_term.matching(pod, self.namespace_labels(pod))
         anti = {term: 1 for term in matching if term.kind is TermKind.REQUIRED_ANTI_AFFINITY}
         scored = {term: weight for term in matching if (weight := self._score_weight(term))}
         preferred = _tallies(scored)

@@ -53,7 +53,7 @@ class InterPodAffinity:
         args = args or InterPodAffinityArgs()
         self._handle = handle
         self._signs = AffinitySigns(
-            handle.snapshot.pods_by_term,
+            handle.snapshot,
             handle.listers,
             hard_pod_affinity_weight=args.hard_pod_affinity_weight,
             ignores_existing=args.ignore_preferred_terms_of_existing_pods,

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable
 from typing import Final
 
 from apps.scheduler.cache.listers import Listers
-from apps.scheduler.cache.term_index import TermIndex
+from apps.scheduler.cache.snapshot import Snapshot
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.plugins.interpodaffinity.existing import CarriedTally, Existing, ExistingTerms
 from apps.scheduler.plugins.interpodaffinity.filtering import AffinityFilter
@@ -38,7 +38,7 @@ class AffinitySigns:
 
     def __init__(
         self,
-        index: TermIndex,
+        snapshot: Snapshot,
         listers: Listers,
         *,
         hard_pod_affinity_weight: int,
@@ -46,7 +46,7 @@ class AffinitySigns:
     ) -> None:
         self._incoming = IncomingTerms(listers.namespaces)
         self.existing = ExistingTerms(
-            index, listers, hard_pod_affinity_weight=hard_pod_affinity_weight
+            snapshot, listers, hard_pod_affinity_weight=hard_pod_affinity_weight
         )
         self._ignores_existing = ignores_existing
         #: the terms, and whether the pod matches its own affinity terms -> the sign
