@@ -6,8 +6,8 @@ rows. Any other change of the layout needs a version of its own and a conversion
 `first_format`.
 
 Verdicts are small integers with the few distinct statuses beside them. Normalized scores are stored
-only where they differ from the raw ones. Feasible nodes, totals and ties follow from these and are
-computed when a decision is read.
+only where they differ from the raw ones, and several columns as one where many nodes have equal
+scores. Feasible nodes, totals and ties follow from these and are computed when a decision is read.
 """
 
 from __future__ import annotations
@@ -88,6 +88,17 @@ class StoredExtenderCall(_Stored):
     ignored: bool
 
 
+class StoredCombinations(_Stored):
+    """Raw scores of several plugins, stored once for nodes with equal ones."""
+
+    #: the plugins' places in `raw_scores`, where they are empty
+    places: list[int]
+    #: the number of the combination of each feasible node
+    numbers: VerdictIds
+    #: for each of these plugins its scores by the number of the combination
+    scores: list[Scores]
+
+
 class StoredDecision(_Stored, tag=VERSION, kw_only=True):
     """The parts of a decision that are not fields of its row."""
 
@@ -130,6 +141,7 @@ class StoredDecision(_Stored, tag=VERSION, kw_only=True):
     raw_scores: list[Scores]
     normalized_scores: list[Scores | None]
     claims: tuple[ClaimAllocation, ...] = ()
+    combinations: StoredCombinations | None = None
 
 
 class BatchEncoder:
@@ -156,7 +168,9 @@ class BatchEncoder:
         nominating, statuses = decision.nominating, decision.node_statuses
         wait, nodes = decision.permit_wait, decision.pre_filter_nodes
         # what the decoder unpacks
-        packed: list[Any] = [self._packer.pack_scores(column) for column in scores.values()]
+        packed: Any
+        combined: Any
+        packed, combined = self._packer.pack_all([*scores.values()])
         timed = {point: spent for point, spent in decision.plugin_durations.items() if spent}
         return StoredDecision(
             node=decision.node,
@@ -190,6 +204,7 @@ class BatchEncoder:
             raw_scores=[raw for raw, _ in packed],
             normalized_scores=[normalized for _, normalized in packed],
             claims=decision.claims,
+            combinations=None if combined is None else StoredCombinations(*combined),
         )
 
 
@@ -201,7 +216,11 @@ def decode(blob: bytes) -> StoredDecision:
     data = columns.decompress(blob)
     if first_format.is_first(data):
         return _from_first_format(data)
-    return _decoder.decode(data)
+    stored = _decoder.decode(data)
+    if (combined := stored.combinations) is not None:
+        for place, scores in zip(combined.places, combined.scores, strict=True):
+            stored.raw_scores[place] = scores[combined.numbers]
+    return stored
 
 
 def _store(value: object, kind: type[T]) -> T:

@@ -27,6 +27,7 @@ _ADDED_LATER: dict[str, Any] = {
     "extender_calls": (),
     "weights": {},
     "claims": (),
+    "combinations": None,
 }
 
 

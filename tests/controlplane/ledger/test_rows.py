@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 
 from apps.controlplane.ledger import codec, columns
@@ -14,6 +15,8 @@ from apps.controlplane.ledger.records import DecisionRecord, Draws, Expected, Se
 from apps.controlplane.ledger.rows import LedgerWriter
 from apps.controlplane.models import NodeTable, SchedulingDecision
 from apps.scheduler.decision import Decision, Result
+from apps.scheduler.framework.live_scores import LiveScores
+from apps.scheduler.framework.scoring import ScoreColumn
 from tests.controlplane.ledger.examples import decisions, facts
 from tests.controlplane.ledger.test_first_format import RECORDED
 
@@ -60,6 +63,24 @@ def test_a_pod_that_lost_its_node_again_had_it_for_others() -> None:
     assert decision.result is Result.ERROR
     again = _write_and_read(_record(decision, took_node=True))
     assert again.undone and again.decision.node == "node-d"
+
+
+def test_scores_of_many_nodes_come_back_from_half_as_many_bytes() -> None:
+    numbers = np.random.default_rng(1)
+    fit = numbers.integers(60, 64, 5000)
+    live = LiveScores(np.arange(5000), [fit, fit * 3 // 2], fit)
+    encoder, sizes = codec.BatchEncoder(), []
+    for row in range(5):
+        live.change_each([(row, (90, 3), -1)])
+        moment = live.moment()
+        plugins = {f"p{place}": ScoreColumn(None, None, 1, moment, place) for place in range(2)}
+        decision = msgspec.structs.replace(EXAMPLES["scheduled among equals"], scores=plugins)
+        blob = encoder.encode(_record(decision), None)
+        sizes.append(len(blob))
+        scores = codec.decode(blob).raw_scores
+        assert [each.tolist() for each in scores] == [p.raw.tolist() for p in plugins.values()]
+    # the first ones of a batch are packed plugin by plugin
+    assert max(sizes[2:]) < 0.6 * sizes[0]
 
 
 def test_columns_of_a_later_version_are_refused() -> None:

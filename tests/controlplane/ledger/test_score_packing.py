@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from apps.controlplane.ledger import columns
-from apps.controlplane.ledger.score_packing import ScorePacker
+from apps.controlplane.ledger.score_packing import LEAST_ROWS, ScorePacker
 from apps.scheduler.framework.live_scores import LiveScores, Moment
 from apps.scheduler.framework.scoring import ScoreColumn
 
@@ -89,3 +89,56 @@ def test_no_column_is_built_of_64_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not built
     packer.pack_scores(ScoreColumn(moments[-1].column(0), moments[-1].column(1), 1))
     assert built
+
+
+@pytest.mark.parametrize(("levels", "are_combined"), [(3, True), (200, False)])
+@pytest.mark.parametrize("seed", range(4))
+def test_plugins_with_few_combinations_share_a_column(
+    seed: int, levels: int, are_combined: bool
+) -> None:
+    random, numbers = Random(seed), np.random.default_rng(seed)
+    size = LEAST_ROWS + 50
+    raw = [numbers.integers(0, levels, size) for _ in range(2)]
+    scores = LiveScores(np.arange(size), raw, raw[0] + raw[1])
+    level = ScoreColumn(np.full(size, 100), np.full(size, 100), 1)
+    found, out = [], set[int]()
+    for _ in range(90):
+        change_some(scores, random, out)
+        moment = scores.moment()
+        own = [ScoreColumn(None, None, 1, moment, index) for index in range(2)]
+        found.append([own[0], level, own[1]])
+    if seed == 3:
+        random.shuffle(found)
+    packer, combined = ScorePacker(), 0
+    for plugins in found:
+        packed, combinations = packer.pack_all(plugins)
+        check(packed[1], level)
+        if combinations is None:
+            check(packed[0], plugins[0])
+            check(packed[2], plugins[2])
+            continue
+        combined += 1
+        assert combinations.places == [0, 2]
+        assert packed[0] == packed[2] == ([0, 0], None)
+        rows = columns.unpack(combinations.numbers, np.int64)
+        for place, values in zip(combinations.places, combinations.scores, strict=True):
+            assert columns.unpack(values, np.int64)[rows].tolist() == plugins[place].raw.tolist()
+    assert (combined > 40) == are_combined
+
+
+def test_combinations_are_not_more_than_a_byte_numbers() -> None:
+    size = 40 * 40
+    raw = [np.arange(size) // 100, np.arange(size) % 15]
+    scores = LiveScores(np.arange(size), raw, raw[0] + raw[1])
+    packer, kinds = ScorePacker(), []
+    for row in range(40):
+        scores.change_each([(row, (50, row), -1)])
+        moment = scores.moment()
+        plugins = [ScoreColumn(None, None, 1, moment, index) for index in range(2)]
+        packed, combinations = packer.pack_all(plugins)
+        kinds.append(combinations is not None)
+        if combinations is None:
+            for scored, column in zip(packed, plugins, strict=True):
+                check(scored, column)
+    # 240 at first
+    assert kinds == [False] * 2 + [True] * 14 + [False] * 24
