@@ -33,11 +33,13 @@ class LedgerWriter:
         listed = list(records)
         self.complete(listed, execute_together(self.steps(listed)))
 
+    def can_encode(self, records: Sequence[DecisionRecord]) -> bool:
+        """Whether `steps` does not read the database for these records."""
+        return all(self._node_tables.knows(record.decision.nodes) for record in records)
+
     def encode_ahead(self, records: Sequence[DecisionRecord]) -> list[Step] | None:
         """What `steps` returns, without reading the database; None if that is not possible."""
-        if not all(self._node_tables.knows(record.decision.nodes) for record in records):
-            return None
-        return self.steps(records)
+        return self.steps(records) if self.can_encode(records) else None
 
     def steps(self, records: Sequence[DecisionRecord]) -> list[Step]:
         """The steps that insert these records; `complete` takes their results."""

@@ -20,7 +20,7 @@ from apps.cluster.models import Cluster
 from apps.cluster.prepared import Step, execute_together, send_together
 from apps.cluster.writes import Actor, Create, Update, Write
 from apps.cluster.writing import store
-from apps.cluster.writing.placement_statement import send_placements
+from apps.cluster.writing.placement_statement import FEW, send_placements
 from apps.controlplane.controllers.kubelet.starting import ImmediateStarts
 from apps.controlplane.controllers.manager import Controllers
 from apps.controlplane.controllers.registry import KUBELET
@@ -233,14 +233,19 @@ class Recorder:
         deferred: Deferred,
     ) -> list[tuple[Decision, ApiError]]:
         """Try to commit; if bindings are rejected, return them and write nothing."""
-        plan = self._plan(scheduler, informer, batch, changed, deferred)
         rejected: list[tuple[Decision, ApiError]] = []
         note_writes = self._look = None
+        is_late = not (intents or activations) and self._encodes_late(batch)
+        rows: EncodedRows | None = () if is_late else None
+        plan = self._plan(scheduler, informer, batch, changed, deferred, rows)
         if not (intents or activations):
-            sent = self._send_placements(scheduler, informer, batch, plan.steps)
+            late = batch if is_late else ()
+            sent = self._send_placements(scheduler, informer, batch, plan.steps, late)
             if sent is not None:
                 note_writes = self._receive_placements(scheduler, informer, sent)
         if note_writes is None:
+            if is_late:
+                plan = self._plan(scheduler, informer, batch, changed, deferred)
             journal: list[ObjectChange] = []
             with transaction.atomic():
                 self._record_decisions(plan.final, plan.steps, activations)
@@ -253,6 +258,13 @@ class Recorder:
         if not rejected:
             self._mark_committed(plan, note_writes)
         return rejected
+
+    def _encodes_late(self, batch: Sequence[DecisionRecord]) -> bool:
+        """Whether the ledger's rows are encoded while the server binds the pods.
+
+        It would wait for them; a large batch would keep the counter locked for too long.
+        """
+        return len(batch) <= FEW and all(map(is_plain, batch)) and self._ledger.can_encode(batch)
 
     def _plan(
         self,
@@ -322,11 +334,13 @@ class Recorder:
         informer: Informer,
         batch: Sequence[DecisionRecord],
         steps: Sequence[Step],
+        late: Sequence[DecisionRecord] = (),
     ) -> _Sent | None:
         """Send a batch that only binds pods, in one transaction and one round trip.
 
         None, and nothing is written, if the batch needs the general way. The server executes each
-        statement while the next one is built.
+        statement while the next one is built. `late` are the decisions that `steps` do not insert
+        into the ledger.
         """
         self._look = None
         placements = self._find_pods(informer, batch)
@@ -348,6 +362,9 @@ class Recorder:
                 users=(USER, KUBELET),
             )
             sent.flush()
+            if late:
+                send_together(sent, self._ledger.steps(late))
+                sent.flush()
             before = scheduler.metrics.mark()
             self._note_metrics(scheduler, batch)
             noted = before, scheduler.metrics.mark()

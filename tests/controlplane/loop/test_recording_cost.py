@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.db.models import F
 
 from apps.cluster import kinds
@@ -17,7 +18,7 @@ from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.ledger.records import DecisionRecord
 from apps.controlplane.loop.engine import Engine
 from apps.controlplane.metrics import stored
-from apps.controlplane.models import LoopLease, QueueMove, SchedulingDecision
+from apps.controlplane.models import LoopLease, NodeTable, QueueMove, SchedulingDecision
 from apps.controlplane.workers import lease
 from apps.scheduler.metrics.definitions import ATTEMPT_DURATION, SCHEDULE_ATTEMPTS
 from tests.controlplane.driving import ACTOR, Traffic, create_pods, pod, traffic
@@ -91,12 +92,38 @@ def count_wal_records(sql: str, parameters: Any) -> int:
 def test_a_batch_is_recorded_in_one_round_trip(cluster: Cluster, engine: Engine, pods: int) -> None:
     found = record(cluster, engine, pods)
     assert found.round_trips == 1
-    # and BEGIN, COMMIT, the announcement; for few pods, the choice of the plan
-    assert len(found.statements) == (7 if pods == 1 else 6)
+    # and BEGIN, COMMIT, the announcement; for few pods, the choice of the plan and the ledger
+    assert len(found.statements) == (8 if pods == 1 else 6)
     assert SchedulingDecision.objects.filter(cluster=cluster).count() == pods + 2
     assert QueueMove.objects.filter(cluster=cluster, event="Done").count() == pods + 2
-    settled, metrics = of_recording(found)
-    assert "schedulingdecision" in settled[0] and "schedulermetrics" in metrics[0]
+    *settled, metrics = of_recording(found)
+    assert "schedulingdecision" in settled[-1][0] and "schedulermetrics" in metrics[0]
+
+
+def test_the_ledger_row_of_one_pod_is_encoded_while_the_server_binds_it(
+    cluster: Cluster, engine: Engine
+) -> None:
+    found = record(cluster, engine, 1)
+    statements = [sql for sql, _ in found.about("looplease", "cluster_pod", "schedulingdecision")]
+    lease, placement, ledger = statements
+    assert "looplease" in lease and "queuemove" in lease
+    assert "cluster_pod" in placement and "schedulingdecision" in ledger
+
+
+def test_a_node_table_that_was_deleted_is_stored_again(cluster: Cluster, engine: Engine) -> None:
+    def delete() -> None:
+        with connection.cursor() as cursor:
+            # as retention, which deletes whole partitions and then the tables they used
+            cursor.execute("SET session_replication_role = replica")
+            cursor.execute("DELETE FROM controlplane_schedulingdecision")
+            cursor.execute("DELETE FROM controlplane_nodetable")
+            cursor.execute("RESET session_replication_role")
+
+    record(cluster, engine, 1, delete)
+    row = SchedulingDecision.objects.get(cluster=cluster)
+    assert row.name == "p1-0"
+    assert NodeTable.objects.filter(pk=row.node_table_id).exists()
+    assert Pod.objects.get(cluster=cluster, name="p1-0").node_name == row.node
 
 
 def test_bytes_of_a_decision(cluster: Cluster, engine: Engine) -> None:
@@ -109,8 +136,9 @@ def test_records_of_the_write_ahead_log(
     cluster: Cluster, engine: Engine, pods: int, limit: int
 ) -> None:
     """A decision and three moves in the queue, each with the entries of its indexes."""
-    (sql, parameters), _ = of_recording(record(cluster, engine, pods))
-    assert 0 < count_wal_records(sql, parameters) <= pods * limit
+    *settled, _ = of_recording(record(cluster, engine, pods))
+    written = sum(count_wal_records(sql, parameters) for sql, parameters in settled)
+    assert 0 < written <= pods * limit
 
 
 def attempts(cluster: Cluster) -> float:
