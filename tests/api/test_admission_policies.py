@@ -6,7 +6,11 @@ from typing import Any
 
 import pytest
 
+from apps.cluster import kinds
+from apps.cluster.errors import ApiError
 from apps.cluster.models import Cluster
+from apps.cluster.writes import SITE_MANAGER, Actor
+from apps.cluster.writing import store
 from apps.controlplane.loop.engines import Engines
 from tests.api.conftest import Kube
 from tests.api.objects import PODS, binding, node, pod
@@ -177,6 +181,26 @@ def test_what_the_user_may_do_is_a_variable(kube: Kube, enforce: Any) -> None:
         ".check('impersonate').errored()",
     )
     assert kube.post(PODS, pod("p1")).status_code == 201
+
+
+def test_users_of_pages_have_their_groups(kube: Kube, cluster: Cluster, enforce: Any) -> None:
+    enforce(
+        "'system:masters' in request.userInfo.groups",
+        "authorizer.requestResource.check('create').allowed()",
+    )
+    cluster.refresh_from_db()
+    created = store.create(
+        cluster, kinds.POD, pod("p1"), namespace="default", actor=Actor("alice", "", SITE_MANAGER)
+    )
+    assert created["metadata"]["name"] == "p1"
+    with pytest.raises(ApiError, match="system:masters"):
+        store.create(
+            cluster,
+            kinds.POD,
+            pod("p2"),
+            namespace="default",
+            actor=Actor("nobody", "", SITE_MANAGER),
+        )
 
 
 def test_variables_are_computed_once_and_build_on_each_other(kube: Kube, enforce: Any) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
+from functools import cached_property
 from typing import Any, Final
 
 import msgspec
@@ -11,6 +13,8 @@ from django.db import transaction
 from django.db.backends.utils import CursorWrapper
 
 from apps.cluster import kinds, sql
+from apps.cluster.access.deciding import with_role
+from apps.cluster.access.identity import AUTHENTICATED, Identity, service_account_groups
 from apps.cluster.admission import admit, certificates
 from apps.cluster.admission.nodes import is_tainted_when_new
 from apps.cluster.admission.plugins.registry import Chain
@@ -201,7 +205,7 @@ class WriteTransaction:
         request = Review(
             operation,
             kind,
-            self.actor,
+            self._known_actor,
             metadata.get("namespace", ""),
             metadata["name"],
             body,
@@ -210,6 +214,15 @@ class WriteTransaction:
             dry_run=self.dry_run,
         )
         policies.review(request, self.lookups, StoreParams(self.cluster))
+
+    @cached_property
+    def _known_actor(self) -> Actor:
+        """The actor with its identity, which pages and operations do not say."""
+        if self.actor.identity is not None:
+            return self.actor
+        user = self.actor.user
+        identity = Identity(user, (*service_account_groups(user), AUTHENTICATED))
+        return replace(self.actor, identity=with_role(identity, self.cluster))
 
     def _lock(self, cursor: CursorWrapper, writes: Sequence[Write | ApiError]) -> None:
         """Lock the rows, kind by kind and in id order, so that two writes never deadlock."""

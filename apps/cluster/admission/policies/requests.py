@@ -77,11 +77,7 @@ class Review:
         }
 
     def _identity(self) -> Identity:
-        known = self.actor.identity
-        if known is not None:
-            return known
-        groups = service_account_groups(self.actor.user)
-        return Identity(self.actor.user, (*groups, AUTHENTICATED))
+        return self.actor.identity or Identity(self.actor.user, (AUTHENTICATED,))
 
     def _request(self, identity: Identity) -> dict[str, Value]:
         version, name = self.shape if self.shape[1] else (self.kind.api_version, self.kind.name)
