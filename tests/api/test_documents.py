@@ -21,6 +21,9 @@ PATHS = {
     "PriorityClass": "/apis/scheduling.k8s.io/v1/priorityclasses",
     "RuntimeClass": "/apis/node.k8s.io/v1/runtimeclasses",
     "PodDisruptionBudget": "/apis/policy/v1/namespaces/default/poddisruptionbudgets",
+    "ResourceQuota": "/api/v1/namespaces/default/resourcequotas",
+    "LimitRange": "/api/v1/namespaces/default/limitranges",
+    "PodGroup": "/apis/scheduling.k8s.io/v1alpha2/namespaces/default/podgroups",
 }
 
 # Assigning Pods to Nodes
@@ -239,6 +242,138 @@ profiles:
     name: NodeResourcesFit
 """
 
+# Resource Quotas: per PriorityClass
+
+PODS_HIGH = """
+apiVersion: v1
+kind: ResourceQuota
+metadata:
+  name: pods-high
+spec:
+  hard:
+    cpu: "1000"
+    memory: "200Gi"
+    pods: "10"
+  scopeSelector:
+    matchExpressions:
+    - operator: In
+      scopeName: PriorityClass
+      values: ["high"]
+"""
+HIGH_PRIORITY_POD = """
+apiVersion: v1
+kind: Pod
+metadata:
+  name: high-priority
+spec:
+  containers:
+  - name: high-priority
+    image: ubuntu
+    command: ["/bin/sh"]
+    args: ["-c", "while true; do echo hello; sleep 10;done"]
+    resources:
+      requests:
+        memory: "10Gi"
+        cpu: "500m"
+      limits:
+        memory: "10Gi"
+        cpu: "500m"
+  priorityClassName: high
+"""
+
+# Limit Ranges
+
+CPU_CONSTRAINT = """
+apiVersion: v1
+kind: LimitRange
+metadata:
+  name: cpu-resource-constraint
+spec:
+  limits:
+  - default: # this section defines default limits
+      cpu: 500m
+    defaultRequest: # this section defines default requests
+      cpu: 500m
+    max: # max and min define the limit range
+      cpu: "1"
+    min:
+      cpu: 100m
+    type: Container
+"""
+CONFLICTING = """
+apiVersion: v1
+kind: Pod
+metadata:
+  name: example-conflict-with-limitrange-cpu
+spec:
+  containers:
+  - name: demo
+    image: registry.k8s.io/pause:3.8
+    resources:
+      requests:
+        cpu: 700m
+"""
+WITHOUT_CONFLICT = """
+apiVersion: v1
+kind: Pod
+metadata:
+  name: example-no-conflict-with-limitrange-cpu
+spec:
+  containers:
+  - name: demo
+    image: registry.k8s.io/pause:3.8
+    resources:
+      requests:
+        cpu: 700m
+      limits:
+        cpu: 700m
+"""
+
+# Configure Multiple Schedulers
+
+SECOND_SCHEDULER = """
+apiVersion: v1
+kind: Pod
+metadata:
+  name: annotation-second-scheduler
+  labels:
+    name: multischeduler-example
+spec:
+  schedulerName: my-scheduler
+  containers:
+  - name: pod-with-second-annotation-container
+    image: registry.k8s.io/pause:3.8
+"""
+MY_SCHEDULER = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+  - schedulerName: default-scheduler
+  - schedulerName: my-scheduler
+"""
+
+# Workload-Aware Preemption
+
+GROUP_GATES = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+featureGates:
+  GenericWorkload: true
+  GangScheduling: true
+  WorkloadAwarePreemption: true
+"""
+JOB_1 = """
+apiVersion: scheduling.k8s.io/v1alpha2
+kind: PodGroup
+metadata:
+  name: job-1
+spec:
+  schedulingPolicy:
+    gang:
+      minCount: 2
+  priorityClassName: high-priority
+"""
+
 
 class Reader:
     """Types what a page of the documentation says into a cluster."""
@@ -374,3 +509,86 @@ def test_bin_packing_fills_the_node_that_is_used(reader: Reader) -> None:
     reader.running("there", "used", containers=half)
     reader.post(WITH_TOLERATION)
     assert reader.place("nginx") == "used"
+
+
+def test_quotas_by_priority_class_and_limit_ranges(reader: Reader) -> None:
+    reader.post(HIGH_PRIORITY.replace("name: high-priority", "name: high"))
+    reader.post(PODS_HIGH)
+    reader.post(HIGH_PRIORITY_POD)
+    reader.run()
+    quota = reader.kube.get(f"{PATHS['ResourceQuota']}/pods-high").json()
+    assert quota["status"]["used"] == {"cpu": "500m", "memory": "10Gi", "pods": "1"}
+    # pods of other classes do not count
+    reader.post(WITH_TOLERATION)
+    reader.run()
+    quota = reader.kube.get(f"{PATHS['ResourceQuota']}/pods-high").json()
+    assert quota["status"]["used"]["pods"] == "1"
+
+    reader.post(CPU_CONSTRAINT)
+    refused = reader.kube.post(PODS, yaml.safe_load(CONFLICTING))
+    assert refused.status_code == 422
+    assert refused.json()["message"] == (
+        'Pod "example-conflict-with-limitrange-cpu" is invalid: '
+        'spec.containers[0].resources.requests: Invalid value: "700m": must be less than or equal '
+        "to cpu limit of 500m"
+    )
+    assert reader.post(WITHOUT_CONFLICT)["spec"]["containers"][0]["resources"] == {
+        "limits": {"cpu": "700m"},
+        "requests": {"cpu": "700m"},
+    }
+
+
+def test_a_pod_of_a_second_scheduler_stays_pending_until_there_is_one(reader: Reader) -> None:
+    reader.nodes("node1")
+    reader.post(SECOND_SCHEDULER)
+    assert reader.place("annotation-second-scheduler") == ""
+    pending = Pod.objects.get(cluster=reader.cluster, name="annotation-second-scheduler")
+    # no scheduler has looked at it
+    assert "conditions" not in pending.body["status"]
+    revisions.add_revision(reader.cluster, MY_SCHEDULER, user="alice")
+    assert reader.place("annotation-second-scheduler") == "node1"
+
+
+def test_an_eviction_by_the_api_respects_the_budget(reader: Reader) -> None:
+    reader.nodes("node1")
+    reader.post(ZK_BUDGET.replace("maxUnavailable: 1", "minAvailable: 2"))
+    for number in range(3):
+        reader.running(f"zk-{number}", "node1", labels={"app": "zookeeper"})
+    reader.run()
+    kind = {"apiVersion": "policy/v1", "kind": "Eviction"}
+    answers = []
+    for number in range(2):
+        body = {**kind, "metadata": {"name": f"zk-{number}", "namespace": "default"}}
+        answers.append(reader.kube.post(f"{PODS}/zk-{number}/eviction", body))
+        reader.run()
+    # 200 OK, then 429 Too Many Requests, as two of three must be available
+    assert [answer.status_code // 100 for answer in answers] == [2, 4]
+    assert answers[1].status_code == 429
+    assert (
+        "Cannot evict pod as it would violate the pod's disruption budget."
+        in (answers[1].json()["message"])
+    )
+
+
+def test_a_pod_group_preempts_with_its_own_priority(reader: Reader) -> None:
+    """The group is one preemptor, and looks for victims in the whole cluster."""
+    revisions.add_revision(reader.cluster, GROUP_GATES, user="alice")
+    # "If the priority class is not found, the workload with the PodGroup is rejected."
+    refused = reader.kube.post(PATHS["PodGroup"], yaml.safe_load(JOB_1))
+    assert refused.status_code == 403 and "high-priority" in refused.json()["message"]
+    reader.post(HIGH_PRIORITY)
+    spec = reader.post(JOB_1)["spec"]
+    assert (spec["priority"], spec["disruptionMode"]) == (1_000_000, "Pod")
+
+    reader.nodes("node1", "node2")
+    full = [{"name": "c", "image": "x", "resources": {"requests": {"cpu": "6"}}}]
+    for place in ("node1", "node2"):
+        reader.running(f"batch-{place}", place, containers=full)
+    reader.run()
+    for name in ("worker-0", "worker-1"):
+        body = {"metadata": {"name": name}, "spec": {"schedulingGroup": {"podGroupName": "job-1"}}}
+        body["spec"] |= {"containers": full}
+        assert reader.kube.post(PODS, body).status_code == 201
+    reader.run()
+    left = Pod.objects.filter(cluster=reader.cluster, name__startswith="batch")
+    assert all("deletionTimestamp" in each.body["metadata"] for each in left)

@@ -8,11 +8,14 @@ import pytest
 from apps.controlplane.results.refusals import group_refusals
 from apps.controlplane.results.scores import score_matrix
 from apps.dashboard.decision_page.funnel import FunnelStep, funnel_steps
+from apps.dashboard.decision_page.inputs import score_block
 from apps.dashboard.decision_page.preemption import preemption_table
 from apps.dashboard.decision_page.scores import ScoreTable, score_table
 from apps.dashboard.decision_page.waterfall import waterfall_stages
 from apps.scheduler.decision import Decision
+from apps.scheduler.explaining.scores import ScoreInputs
 from apps.scheduler.framework.diagnosis import NodeStatuses
+from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.interface import Candidate, NominatingInfo, PostFilterResult
 from apps.scheduler.framework.status import Code, Status
 from apps.scheduler.preemption.importance import NOT_STARTED
@@ -172,3 +175,15 @@ def test_durations_are_shares_of_the_attempt_with_plugins_below_extension_points
         ("Flat", 75, 10),
         ("Steep", 85, 5),
     ]
+
+
+def test_shares_are_shown_with_the_digits_that_the_score_needs() -> None:
+    """With a deviation of 0.03 the evenness would be 97."""
+    figures = {"mean": 0.0574829, "deviation": 0.030017089, "evenness": 96}
+    balance = Detail("mean 0.0574829, standard deviation 0.0300171", figures)
+    inputs = (balance, Detail("50 + (50 + 96 − 100) / 2 = 73", {"score": 73}))
+    (table,) = score_block(
+        ScoreInputs("n", "NodeResourcesBalancedAllocation", 1, 73, 73, 73, inputs, ())
+    ).tables
+    assert [each.label for each in table.columns] == ["Mean", "Deviation", "Evenness"]
+    assert list(map(list, table.rows)) == [["0.0574829", "0.0300171", "96"]]

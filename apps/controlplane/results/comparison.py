@@ -148,4 +148,5 @@ def _describe_shares(found: Comparison) -> str:
         for index, share in enumerate(different[:_MAX_PLUGINS])
     ]
     rest = len(different) - _MAX_PLUGINS
-    return ", ".join([*parts, *([f"{rest} other plugins the rest"] if rest > 0 else [])])
+    others = f"{rest} other plugin{'s' if rest > 1 else ''} the rest"
+    return ", ".join([*parts, *([others] if rest > 0 else [])])

@@ -147,7 +147,8 @@ def _cell(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return f"{value:.4f}".rstrip("0").rstrip(".").replace("-", "−")
+        # as many digits as in the sentences, so that a score can be computed from the cells
+        return f"{value:.7f}".rstrip("0").rstrip(".").replace("-", "−")
     if isinstance(value, int):
         return f"{value:,}".replace("-", "−")
     return str(value)

@@ -11,7 +11,11 @@ from apps.controlplane.results.comparison import compare_nodes, compare_with_run
 from apps.controlplane.results.scores import score_matrix
 from apps.scheduler.decision import Decision
 from apps.scheduler.framework.ranking import Ranking
-from tests.controlplane.results.decisions import scheduled_decision, unscheduled_decision
+from tests.controlplane.results.decisions import (
+    column,
+    scheduled_decision,
+    unscheduled_decision,
+)
 
 
 @pytest.fixture
@@ -60,3 +64,12 @@ def test_why_here_begins_with_the_plugin_that_made_the_greatest_difference(
         found = compare_nodes(turned, node, other)
         assert found is not None
         assert [share.plugin for share in found.shares] == ["Steep", "Flat"]
+
+
+def test_plugins_beyond_the_third_are_counted(scheduled: Decision) -> None:
+    names = ["A", "B", "C", "D", "E"]
+    for rest, words in ((1, "1 other plugin the rest"), (2, "2 other plugins the rest")):
+        scheduled.scores = {name: column(9, 5, 9) for name in names[: 3 + rest]}
+        found = compare_nodes(score_matrix(scheduled), "d", "e")
+        assert found is not None
+        assert found.sentence.endswith(f": A gave 4 more, B 4 more, C 4 more, {words}.")
