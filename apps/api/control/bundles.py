@@ -142,7 +142,8 @@ class BundlesView(ControlView):
         as a recorded decision of this installation. Nothing is stored.
         """
         reject_unknown(request, {"node", "against"})
-        data = request.data["bundle"] if isinstance(request.data, dict) else b""
+        # without a body, no parser is asked
+        data = request.data.get("bundle", b"") if isinstance(request.data, dict) else b""
         node, against = (request.query_params.get(name, "") for name in ("node", "against"))
         if against and not node:
             raise BadRequest("against: requires `node`, which it is compared with")

@@ -11,6 +11,7 @@ from rest_framework.response import Response
 
 from apps.api.control.base import ControlView
 from apps.api.control.documentation.areas import Area
+from apps.api.control.request_shapes import StrictSerializer
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
@@ -33,7 +34,7 @@ class ClockSerializer(serializers.Serializer[Any]):
     until = serializers.DateTimeField(allow_null=True, help_text="The end of a fast-forward.")
 
 
-class ClockRequestSerializer(serializers.Serializer[Any]):
+class ClockRequestSerializer(StrictSerializer):
     mode = serializers.ChoiceField(get_args(clock.Mode), help_text="As in the response.")
     speed = serializers.FloatField(required=False, help_text="Of mode speed: above 0.")
     seconds = serializers.FloatField(

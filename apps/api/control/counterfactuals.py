@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from apps.api.control.base import ControlView, reject_unknown
 from apps.api.control.documentation.areas import Area
 from apps.api.control.explanations import parse_number
+from apps.api.control.request_shapes import StrictSerializer
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.errors import BadRequest
 from apps.cluster.queries import cluster_named
@@ -96,7 +97,7 @@ class CounterfactualSerializer(serializers.Serializer[Any]):
     )
 
 
-class _EditsSerializer(serializers.Serializer[Any]):
+class _EditsSerializer(StrictSerializer):
     """What is different from the recorded decision."""
 
     weights = serializers.DictField(

@@ -11,6 +11,7 @@ from rest_framework.response import Response
 
 from apps.api.control.base import ControlView, reject_unknown
 from apps.api.control.documentation.areas import Area
+from apps.api.control.request_shapes import StrictSerializer
 from apps.api.control.serializers import ErrorSerializer, ScoresSerializer
 from apps.cluster.errors import BadRequest, NotFound
 from apps.cluster.queries import cluster_named
@@ -59,7 +60,7 @@ class _ChangedScoreSerializer(serializers.Serializer[Any]):
     score = serializers.IntegerField(min_value=0, max_value=100, help_text="Normalized.")
 
 
-class CommitSerializer(serializers.Serializer[Any]):
+class CommitSerializer(StrictSerializer):
     pod = serializers.CharField(help_text="`namespace/name`")
     version = serializers.IntegerField(help_text="As the steps returned it.")
     accept = serializers.ListField(child=serializers.CharField(), default=list)

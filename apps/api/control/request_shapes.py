@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from rest_framework import serializers
 
 
-class MomentRequestSerializer(serializers.Serializer[Any]):
+class StrictSerializer(serializers.Serializer[Any]):
+    """A body without unknown fields: a misspelt field must not be ignored.
+
+    What such a request asks for has a default for everything, so its answer would not show it.
+    """
+
+    def to_internal_value(self, data: Any) -> Any:
+        known = [name for name, field in self.fields.items() if not field.read_only]
+        unknown = [name for name in data if name not in known] if isinstance(data, Mapping) else []
+        if unknown:
+            message = f"unknown field; known fields are {', '.join(sorted(known))}"
+            raise serializers.ValidationError(dict.fromkeys(unknown, [message]))
+        return super().to_internal_value(data)
+
+
+class MomentRequestSerializer(StrictSerializer):
     """A moment of a cluster; the present one without any of the fields."""
 
     at = serializers.CharField(
@@ -22,7 +38,7 @@ class MomentRequestSerializer(serializers.Serializer[Any]):
     )
 
 
-class ConfigurationRequestSerializer(serializers.Serializer[Any]):
+class ConfigurationRequestSerializer(StrictSerializer):
     """The configuration of a scheduler; that of the cluster without any of the fields."""
 
     configuration = serializers.CharField(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers, status
 from rest_framework.request import Request
@@ -12,11 +10,12 @@ from rest_framework.response import Response
 from apps.api.control.base import MAX_PAGE, ControlView, parse_whole_number
 from apps.api.control.documentation.areas import Area
 from apps.api.control.operations import OperationSerializer, get_actor
+from apps.api.control.request_shapes import StrictSerializer
 from apps.api.control.serializers import ErrorSerializer
 from apps.controlplane.operations import scenarios
 
 
-class ScenarioRequestSerializer(serializers.Serializer[Any]):
+class ScenarioRequestSerializer(StrictSerializer):
     scenario = serializers.CharField(
         trim_whitespace=False, help_text="The scenario, as YAML (docs/scenarios.md)."
     )

@@ -141,6 +141,9 @@ def _find_kind(place: str, body: Body, custom: Mapping[Type, Kind]) -> Kind | No
     except KeyError:
         if "/" in api_version and api_version not in _SERVED and body.get("kind"):
             return None
+    for required in ("apiVersion", "kind"):
+        if not body.get(required):
+            raise ManifestError(f"{place}: {required} is required")
     raise ManifestError(
         f"{place}: no kind {body.get('kind')!r} is registered for apiVersion "
         f"{body.get('apiVersion')!r}"

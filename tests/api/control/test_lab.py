@@ -41,3 +41,31 @@ def test_only_users_may_ask() -> None:
     create_cluster("lab", user="alice")
     for question in QUESTIONS:
         assert Api().post(f"/clusters/lab/{question}", {}).status_code == 401
+
+
+def test_a_misspelt_field_is_an_error_that_names_it(key: str) -> None:
+    create_cluster("lab", user="alice", nodes=2)
+    api = Api(key)
+    asked = {
+        **dict.fromkeys(QUESTIONS, {"delete_node": ["node-1"]}),
+        "fork": {"name": "copy", "versoin": 1},
+        "replays": {"sicne": "1"},
+        "clock": {"mode": "manual", "speeed": 2},
+    }
+    for path, body in asked.items():
+        send = api.put if path == "clock" else api.post
+        answer = send(f"/clusters/lab/{path}", body)
+        assert answer.status_code == 400, (path, answer.content)
+        (cause,) = answer.json()["causes"]
+        assert cause["field"] in ("delete_node", "versoin", "sicne", "speeed")
+        assert cause["message"].startswith("unknown field; known fields are ")
+    assert [each["name"] for each in api.get("/clusters").json()] == ["lab"]
+    assert api.get("/clusters/lab/replays").json() == []
+
+
+def test_an_object_without_apiversion_is_told_so(key: str) -> None:
+    create_cluster("lab", user="alice", nodes=1)
+    for body, missing in (({"kind": "Pod"}, "apiVersion"), ({"apiVersion": "v1"}, "kind")):
+        answer = Api(key).post("/clusters/lab/simulate", {"objects": [body]})
+        assert answer.status_code == 400
+        assert answer.json()["message"] == f"document 1: {missing} is required"

@@ -190,6 +190,8 @@ def test_a_page_and_the_api_open_a_file_and_store_nothing(
     assert not changed["is_equal"] and changed["differences"][0].startswith("message: ")
     assert "checksum" in post(file.content[:-3]).json()["message"]
     assert post(file.content, "?against=node-2").status_code == 400
+    empty = post(b"")
+    assert empty.status_code == 400 and "is not a bundle" in empty.json()["message"]
     assert row_counts() == before
 
 
