@@ -45,8 +45,10 @@ def test_a_pod_that_tolerates_a_taint_for_3600_seconds_leaves_then_and_not_befor
     assert is_leaving(lab)
     condition = lab.condition("Pod", "p", "DisruptionTarget")
     assert condition["reason"] == "DeletionByTaintManager"
-    event = lab.events("TaintManagerEviction")[0]
+    assert condition["message"] == "Taint manager: deleting due to NoExecute taint"
+    (event,) = lab.events("TaintManagerEviction")
     assert event["message"] == "Marking for deletion Pod default/p"
+    assert event["source"]["component"] == "taint-eviction-controller"
     lab.advance(30)
     assert not lab.exists("Pod", "p")
 
@@ -69,6 +71,9 @@ def test_when_the_taint_goes_in_time_the_pod_stays(lab: Lab) -> None:
     taint(lab, "key1")
     lab.advance(59)
     taint(lab)
+    (event,) = lab.events("TaintManagerEviction")
+    assert event["message"] == "Cancelling deletion of Pod default/p"
+    assert event["involvedObject"]["name"] == "p"
     lab.advance(3600)
     assert not is_leaving(lab)
 

@@ -19,8 +19,10 @@ from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.metrics import definitions
 from apps.scheduler.metrics.series import MetricsRegistry
 from apps.scheduler.queue.hinting import build_queueing_hint_map
+from apps.scheduler.queue.queued_pod_info import QueuedPodInfo
 from apps.scheduler.queue.records import QueueChanges, SubQueue, arrival
 from apps.scheduler.queue.scheduling_queue import PriorityQueue
+from apps.scheduler.queue.unschedulable_pods import UnschedulablePods
 from tests.scheduler.queue.conftest import HINTS, World, gate
 
 LABELS_CHANGED = ClusterEvent(Resource.POD, ActionType.UPDATE_POD_LABEL)
@@ -154,4 +156,18 @@ def test_an_activation_reports_where_the_pod_waited(world: World, in_backoff: bo
         world.node_added()
     world.queue.activate([pod])
     source = SubQueue.BACKOFF if in_backoff else SubQueue.UNSCHEDULABLE
-    assert (world.moves[-1].source, world.moves[-1].target) == (source, SubQueue.ACTIVE)
+    move = world.moves[-1]
+    assert (move.source, move.target, move.event) == (source, SubQueue.ACTIVE, "ForceActivate")
+
+
+def test_an_object_concerns_the_pods_that_wait_for_it_alone(world: World) -> None:
+    """Of those, the ones that a listening plugin has rejected."""
+    claim = ("ResourceClaim", "shop", "gpu")
+    waiting = UnschedulablePods(lambda info: frozenset({claim}))
+    for name, plugin in (("a", "Eager"), ("b", "Picky"), ("c", "Eager")):
+        info = QueuedPodInfo(PodInfo(world.pod(name)), 1000.0)
+        info.unschedulable_plugins = frozenset({plugin})
+        waiting.put(info)
+    assert [info.pod.metadata.name for info in waiting.rejected_by({"Eager"}, claim)] == ["a", "c"]
+    assert waiting.rejected_by({"Eager"}, ("ResourceClaim", "shop", "other")) == []
+    assert waiting.rejected_by({"Eager"}) == []
