@@ -16,7 +16,7 @@ from apps.controlplane.controllers.autoscaling import autoscaler
 from apps.controlplane.controllers.controller import Controller
 from apps.controlplane.controllers.devices import claims as device_claims
 from apps.controlplane.controllers.devices import driver, eviction
-from apps.controlplane.controllers.endpoints import endpoints, slices
+from apps.controlplane.controllers.endpoints import api_service, endpoints, slices
 from apps.controlplane.controllers.kubelet import nodes as kubelet_nodes
 from apps.controlplane.controllers.kubelet import pods as kubelet_pods
 from apps.controlplane.controllers.kubelet import pressure, resizing
@@ -55,6 +55,7 @@ CONTROLLERS: tuple[Controller, ...] = (
     pod_garbage.CONTROLLER,
     pod_groups.CONTROLLER,
     disruption.CONTROLLER,
+    api_service.CONTROLLER,
     slices.CONTROLLER,
     endpoints.CONTROLLER,
     accounts.CONTROLLER,

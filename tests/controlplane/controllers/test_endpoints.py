@@ -230,3 +230,12 @@ def test_a_headless_service_names_its_pods(lab: Lab) -> None:
     (subset,) = lab.get("Endpoints", "web")["subsets"]
     assert subset["addresses"][0]["hostname"] == "first"
     assert "ports" not in subset
+
+
+def test_the_service_of_the_api_server_is_restored(lab: Lab) -> None:
+    before = lab.get("Service", "kubernetes")
+    lab.delete("Service", "kubernetes")
+    lab.settle()
+    after = lab.get("Service", "kubernetes")
+    assert after["metadata"]["uid"] != before["metadata"]["uid"]
+    assert after["spec"] == before["spec"]
