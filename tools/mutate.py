@@ -53,7 +53,10 @@ ROOMS = {
     ),
     "eviction": Room(
         ("apps/controlplane/controllers/taint_eviction.py",),
-        ("tests/controlplane/controllers/test_taint_eviction.py",),
+        (
+            "tests/controlplane/controllers/test_taint_eviction.py",
+            "tests/controlplane/controllers/test_eviction_times.py",
+        ),
     ),
     "lease": Room(
         ("apps/controlplane/workers/lease.py",),
