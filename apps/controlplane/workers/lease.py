@@ -62,15 +62,12 @@ class ClusterLease:
     #: runs in a row that failed before this one
     failures: int = 0
 
-    def renew(
-        self, *, consumed_version: int | None = None, profile_revision: int | None = None
-    ) -> None:
-        """Lock the row for this transaction and extend the lease; LeaseLost if it was taken over.
+    def renew(self) -> None:
+        """Lock the row for this transaction and extend the lease.
 
-        The arguments record the progress of the holder, and its revision; None keeps the value.
+        Raises LeaseLost if it was taken over.
         """
-        step = self.renewal(consumed_version=consumed_version, profile_revision=profile_revision)
-        self.check(execute_together([step]))
+        self.check(execute_together([self.renewal()]))
 
     def renewal(
         self,
@@ -81,7 +78,8 @@ class ClusterLease:
     ) -> Step:
         """`renew` as the first of several steps; `check` takes their results.
 
-        `cycles` are the queue's scheduling cycle and move request cycle.
+        The arguments record the progress of the holder, its revision, and the queue's scheduling
+        cycle and move request cycle; None keeps the values.
         """
         scheduling, moved = cycles or (None, None)
         parameters = [

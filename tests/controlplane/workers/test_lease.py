@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import timedelta
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime, timedelta
 
 import pytest
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
 from django.utils import timezone
 
 from apps.cluster.models import Cluster, Pod
+from apps.cluster.prepared import execute_together
 from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.loop import engines
 from apps.controlplane.loop.engine import Engine
@@ -139,7 +141,7 @@ def test_a_holder_of_an_earlier_epoch_neither_renews_nor_releases_the_lease(
     later = lease.acquire(cluster.pk, "a")
     assert earlier is not None and later is not None and earlier.holder == later.holder
     with pytest.raises(LeaseLost), transaction.atomic():
-        earlier.renew(consumed_version=10**6)
+        earlier.check(execute_together([earlier.renewal(consumed_version=10**6)]))
     earlier.release()
     assert lease.acquire(cluster.pk, "c") is None
     later.renew()
@@ -176,3 +178,39 @@ def test_failed_runs_are_counted_until_one_succeeds_and_only_under_the_own_epoch
     assert noted()[0] == 2
     later.note_success()
     assert noted() == (0, "")
+
+
+def test_a_lease_is_kept_until_it_is_lost(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lease, "KEEP_SECONDS", 0.02)
+
+    def expiry() -> datetime:
+        return LoopLease.objects.values_list("expires_at", flat=True).get(cluster=cluster)
+
+    def wait_until(condition: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + 20
+        while not condition():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
+    held = lease.acquire(cluster.pk, "first")
+    assert held is not None
+    with lease.keep_renewed(held):
+        for _ in range(3):
+            before = expiry()
+            wait_until(lambda before=before: expiry() > before)
+        # epoch and holder of another process
+        LoopLease.objects.filter(cluster=cluster).update(epoch=held.epoch + 1, holder="second")
+        name = f"renew cluster {cluster.pk}"
+        wait_until(lambda: name not in {thread.name for thread in threading.enumerate()})
+
+
+def test_a_failure_that_cannot_be_noted_is_no_second_one(cluster: Cluster) -> None:
+    held = lease.acquire(cluster.pk, "first")
+    assert held is not None
+    with connection.cursor() as cursor, suppress(OperationalError):
+        cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+    held.note_failure(ValueError("no such node"))
+    connection.close()
+    assert LoopLease.objects.get(cluster=cluster).failures == 0
