@@ -158,7 +158,7 @@ def test_yaml_of_any_kind_is_imported(alice: Client, empty: Cluster) -> None:
     ("manifest", "words"),
     [
         ("{", "not YAML"),
-        ("kind: Pod", "Line 1: no kind"),
+        ("kind: Pod", "Line 1: apiVersion is required"),
         ("apiVersion: v1\nkind: Pod\nmetadata: {name: x}\nspec: {containers: []}", "containers"),
     ],
 )

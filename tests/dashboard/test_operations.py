@@ -104,7 +104,7 @@ def test_a_small_manifest_becomes_a_cluster_at_once_or_shows_every_error(alice: 
     wrong = f"{node}---\nkind: Nod\n---\n{node}spek: {{}}\n"
     answer = alice.post("/new-cluster", {"way": "yaml", **DRAWN, "manifest": wrong})
     page = answer.content.decode()
-    assert answer.status_code == 422 and "Line 5: no kind" in page
+    assert answer.status_code == 422 and "Line 5: apiVersion is required" in page
     assert "Line 10: spek: unknown field" in page and "value=&quot;" not in page
     assert not Cluster.objects.filter(name="mine").exists()
     answer = alice.post("/new-cluster", {"way": "yaml", **DRAWN, "manifest": node})
