@@ -19,7 +19,7 @@ from apps.cluster.kinds import Kind
 from apps.cluster.models import Change, Cluster
 from apps.controlplane.clusters.summaries import Use
 from apps.controlplane.history.story import StoryEntry
-from apps.dashboard import charts, figures
+from apps.dashboard import browsers, charts, figures
 from apps.dashboard.forms.manifest import dump_yaml
 from apps.dashboard.links import object_url
 from apps.dashboard.queries.usage import NodeUse
@@ -166,6 +166,12 @@ register.filter("yaml", dump_yaml)
 def count(value: int) -> str:
     """An integer with thousands separators."""
     return f"{value:,}"
+
+
+@register.filter
+def browser(agent: str) -> str:
+    """The program that a `User-Agent` header names, in words."""
+    return browsers.describe(agent)
 
 
 @register.filter
