@@ -312,6 +312,17 @@ def bar_chart(values: Sequence[float], words: str) -> dict[str, Any]:
     return {"path": charts.bars(values), "words": words}
 
 
+@register.simple_tag(takes_context=True)
+def current(context: template.Context, page: str) -> SafeString:
+    """`aria-current` for a link to a page of the site: on that page, and on those below it."""
+    request = context.get("request")
+    address = reverse(page)
+    if request is None or not f"{request.path}/".startswith(f"{address}/"):
+        return SafeString("")
+    value = "page" if request.path == address else "true"
+    return format_html('aria-current="{}"', value)
+
+
 @register.inclusion_tag("dashboard/inc/sections.html", takes_context=True)
 def sections(context: template.Context, cluster: Cluster) -> dict[str, Any]:
     """The navigation between a cluster's pages; of a deleted cluster, those of its history."""
