@@ -224,6 +224,17 @@ def when(context: template.Context, at: datetime | None) -> dict[str, Any]:
     }
 
 
+@register.simple_tag(takes_context=True)
+def distance(context: template.Context, at: datetime) -> SafeString:
+    """How far away a time is by the clock of the page's cluster: `5 min ago`, `in 3 h`."""
+    now, running = _clock(context)
+    ahead = at > now
+    text = figures.span(abs(at - now))
+    moving = ("data-until" if ahead else "data-ago") if running else ""
+    shown = format_html('<time {} datetime="{}">{}</time>', moving, at.isoformat(), text)
+    return format_html("in {}", shown) if ahead else format_html("{} ago", shown)
+
+
 @register.simple_tag
 def full_time(at: datetime) -> SafeString:
     """A date and time in the viewer's zone, with the time in UTC as title."""
