@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.urls import reverse
+from django.utils.html import escape, strip_tags
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -38,6 +39,7 @@ _PLUGIN_ROW: Final = re.compile(r"^\| \[(\w+)\]\(([\w-]+)\.md\) \|(?:[^|]*\|){2}
 _TITLE: Final = re.compile(r"^# (.+)$", re.M)
 #: Marks of generated parts: `<!-- table: core -->`.
 _COMMENT: Final = re.compile(r"<!--.*?-->", re.S)
+_HEADING_OR_TABLE: Final = re.compile(r"(<h[2-6][ >].*?</h[2-6]>|<table>)", re.S)
 
 _markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
 
@@ -135,6 +137,21 @@ def _read_title(name: str) -> str:
     return found[1].replace("`", "") if found else name
 
 
+def _open_tables(html: str, title: str) -> str:
+    """Let tables scroll, also with the keyboard, and name each by the heading above it."""
+    heading: str = escape(title)
+    parts = []
+    for part in _HEADING_OR_TABLE.split(html):
+        if part == "<table>":
+            caption = f'<caption class="visually-hidden">{heading}</caption>'
+            parts.append(f'<div class="scroll" tabindex="0"><table class="data">{caption}')
+        else:
+            parts.append(part)
+            if _HEADING_OR_TABLE.fullmatch(part):
+                heading = strip_tags(part)
+    return "".join(parts)
+
+
 @lru_cache(maxsize=256)
 def _render(name: str, _modified: int) -> RenderedDocument:
     tokens = _markdown.parse(_COMMENT.sub("", (FOLDER / f"{name}.md").read_text()))
@@ -145,9 +162,8 @@ def _render(name: str, _modified: int) -> RenderedDocument:
         if token.children:
             token.children = _resolve(token.children, posixpath.dirname(name))
     html = _markdown.renderer.render(tokens, _markdown.options, {})
-    # tables scroll by themselves, and can be reached with the keyboard
-    html = html.replace("<table>", '<div class="scroll" tabindex="0"><table class="data">')
-    html = html.replace("</table>", "</table></div>").replace("<pre>", '<pre tabindex="0">')
+    html = _open_tables(html, _read_title(name)).replace("</table>", "</table></div>")
+    html = html.replace("<pre>", '<pre tabindex="0">')
     return RenderedDocument(_read_title(name), mark_safe(html), sections)
 
 

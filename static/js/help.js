@@ -30,7 +30,15 @@
     else if (key === "j" || key === "k") moveRow(key === "j" ? 1 : -1, event);
     else if (key === "x") selectRow();
     else if (key === "f") focusFilter(event);
-    else if (key === "Escape") closeMenus();
+  });
+
+  /* Escape closes menus, from their fields as well; focus returns to what opened them. */
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || (help && help.open)) return;
+    const menu = event.target.closest("details.menu[open]");
+    closeMenus();
+    if (menu) menu.querySelector("summary").focus();
+    else if (card && card.contains(event.target)) leaveTour();
   });
 
   document.addEventListener("click", (event) => {
@@ -113,6 +121,12 @@
     sessionStorage.removeItem(KNOWN);
   }
 
+  function leaveTour() {
+    localStorage.setItem(KNOWN, "seen");
+    endTour();
+    document.getElementById("main").focus({ preventScroll: true });
+  }
+
   document.addEventListener("click", (event) => {
     const button = event.target.closest("[data-tour]");
     if (!button || !template) return;
@@ -120,9 +134,9 @@
     if (action === "start") {
       if (help) help.close();
       startTour(0);
+      card.focus();
     } else if (action === "end" || (action === "next" && button.textContent === "Done")) {
-      localStorage.setItem(KNOWN, "seen");
-      endTour();
+      leaveTour();
     } else {
       step += action === "next" ? 1 : -1;
       showStep();
@@ -141,6 +155,7 @@
     const button = event.target.closest("[data-copies]");
     if (!button) return;
     const text = document.getElementById(button.dataset.copies);
+    button.setAttribute("aria-live", "polite");
     try {
       await navigator.clipboard.writeText(text.textContent);
       button.textContent = "Copied";

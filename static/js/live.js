@@ -111,6 +111,11 @@
   const mistake = document.querySelector("[aria-invalid=true]");
   if (mistake) mistake.focus();
 
+  /* What an action did is read aloud on the page that follows it: a live region announces only changes. */
+  const notices = document.getElementById("notices");
+  if (!mistake && notices.childElementCount && document.activeElement === document.body && !location.hash)
+    notices.focus({ preventScroll: true });
+
   /* A refreshed region keeps opened details and selected rows. */
   if (window.Idiomorph) keepOpen();
   else document.addEventListener("DOMContentLoaded", keepOpen);

@@ -73,7 +73,11 @@
     close.type = "button";
     close.className = "link";
     close.textContent = "Close";
-    close.addEventListener("click", () => toast.remove());
+    close.setAttribute("aria-label", `Close: ${operation.title}`);
+    close.addEventListener("click", () => {
+      toast.remove();
+      (place.querySelector("button") || document.getElementById("main")).focus({ preventScroll: true });
+    });
     toast.append(link, ` ${WORDS[operation.state]}. `, text || "", " ", close);
     place.append(toast);
   }

@@ -12,6 +12,8 @@
 
   function begin(key, region, buttons) {
     const work = { late: false, region, disabled: buttons.filter((button) => !button.disabled) };
+    /* a button that is disabled loses the focus */
+    work.focused = work.disabled.find((button) => button === document.activeElement);
     if (region) region.setAttribute("aria-busy", "true");
     for (const button of work.disabled) button.disabled = true;
     work.timer = setTimeout(() => {
@@ -20,6 +22,19 @@
       tell();
     }, SHOW_AFTER_MS);
     running.set(key, work);
+  }
+
+  /* To the button that was pressed, or to its namesake in what replaced it, unless the user went on. */
+  function returnFocus({ focused, region }) {
+    if (!focused) return;
+    setTimeout(() => {
+      if (document.activeElement !== document.body) return;
+      const replaced = region && region.id && document.getElementById(region.id);
+      const buttons = replaced ? [...replaced.querySelectorAll("button")] : [];
+      const namesake = buttons.find((button) => button.textContent.trim() === focused.textContent.trim());
+      const place = focused.isConnected ? focused : namesake;
+      if (place) place.focus({ preventScroll: true });
+    });
   }
 
   function end(key) {
@@ -32,6 +47,7 @@
       work.region.classList.remove("busy");
     }
     for (const button of work.disabled) button.disabled = false;
+    returnFocus(work);
     tell();
   }
 

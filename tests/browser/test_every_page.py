@@ -41,6 +41,11 @@ BEYOND_PANEL = """() => [...document.querySelectorAll(".panel")].flatMap(panel =
     .map(each => `${each.tagName.toLowerCase()}.${each.className} is wider than its panel`)
     .slice(0, 1)
 })"""
+#: Tables without a name in the list of a screen reader, or without headings for their cells.
+UNNAMED_TABLES = """() => [...document.querySelectorAll("main table")]
+  .filter(table => table.checkVisibility())
+  .filter(table => !(table.caption || table.ariaLabel) || !table.querySelector("th"))
+  .map(table => `no caption or no headings: ${table.textContent.trim().slice(0, 40)}`)"""
 #: Until the charts, which follow the size of their boxes, are drawn again.
 TWO_FRAMES = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
 #: The message of Chromium for every response with an error status.
@@ -67,6 +72,7 @@ def test_every_page_fits_its_window_and_is_accessible(seen: Seen, chromium: Brow
                 wrong[name] += [f"{width} {scheme}: {each}" for each in found]
                 if PICTURES:
                     _take_screenshot(window.page, f"{name}-{width}-{scheme}.png")
+            wrong[name] += window.page.evaluate(UNNAMED_TABLES)
             wrong[name] += [said for said in window.problems if NO_SUCCESS not in said]
             window.problems.clear()
             _turn(window.page, *CHECKED[0])

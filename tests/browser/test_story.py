@@ -160,6 +160,45 @@ def test_the_content_and_every_control_are_reached_by_keyboard(
     assert seen.problems == []
 
 
+def test_focus_is_kept_in_menus_the_tour_and_after_an_action(seen: Seen, cluster: Cluster) -> None:
+    page = seen.page
+    seen.log_in("admin", "open sesame")
+    account = page.locator("details.account summary")
+    account.focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("button", name="Auto")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("button", name="Auto")).to_be_hidden()
+    expect(account).to_be_focused()
+
+    page.keyboard.press("?")
+    page.get_by_role("button", name="Start the tour").press("Enter")
+    tour = page.get_by_role("region", name="Tour")
+    expect(tour).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(tour).to_have_count(0)
+    expect(page.get_by_role("main")).to_be_focused()
+
+    seen.open("/clusters/lab/nodes/node-1")
+    page.get_by_role("button", name="Cordon", exact=True).press("Enter")
+    expect(page.get_by_role("button", name="Uncordon")).to_be_visible()
+    # a screen reader reads what has the focus
+    expect(page.locator("#notices")).to_be_focused()
+    expect(page.locator("#notices")).to_contain_text("cordoned")
+    assert seen.problems == []
+
+
+def test_links_of_the_site_mark_the_page_that_is_open(seen: Seen, cluster: Cluster) -> None:
+    seen.log_in("admin", "open sesame")
+    for path, name in [("/operations", "Operations"), ("/scenarios", "Scenarios")]:
+        seen.open(path)
+        link = seen.page.locator(".tools > [aria-current=page]")
+        expect(link).to_have_text(name)
+    seen.open("/docs/walk")
+    expect(seen.page.locator(".tools > [aria-current]")).to_have_text("Docs")
+
+
 def test_a_filter_is_in_the_address_without_empty_fields(seen: Seen, cluster: Cluster) -> None:
     page = seen.page
     seen.log_in("admin", "open sesame")

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from django.test import Client
+from django.utils import timezone
+from django.utils.html import strip_tags
 
 from apps.cluster.models import Cluster
 from apps.controlplane.models import ConfigurationRevision, SchedulingDecision
@@ -111,3 +115,11 @@ def test_a_new_revision_starts_from_the_selected_one(alice: Client, lab: Cluster
     revisions.add_revision(lab, PACKING, user="alice")
     form = alice.get("/clusters/lab/new-profile?like=1").context["form"]
     assert "weight: 7" not in form.fields["configuration"].initial
+
+
+def test_a_period_in_the_future_says_so(alice: Client, lab: Cluster) -> None:
+    later = (timezone.now() + timedelta(days=2, hours=1)).strftime("%Y-%m-%dT%H:%M:%S")
+    answer = alice.get("/clusters/lab/decisions", {"since": "1h", "until": later})
+    assert answer.status_code == 200
+    words = " ".join(strip_tags(answer.content.decode()).split())
+    assert "(1 h ago)" in words and "(in 2 d)" in words

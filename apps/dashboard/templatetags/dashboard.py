@@ -19,7 +19,7 @@ from apps.cluster.kinds import Kind
 from apps.cluster.models import Change, Cluster
 from apps.controlplane.clusters.summaries import Use
 from apps.controlplane.history.story import StoryEntry
-from apps.dashboard import charts, figures
+from apps.dashboard import browsers, charts, figures
 from apps.dashboard.forms.manifest import dump_yaml
 from apps.dashboard.links import object_url
 from apps.dashboard.queries.usage import NodeUse
@@ -169,6 +169,12 @@ def count(value: int) -> str:
 
 
 @register.filter
+def browser(agent: str) -> str:
+    """The program that a `User-Agent` header names, in words."""
+    return browsers.describe(agent)
+
+
+@register.filter
 def item(mapping: Mapping[Any, Any], key: Any) -> Any:
     """The value of a key, for a key in a template variable."""
     return mapping.get(key)
@@ -216,6 +222,17 @@ def when(context: template.Context, at: datetime | None) -> dict[str, Any]:
         "text": figures.span(now - at),
         "running": running,
     }
+
+
+@register.simple_tag(takes_context=True)
+def distance(context: template.Context, at: datetime) -> SafeString:
+    """How far away a time is by the clock of the page's cluster: `5 min ago`, `in 3 h`."""
+    now, running = _clock(context)
+    ahead = at > now
+    text = figures.span(abs(at - now))
+    moving = ("data-until" if ahead else "data-ago") if running else ""
+    shown = format_html('<time {} datetime="{}">{}</time>', moving, at.isoformat(), text)
+    return format_html("in {}", shown) if ahead else format_html("{} ago", shown)
 
 
 @register.simple_tag
@@ -304,6 +321,17 @@ def spread(nodes: Sequence[NodeUse], resource: str) -> dict[str, Any]:
 def bar_chart(values: Sequence[float], words: str) -> dict[str, Any]:
     """A bar chart; `words` is its text alternative."""
     return {"path": charts.bars(values), "words": words}
+
+
+@register.simple_tag(takes_context=True)
+def current(context: template.Context, page: str) -> SafeString:
+    """`aria-current` for a link to a page of the site: on that page, and on those below it."""
+    request = context.get("request")
+    address = reverse(page)
+    if request is None or not f"{request.path}/".startswith(f"{address}/"):
+        return SafeString("")
+    value = "page" if request.path == address else "true"
+    return format_html('aria-current="{}"', value)
 
 
 @register.inclusion_tag("dashboard/inc/sections.html", takes_context=True)
