@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from apps.cluster.errors import Invalid
 from apps.controlplane.controllers.workloads.job_indexes import format_indexes, read_indexes
 from apps.controlplane.controllers.workloads.job_policies import find_success
+from apps.controlplane.tables.workloads import JOBS
 from tests.controlplane.controllers.conftest import Body, Lab
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -315,6 +317,23 @@ def test_policies_that_make_no_sense_are_refused(lab: Lab, spec: Body, message: 
     with pytest.raises(Invalid) as refused:
         lab.create("Job", job(**spec))
     assert message in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("true", "word"),
+    [
+        (["FailureTarget"], "FailureTarget"),
+        (["FailureTarget", "Failed"], "Failed"),
+        (["SuccessCriteriaMet"], "SuccessCriteriaMet"),
+        (["SuccessCriteriaMet", "Complete"], "Complete"),
+        (["Suspended"], "Suspended"),
+        ([], "Running"),
+    ],
+)
+def test_kubectl_shows_what_a_job_is_about_to_be(true: list[str], word: str) -> None:
+    status = {"conditions": [{"type": each, "status": "True"} for each in true]}
+    column = next(each for each in JOBS if each.name == "Status")
+    assert column.cell({**job(), "status": status}, datetime.now(UTC)) == word
 
 
 def test_lists_of_indexes() -> None:
