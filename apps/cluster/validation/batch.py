@@ -15,6 +15,10 @@ from apps.cluster.validation.causes import (
     required,
     too_long,
 )
+from apps.cluster.validation.job_policies import (
+    validate_failure_policy,
+    validate_success_policy,
+)
 from apps.cluster.validation.schedules import ScheduleProblem, check_schedule
 from apps.cluster.validation.selectors import validate_label_selector
 from apps.cluster.validation.templates import validate_pod_template
@@ -154,6 +158,13 @@ def _job_spec(spec: Body, path: str) -> Causes:
         if len(owner) > _OWNER_LENGTH:
             yield too_long(f"{path}.managedBy", _OWNER_LENGTH)
     yield from _mode(spec, path)
+    if spec.get("podFailurePolicy") is not None:
+        yield from validate_failure_policy(spec, f"{path}.podFailurePolicy")
+    if spec.get("successPolicy") is not None:
+        if spec.get("completionMode") == _INDEXED:
+            yield from validate_success_policy(spec, f"{path}.successPolicy")
+        else:
+            yield invalid(f"{path}.successPolicy", spec["successPolicy"], _NOT_INDEXED)
     yield from _replacement(spec, path)
     template = spec.get("template", {})
     yield from validate_pod_template(template, f"{path}.template")

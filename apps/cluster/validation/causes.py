@@ -23,6 +23,11 @@ def invalid(field: str, value: Any, detail: str) -> Cause:
     return Cause("FieldValueInvalid", f"Invalid value: {format_value(value)}: {detail}", field)
 
 
+def invalid_without_value(field: str, detail: str) -> Cause:
+    """A field is invalid as a whole, and its value would say nothing."""
+    return Cause("FieldValueInvalid", f"Invalid value: {detail}", field)
+
+
 def all_invalid(field: str, value: Any, details: Iterable[str]) -> Causes:
     """One cause for each rule that the value violates."""
     for detail in details:

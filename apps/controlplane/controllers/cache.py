@@ -139,6 +139,13 @@ class ControllerCache:
         found = kind.objects(self.cluster).filter(namespace=namespace, name=name).first()
         return None if found is None else found.body
 
+    def find_all_stored(self, kind: Kind, namespace: str, names: Collection[str]) -> list[Body]:
+        """The objects with these names of a kind in a namespace, as they are stored now."""
+        if not names:
+            return []
+        found = kind.objects(self.cluster).filter(namespace=namespace, name__in=names)
+        return [each.body for each in found]
+
     def list_stored(self, kind: Kind, namespace: str) -> list[Body]:
         """The objects of a kind in a namespace, as they are stored now."""
         return queries.list_objects(self.cluster, kind, Selection(namespace=namespace)).items

@@ -12,6 +12,7 @@ from apps.cluster.log.announce import announcer
 from apps.cluster.models import Cluster
 from apps.cluster.queries import clusters
 from apps.people.audit.caller import Caller, calling
+from apps.scheduler.config.errors import ConfigError
 
 #: The user that the change log and the audit log record for what a command does.
 USER = "command line"
@@ -19,7 +20,7 @@ COMMAND_LINE = Caller(name=USER)
 
 
 class ControlPlaneCommand(BaseCommand):
-    """A command that reports API errors in one line and announces its changes before it ends."""
+    """A command that reports errors in one line and announces its changes before it ends."""
 
     #: Django's checks load all views, half of the time of a short command; `make check` runs them.
     requires_system_checks = ()
@@ -37,6 +38,9 @@ class ControlPlaneCommand(BaseCommand):
                 self.run(**options)
         except ApiError as error:
             raise CommandError(error.message) from error
+        except ConfigError as error:
+            # for example of a profile with a plugin that is not in SCHEDWEB_PLUGINS here
+            raise CommandError(f"the configuration of the scheduler: {error}") from error
         finally:
             announcer.flush(5.0)
 

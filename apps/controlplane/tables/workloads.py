@@ -34,7 +34,8 @@ def _job_status(job: Body, now: datetime) -> str:
             return word
     if get(job, "metadata", "deletionTimestamp"):
         return "Terminating"
-    return "Suspended" if "Suspended" in true else "Running"
+    words = ("Suspended", "FailureTarget", "SuccessCriteriaMet")
+    return next((word for word in words if word in true), "Running")
 
 
 def _duration(job: Body, now: datetime) -> str:

@@ -75,6 +75,10 @@ def test_a_cron_job_creates_jobs_on_schedule_and_keeps_its_policies(lab: Lab) ->
     # the job has not ended: no node runs its pod
     lab.advance(600)
     assert names() == first
+    (refusal,) = lab.events("JobAlreadyActive")
+    assert refusal["message"] == (
+        "Not starting job because prior execution is running and concurrency policy is Forbid"
+    )
     set_spec(lab, concurrencyPolicy="Replace")
     lab.settle()
     second = names()
@@ -86,6 +90,21 @@ def test_a_cron_job_creates_jobs_on_schedule_and_keeps_its_policies(lab: Lab) ->
     lab.settle()
     # of the times that were missed, only the last one counts
     assert len(names()) == 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_end_of_a_job_is_an_event_of_its_cron_job(lab: Lab) -> None:
+    lab.node("n0")
+    body = cron_job()
+    template = body["spec"]["jobTemplate"]["spec"]["template"]
+    template["metadata"] = {"annotations": {"kubelet.schedweb.dev/succeeds-after": "5s"}}
+    lab.create("CronJob", body)
+    lab.settle()
+    lab.advance(600)
+    lab.advance(5)
+    (event,) = lab.events("SawCompletedJob")
+    assert event["message"] == f"Saw completed job: {names()[0]}, condition: Complete"
+    assert "count" not in event or event["count"] == 1
 
 
 @pytest.mark.django_db(transaction=True)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from apps.controlplane.loop import clock
 from tests.controlplane.controllers.conftest import Body, Lab, pod
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -185,3 +186,20 @@ def test_an_ephemeral_volume_is_created_and_deleted_with_its_pod(lab: Lab) -> No
     lab.delete("Pod", "p", gracePeriodSeconds=0)
     lab.settle()
     assert lab.all("PersistentVolumeClaim") == [] and lab.all(VOLUME) == []
+
+
+def test_a_claim_without_a_class_gets_the_default_class_that_appears_later(lab: Lab) -> None:
+    lab.node("n0")
+    for name, more in (("data", {}), ("classless", {"storageClassName": ""})):
+        spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+        lab.create("PersistentVolumeClaim", {"metadata": {"name": name}, "spec": spec | more})
+    lab.settle()
+    default = {"storageclass.kubernetes.io/is-default-class": "true"}
+    for name in ("older", "disk", "zzz"):
+        if name == "disk":
+            clock.advance(lab.cluster, 60)
+        metadata = {"name": name, "annotations": default}
+        lab.create("StorageClass", {"metadata": metadata, "provisioner": "mock.csi"})
+    lab.settle()
+    assert bound(lab)["spec"]["storageClassName"] == "disk"
+    assert lab.get("PersistentVolumeClaim", "classless")["status"]["phase"] == "Pending"

@@ -147,6 +147,10 @@ def test_stateful_pods_are_created_in_order_with_their_own_claims(nodes: Lab) ->
     assert [each["metadata"]["name"] for each in nodes.all("PersistentVolumeClaim")] == [
         "data-web-0"
     ]
+    assert [each["message"] for each in nodes.events("SuccessfulCreate")] == [
+        "create Claim data-web-0 Pod web-0 in StatefulSet web success",
+        "create Pod web-0 in StatefulSet web successful",
+    ]
 
 
 def test_stateful_pods_keep_their_names_through_an_update(nodes: Lab) -> None:

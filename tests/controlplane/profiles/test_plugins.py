@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
-from django.core.management.base import SystemCheckError
+from django.core.management.base import CommandError, SystemCheckError
 
 from apps.cluster.models import Cluster
 from apps.controlplane.clusters.lifecycle import create_cluster
@@ -162,3 +162,14 @@ class Clumsy:
 
     def pre_filter(self, state: Any, pod: Any, nodes: Any) -> Any:
         return ({} if pod.name == "clumsy" else {"what": (None, None)})["what"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_command_without_the_plugins_of_a_profile_says_so_in_one_line(
+    cluster: Cluster, licences: None, settings: Any
+) -> None:
+    enable(cluster, "Licences")
+    settings.SCHEDWEB_PLUGINS = ()
+    find_plugins.cache_clear()
+    with pytest.raises(CommandError, match='plugin "Licences" does not exist'):
+        call_command("fork", "lab", "copy")

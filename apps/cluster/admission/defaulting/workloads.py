@@ -82,10 +82,15 @@ def default_job(job: Body) -> None:
     if "completions" not in spec and "parallelism" not in spec:
         spec["completions"] = 1
     spec.setdefault("parallelism", 1)
-    spec.setdefault("backoffLimit", 6)
+    # a limit for each index leaves the whole Job without one
+    spec.setdefault("backoffLimit", 6 if spec.get("backoffLimitPerIndex") is None else 2**31 - 1)
     spec.setdefault("completionMode", "NonIndexed")
     spec.setdefault("suspend", False)
-    spec.setdefault("podReplacementPolicy", "TerminatingOrFailed")
+    policy = spec.get("podFailurePolicy")
+    spec.setdefault("podReplacementPolicy", "TerminatingOrFailed" if policy is None else "Failed")
+    for rule in (policy or {}).get("rules") or ():
+        for pattern in rule.get("onPodConditions") or ():
+            pattern["status"] = pattern.get("status") or "True"
     template = child(spec, "template")
     default_template(template)
     metadata = job["metadata"]

@@ -14,6 +14,9 @@ CLOUD_PROVIDER: Final = "kubelet.schedweb.dev/cloud-provider"
 SUCCEEDS_AFTER: Final = "kubelet.schedweb.dev/succeeds-after"
 FAILS_AFTER: Final = "kubelet.schedweb.dev/fails-after"
 
+#: On a pod that fails: the exit code of its containers (1 to 255).
+EXIT_CODE: Final = "kubelet.schedweb.dev/exit-code"
+
 
 def is_false(value: str | None) -> bool:
     return value is not None and value.strip().lower() == "false"
@@ -30,3 +33,10 @@ def seconds(value: str | None) -> float | None:
         return None
     # not negative, and small enough for datetime
     return min(max(duration, 0.0), 10.0**9)
+
+
+def exit_code(value: str | None) -> int:
+    """The code in an annotation; 1 if it is absent or invalid."""
+    text = (value or "").strip()
+    code = int(text) if text.isdecimal() and len(text) <= 3 else 1
+    return code if 0 < code <= 255 else 1

@@ -11,8 +11,10 @@ from apps.controlplane.controllers.cache import ControllerCache, Ref, ref_of
 from apps.controlplane.controllers.controller import Controller, Requeue, Step, parse_time
 from apps.controlplane.controllers.kubelet import status
 from apps.controlplane.controllers.kubelet.annotations import (
+    EXIT_CODE,
     FAILS_AFTER,
     SUCCEEDS_AFTER,
+    exit_code,
     seconds,
 )
 from apps.controlplane.controllers.kubelet.nodes import KUBELET, is_reachable, ready_status
@@ -74,7 +76,7 @@ def _end(pod: Pod, since: datetime, now: datetime) -> Iterator[Step]:
         kinds.POD,
         pod.metadata.namespace,
         pod.metadata.name,
-        status.mark_ended(phase, now),
+        status.mark_ended(phase, now, exit_code(pod.metadata.annotations.get(EXIT_CODE))),
         "kubelet",
         trusted=True,
         uid=pod.metadata.uid,

@@ -149,9 +149,9 @@ def mark_rejected(refusal: PodRejection, now: datetime) -> Change:
     return change
 
 
-def mark_ended(phase: str, now: datetime) -> Change:
-    """Succeeded, or Failed with exit code 1."""
-    parse_time, code = timestamp(now), 0 if phase == "Succeeded" else 1
+def mark_ended(phase: str, now: datetime, exit_code: int = 1) -> Change:
+    """Succeeded, or Failed with this exit code."""
+    parse_time, code = timestamp(now), 0 if phase == "Succeeded" else exit_code
 
     def change(pod: Body) -> Body:
         status = dict(pod.get("status") or {})

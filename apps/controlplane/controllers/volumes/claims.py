@@ -40,6 +40,7 @@ CLAIM: Final = "PersistentVolumeClaim"
 VOLUME: Final = "PersistentVolume"
 BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
 PROTECTION: Final = "kubernetes.io/pvc-protection"
+_IS_DEFAULT: Final = "storageclass.kubernetes.io/is-default-class"
 NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
 
 
@@ -65,7 +66,10 @@ def refs_for_volume(
 def refs_for_class(
     cache: ControllerCache, old: StorageClass | None, new: StorageClass | None
 ) -> Iterable[Ref]:
-    return () if new is None else _unbound_claims(cache, {new.metadata.name})
+    """Unbound claims of the class, and those without one if it is the default."""
+    if new is None:
+        return ()
+    return _unbound_claims(cache, {new.metadata.name, *([""] if _is_default(new) else [])})
 
 
 def refs_for_pod(_: ControllerCache, old: Pod | None, new: Pod | None) -> Iterable[Ref]:
@@ -144,9 +148,33 @@ def _bind(cache: ControllerCache, ref: Ref, claim: Claim) -> Iterator[Step]:
     elif class_name and storage_class is None:
         note = f'storageclass.storage.k8s.io "{class_name}" not found'
         yield _event(ref, claim, "ProvisioningFailed", note, warning=True)
+    elif not class_name and (default := _default_class(cache, claim)):
+        yield update_object(ref, claim.metadata.uid, partial(_assign_class, default))
     elif not class_name:
         note = "no persistent volumes available for this claim and no storage class is set"
         yield _event(ref, claim, "FailedBinding", note)
+
+
+def _is_default(storage_class: StorageClass) -> bool:
+    return storage_class.metadata.annotations.get(_IS_DEFAULT) == "true"
+
+
+def _default_class(cache: ControllerCache, claim: Claim) -> str:
+    """The default class that has appeared after a claim that leaves the choice; "" for none."""
+    if claim.spec.storage_class_name is not None:
+        return ""
+    found = filter(_is_default, cache.list_all("StorageClass", StorageClass))
+    # the newest, and of several the first by name
+    ordered = sorted(found, key=lambda each: each.metadata.name)
+    newest = max(ordered, key=lambda each: each.metadata.creation_timestamp or "", default=None)
+    return newest.metadata.name if newest is not None else ""
+
+
+def _assign_class(name: str, body: Body) -> Body:
+    spec = body["spec"]
+    return (
+        body if "storageClassName" in spec else {**body, "spec": {**spec, "storageClassName": name}}
+    )
 
 
 def _event(

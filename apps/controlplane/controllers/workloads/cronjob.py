@@ -51,6 +51,7 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
     spec = cron_job["spec"]
     jobs = _jobs(cache, cron_job)
     active = [job for job in jobs if not _outcome(job)]
+    yield from _notice_ends(cron_job, jobs)
     yield from _delete_old(cron_job, jobs)
     schedule = read_schedule(spec["schedule"], spec.get("timeZone", ""))
     status: Body = {}
@@ -59,7 +60,11 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
         following = schedule.after(now)
         if following is not None:
             yield Requeue(following)
-        if due is not None and not (active and spec["concurrencyPolicy"] == "Forbid"):
+        if due is not None and active and spec["concurrencyPolicy"] == "Forbid":
+            note = "Not starting job because prior execution is running and concurrency policy is "
+            subject = object_reference(cron_job)
+            yield PendingEvent(subject, "JobAlreadyActive", f"{note}Forbid", USER, once=True)
+        elif due is not None:
             if spec["concurrencyPolicy"] == "Replace":
                 yield from (_delete(cron_job, job) for job in active)
                 active = []
@@ -102,6 +107,16 @@ def _outcome(job: Body) -> str:
         if each["type"] in ("Complete", "Failed") and each["status"] == "True":
             return str(each["type"])
     return ""
+
+
+def _notice_ends(cron_job: Body, jobs: Sequence[Body]) -> Iterator[Step]:
+    """Record the end of each job that the status still calls active."""
+    listed = {each.get("uid") for each in (cron_job.get("status") or {}).get("active") or ()}
+    for job in jobs:
+        outcome = _outcome(job)
+        if outcome and job["metadata"]["uid"] in listed:
+            note = f"Saw completed job: {job['metadata']['name']}, condition: {outcome}"
+            yield PendingEvent(object_reference(cron_job), "SawCompletedJob", note, USER)
 
 
 def _create(cron_job: Body, due: datetime) -> ReportedWrite:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -18,41 +18,45 @@ from apps.controlplane.controllers.controller import (
     Step,
     parse_time,
 )
+from apps.controlplane.controllers.workloads.job_counts import (
+    PodCounts,
+    count_pods,
+    is_indexed,
+    limits_indexes,
+)
 from apps.controlplane.controllers.workloads.job_groups import (
     find_group,
     refs_for_group,
     refs_for_job,
     remove_group,
 )
+from apps.controlplane.controllers.workloads.job_indexes import format_indexes
+from apps.controlplane.controllers.workloads.job_pods import JOB_CONTROLLER, backoff_end, fill
+from apps.controlplane.controllers.workloads.job_policies import find_success, judge_failure
 from apps.controlplane.controllers.workloads.ownership import map_pods, own_pods
-from apps.controlplane.controllers.workloads.templates import new_pod
 from apps.controlplane.controllers.writes import (
-    create_with_event,
     delete_with_event,
-    is_active,
     is_ready,
     object_reference,
     set_status,
 )
 from apps.controlplane.events.writer import PendingEvent
-from apps.scheduler.objects import Pod
 
 Body = dict[str, Any]
 KIND: Final = "Job"
-USER: Final = "job-controller"
-#: Seconds, as upstream.
-FIRST_PAUSE: Final = 10
-LONGEST_PAUSE: Final = 600
-INDEX: Final = "batch.kubernetes.io/job-completion-index"
+USER: Final = JOB_CONTROLLER
+_MANAGER: Final = "kubernetes.io/job-controller"
+#: The condition of a Job whose end is decided -> that of the Job when all its pods have ended.
+_ENDS: Final = {"SuccessCriteriaMet": "Complete", "FailureTarget": "Failed"}
 
 
 @dataclass(frozen=True, slots=True)
-class _PodCounts:
-    """The pods of a job by outcome."""
+class _Outcome:
+    """How a Job ends: the condition that says so before its pods have ended."""
 
-    active: Sequence[Pod]
-    succeeded: Sequence[Pod]
-    failed: int
+    condition: str
+    reason: str
+    message: str
 
 
 def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]:
@@ -62,16 +66,15 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
     job = cache.body(ref)
     if job is None or job["metadata"].get("deletionTimestamp"):
         return
+    if job["spec"].get("managedBy") not in (None, _MANAGER):
+        return
     if _finish_time(job):
         yield from _expire(ref, job, now)
         return
     pods = own_pods(cache, job)
-    count = _PodCounts(
-        [pod for pod in pods if is_active(pod)],
-        [pod for pod in pods if pod.status.phase == "Succeeded"],
-        sum(pod.status.phase == "Failed" for pod in pods),
-    )
-    outcome = _outcome(job, count, now)
+    count = count_pods(cache, job, pods)
+    decided = _decided(job)
+    outcome = decided or _outcome(cache, job, count, now)
     if outcome is not None or job["spec"].get("suspend"):
         for pod in count.active:
             yield delete_with_event(job, pod, USER)
@@ -81,80 +84,81 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
             yield from group.steps
             yield Requeue(now)
             return
-        pause = _backoff_end(pods, now)
+        # with a limit for each index, each index waits for itself
+        pause = None if limits_indexes(job) else backoff_end(pods, now)
         if pause is not None:
             yield Requeue(pause)
-        for step in _fill(job, count, group.name):
-            if pause is None or not isinstance(step.write, Create):
+        for step in fill(job, count, group.name, now):
+            if pause is None or not _creates(step):
                 yield step
         deadline = _deadline(job)
         if deadline is not None:
             yield Requeue(deadline)
-    yield from _report(ref, job, count, outcome, now)
+    yield from _report(ref, job, count, outcome, now, is_new=decided is None)
 
 
-def _backoff_end(pods: Sequence[Pod], now: datetime) -> datetime | None:
-    """When a job may create pods again after its last failure; None: now.
-
-    Ten seconds after the first failure since the last success, doubled by each further failure.
-    """
-    ended = [(_ended_at(pod, now), pod.status.phase) for pod in pods if not is_active(pod)]
-    success = max((at for at, phase in ended if phase == "Succeeded"), default=None)
-    failures = [
-        at for at, phase in ended if phase == "Failed" and (success is None or at > success)
-    ]
-    if not failures:
-        return None
-    seconds = min(FIRST_PAUSE * 2 ** min(len(failures) - 1, 32), LONGEST_PAUSE)
-    end = max(failures) + timedelta(seconds=seconds)
-    return end if end > now else None
+def _creates(step: Step) -> bool:
+    return isinstance(step, ReportedWrite) and isinstance(step.write, Create)
 
 
-def _ended_at(pod: Pod, now: datetime) -> datetime:
-    changes = [each.last_transition_time for each in pod.status.conditions]
-    times = [text for text in (*changes, pod.status.start_time) if text]
-    return max(map(parse_time, times), default=now)
+def _decided(job: Body) -> _Outcome | None:
+    """The end that was decided earlier; None: none."""
+    for each in (job.get("status") or {}).get("conditions") or ():
+        if each["type"] in _ENDS and each["status"] == "True":
+            return _Outcome(each["type"], each.get("reason", ""), each.get("message", ""))
+    return None
 
 
-def _outcome(job: Body, count: _PodCounts, now: datetime) -> tuple[str, str, str] | None:
-    """(condition, reason, message) of a finished job; None while it runs."""
+def _outcome(cache: ControllerCache, job: Body, count: PodCounts, now: datetime) -> _Outcome | None:
+    """How the job ends, if that is decided by now; None while it runs."""
     spec = job["spec"]
     deadline = _deadline(job)
+    message = _fail_message(cache, job, count)
+    if message:
+        return _Outcome("FailureTarget", "PodFailurePolicy", message)
     if count.failed > spec.get("backoffLimit", 6):
-        return "Failed", "BackoffLimitExceeded", "Job has reached the specified backoff limit"
+        what = "Job has reached the specified backoff limit"
+        return _Outcome("FailureTarget", "BackoffLimitExceeded", what)
     if deadline is not None and now >= deadline:
-        return "Failed", "DeadlineExceeded", "Job was active longer than specified deadline"
+        what = "Job was active longer than specified deadline"
+        return _Outcome("FailureTarget", "DeadlineExceeded", what)
     wanted = spec.get("completions")
-    done = len(_indexes(count.succeeded)) if _is_indexed(job) else len(count.succeeded)
+    done = len(count.succeeded_indexes) if is_indexed(job) else len(count.succeeded)
+    failed = len(count.failed_indexes)
+    most = spec.get("maxFailedIndexes")
+    if most is not None and failed > most:
+        what = "Job has exceeded the specified maximal number of failed indexes"
+        return _Outcome("FailureTarget", "MaxFailedIndexesExceeded", what)
+    if failed and failed + done >= wanted:
+        return _Outcome("FailureTarget", "FailedIndexes", "Job has failed indexes")
+    if is_indexed(job):
+        met = find_success(spec.get("successPolicy"), wanted, count.succeeded_indexes)
+        if met:
+            return _Outcome("SuccessCriteriaMet", "SuccessPolicy", met)
     # without completions, one success is enough once the others have ended
     ended = bool(count.succeeded) and not count.active
     complete = ended if wanted is None else done >= wanted
     if complete:
-        return "Complete", "CompletionsReached", "Reached expected number of succeeded pods"
+        what = "Reached expected number of succeeded pods"
+        return _Outcome("SuccessCriteriaMet", "CompletionsReached", what)
     return None
 
 
-def _fill(job: Body, count: _PodCounts, group: str) -> Iterator[ReportedWrite]:
-    """Create as many pods as are still needed and may run in parallel, in a PodGroup if any."""
-    spec, wanted = job["spec"], job["spec"].get("completions")
-    extra = {"schedulingGroup": {"podGroupName": group}} if group else {}
-    parallel = spec.get("parallelism", 1)
-    if wanted is None:
-        room = 0 if count.succeeded else parallel - len(count.active)
-    elif _is_indexed(job):
-        taken = _indexes(count.active) | _indexes(count.succeeded)
-        free = [index for index in range(wanted) if index not in taken]
-        for index in free[: max(parallel - len(count.active), 0)]:
-            text = str(index)
-            member = new_pod(job, labels={INDEX: text}, annotations={INDEX: text}, spec=extra)
-            yield create_with_event(job, member, USER)
-        return
-    else:
-        room = min(parallel, wanted - len(count.succeeded)) - len(count.active)
-    for _ in range(max(room, 0)):
-        yield create_with_event(job, new_pod(job), USER)
-    for pod in count.active[len(count.active) + min(room, 0) :] if room < 0 else ():
-        yield delete_with_event(job, pod, USER)
+def _fail_message(cache: ControllerCache, job: Body, count: PodCounts) -> str:
+    """Why `podFailurePolicy` fails the job; "" if it does not."""
+    policy = job["spec"].get("podFailurePolicy")
+    if policy is None:
+        return ""
+    for failure in count.failures:
+        if failure.verdict.message:
+            return failure.verdict.message
+    # a deleted pod is gone when it has ended, so its conditions count while it ends
+    namespace, names = job["metadata"]["namespace"], [p.metadata.name for p in count.terminating]
+    for body in cache.find_all_stored(kinds.POD, namespace, names):
+        message = judge_failure(policy, body).message
+        if message:
+            return message
+    return ""
 
 
 def _deadline(job: Body) -> datetime | None:
@@ -188,45 +192,89 @@ def _finish_time(job: Body) -> str | None:
 
 
 def _report(
-    ref: Ref, job: Body, count: _PodCounts, outcome: tuple[str, str, str] | None, now: datetime
+    ref: Ref,
+    job: Body,
+    count: PodCounts,
+    outcome: _Outcome | None,
+    now: datetime,
+    *,
+    is_new: bool,
 ) -> Iterator[Step]:
     before, suspended = job.get("status") or {}, bool(job["spec"].get("suspend"))
     active = [] if outcome or suspended else count.active
+    ending = len(count.terminating) + sum(bool(pod.spec.node_name) for pod in count.active)
+    done = len(count.succeeded_indexes) if is_indexed(job) else len(count.succeeded)
     status: Body = {
         "active": len(active) or None,
         "ready": sum(map(is_ready, active)),
-        "succeeded": len(count.succeeded) or None,
+        "terminating": len(count.terminating) if active else ending,
+        "succeeded": done or None,
         "failed": count.failed or None,
         "startTime": before.get("startTime") or (None if suspended else timestamp(now)),
     }
-    if outcome is not None:
-        condition, reason, message = outcome
-        complete = condition == "Complete"
-        said = ("Completed", "Job completed") if complete else (reason, message)
-        yield PendingEvent(object_reference(job), *said, USER, warning=not complete)
-        status["conditions"] = [
-            *(before.get("conditions") or []),
-            {
-                "type": condition,
-                "status": "True",
-                "reason": reason,
-                "message": message,
-                "lastProbeTime": timestamp(now),
-                "lastTransitionTime": timestamp(now),
-            },
-        ]
-        if complete:
-            status["completionTime"] = timestamp(now)
+    if is_indexed(job):
+        status["completedIndexes"] = format_indexes(count.succeeded_indexes) or None
+    if limits_indexes(job):
+        status["failedIndexes"] = format_indexes(count.failed_indexes)
+    conditions = list(before.get("conditions") or [])
+    if outcome is None:
+        resumed = yield from _report_suspension(job, conditions, suspended, now)
+        if resumed:
+            status["startTime"] = timestamp(now)
+    else:
+        if outcome.condition == "FailureTarget":
+            # pods that the failure deletes count as failed, though nothing is left of them
+            status["failed"] = (
+                (count.failed + len(count.active)) or None if is_new else before.get("failed")
+            )
+        if is_new:
+            conditions.append(_condition(outcome.condition, outcome, now))
+        if not count.active and not count.terminating:
+            yield from _finish(job, outcome, conditions, status, now)
+    status["conditions"] = conditions or None
     yield set_status(ref, job["metadata"]["uid"], status)
 
 
-def _is_indexed(job: Body) -> bool:
-    return bool(job["spec"].get("completionMode") == "Indexed")
+def _finish(
+    job: Body, outcome: _Outcome, conditions: list[Body], status: Body, now: datetime
+) -> Iterator[Step]:
+    """The last condition and the event, once no pod is left."""
+    complete = outcome.condition == "SuccessCriteriaMet"
+    said = ("Completed", "Job completed") if complete else (outcome.reason, outcome.message)
+    yield PendingEvent(object_reference(job), *said, USER, warning=not complete)
+    conditions.append(_condition(_ENDS[outcome.condition], outcome, now))
+    if complete:
+        status["completionTime"] = timestamp(now)
 
 
-def _indexes(pods: Sequence[Pod]) -> set[int]:
-    texts = (pod.metadata.annotations.get(INDEX, "") for pod in pods)
-    return {int(text) for text in texts if text.isdecimal()}
+def _report_suspension(
+    job: Body, conditions: list[Body], suspended: bool, now: datetime
+) -> Generator[Step, None, bool]:
+    """Keep the condition Suspended; whether the job has been resumed."""
+    place = next((n for n, each in enumerate(conditions) if each["type"] == "Suspended"), None)
+    was = place is not None and conditions[place]["status"] == "True"
+    if was == suspended:
+        return False
+    word = "suspended" if suspended else "resumed"
+    said = _Outcome("Suspended", f"Job{word.capitalize()}", f"Job {word}")
+    condition = _condition("Suspended", said, now) | {"status": "True" if suspended else "False"}
+    if place is None:
+        conditions.append(condition)
+    else:
+        conditions[place] = condition
+    yield PendingEvent(object_reference(job), word.capitalize(), said.message, USER)
+    return not suspended
+
+
+def _condition(name: str, outcome: _Outcome, now: datetime) -> Body:
+    return {
+        "type": name,
+        "status": "True",
+        "reason": outcome.reason,
+        "message": outcome.message,
+        "lastProbeTime": timestamp(now),
+        "lastTransitionTime": timestamp(now),
+    }
 
 
 CONTROLLER = Controller(

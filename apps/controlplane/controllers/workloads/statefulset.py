@@ -163,7 +163,23 @@ def _missing_claims(cache: ControllerCache, stateful: Body, ordinal: int) -> Ite
         if cache.body((_CLAIM.name, namespace, name)) is None:
             labels = stateful["spec"]["selector"].get("matchLabels") or {}
             named = {"name": name, "labels": {**labels, **(metadata.get("labels") or {})}}
-            yield Create(_CLAIM, {"metadata": named, "spec": template["spec"]}, namespace)
+            claim = Create(_CLAIM, {"metadata": named, "spec": template["spec"]}, namespace)
+            yield _reported_claim(stateful, claim, name, ordinal)
+
+
+def _reported_claim(stateful: Body, claim: Create, name: str, ordinal: int) -> ReportedWrite:
+    set_name, subject = stateful["metadata"]["name"], object_reference(stateful)
+    pod = f"Pod {set_name}-{ordinal} in StatefulSet {set_name}"
+
+    def on_success(_: Body) -> PendingEvent:
+        note = f"create Claim {name} {pod} success"
+        return PendingEvent(subject, "SuccessfulCreate", note, USER)
+
+    def on_failure(refusal: ApiError) -> PendingEvent:
+        note = f"create Claim {name} for {pod} failed error: {refusal.message}"
+        return PendingEvent(subject, "FailedCreate", note, USER, warning=True)
+
+    return ReportedWrite(claim, on_success, on_failure)
 
 
 def _report(

@@ -29,16 +29,20 @@ def new_pod(
     owner: Body,
     *,
     name: str = "",
+    prefix: str = "",
     labels: Mapping[str, str] | None = None,
     annotations: Mapping[str, str] | None = None,
     spec: Mapping[str, Any] | None = None,
 ) -> Create:
-    """A pod of the owner's template, with these labels, annotations and fields in addition."""
+    """A pod of the owner's template, with these labels, annotations and fields in addition.
+
+    Without a name, it is generated from the prefix, by default the name of the owner.
+    """
     template, metadata = owner["spec"]["template"], owner["metadata"]
     given = template.get("metadata") or {}
     body: Body = {
         "metadata": {
-            **({"name": name} if name else {"generateName": f"{metadata['name']}-"}),
+            **({"name": name} if name else {"generateName": prefix or f"{metadata['name']}-"}),
             "namespace": metadata["namespace"],
             "labels": {**(given.get("labels") or {}), **(labels or {})},
             "annotations": {**(given.get("annotations") or {}), **(annotations or {})},
