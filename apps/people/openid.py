@@ -179,6 +179,8 @@ def _welcome(claims: Mapping[str, Any]) -> OpenIdIdentity:
         with transaction.atomic():
             if user is None:
                 user = _create(name, claims, provider)
+            elif not user.is_active:
+                raise Forbidden(f"the user {name!r} is inactive")
             elif user.has_usable_password() or user.openididentity_set.exists():
                 why = "a user of this name exists; sign in with the password and link the identity"
                 raise Conflict("users", name, why)

@@ -75,6 +75,14 @@ def test_an_invited_user_may_sign_in_at_the_provider_instead(provider: Provider)
     assert User.objects.get().openididentity_set.count() == 1
 
 
+def test_the_name_of_an_inactive_user_is_not_linked(provider: Provider) -> None:
+    accounts.invite_user("alice")
+    User.objects.update(is_active=False)
+    refused = log_in(Client())
+    assert refused.status_code == 403 and "is inactive" in text_of(refused)
+    assert not OpenIdIdentity.objects.exists()
+
+
 def test_an_inactive_or_uninvited_user_is_refused(provider: Provider, settings: Any) -> None:
     log_in(Client())
     User.objects.update(is_active=False)

@@ -174,7 +174,10 @@ def to_duration(value: Value) -> Value:
     parts = _DURATION.findall(text)
     if not parts or "".join(map("".join, parts)) != text:
         return _conversion_error(value, "google.protobuf.Duration")
-    nanos = round(sum(float(number) * _UNITS[unit] for number, unit in parts))
+    exact = sum(float(number) * _UNITS[unit] for number, unit in parts)
+    if exact >= 2**63:
+        return _conversion_error(value, "google.protobuf.Duration")
+    nanos = round(exact)
     return Duration(-nanos if value.startswith("-") else nanos)
 
 

@@ -71,6 +71,10 @@ def _range(size: int) -> Value:
 
 
 _LONGEST_RANGE: Final = 10_000_000
+#: A longer text would cost more than any expression may, and is refused before it is built.
+_LONGEST_TEXT: Final = 10_000_000
+_MOST_DECIMALS: Final = 1_000
+_DIGITS: Final = 5
 #: the most values that the attributes of a device have
 _MOST_VALUES: Final = 48
 _ESCAPES: Final = str.maketrans(
@@ -115,6 +119,10 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "strings.quote": lambda text: f'"{text.translate(_ESCAPES)}"',
     "lists.range": _range,
 }
+
+
+def _too_long(function: str) -> CelError:
+    return CelError(f"{function}: the result has more than {_LONGEST_TEXT} characters")
 
 
 def _size(value: Value) -> Value:
@@ -225,21 +233,43 @@ def _split(text: str, separator: str, limit: int = -1) -> Value:
 
 @_typed("replace", str, str, str, int)
 def _replace(text: str, old: str, new: str, limit: int = -1) -> Value:
+    count = text.count(old)
+    count = count if limit < 0 else min(count, limit)
+    if len(text) + count * (len(new) - len(old)) > _LONGEST_TEXT:
+        return _too_long("replace")
     return text.replace(old, new, limit)
 
 
 @_typed("join", list, str)
 def _join(texts: list[Value], separator: str = "") -> Value:
+    if sum(map(size_of, texts)) + len(separator) * len(texts) > _LONGEST_TEXT:
+        return _too_long("join")
     return separator.join(texts)
 
 
 @_typed("format", str, list)
 def _format(template: str, args: list[Value]) -> Value:
     values = iter(args)
+    room = _LONGEST_TEXT
+
+    def write(found: re.Match[str]) -> str:
+        nonlocal room
+        text = _clause(found, values)
+        room -= len(text)
+        if room < 0:
+            raise _TooLong
+        return text
+
     try:
-        return re.sub(r"%(\.[0-9]+)?([sdfexXob%])", lambda found: _clause(found, values), template)
+        return re.sub(r"%(\.[0-9]+)?([sdfexXob%])", write, template)
+    except _TooLong:
+        return _too_long("format")
     except (StopIteration, RuntimeError):
         return CelError("index out of range")
+
+
+class _TooLong(Exception):
+    """A text grew beyond the longest."""
 
 
 def _clause(found: re.Match[str], values: Any) -> str:
@@ -248,6 +278,8 @@ def _clause(found: re.Match[str], values: Any) -> str:
         return "%"
     value = next(values)
     if verb in "fe":
+        if precision and (len(precision) > _DIGITS or int(precision[1:]) > _MOST_DECIMALS):
+            raise _TooLong
         return f"{value:{precision or '.6'}{verb}}"
     if verb in "xXob" and isinstance(value, int):
         return format(int(value), verb)

@@ -1,21 +1,27 @@
 """Regular expressions in RE2's syntax and time: linear in the text, whatever the expression.
 
 The library contains RE2, but only tells whether a text matches. What matches is found by Python's
-own engine, which gets no expression that makes it slow.
+own engine, which gets no expression that could make it slow in a text of this length: it holds
+the interpreter, and so the whole process, until it ends.
 """
 
 from __future__ import annotations
 
 import re
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from cel_expr_python import cel  # type: ignore[import-untyped]
 
 from apps.scheduler.cel.values import CelError
 
-#: an expression that only backtracking makes slow is not given to Python's own engine
-_SLOW = re.compile(r"[*+}]\)[*+{]")
+#: how often Python's own engine may step
+_MOST_STEPS: Final = 100_000_000
+_ESCAPES: Final = re.compile(r"\\.", re.DOTALL)
+_CLASSES: Final = re.compile(r"\[\^?\]?[^\]]*\]")
+_REPEATED_GROUP: Final = re.compile(r"\)[*+{]")
+_REPEATS: Final = re.compile(r"[*+{]")
+_CHOICES: Final = re.compile(r"[|?]")
 
 
 @cache
@@ -40,7 +46,21 @@ def find_all(text: str, pattern: str, limit: int) -> list[str] | CelError:
         return present
     if not present or limit == 0:
         return []
-    if _SLOW.search(pattern):
-        return CelError(f"regular expression is not supported by find: {pattern}")
-    found = [each.group() for each in re.finditer(pattern.replace(r"\z", r"\Z"), text, re.ASCII)]
+    unsupported = CelError(f"regular expression is not supported by find: {pattern}")
+    if _most_steps(pattern, len(text)) > _MOST_STEPS:
+        return unsupported
+    try:
+        compiled = re.compile(pattern.replace(r"\z", r"\Z"), re.ASCII)
+    except re.error:
+        return unsupported
+    found = [each.group() for each in compiled.finditer(text)]
     return found if limit < 0 else found[:limit]
+
+
+def _most_steps(pattern: str, length: int) -> float:
+    """How often an engine that backtracks may step, by the repetitions and choices."""
+    bare = _CLASSES.sub("x", _ESCAPES.sub("x", pattern)).replace("(?", "(")
+    repeats, choices = len(_REPEATS.findall(bare)), len(_CHOICES.findall(bare))
+    if _REPEATED_GROUP.search(bare) and repeats + choices > 1:
+        return float("inf")
+    return float(length + 1) ** (1 + min(repeats, 20)) * 2.0 ** min(choices, 100)

@@ -125,3 +125,42 @@ def test_a_size_that_is_not_known_counts_as_the_largest() -> None:
 )
 def test_functions_and_their_errors(expression: str, result: bool | str) -> None:
     assert _evaluate(expression) == result
+
+
+_MANY_A = "a" * 60
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        f"'{_MANY_A}d b'.find('(a|aa)+c|b') == 'b'",
+        f"'{_MANY_A}d b'.find('((a|a))*c|b') == 'b'",
+        f"'{_MANY_A}d b'.find('{'a?' * 40}{'a' * 40}c|b') == 'b'",
+        f"'{_MANY_A}d b'.findAll('a*a*a*a*a*a*a*a*c|b').size() == 1",
+        r"'ab'.find('\\pL') == 'a'",
+    ],
+)
+def test_a_regular_expression_that_could_be_slow_is_an_error(expression: str) -> None:
+    assert str(_evaluate(expression)).startswith("regular expression is not supported by find")
+
+
+def test_ordinary_regular_expressions_are_found() -> None:
+    assert _evaluate(r"'v1.22.333-x'.find('[0-9]+\\.([0-9]+)\\.([0-9]+)') == '1.22.333'") is True
+    assert _evaluate("'xababy'.find('(ab)+') == 'abab'") is True
+    assert _evaluate("'a,b;c'.findAll('[a-c]') == ['a', 'b', 'c']") is True
+
+
+@pytest.mark.parametrize(
+    ("expression", "function"),
+    [
+        (f"'{'x' * 5000}'.replace('x', '{'y' * 5000}') == ''", "replace"),
+        (f"'{'x' * 4000}'.replace('', '{'y' * 4000}') == ''", "replace"),
+        ("'%.1000000000f'.format([1.0]) == ''", "format"),
+    ],
+)
+def test_texts_that_would_fill_the_memory_are_not_built(expression: str, function: str) -> None:
+    assert f"{function}: the result has more than" in str(_evaluate(expression))
+
+
+def test_a_duration_beyond_the_longest_is_refused() -> None:
+    assert "invalid duration argument" in _problem(f"duration('{'9' * 400}s') == duration('1s')")
