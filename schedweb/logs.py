@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from datetime import UTC, datetime
 from typing import Any
 
 from apps.cluster.context import current_request_id
+
+
+_PASSWORD_LINK = re.compile(r"(/set-password/)\S+")
 
 
 class RequestIdFilter(logging.Filter):
@@ -27,6 +31,16 @@ class RoutineFilter(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         return getattr(getattr(record, "request", None), "path", "") != "/readyz"
+
+
+class PasswordLinkFilter(logging.Filter):
+    """Leave out the secret of a link for a new password, which is part of its address."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        message = record.getMessage()
+        if "/set-password/" in message:
+            record.msg, record.args = _PASSWORD_LINK.sub(r"\1…", message), ()
+        return True
 
 
 class TextFormatter(logging.Formatter):

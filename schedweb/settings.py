@@ -337,6 +337,7 @@ LOGGING = {
     "filters": {
         "request_id": {"()": "schedweb.logs.RequestIdFilter"},
         "routine": {"()": "schedweb.logs.RoutineFilter"},
+        "password_links": {"()": "schedweb.logs.PasswordLinkFilter"},
     },
     "formatters": {
         "text": {"()": "schedweb.logs.TextFormatter"},
@@ -345,7 +346,7 @@ LOGGING = {
     "handlers": {
         "stderr": {
             "class": "logging.StreamHandler",
-            "filters": ["request_id"],
+            "filters": ["request_id", "password_links"],
             "formatter": CONFIG.log_format,
         },
     },

@@ -7,7 +7,7 @@ import logging
 import sys
 
 from apps.cluster.context import request_context
-from schedweb.logs import JsonFormatter, RequestIdFilter, TextFormatter
+from schedweb.logs import JsonFormatter, PasswordLinkFilter, RequestIdFilter, TextFormatter
 
 
 def record(message: str = "Bound the pod", **extra: object) -> logging.LogRecord:
@@ -51,3 +51,15 @@ def test_a_record_has_the_current_request_id_unless_it_has_its_own() -> None:
         assert vars(record())["request_id"] == "at-work"
         assert vars(record(request_id="older"))["request_id"] == "older"
     assert vars(record())["request_id"] == "-"
+
+
+def test_the_secret_of_a_password_link_is_left_out() -> None:
+    made = logging.LogRecord(
+        *("django.request", logging.WARNING, "", 0, "Method Not Allowed (%s): %s"),
+        ("HEAD", "/set-password/Mg/d1x-secret"),
+        None,
+    )
+    RequestIdFilter().filter(made)
+    PasswordLinkFilter().filter(made)
+    line = TextFormatter().format(made)
+    assert line.endswith("Method Not Allowed (HEAD): /set-password/…")

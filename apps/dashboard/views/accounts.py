@@ -142,7 +142,9 @@ class SetPassword(PasswordResetConfirmView):
 
     def render_to_response(self, context: dict[str, Any], **options: Any) -> HttpResponse:
         options.setdefault("status", 200 if self.validlink else 410)
-        return super().render_to_response(context, **options)
+        response = super().render_to_response(context, **options)
+        response.headers["Cache-Control"] = "no-store"
+        return response
 
 
 @require_POST
