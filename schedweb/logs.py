@@ -13,7 +13,6 @@ from typing import Any
 
 from apps.cluster.context import current_request_id
 
-
 _PASSWORD_LINK = re.compile(r"(/set-password/)\S+")
 
 
