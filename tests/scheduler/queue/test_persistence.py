@@ -126,3 +126,23 @@ def test_a_pod_deleted_in_flight_is_to_be_removed_at_once(world):
     world.queue.delete(pod)
     assert world.queue.take_changes().removed == ("uid-a",)
     assert world.queue.dump() == []
+
+
+def test_what_is_saved_of_a_pod_says_when_it_was_first_tried_and_what_gates_it(world):
+    world.add_rejected("tried", "Eager")
+    world.clock.step(5)
+    world.add("held", gated=True)
+    saved = world.entries()
+    assert saved["uid-tried"].initial_attempt_timestamp == 1000.0
+    assert saved["uid-held"].gating_plugin == "Gate"
+
+
+def test_a_pod_that_was_popped_is_saved_as_if_it_waited(world):
+    world.add("a")
+    world.queue.take_changes()
+    world.pop()
+    changes = world.queue.take_changes()
+    assert changes.removed == ()
+    assert [(each.pod_uid, each.queue, each.attempts) for each in changes.saved] == [
+        ("uid-a", SubQueue.ACTIVE, 0)
+    ]
