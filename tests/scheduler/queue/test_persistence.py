@@ -138,11 +138,11 @@ def test_what_is_saved_of_a_pod_says_when_it_was_first_tried_and_what_gates_it(w
 
 
 def test_a_pod_that_was_popped_is_saved_as_if_it_waited(world):
-    world.add("a")
-    world.queue.take_changes()
+    world.add_rejected("a", "Eager")
+    world.queue.activate(world.pods.values())
     world.pop()
     changes = world.queue.take_changes()
     assert changes.removed == ()
     assert [(each.pod_uid, each.queue, each.attempts) for each in changes.saved] == [
-        ("uid-a", SubQueue.ACTIVE, 0)
+        ("uid-a", SubQueue.ACTIVE, 1)
     ]
