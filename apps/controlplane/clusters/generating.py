@@ -16,8 +16,6 @@ from apps.controlplane.controllers.kubelet import registration
 
 Body = dict[str, Any]
 
-#: The services that every cluster has, in the namespace `default`.
-API_SERVICE = ("kubernetes",)
 BUILT_IN_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 
 
@@ -78,19 +76,6 @@ def generate_built_in_objects() -> Iterator[tuple[Kind, Body]]:
             kinds.PRIORITY_CLASS,
             {"metadata": {"name": name}, "value": value, "description": description},
         )
-
-
-def generate_api_service() -> tuple[Kind, Body]:
-    """The service of the API server, which every cluster has in the namespace `default`."""
-    labels = {"component": "apiserver", "provider": "kubernetes"}
-    port = {"name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443}
-    return (
-        kinds.by_name("Service"),
-        {
-            "metadata": {"name": API_SERVICE[0], "namespace": "default", "labels": labels},
-            "spec": {"clusterIP": "10.96.0.1", "ports": [port]},
-        },
-    )
 
 
 def generate_nodes(

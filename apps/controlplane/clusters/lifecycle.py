@@ -23,12 +23,12 @@ from apps.controlplane.clusters.control_plane import create_control_plane
 from apps.controlplane.clusters.generating import (
     MAX_GENERATED_NODES,
     NodeSize,
-    generate_api_service,
     generate_built_in_objects,
     generate_nodes,
 )
 from apps.controlplane.clusters.settings import find_faults
 from apps.controlplane.controllers.devices.templates import find_fault
+from apps.controlplane.controllers.endpoints.api_service import generate_api_service
 from apps.controlplane.history import past_clusters
 from apps.controlplane.models import LoopLease
 from apps.controlplane.profiles import revisions

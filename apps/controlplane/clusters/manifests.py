@@ -19,7 +19,7 @@ from apps.cluster.quota.room import check_room
 from apps.cluster.system_classes import SYSTEM_CLASSES
 from apps.cluster.writes import Actor, Create
 from apps.cluster.writing import store
-from apps.controlplane.clusters.generating import API_SERVICE, BUILT_IN_NAMESPACES
+from apps.controlplane.clusters.generating import BUILT_IN_NAMESPACES
 from apps.controlplane.clusters.owners import Owners
 from apps.controlplane.clusters.reading import (
     MAX_ERRORS,
@@ -31,6 +31,7 @@ from apps.controlplane.clusters.reading import (
     read_manifest,
 )
 from apps.controlplane.controllers.accounts import ACCOUNT, AUTHORITY
+from apps.controlplane.controllers.endpoints.api_service import API_SERVICE
 
 #: libyaml's dumper, which is ten times as fast, if PyYAML was built with it.
 _Dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
@@ -198,7 +199,7 @@ def _is_built_in(kind: Kind, body: Body) -> bool:
     names = {
         kinds.NAMESPACE: BUILT_IN_NAMESPACES,
         kinds.PRIORITY_CLASS: SYSTEM_CLASSES,
-        kinds.by_name("Service"): API_SERVICE if _is_in_default(body) else (),
+        kinds.by_name("Service"): (API_SERVICE,) if _is_in_default(body) else (),
         kinds.by_name("ServiceAccount"): (ACCOUNT,),
         kinds.by_name("ConfigMap"): (AUTHORITY,),
     }

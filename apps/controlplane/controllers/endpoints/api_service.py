@@ -4,15 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from typing import Any, Final
 
+from apps.cluster import kinds
+from apps.cluster.kinds import Kind
 from apps.cluster.writes import Create
-from apps.controlplane.clusters.generating import API_SERVICE, generate_api_service
 from apps.controlplane.controllers.cache import ControllerCache, Ref
 from apps.controlplane.controllers.controller import Controller, Step
 from apps.controlplane.controllers.endpoints.backends import KIND
 from apps.scheduler.objects import Namespace, Service
 
-_PLACE: Ref = (KIND, "default", API_SERVICE[0])
+#: Its name, in the namespace `default`.
+API_SERVICE: Final = "kubernetes"
+_PLACE: Final[Ref] = (KIND, "default", API_SERVICE)
+
+
+def generate_api_service() -> tuple[Kind, dict[str, Any]]:
+    """The Service of the API server, which every cluster has."""
+    labels = {"component": "apiserver", "provider": "kubernetes"}
+    port = {"name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443}
+    return (
+        kinds.by_name(KIND),
+        {
+            "metadata": {"name": API_SERVICE, "namespace": "default", "labels": labels},
+            "spec": {"clusterIP": "10.96.0.1", "ports": [port]},
+        },
+    )
 
 
 def refs_for_service(_: ControllerCache, old: Service | None, new: Service | None) -> Iterable[Ref]:
