@@ -90,8 +90,9 @@ def test_a_change_reaches_an_open_watch_at_once_as_its_text_in_the_log(
         running = asyncio.ensure_future(stream.run())
         while stream.status == 0:
             await asyncio.sleep(0.01)
-        await do(lambda: kube.post(PODS, pod("p1")))
-        await do(lambda: kube.patch(f"{PODS}/p1", {"metadata": {"labels": {"a": "1"}}}))
+        created = await do(lambda: kube.post(PODS, pod("p1")))
+        changed = await do(lambda: kube.patch(f"{PODS}/p1", {"metadata": {"labels": {"a": "1"}}}))
+        assert (stream.status, created.status_code, changed.status_code) == (200, 201, 200)
         lines = await stream.lines(2)
         assert not any('": ' in str(line) for line in lines), "the API server sends no spaces"
         found = [json.loads(line) for line in lines]
