@@ -214,3 +214,18 @@ def test_a_failure_that_cannot_be_noted_is_no_second_one(cluster: Cluster) -> No
     held.note_failure(ValueError("no such node"))
     connection.close()
     assert LoopLease.objects.get(cluster=cluster).failures == 0
+
+
+def test_a_renewal_records_progress_and_keeps_what_it_does_not_name(cluster: Cluster) -> None:
+    held = lease.acquire(cluster.pk, "first")
+    assert held is not None
+    step = held.renewal(consumed_version=9, profile_revision=2, cycles=(7, 5))
+    held.check(execute_together([step]))
+    held.renew()
+    row = LoopLease.objects.get(cluster=cluster)
+    assert (row.consumed_version, row.profile_revision) == (9, 2)
+    assert (row.scheduling_cycle, row.move_request_cycle) == (7, 5)
+    expire(cluster)
+    assert lease.acquire(cluster.pk, "second") is not None
+    with pytest.raises(LeaseLost, match=f"cluster {cluster.pk}, epoch {held.epoch}"):
+        held.renew()
