@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
-from collections.abc import Callable
 from html import unescape
 from io import StringIO
 from typing import Any
@@ -19,6 +17,7 @@ from django.test.utils import CaptureQueriesContext
 from apps.cluster.models import Change, Cluster, Pod
 from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.explanations.states import states
+from tests.stack.running_site import wait_until
 
 POD = """
 apiVersion: v1
@@ -70,13 +69,6 @@ def test_the_state_is_read_while_the_form_is_open(
         answer = alice.post(address, {"ask": "simulate", "pending": "on", "objects": POD % "1"})
     assert "It needs 100 cpu" in read(answer)
     assert not [each for each in queries if "o.body::text FROM cluster_pod" in each["sql"]]
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def test_the_list_of_pods_says_whether_pending_ones_ever_run(lab: Cluster, alice: Client) -> None:

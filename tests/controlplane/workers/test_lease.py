@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 
@@ -22,6 +21,7 @@ from apps.controlplane.models import LoopLease, SchedulingDecision
 from apps.controlplane.workers import lease
 from apps.controlplane.workers.lease import LeaseLost
 from tests.controlplane.driving import create_pods, node_of, pod
+from tests.stack.running_site import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -187,12 +187,6 @@ def test_a_lease_is_kept_until_it_is_lost(
 
     def expiry() -> datetime:
         return LoopLease.objects.values_list("expires_at", flat=True).get(cluster=cluster)
-
-    def wait_until(condition: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + 20
-        while not condition():
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
 
     held = lease.acquire(cluster.pk, "first")
     assert held is not None
