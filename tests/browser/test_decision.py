@@ -59,6 +59,9 @@ def test_the_table_of_all_nodes_is_sorted_and_filtered_in_the_browser(
     expect(table.locator("tbody tr[aria-rowindex='2']")).to_contain_text("chosen")
     assert table.locator("tbody tr").count() < 80
 
+    for loads_in_sight in ("What the scores were computed from", "Visiting order"):
+        page.get_by_role("heading", name=loads_in_sight).scroll_into_view_if_needed()
+    expect(page.locator("section[hx-trigger=revealed]")).to_have_count(0)
     asked: list[str] = []
     page.on("request", lambda request: "static" in request.url or asked.append(request.url))
     page.get_by_role("link", name="Total").click()
