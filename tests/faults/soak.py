@@ -136,37 +136,40 @@ def cause_faults(options: argparse.Namespace, broker: Broker | None, kind: str) 
         for missing, there in (("a small disk", disk), ("C compiler for a clock", clock)):
             if there is None:
                 say(f"!!! NOT TESTED on {kind}: this machine has no {missing} !!!")
-        while not _is_done(options, number, faults, until):
-            seed = options.seed + number
-            number += 1
-            count = FAULTS_IN_A_RUN
-            if options.kills is not None:
-                count = min(count, options.kills - faults)
-            chaos = Chaos(
-                site,
-                seed,
-                selected,
-                broker.processes if broker else dict,
-                say,
-                events=events.functions(),
-                disk=disk,
-            )
-            found = _run_once(chaos, events, token, options.pods, number, count, kind)
-            faults += chaos.done
-            for struck in chaos.struck:
-                times[struck.name].append(probe.recovery(struck))
-                if probe.is_alone(struck, chaos.struck):
-                    alone.append(probe.recovery(struck))
-            if found:
-                say(f"repeat it with: {_command(options, seed, kind)}")
-            errors += len(found)
-        probe.stop()
-        for text in check_cluster(site, CLUSTER):
-            errors += 1
-            say(f"    ERROR: {text}")
-    say(f"{kind}: {faults} faults in {number} runs, {errors} errors")
-    for line in summarize(times, alone):
-        say(line)
+        try:
+            while not _is_done(options, number, faults, until):
+                seed = options.seed + number
+                number += 1
+                count = FAULTS_IN_A_RUN
+                if options.kills is not None:
+                    count = min(count, options.kills - faults)
+                chaos = Chaos(
+                    site,
+                    seed,
+                    selected,
+                    broker.processes if broker else dict,
+                    say,
+                    events=events.functions(),
+                    disk=disk,
+                )
+                found = _run_once(chaos, events, token, options.pods, number, count, kind)
+                faults += chaos.done
+                for struck in chaos.struck:
+                    times[struck.name].append(probe.recovery(struck))
+                    if probe.is_alone(struck, chaos.struck):
+                        alone.append(probe.recovery(struck))
+                if found:
+                    say(f"repeat it with: {_command(options, seed, kind)}")
+                errors += len(found)
+            probe.stop()
+            for text in check_cluster(site, CLUSTER):
+                errors += 1
+                say(f"    ERROR: {text}")
+        finally:
+            # also when the campaign is stopped early
+            say(f"{kind}: {faults} faults in {number} runs, {errors} errors")
+            for line in summarize(times, alone):
+                say(line)
     return errors
 
 
