@@ -6,7 +6,7 @@ import http.client
 import json
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tests.faults.load import Client
@@ -61,16 +61,20 @@ class Probe(threading.Thread):
         bound = [done for began, done in self.successes if began >= fault.at and done > fault.until]
         return max(0.0, min(bound) - fault.until) if bound else None
 
-    def is_alone(self, fault: Struck, others: Sequence[Struck]) -> bool:
-        """Whether no other fault lasted or struck until the site had recovered from this one."""
-        seconds = self.recovery(fault)
-        end = fault.until + (seconds or 0.0)
-        return not any(
-            other is not fault
-            and other.at <= end
-            and other.until + (self.recovery(other) or 0.0) >= fault.at
-            for other in others
-        )
+    def outages(self, faults: Iterable[Struck]) -> list[float | None]:
+        """The recovery after each outage: faults that struck before the site had recovered.
+
+        Seconds from the end of the outage's last fault until a later pod is bound.
+        """
+        found: list[Struck] = []
+        for fault in sorted(faults, key=lambda each: each.at):
+            recovery = self.recovery(found[-1]) if found else None
+            if not found or (recovery is not None and fault.at > found[-1].until + recovery):
+                found.append(fault)
+                continue
+            last = found[-1]
+            found[-1] = Struck(last.name, fault.at, max(last.until, fault.until))
+        return [self.recovery(each) for each in found]
 
     def _schedule(self, name: str) -> bool:
         path = f"/k8s/{CLUSTER}/api/v1/namespaces/default/pods"
@@ -100,11 +104,11 @@ class Probe(threading.Thread):
             web.close()
 
 
-def summarize(times: Times, alone: list[float | None]) -> list[str]:
-    """A line for each kind of fault, then for all, and those that did not overlap with others."""
+def summarize(times: Times, outages: list[float | None]) -> list[str]:
+    """A line for each kind of fault, then for all, and for outages of one or more faults."""
     lines = [_describe(name, found) for name, found in sorted(times.items())]
     lines.append(_describe("all", [each for found in times.values() for each in found]))
-    return [*lines, _describe("all without another fault", alone)]
+    return [*lines, _describe("outages, from their last fault", outages)]
 
 
 def _describe(name: str, found: list[float | None]) -> str:

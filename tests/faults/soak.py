@@ -125,7 +125,7 @@ def cause_faults(options: argparse.Namespace, broker: Broker | None, kind: str) 
     until = time.monotonic() + 60 * options.minutes / (2 if options.broker == "both" else 1)
     errors = faults = number = 0
     times: Times = defaultdict(list)
-    alone: list[float | None] = []
+    outages: list[float | None] = []
     with _site(options, broker) as (site, disk, clock):
         token = read_token(site)
         events = Events(site, token, clock)
@@ -156,8 +156,7 @@ def cause_faults(options: argparse.Namespace, broker: Broker | None, kind: str) 
                 faults += chaos.done
                 for struck in chaos.struck:
                     times[struck.name].append(probe.recovery(struck))
-                    if probe.is_alone(struck, chaos.struck):
-                        alone.append(probe.recovery(struck))
+                outages += probe.outages(chaos.struck)
                 if found:
                     say(f"repeat it with: {_command(options, seed, kind)}")
                 errors += len(found)
@@ -168,7 +167,7 @@ def cause_faults(options: argparse.Namespace, broker: Broker | None, kind: str) 
         finally:
             # also when the campaign is stopped early
             say(f"{kind}: {faults} faults in {number} runs, {errors} errors")
-            for line in summarize(times, alone):
+            for line in summarize(times, outages):
                 say(line)
     return errors
 
