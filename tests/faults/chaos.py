@@ -111,12 +111,21 @@ class Chaos:
             ended += seconds
         self.struck.append(Struck(str(fault), began, ended))
 
-    def strike_along(self, progress: Callable[[], float], count: int) -> None:
-        """Cause `count` faults at random moments, while `progress` goes from 0 to 1."""
+    def strike_along(
+        self,
+        progress: Callable[[], float],
+        count: int,
+        recover: Callable[[Struck], None] = lambda _: None,
+    ) -> None:
+        """Cause `count` faults at random moments, while `progress` goes from 0 to 1.
+
+        `recover` waits until the site may be struck by the next one.
+        """
         for moment in sorted(self._random.random() for _ in range(count)):
             while progress() < moment:
                 time.sleep(0.02)
             self.strike()
+            recover(self.struck[-1])
 
     def settle(self) -> None:
         """Wait until no process is stopped."""

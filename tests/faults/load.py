@@ -78,10 +78,22 @@ class Client:
 
 
 class Poster(threading.Thread):
-    """Creates the pods of one cluster, and repeats each request until the pod exists."""
+    """Creates the pods of one cluster, and repeats each request until the pod exists.
 
-    def __init__(self, site: RunningSite, token: str, cluster: str, count: int, seed: int) -> None:
+    Takes at least `seconds`.
+    """
+
+    def __init__(
+        self,
+        site: RunningSite,
+        token: str,
+        cluster: str,
+        count: int,
+        seed: int,
+        seconds: float = 0.0,
+    ) -> None:
         super().__init__(name=f"poster {cluster}", daemon=True)
+        self._pause = seconds / max(1, count)
         self.client = Client(site, token)
         self.cluster = cluster
         self.pods = {f"p{number:05}" for number in range(count)}
@@ -107,6 +119,7 @@ class Poster(threading.Thread):
                 is_retry = True
                 time.sleep(0.2)
             self.accepted += 1
+            time.sleep(self._pause)
         self.client.close()
 
     def _build_pod(self, name: str) -> dict[str, Any]:

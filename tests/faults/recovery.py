@@ -18,6 +18,7 @@ Body = dict[str, dict[str, str]]
 CLUSTER = "probe"
 #: A probe without an answer for this long is sent again on a new connection.
 _PATIENCE = 3.0
+_GIVEN_UP = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,11 @@ class Probe(threading.Thread):
         """Seconds from the fault, or its end, until a later pod is bound; None if none was."""
         bound = [done for began, done in self.successes if began >= fault.at and done > fault.until]
         return max(0.0, min(bound) - fault.until) if bound else None
+
+    def wait(self, fault: Struck) -> None:
+        """Wait until the site has recovered from the fault, at most `_GIVEN_UP` seconds."""
+        while time.monotonic() < fault.until + _GIVEN_UP and self.recovery(fault) is None:
+            time.sleep(0.1)
 
     def outages(self, faults: Iterable[Struck]) -> list[float | None]:
         """The recovery after each outage: faults that struck before the site had recovered.

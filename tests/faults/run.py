@@ -52,14 +52,16 @@ def run(
     *,
     seed: int,
     settle: Callable[[], None] = lambda: None,
+    seconds: float = 0.0,
 ) -> Outcome:
     """Fill `clusters` (name -> number of pods) while `strike` causes faults.
 
+    Takes at least `seconds`.
     `strike` gets a function that returns the share of pods that the server has accepted, 0 to 1.
     """
     began = time.monotonic()
     posters = [
-        Poster(site, token, name, count, seed + place)
+        Poster(site, token, name, count, seed + place, seconds)
         for place, (name, count) in enumerate(clusters.items())
     ]
     watchers = [Watcher(site, token, name) for name in clusters]

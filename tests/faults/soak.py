@@ -1,6 +1,6 @@
 """``make soak``: causes faults at random, then runs a long time with little load.
 
-    python -m tests.faults.soak [--seed N] [--minutes N | --kills N | --runs N] [--pods N]
+    python -m tests.faults.soak [--seed N] [--minutes N | --kills N | --runs N] [--pods N] [--apart]
                                 [--workers N] [--broker embedded|valkey|both] [--quiet MINUTES]
 
 Prints its actions and results; exits with 1 on any error, and prints the command that repeats the
@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -38,6 +38,8 @@ from tests.stack.running_site import RunningSite
 CLUSTERS = 3
 #: Maximum number of faults in one run.
 FAULTS_IN_A_RUN = 12
+#: Time in which a run creates its pods if its faults come one after another.
+SECONDS_APART = 60.0
 #: Size of the disk that is filled, in MiB.
 DISK = 3000
 
@@ -152,7 +154,9 @@ def cause_faults(options: argparse.Namespace, broker: Broker | None, kind: str) 
                     events=events.functions(),
                     disk=disk,
                 )
-                found = _run_once(chaos, events, token, options.pods, number, count, kind)
+                recover = probe.wait if options.apart else lambda _: None
+                strike = partial(chaos.strike_along, count=count, recover=recover)
+                found = _run_once(chaos, strike, events, token, options, number, kind)
                 faults += chaos.done
                 for struck in chaos.struck:
                     times[struck.name].append(probe.recovery(struck))
@@ -181,17 +185,24 @@ def _is_done(options: argparse.Namespace, number: int, faults: int, until: float
 
 
 def _run_once(
-    chaos: Chaos, events: Events, token: str, pods: int, number: int, count: int, kind: str
+    chaos: Chaos,
+    strike: Callable[[Callable[[], float]], None],
+    events: Events,
+    token: str,
+    options: argparse.Namespace,
+    number: int,
+    kind: str,
 ) -> list[str]:
     """One run with new clusters; returns its errors."""
-    clusters = _create_clusters(Client(chaos.site, token), number, pods)
+    clusters = _create_clusters(Client(chaos.site, token), number, options.pods)
     outcome = run(
         chaos.site,
         token,
         clusters,
-        partial(chaos.strike_along, count=count),
+        strike,
         seed=chaos.seed,
         settle=chaos.settle,
+        seconds=SECONDS_APART if options.apart else 0.0,
     )
     found = [*chaos.errors, *outcome.errors, *events.check()]
     say(
@@ -210,6 +221,7 @@ def _command(options: argparse.Namespace, seed: int, kind: str) -> str:
     return (
         f"python -m tests.faults.soak --seed {seed} --runs 1 --pods {options.pods} "
         f"--workers {options.workers} --broker {kind} --quiet 0"
+        f"{' --apart' if options.apart else ''}"
     )
 
 
@@ -243,6 +255,9 @@ def _parse_options() -> argparse.Namespace:
     parser.add_argument("--kills", type=int, default=int(kills) if kills else None)
     parser.add_argument("--runs", type=int, default=number("RUNS", 0))
     parser.add_argument("--pods", type=int, default=number("PODS", 5000))
+    parser.add_argument(
+        "--apart", action="store_true", help="cause a fault when the site has recovered"
+    )
     parser.add_argument("--workers", type=int, default=number("WORKERS", 3))
     parser.add_argument(
         "--quiet", type=float, default=float(environ.get("SOAK_QUIET") or 10), metavar="MINUTES"
