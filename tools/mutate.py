@@ -1,11 +1,12 @@
 """Puts small faults into one room of the code, one at a time, and runs the tests next to it.
 
     python tools/mutate.py queue
-    python tools/mutate.py recorder --sample 60 --seed 1
+    python tools/mutate.py recorder --sample 60 --seed 1 --minutes 20
 
-Needs mutmut (`pip install mutmut`), which writes the faults and runs the tests that reach each.
-Works on a copy of the committed code. Prints how many faults the tests noticed, and writes those
-that they did not notice, as diffs, to var/mutations/ROOM.diff.
+Needs mutmut (`pip install mutmut`), which writes the faults and runs the tests that reach each, if
+they pass without any. Works on a copy of the committed code in var/mutations/ROOM. Prints how many
+faults the tests noticed, and writes those that they did not notice, as diffs, to
+var/mutations/ROOM.diff: also when it is stopped (Ctrl-C). The next run with the same code goes on.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ import os
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -81,6 +84,11 @@ ROOMS = {
     "store": Room(("apps/cluster/writing/*.py",), ("tests/cluster",)),
 }
 
+#: What mutmut keeps for a fault if no test failed, or none reaches it ...
+MISSED = (0, 33)
+#: ... and if a test failed. Other codes are those of a crash or of a time limit.
+FAILED = (1, 3)
+
 CONFIGURATION = """
 [tool.mutmut]
 source_paths = ["apps/"]
@@ -96,27 +104,40 @@ def main() -> int:
     parser.add_argument("room", choices=sorted(ROOMS))
     parser.add_argument("--sample", type=int, help="so many faults, drawn at random; default: all")
     parser.add_argument("--seed", type=int, default=0, help="of the draw")
+    parser.add_argument("--minutes", type=float, help="stop after this time; default: at the end")
     arguments = parser.parse_args()
     room = ROOMS[arguments.room]
-    processes = 1 if room.stores else os.cpu_count() or 1
-    with tempfile.TemporaryDirectory(prefix="schedweb-mutations-") as folder, database(room):
-        copy = Path(folder)
-        lay_out(copy, room)
+    copy = ROOT / "var" / "mutations" / arguments.room
+    lay_out(copy, room)
+    with database(room):
         names = draw(copy, arguments.sample, arguments.seed)
-        run(copy, "run", "--max-children", str(processes), *names, check=False)
-        outcomes = read_outcomes(copy, names)
-        missed = [name for name, outcome in outcomes.items() if outcome in (0, 33)]
-        diffs = [run(copy, "show", name) for name in missed]
+        left = [name for name in names if name not in read_outcomes(copy, names)]
+        processes = 1 if room.stores else os.cpu_count() or 1
+        until = time.monotonic() + 60 * arguments.minutes if arguments.minutes else None
+        if left:
+            run(copy, "run", "--max-children", str(processes), *left, until=until)
+    report(arguments.room, copy, names)
+    return 0
+
+
+def report(room: str, copy: Path, names: list[str]) -> None:
+    """Print the figures, and write what the tests did not notice."""
+    outcomes = read_outcomes(copy, names)
+    missed = [name for name, code in outcomes.items() if code in MISSED]
+    diffs = [show(copy, name) for name in missed]
     counted = [diff for diff in diffs if not is_without_effect(diff)]
-    target = ROOT / "var" / "mutations" / f"{arguments.room}.diff"
-    target.parent.mkdir(parents=True, exist_ok=True)
+    target = copy.with_suffix(".diff")
     target.write_text("\n".join(counted))
     total = len(outcomes) - len(diffs) + len(counted)
+    ended = [name for name, code in outcomes.items() if code not in (*MISSED, *FAILED)]
     print(
-        f"{arguments.room}: {total - len(counted)} of {total} faults noticed, without "
+        f"{room}: {total - len(counted)} of {total} faults noticed, without "
         f"{len(diffs) - len(counted)} in log lines and in the case of SQL; the others: {target}"
     )
-    return 0
+    if ended:
+        print(f"of the noticed ones, {len(ended)} ended the tests by a crash or in time:", *ended)
+    if len(outcomes) < len(names):
+        print(f"{len(names) - len(outcomes)} of {len(names)} faults are left for the next run")
 
 
 def is_without_effect(diff: str) -> bool:
@@ -147,28 +168,51 @@ def database(room: Room) -> Iterator[None]:
 
 
 def lay_out(copy: Path, room: Room) -> None:
-    """Write the committed code with mutmut's configuration for the room into a folder."""
+    """Write the committed code with mutmut's configuration for the room into a folder.
+
+    Keeps a folder that has it, with the outcomes of an earlier run.
+    """
+    configuration = CONFIGURATION.format(
+        code=json.dumps(room.code),
+        copied=json.dumps(
+            [path for path in git("ls-tree", "--name-only", "HEAD") if is_copied(path)]
+        ),
+        tests=json.dumps(room.tests),
+    )
+    state = " ".join([*git("rev-parse", "HEAD:apps", "HEAD:tests"), configuration])
+    stamp = copy / "state"
+    if stamp.exists() and stamp.read_text() == state:
+        return
+    shutil.rmtree(copy, ignore_errors=True)
+    copy.mkdir(parents=True)
     archive = subprocess.run(
         ["git", "archive", "HEAD"], cwd=ROOT, check=True, capture_output=True
     ).stdout
     with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
         tar.extractall(copy, filter="data")
-    others = [path for path in os.listdir(copy) if path != "apps" and not path.startswith(".")]
     with (copy / "pyproject.toml").open("a") as file:
-        file.write(
-            CONFIGURATION.format(
-                code=json.dumps(room.code),
-                copied=json.dumps(others),
-                tests=json.dumps(room.tests),
-            )
-        )
+        file.write(configuration)
+    stamp.write_text(state)
+
+
+def git(*arguments: str) -> list[str]:
+    done = subprocess.run(["git", *arguments], cwd=ROOT, check=True, capture_output=True, text=True)
+    return done.stdout.splitlines()
+
+
+def is_copied(path: str) -> bool:
+    """Whether mutmut has to copy a file or folder that it does not change."""
+    return path != "apps" and not path.startswith(".")
 
 
 def draw(copy: Path, sample: int | None, seed: int) -> list[str]:
     """The names of the faults to try, by mutmut's numbering."""
-    # writes all faults and runs the tests once without any; no fault has this name
-    run(copy, "run", "--max-children", "1", "none", check=False)
-    names = [name for name, _ in read_all(copy)]
+    known = copy / "faults.json"
+    if not known.exists():
+        # writes all faults and runs the tests once without any; no fault has this name
+        run(copy, "run", "--max-children", "1", "none")
+        known.write_text(json.dumps([name for name, _ in read_all(copy)]))
+    names: list[str] = json.loads(known.read_text())
     if not names:
         sys.exit("mutmut wrote no faults; see above")
     if sample is None or sample >= len(names):
@@ -189,17 +233,27 @@ def read_outcomes(copy: Path, names: list[str]) -> dict[str, int | None]:
     return {name: code for name, code in read_all(copy) if name in wanted and code is not None}
 
 
-def run(copy: Path, *arguments: str, check: bool = True) -> str:
-    """Run mutmut; its progress goes to the terminal, the output of `show` is returned."""
-    shows = arguments[0] == "show"
+def run(copy: Path, *arguments: str, until: float | None = None) -> None:
+    """Run mutmut, at most until a time of the monotonic clock; it prints its progress."""
+    process = subprocess.Popen([sys.executable, "-m", "mutmut", *arguments], cwd=copy)
+    try:
+        process.wait(None if until is None else max(0.0, until - time.monotonic()))
+    except (KeyboardInterrupt, subprocess.TimeoutExpired):
+        # what it has is saved
+        process.send_signal(signal.SIGINT)
+        process.wait()
+
+
+def show(copy: Path, name: str) -> str:
+    """A fault as a diff."""
     done = subprocess.run(
-        [sys.executable, "-m", "mutmut", *arguments],
+        [sys.executable, "-m", "mutmut", "show", name],
         cwd=copy,
-        check=check and shows,
-        stdout=subprocess.PIPE if shows else None,
+        check=True,
+        capture_output=True,
         text=True,
     )
-    return re.sub(r"(?m)^#.*\n", "", done.stdout or "")
+    return re.sub(r"(?m)^#.*\n", "", done.stdout)
 
 
 if __name__ == "__main__":
