@@ -211,6 +211,8 @@ def draw(copy: Path, sample: int | None, seed: int) -> list[str]:
     if not known.exists():
         # writes all faults and runs the tests once without any; no fault has this name
         run(copy, "run", "--max-children", "1", "none")
+        if not (copy / "mutants" / "mutmut-stats.json").exists():
+            sys.exit("the tests fail without any fault; see above")
         known.write_text(json.dumps([name for name, _ in read_all(copy)]))
     names: list[str] = json.loads(known.read_text())
     if not names:
