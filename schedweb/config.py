@@ -46,6 +46,8 @@ class OpenIdSettings:
     name_claim: str = "preferred_username"
     #: Whether a user whom the site does not know is created.
     creates_users: bool = True
+    #: Whether a verified e-mail address is enough to be a user who was invited with it.
+    links_emails: bool = False
     #: The claim with the names of a user's groups; "" if the provider manages no groups.
     groups_claim: str = ""
     scope: str = "openid profile email"
@@ -324,6 +326,7 @@ def _openid(environ: Mapping[str, str]) -> OpenIdSettings | None:
         name_claim=environ.get("SCHEDWEB_OIDC_NAME_CLAIM") or "preferred_username",
         creates_users=environ.get("SCHEDWEB_OIDC_CREATE_USERS", "") == ""
         or _switch(environ, "SCHEDWEB_OIDC_CREATE_USERS"),
+        links_emails=_switch(environ, "SCHEDWEB_OIDC_LINK_EMAILS"),
         groups_claim=environ.get("SCHEDWEB_OIDC_GROUPS_CLAIM", ""),
         scope=_openid_scope(environ.get("SCHEDWEB_OIDC_SCOPE") or "openid profile email"),
     )

@@ -15,7 +15,7 @@ from django.db import IntegrityError, transaction
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.encoding import force_bytes
-from django.utils.http import urlsafe_base64_encode
+from django.utils.http import urlsafe_base64_decode, urlsafe_base64_encode
 
 from apps.cluster.errors import AlreadyExists, Cause, Conflict, Invalid, NotFound
 from apps.people import sessions
@@ -86,6 +86,17 @@ def reset_user(user: User) -> PasswordLink:
             user.save(update_fields=["password"])
         record(Action.USER_RESET, target=user.get_username())
     return _link_of(user)
+
+
+def invited_user(number: str, token: str) -> User | None:
+    """The active user whose link has these parts, if it is valid and they have no password yet."""
+    try:
+        user = User.objects.filter(pk=urlsafe_base64_decode(number).decode()).first()
+    except (ValueError, OverflowError, ValidationError):
+        return None
+    if user is None or not user.is_active or user.has_usable_password():
+        return None
+    return user if default_token_generator.check_token(user, token) else None
 
 
 def change_user(user: User, *, active: bool | None = None, site_admin: bool | None = None) -> None:

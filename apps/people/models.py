@@ -52,6 +52,7 @@ class AuditEntry(models.Model):
         SIGNED_OUT = "signed-out", "signed out"
         SESSION_ENDED = "session-ended", "session ended"
         PASSWORD_CHANGED = "password-changed", "password changed"
+        IDENTITY_LINKED = "identity-linked", "identity linked"
         REFUSED = "refused", "request refused"
         TOKEN_REFUSED = "token-refused", "token refused"
         EXPORTED = "exported", "exported"

@@ -1,13 +1,16 @@
 """Sign-in with OpenID Connect: the code flow with PKCE at the provider of the site.
 
-The provider identifies a user by issuer and subject. The name that it gives counts only at the
-first sign-in: a user who has a password already is never taken over by a name.
+The provider identifies a user by issuer and subject. An identity that the site does not know is
+linked to a user who exists only if that user has asked for it: signed in, or with the link of an
+invitation; or, where the site says so, by an e-mail address that the provider has verified. Who
+chooses a name at the provider does not become the user of this name.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Protocol
 
@@ -23,9 +26,10 @@ from django.http import HttpRequest, HttpResponse
 from joserfc.errors import JoseError
 
 from apps.cluster.errors import ApiError, Conflict, Forbidden, Unauthorized
-from apps.people.accounts import add_user
+from apps.people.accounts import add_user, invited_user
+from apps.people.audit.recording import record
 from apps.people.groups import add_to_groups, remove_from_groups
-from apps.people.models import OpenIdIdentity
+from apps.people.models import AuditEntry, OpenIdIdentity
 
 log = logging.getLogger(__name__)
 
@@ -52,12 +56,24 @@ class Provider(Protocol):
         """Whether a user whom the site does not know is created."""
 
     @property
+    def links_emails(self) -> bool:
+        """Whether a verified e-mail address is enough to be a user who was invited with it."""
+
+    @property
     def groups_claim(self) -> str:
         """The claim with the names of a user's groups; "" if the provider manages no groups."""
 
     @property
     def scope(self) -> str:
         """The scopes that are requested, separated by spaces."""
+
+
+@dataclass(frozen=True, slots=True)
+class Invitation:
+    """The parts of the link with which a user was invited."""
+
+    number: str
+    token: str
 
 
 class ProviderUnavailable(ApiError):
@@ -97,19 +113,39 @@ def start(request: HttpRequest, callback: str) -> HttpResponse:
     return response
 
 
-def finish(request: HttpRequest) -> User:
+def link(request: HttpRequest) -> User:
+    """Link the user who is signed in to the identity with which they come back.
+
+    Raises as `finish` does.
+    """
+    claims = _read_claims(request)
+    if not isinstance(request.user, User):
+        raise Unauthorized("sign in, then link the identity on the account page")
+    identity = _find_identity(claims)
+    if identity is None:
+        identity = _create_link(request.user, claims, "account page")
+    elif identity.user != request.user:
+        raise Conflict("users", request.user.get_username(), "another user has this identity")
+    return identity.user
+
+
+def finish(request: HttpRequest, invitation: Invitation | None = None) -> User:
     """Sign in the user who comes back from the provider.
 
-    A user who is signed in already is linked to the identity instead. Raises Unauthorized if the
-    provider refused or the response is not valid, Forbidden for a user who may not sign in,
+    With an invitation, the identity is linked to the user who was invited. Raises Unauthorized if
+    the provider refused or the response is not valid, Forbidden for a user who may not sign in,
     Conflict for a name that belongs to another user, and ProviderUnavailable.
     """
     claims = _read_claims(request)
-    identity = _find_identity(claims)
-    if request.user.is_authenticated:
-        assert isinstance(request.user, User)
-        return _link(request.user, identity, claims).user
-    identity = identity or _welcome(claims)
+    with transaction.atomic():
+        # the login makes the link of the invitation invalid, so no other identity is linked by it
+        identity = _find_identity(claims)
+        if invitation is not None:
+            identity = _accept(invitation, identity, claims)
+        return _sign_in(request, identity or _welcome(claims), claims)
+
+
+def _sign_in(request: HttpRequest, identity: OpenIdIdentity, claims: Mapping[str, Any]) -> User:
     user = identity.user
     if not user.is_active:
         raise Forbidden(f"the user {user.get_username()!r} is inactive")
@@ -141,9 +177,32 @@ def _find_identity(claims: Mapping[str, Any]) -> OpenIdIdentity | None:
     return found.filter(issuer=claims["iss"], subject=claims["sub"]).first()
 
 
-def _link(user: User, identity: OpenIdIdentity | None, claims: Mapping[str, Any]) -> OpenIdIdentity:
+def _create_link(user: User, claims: Mapping[str, Any], reason: str) -> OpenIdIdentity:
+    """The identity, linked to the user; `reason` is for the audit log. Raises Conflict."""
+    about = {"issuer": claims["iss"], "subject": claims["sub"]}
+    try:
+        with transaction.atomic():
+            identity = OpenIdIdentity.objects.create(user=user, **about)
+            name = user.get_username()
+            action = AuditEntry.Action.IDENTITY_LINKED
+            record(action, user=name, target=name, details={**about, "by": reason})
+    except IntegrityError as error:
+        raise Conflict("users", user.get_username(), "the identity is being linked") from error
+    return identity
+
+
+def _accept(
+    invitation: Invitation, identity: OpenIdIdentity | None, claims: Mapping[str, Any]
+) -> OpenIdIdentity:
+    user = invited_user(invitation.number, invitation.token)
+    if user is not None:
+        # of two requests with the same link, the second one finds it used
+        User.objects.select_for_update().get(pk=user.pk)
+        user = invited_user(invitation.number, invitation.token)
+    if user is None:
+        raise Forbidden("the invitation has been used or has expired; ask a site admin for another")
     if identity is None:
-        return OpenIdIdentity.objects.create(user=user, issuer=claims["iss"], subject=claims["sub"])
+        return _create_link(user, claims, "invitation")
     if identity.user != user:
         raise Conflict("users", user.get_username(), "another user has this identity")
     return identity
@@ -173,20 +232,29 @@ def _is_text(name: object) -> bool:
 def _welcome(claims: Mapping[str, Any]) -> OpenIdIdentity:
     """The identity, linked to its user, of somebody who logs in for the first time."""
     provider = _settings()
+    known = _find_by_email(claims) if provider.links_emails else None
+    if known is not None:
+        return _create_link(known, claims, "e-mail address")
     name = str(claims.get(provider.name_claim) or "")
-    user = User.objects.filter(username=name).first() if "\x00" not in name else None
-    try:
-        with transaction.atomic():
-            if user is None:
-                user = _create(name, claims, provider)
-            elif not user.is_active:
-                raise Forbidden(f"the user {name!r} is inactive")
-            elif user.has_usable_password() or user.openididentity_set.exists():
-                why = "a user of this name exists; sign in with the password and link the identity"
-                raise Conflict("users", name, why)
-            return _link(user, None, claims)
-    except IntegrityError as error:
-        raise Conflict("users", name, "it is being created; try again") from error
+    if "\x00" not in name and User.objects.filter(username=name).exists():
+        why = (
+            "a user of this name exists; open the link of your invitation, or sign in with the "
+            "password, and link the identity there"
+        )
+        raise Conflict("users", name, why)
+    return _create_link(_create(name, claims, provider), claims, "first sign-in")
+
+
+def _find_by_email(claims: Mapping[str, Any]) -> User | None:
+    """The one user who was invited with the address of the claims, and has not signed in yet."""
+    address = claims.get("email")
+    if claims.get("email_verified") is not True or not _is_text(address) or not address:
+        return None
+    found = User.objects.filter(email__iexact=address, is_active=True)
+    invited = [
+        user for user in found.filter(openididentity__isnull=True) if not user.has_usable_password()
+    ]
+    return invited[0] if len(invited) == 1 else None
 
 
 def _create(name: str, claims: Mapping[str, Any], provider: Provider) -> User:

@@ -246,6 +246,17 @@ def test_an_expression_that_costs_too_much_is_an_error(kube: Kube, enforce: Any)
     assert denial(kube.post(PODS, pod("p1"))).startswith(expected)
 
 
+def test_variables_that_contain_each_other_are_not_compared_for_ever(
+    kube: Kube, enforce: Any
+) -> None:
+    variables = [{"name": "v0", "expression": "[1, 2]"}]
+    for number in range(60):
+        inner = f"variables.v{number}"
+        variables.append({"name": f"v{number + 1}", "expression": f"[{inner}, {inner}]"})
+    enforce("variables.v60 == variables.v60", variables=variables)
+    assert "operation cancelled: actual cost limit exceeded" in denial(kube.post(PODS, pod("p1")))
+
+
 def test_selectors_and_rules_select_objects(kube: Kube, enforce: Any) -> None:
     for name, labels in (("prod", {"env": "prod"}), ("dev", {})):
         kube.post("/api/v1/namespaces", {"metadata": {"name": name, "labels": labels}})

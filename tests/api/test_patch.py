@@ -108,6 +108,16 @@ def test_missing_objects_and_anonymous_requests(kube: Kube, anonymous: Kube) -> 
     assert kube.patch(PODS, {}).status_code == 405
 
 
+@pytest.mark.django_db
+def test_copies_of_copies_do_not_fill_the_memory(kube: Kube) -> None:
+    before = kube.post(PODS, pod("p1")).json()
+    copies = [
+        {"op": "copy", "from": "/metadata", "path": f"/metadata/{number}"} for number in range(40)
+    ]
+    assert kube.patch(f"{PODS}/p1", copies, "json-patch").status_code == 422
+    assert kube.get(f"{PODS}/p1").json() == before
+
+
 @pytest.mark.parametrize(
     ("target", "patch", "merged"),
     [

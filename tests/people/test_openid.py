@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -28,7 +29,12 @@ def provider(settings: Any) -> Iterator[Provider]:
 
 def come_back(browser: Client, next_address: str = "/operations") -> str:
     """The path with which the provider sends the browser back."""
-    left = browser.get(f"/login/openid?next={next_address}")
+    return leave(browser, f"/login/openid?next={next_address}")
+
+
+def leave(browser: Client, link: str) -> str:
+    """As `come_back`, for a link of a page."""
+    left = browser.get(link)
     assert left.status_code == 302
     agreed = requests.get(left.headers["Location"], allow_redirects=False, timeout=10)
     return agreed.headers["Location"].removeprefix("http://testserver")
@@ -36,6 +42,10 @@ def come_back(browser: Client, next_address: str = "/operations") -> str:
 
 def log_in(browser: Client, next_address: str = "/operations") -> HttpResponse:
     return browser.get(come_back(browser, next_address))  # type: ignore[return-value]
+
+
+def follow(browser: Client, link: str) -> HttpResponse:
+    return browser.get(leave(browser, link))  # type: ignore[return-value]
 
 
 def text_of(response: HttpResponse) -> str:
@@ -64,23 +74,108 @@ def test_a_name_takes_over_no_user_with_a_password(provider: Provider) -> None:
     assert refused.status_code == 409 and "link the identity" in text_of(refused)
     browser = Client()
     browser.force_login(root)
-    assert log_in(browser, "/account").headers["Location"] == "/account"
+    assert follow(browser, link_on(browser, "/account")).headers["Location"] == "/account"
     assert OpenIdIdentity.objects.get().user == root
     assert log_in(Client()).status_code == 302
+    assert linked() == [("alice", "account page")]
 
 
-def test_an_invited_user_may_sign_in_at_the_provider_instead(provider: Provider) -> None:
-    accounts.invite_user("alice", site_admin=True)
-    assert log_in(Client()).status_code == 302
-    assert User.objects.get().openididentity_set.count() == 1
+def test_no_other_site_makes_a_user_link_an_identity(provider: Provider) -> None:
+    """It can send the browser anywhere, also to a provider where its own account is signed in."""
+    root = User.objects.create_superuser("root", password="of the site")
+    browser = Client()
+    browser.force_login(root)
+    foreign = Client()
+    foreign.force_login(User.objects.create_user("mallory"))
+    refused = browser.get(link_on(foreign, "/account"))
+    assert refused.status_code == 403 and "start again" in text_of(refused)  # type: ignore[arg-type]
+    log_in(browser)
+    assert OpenIdIdentity.objects.get().user.username == "alice"
 
 
-def test_the_name_of_an_inactive_user_is_not_linked(provider: Provider) -> None:
-    accounts.invite_user("alice")
-    User.objects.update(is_active=False)
+def test_the_name_of_an_invited_user_is_not_enough(provider: Provider) -> None:
+    invitation = accounts.invite_user("alice", email="alice@example.test", site_admin=True)
+    provider.claims |= {"email": "alice@example.test", "email_verified": True}
     refused = log_in(Client())
-    assert refused.status_code == 403 and "is inactive" in text_of(refused)
+    assert refused.status_code == 409 and "link of your invitation" in text_of(refused)
+    provider.claims["preferred_username"] = "a. liddell"
+    browser, second = Client(), Client()
+    page = browser.get(invitation.path, follow=True).redirect_chain[0][0]
+    second.get(invitation.path)
+    unused = link_on(second, page)
+    assert follow(browser, link_on(browser, page)).headers["Location"] == "/"
+    assert browser.get("/users").status_code == 200
+    assert linked() == [("alice", "invitation")]
+    # the link is used, for the password and for another identity
+    assert Client().get(invitation.path).status_code == 410
+    provider.claims["sub"] = "43"
+    assert follow(second, unused).status_code == 403
+    assert OpenIdIdentity.objects.count() == 1
+
+
+def test_a_link_of_an_invitation_counts_for_its_user_only(provider: Provider) -> None:
+    invitation = accounts.invite_user("alice")
+    other = accounts.invite_user("root", site_admin=True)
+    browser = Client()
+    page = browser.get(invitation.path, follow=True).redirect_chain[0][0]
+    number = other.path.split("/")[2]
+    forged = link_on(browser, page).replace(invitation.path.split("/")[2], number)
+    refused = follow(browser, forged)
+    assert refused.status_code == 403 and "ask a site admin" in text_of(refused)
     assert not OpenIdIdentity.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("claims", "is_linked"),
+    [
+        ({"email": "Alice@example.test", "email_verified": True}, True),
+        ({"email": "alice@example.test", "email_verified": False}, False),
+        ({"email": "alice@example.test", "email_verified": "true"}, False),
+        ({"email": "alice@example.test"}, False),
+        ({"email": "", "email_verified": True}, False),
+        ({"email": "both@example.test", "email_verified": True}, False),
+        ({"email": "root@example.test", "email_verified": True}, False),
+    ],
+)
+def test_a_site_may_link_by_verified_addresses(
+    provider: Provider, settings: Any, claims: dict[str, Any], is_linked: bool
+) -> None:
+    settings.OPENID = OpenIdSettings(provider.issuer, *provider.client, links_emails=True)
+    accounts.invite_user("alice", email="alice@example.test")
+    accounts.invite_user("carol")
+    for name in ("one", "two"):
+        accounts.invite_user(name, email="both@example.test")
+    User.objects.create_superuser("root", "root@example.test", password="of the site")
+    provider.claims |= claims
+    refused = log_in(Client())
+    assert refused.status_code == (302 if is_linked else 409)
+    assert linked() == ([("alice", "e-mail address")] if is_linked else [])
+
+
+def test_an_inactive_user_is_not_linked(provider: Provider, settings: Any) -> None:
+    settings.OPENID = OpenIdSettings(provider.issuer, *provider.client, links_emails=True)
+    invitation = accounts.invite_user("alice", email="alice@example.test")
+    browser = Client()
+    page = browser.get(invitation.path, follow=True).redirect_chain[0][0]
+    link = link_on(browser, page)
+    User.objects.update(is_active=False)
+    provider.claims |= {"email": "alice@example.test", "email_verified": True}
+    assert log_in(Client()).status_code == 409
+    assert follow(browser, link).status_code == 403
+    assert not OpenIdIdentity.objects.exists()
+
+
+def link_on(browser: Client, page: str) -> str:
+    """The link to the provider on a page."""
+    found = re.search(r'href="(/login/openid[^"]*)"', browser.get(page).content.decode())
+    assert found is not None
+    return found[1].replace("&amp;", "&")
+
+
+def linked() -> list[tuple[str, str]]:
+    """The identities in the audit log: the users, and why they were linked."""
+    entries = AuditEntry.objects.filter(action="identity-linked").order_by("pk")
+    return [(entry.target, entry.details["by"]) for entry in entries]
 
 
 def test_an_inactive_or_uninvited_user_is_refused(provider: Provider, settings: Any) -> None:

@@ -25,9 +25,10 @@ from apps.cluster.validation.custom_costs import (
     total_cost,
 )
 from apps.cluster.validation.custom_values import environment_of, value_of, with_type_fields
+from apps.scheduler.cel.effort import CostExceeded, Effort
 from apps.scheduler.cel.programs import Program, compile_program
 from apps.scheduler.cel.selector import CompileProblem
-from apps.scheduler.cel.tracking import CostExceeded, CostTracker
+from apps.scheduler.cel.tracking import CostTracker
 from apps.scheduler.cel.types import BOOL, STRING, Type
 from apps.scheduler.cel.values import NO_OVERLOAD, CelError, OptionalValue, Value
 
@@ -139,6 +140,7 @@ def apply_rules(schema: Schema, body: Mapping[str, Any], old: Mapping[str, Any] 
 class _Evaluation:
     def __init__(self) -> None:
         self._left = OBJECT_LIMIT
+        self._effort = Effort()
 
     def check(self, schema: Schema, value: Any, old: Any, path: str) -> Causes:
         """The rules of a schema and of those inside it. An unchanged value keeps its faults."""
@@ -203,7 +205,8 @@ class _Evaluation:
     def _evaluate(self, program: Program, variables: Mapping[str, Any]) -> Value:
         tracker = CostTracker(min(RULE_LIMIT, self._left))
         try:
-            return program.evaluate(variables, tracker)
+            with self._effort.shared():
+                return program.evaluate(variables, tracker)
         finally:
             self._left -= tracker.cost
 

@@ -29,6 +29,7 @@ from apps.dashboard.preferences import (
 )
 from apps.dashboard.queries.accounts import account_parts
 from apps.dashboard.rendering import Request, render_page, render_refusal
+from apps.dashboard.views.openid import proof_of
 from apps.people import sessions
 from apps.people.audit.recording import record
 from apps.people.models import AuditEntry
@@ -86,6 +87,7 @@ def account(request: Request) -> HttpResponse:
     context = {
         "form": form,
         "openid": settings.OPENID,
+        "openid_proof": proof_of(request),
         **account_parts(request.user),
     }
     return render_page(request, "account", context, status=422 if form.errors else 200)
@@ -128,6 +130,14 @@ class SetPassword(PasswordResetConfirmView):
     def get_user(self, uidb64: str) -> Any:
         user = super().get_user(uidb64)
         return user if user is not None and user.is_active else None
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        context = super().get_context_data(**kwargs)
+        if self.validlink and self.user is not None and not self.user.has_usable_password():
+            context["openid"] = settings.OPENID
+            context["openid_proof"] = proof_of(self.request)
+            context["number"] = self.kwargs["uidb64"]
+        return context
 
     def form_valid(self, form: Any) -> HttpResponse:
         name = form.user.get_username()

@@ -12,7 +12,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from apps.scheduler.cel.conversions import CONVERSIONS
+from apps.scheduler.cel.effort import spend
 from apps.scheduler.cel.functions import call
+from apps.scheduler.cel.macros import ACCUMULATOR
 from apps.scheduler.cel.operators import find_key
 from apps.scheduler.cel.tracking import LIST_COST, MAP_COST, CostTracker, call_cost
 from apps.scheduler.cel.tree import (
@@ -37,6 +39,8 @@ Variables = Mapping[str, Any]
 _NO_OVERLOAD: Final = CelError(NO_OVERLOAD)
 _NONE: Final = OptionalValue()
 _INDEXES: Final = ("_[_]", "_[?_]", "_?._")
+#: constant texts that are compared with another one while two elements of lists are
+_TEXTS: Final = 32
 NAMESPACES: Final = frozenset(
     {"optional", "lists", "sets", "strings", "format", "ip", "cel"},
 )
@@ -146,13 +150,26 @@ class Evaluation:
             if isinstance(args[-1], CelError) and len(operands) > 2 and position < len(operands):
                 return args[-1]
         failed = next((arg for arg in args if isinstance(arg, CelError)), None)
-        result = failed if failed is not None else call(expr.function, args)
+        if failed is None:
+            collect = _COLLECTING.get(expr.function)
+            if collect is None or not _is_accumulator(operands[0]):
+                result = call(expr.function, args)
+            else:
+                result = collect(*args)
+        else:
+            result = failed
         self._tracker.add(call_cost(expr.function, args, result))
         return result
 
     def _is_member(self, operand: Expr, container: Value) -> Value:
         element = self.evaluate(operand)
-        return element if isinstance(element, CelError) else call("@in", [element, container])
+        if isinstance(element, CelError):
+            return element
+        if isinstance(element, str):
+            spend(len(container) // _TEXTS)
+            return element in container
+        spend(len(container))
+        return call("@in", [element, container])
 
     def _and(self, expr: Call) -> Value:
         return self._connect(expr, decided=False)
@@ -228,7 +245,9 @@ class Evaluation:
         if not isinstance(elements, (list, Mapping)):
             return _NO_OVERLOAD
         accu = (
-            _Lazy(self, expr.accu_init, outer) if _is_bind(expr) else self.evaluate(expr.accu_init)
+            _Lazy(self, expr.accu_init, outer)
+            if _is_bind(expr)
+            else _own_copy(self.evaluate(expr.accu_init))
         )
         self._variables = {**outer, expr.accu_var: accu}
         for scope in _iterations(expr, elements):
@@ -362,6 +381,39 @@ def _qualifier(expr: Select | Call) -> tuple[Expr, Expr, bool]:
     return expr.args[0], expr.args[1], expr.function != "_[_]"
 
 
+def _is_accumulator(expr: Expr) -> bool:
+    """Whether it is what a loop collects; expressions of users cannot name it."""
+    return isinstance(expr, Ident) and expr.name == ACCUMULATOR
+
+
+def _own_copy(start: Value) -> Value:
+    """What a loop may add its elements to: a constant belongs to all evaluations."""
+    if type(start) is list or type(start) is dict:
+        return start.copy()
+    return start
+
+
+def _append(collected: Value, added: Value) -> Value:
+    """`collected + added`, without a copy of what a loop has collected so far."""
+    if type(collected) is not list or type(added) is not list:
+        return call("_+_", [collected, added])
+    spend(len(added))
+    collected.extend(added)
+    return collected
+
+
+def _insert(collected: Value, *added: Value) -> Value:
+    """As `_append`, for the loops that collect a map."""
+    new = call("cel.@mapInsert", [{}, *added])
+    if type(collected) is not dict or not isinstance(new, Mapping):
+        return call("cel.@mapInsert", [collected, *added])
+    if any(key in collected for key in new):
+        return call("cel.@mapInsert", [collected, *added])
+    spend(len(new))
+    collected.update(new)
+    return collected
+
+
 def _is_constant_list(expr: Const) -> bool:
     scalars = (bool, int, float, str, TypeValue, type(None))
     return isinstance(expr.value, list) and all(isinstance(each, scalars) for each in expr.value)
@@ -385,6 +437,10 @@ _SPECIAL: Final[dict[str, Callable[[Evaluation, Call], Value]]] = {
     "@not_strictly_false": Evaluation._not_strictly_false,
     "orValue": Evaluation._or_value,
     "or": Evaluation._or_optional,
+}
+_COLLECTING: Final[dict[str, Callable[..., Value]]] = {
+    "_+_": _append,
+    "cel.@mapInsert": _insert,
 }
 _EVALUATORS: Final[dict[type[Expr], Callable[..., Value]]] = {
     Call: Evaluation._call,

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 
 from apps.scheduler.cel import authorization, conversions, regexes
 from apps.scheduler.cel.conversions import no_overload
+from apps.scheduler.cel.effort import spend, spend_result
 from apps.scheduler.cel.formats import FORMATS, named_format, validate
 from apps.scheduler.cel.operators import OPERATORS, add, equal
 from apps.scheduler.cel.values import (
@@ -34,9 +35,11 @@ def call(name: str, args: list[Value]) -> Value:
     """The value of a call whose arguments are no errors."""
     function = FUNCTIONS[name]
     try:
-        return function(*args)
+        result = function(*args)
     except (TypeError, AttributeError, KeyError, ValueError, OverflowError):
         return no_overload(name, *args)
+    spend_result(result)
+    return result
 
 
 def _typed(name: str, *kinds: type | tuple[type, ...]) -> Callable[[Function], Function]:
@@ -293,6 +296,7 @@ def _index(name: str, *, last: bool) -> None:
     def found(container: Value, element: Value, start: Value = None) -> Value:
         if isinstance(container, str):
             return _text_index(container, element, start, last=last)
+        spend(len(container))
         places = [i for i, each in enumerate(container) if equal(each, element) is True]
         return (places[-1] if last else places[0]) if places else -1
 
@@ -348,6 +352,7 @@ def _is_sorted(values: list[Value]) -> Value:
 def _includes(values: Value, element: Value) -> Value:
     """Whether a list has an element. A single value is a list of itself."""
     elements = values if isinstance(values, list) else [values]
+    spend(len(elements))
     return any(equal(each, element) is True for each in elements)
 
 
@@ -382,6 +387,7 @@ def _slice(values: list[Value], start: int, end: int) -> Value:
 def _flatten(values: list[Value], depth: int = 1) -> Value:
     if depth < 0:
         return CelError("level must be non-negative")
+    spend(len(values))
     flat: list[Value] = []
     for value in values:
         if isinstance(value, list) and depth > 0:
@@ -407,13 +413,21 @@ def _reverse(values: list[Value]) -> Value:
 
 @_typed("sort", list)
 def _sort(values: list[Value]) -> Value:
+    _check_order(values)
     return sorted(values)
 
 
 @_typed("@sortByAssociatedKeys", list, list)
 def _sort_by(values: list[Value], keys: list[Value]) -> Value:
+    _check_order(keys)
     order = sorted(range(len(values)), key=lambda index: keys[index])
     return [values[index] for index in order]
+
+
+def _check_order(values: list[Value]) -> None:
+    """Raise TypeError for lists, which have an order in Python only."""
+    if any(isinstance(each, list) for each in values):
+        raise TypeError("lists have no order")
 
 
 @_typed("sets.contains", list, list)

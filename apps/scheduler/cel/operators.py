@@ -7,6 +7,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from apps.scheduler.cel.effort import spend, spend_comparison
 from apps.scheduler.cel.values import (
     INT_MAX,
     INT_MIN,
@@ -58,12 +59,14 @@ def equal(left: Value, right: Value) -> bool | CelError:
 
 def _equal_lists(left: list[Value], right: list[Value]) -> bool:
     """Of the same length."""
+    spend_comparison(len(left))
     if isinstance(left, (SetList, KeyedList)):
         return all(_find_equal(left, element) for element in right)
     return all(equal(a, b) is True for a, b in zip(left, right, strict=True))
 
 
 def _find_equal(known: list[Value], element: Value) -> bool:
+    spend(len(known))
     return any(equal(each, element) is True for each in known)
 
 
@@ -75,6 +78,7 @@ def _join_lists(left: list[Value], right: list[Value]) -> list[Value]:
         keys = [left.key_of(each) for each in left]
         joined = list(left)
         for element in right:
+            spend(len(keys))
             key = left.key_of(element)
             if key in keys:
                 joined[keys.index(key)] = element
@@ -86,6 +90,7 @@ def _join_lists(left: list[Value], right: list[Value]) -> list[Value]:
 
 
 def _equal_maps(left: Mapping[Value, Value], right: Mapping[Value, Value]) -> bool:
+    spend_comparison(len(left))
     return len(left) == len(right) and all(
         key in right and equal(value, right[key]) is True for key, value in left.items()
     )

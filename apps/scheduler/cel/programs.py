@@ -8,6 +8,7 @@ from typing import Any
 
 from apps.scheduler.cel.checking import Environment
 from apps.scheduler.cel.compiling import check_expression
+from apps.scheduler.cel.effort import CostExceeded, limited
 from apps.scheduler.cel.estimation import Sizes, estimate_cost
 from apps.scheduler.cel.evaluation import Evaluation, find_error, fold
 from apps.scheduler.cel.parsing import SyntaxProblem, parse_expression
@@ -33,7 +34,12 @@ class Program:
 
     def evaluate(self, variables: Mapping[str, Any], tracker: CostTracker) -> Value:
         """The result, which may be a CelError; CostExceeded."""
-        return Evaluation(variables, tracker).evaluate(self.tree)
+        try:
+            with limited():
+                return Evaluation(variables, tracker).evaluate(self.tree)
+        except RecursionError:
+            # values that refer to each other can be nested deeper than any expression
+            raise CostExceeded from None
 
 
 def compile_program(expression: str, environment: Environment, sizes: Sizes) -> Program:

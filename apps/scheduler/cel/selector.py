@@ -10,10 +10,11 @@ from typing import Any, Final
 from apps.scheduler.cel.checking import SINGLE_VALUES, Environment
 from apps.scheduler.cel.compiling import check_selector
 from apps.scheduler.cel.conversions import parse_semver
+from apps.scheduler.cel.effort import CostExceeded, limited
 from apps.scheduler.cel.estimation import estimate_cost
 from apps.scheduler.cel.evaluation import Evaluation, find_error, fold
 from apps.scheduler.cel.parsing import SyntaxProblem, parse_expression
-from apps.scheduler.cel.tracking import CostExceeded, CostTracker
+from apps.scheduler.cel.tracking import CostTracker
 from apps.scheduler.cel.tree import Expr
 from apps.scheduler.cel.values import (
     CelError,
@@ -62,8 +63,9 @@ class Selector:
         """``device``: the variable, see :func:`device_variable`."""
         tracker = CostTracker(COST_LIMIT)
         try:
-            value = Evaluation({"device": device}, tracker).evaluate(self.tree)
-        except CostExceeded:
+            with limited():
+                value = Evaluation({"device": device}, tracker).evaluate(self.tree)
+        except (CostExceeded, RecursionError):
             value = _EXCEEDED
         return Outcome(_as_bool(value), tracker.cost)
 

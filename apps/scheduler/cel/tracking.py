@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from apps.scheduler.cel.effort import CostExceeded, spend
 from apps.scheduler.cel.values import Cidr, Value, size_of
 
 LIST_COST: Final = 10
@@ -17,10 +18,6 @@ REGEX_FACTOR: Final = 0.25
 AUTHORIZATION_COST: Final = 350_000
 
 Cost = Callable[[Sequence[Value], Value], int]
-
-
-class CostExceeded(Exception):
-    """The evaluation was cancelled."""
 
 
 class CostTracker:
@@ -94,8 +91,10 @@ def traversal(value: Value) -> int:
     if isinstance(value, (str, bytes)):
         return int(len(value.encode() if isinstance(value, str) else value) * STRING_FACTOR)
     if isinstance(value, list):
+        spend(len(value))
         return sum(map(traversal, value))
     if isinstance(value, Mapping):
+        spend(len(value))
         return sum(traversal(key) + traversal(item) for key, item in value.items())
     return 1
 

@@ -7,6 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from apps.api.kubernetes.errors import UnprocessablePatch
 from apps.cluster.errors import BadRequest, RequestEntityTooLarge
 
@@ -14,6 +16,8 @@ Body = dict[str, Any]
 
 #: The limit of the API server.
 _MAX_STEPS = 10_000
+#: The limit of the API server for what all copies of a patch add, in bytes of JSON.
+_MAX_COPIED = 3 * 1024 * 1024
 _NEEDS_FROM = frozenset({"move", "copy"})
 _STEPS = frozenset({"add", "remove", "replace", "test", *_NEEDS_FROM})
 _INDEX = re.compile(r"[+-]?\d{1,9}", re.ASCII)
@@ -46,9 +50,17 @@ def read(patch: Any) -> list[PatchStep]:
 
 
 def apply(body: Body, steps: list[PatchStep]) -> Body:
-    """`body` after all steps; UnprocessablePatch if one of them does not apply."""
+    """`body` after all steps; UnprocessablePatch if one of them does not apply.
+
+    A part that is copied into itself doubles with every copy: what all copies add is limited.
+    """
     holder = {"": copy.deepcopy(body)}
+    copied = 0
     for step in steps:
+        if step.op == "copy" and step.source is not None:
+            copied += len(msgspec.json.encode(_get(holder, step.source)))
+            if copied > _MAX_COPIED:
+                raise UnprocessablePatch()
         _apply(holder, step)
     changed = holder.get("")
     if not isinstance(changed, dict):

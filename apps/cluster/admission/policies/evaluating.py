@@ -1,4 +1,9 @@
-"""Evaluates the expressions of one policy for one request, within what that may cost."""
+"""Evaluates the expressions of one policy for one request, within what that may cost.
+
+The limits of an expression and of a policy are those of Kubernetes. It has none for a request: any
+number of policies and of their parameters may each use up theirs. Here one has (`RequestBudget`),
+because one process serves everybody.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +12,25 @@ from dataclasses import dataclass
 from typing import Final
 
 from apps.cluster.validation.policy_programs import Check, Expression, PolicyPrograms
-from apps.scheduler.cel.tracking import CostExceeded, CostTracker
+from apps.scheduler.cel.effort import CostExceeded, Effort
+from apps.scheduler.cel.tracking import CostTracker
 from apps.scheduler.cel.values import CelError, Value
 
 #: What one expression, all of a policy, and all of its conditions may cost.
 _EXPRESSION_LIMIT: Final = 1_000_000
 _POLICY_LIMIT: Final = 10_000_000
 _CONDITIONS_LIMIT: Final = 2_500_000
+#: What all policies together may cost in one request: more than any one of them.
+_REQUEST_LIMIT: Final = 12_500_000
 _LONGEST_MESSAGE: Final = 5 * 1024
 _EXCEEDED: Final = "operation cancelled: actual cost limit exceeded"
 _NO_BUDGET: Final = (
     "validation failed due to running out of cost budget, no further validation rules will be run"
+)
+
+_NO_REQUEST_BUDGET: Final = (
+    "validation failed because the policies for this request cost too much together, "
+    "no further validation rules will be run"
 )
 
 
@@ -48,25 +61,39 @@ class _Failed(Exception):
     """An expression ended in an error."""
 
 
+class RequestBudget:
+    """What the expressions of all policies may still cost for one request."""
+
+    __slots__ = ("effort", "left")
+
+    def __init__(self, left: int = _REQUEST_LIMIT) -> None:
+        self.left = left
+        self.effort = Effort()
+
+
 def evaluate(
-    programs: PolicyPrograms, values: Mapping[str, Value], *, ignores_errors: bool
+    programs: PolicyPrograms,
+    values: Mapping[str, Value],
+    budget: RequestBudget,
+    *,
+    ignores_errors: bool,
 ) -> Findings:
     """What a policy finds. With `ignores_errors`, errors of expressions count for nothing."""
     try:
-        if not _meets(programs, values):
+        if not _meets(programs, values, budget):
             return Findings()
-        run = _Run(programs, values, _POLICY_LIMIT)
+        run = _Run(programs, values, _POLICY_LIMIT, budget)
         failures = tuple(_failures(run, programs.checks, ignores_errors=ignores_errors))
-        annotating = _Run(programs, values, _POLICY_LIMIT)
+        annotating = _Run(programs, values, _POLICY_LIMIT, budget)
         denials, annotations = _annotate(annotating, programs, ignores_errors=ignores_errors)
     except (_OutOfBudget, _Failed) as error:
         return Findings() if ignores_errors else Findings((Failure(0, str(error)),))
     return Findings(failures, denials, annotations)
 
 
-def _meets(programs: PolicyPrograms, values: Mapping[str, Value]) -> bool:
+def _meets(programs: PolicyPrograms, values: Mapping[str, Value], budget: RequestBudget) -> bool:
     """Whether all conditions are true: one that is false outweighs errors of others."""
-    run = _Run(programs, values, _CONDITIONS_LIMIT)
+    run = _Run(programs, values, _CONDITIONS_LIMIT, budget)
     errors = []
     for condition in programs.conditions:
         try:
@@ -123,14 +150,23 @@ def _annotate(
 class _Run:
     """Evaluations that share their variables and what they may cost."""
 
-    def __init__(self, programs: PolicyPrograms, values: Mapping[str, Value], budget: int) -> None:
+    def __init__(
+        self,
+        programs: PolicyPrograms,
+        values: Mapping[str, Value],
+        budget: int,
+        of_request: RequestBudget,
+    ) -> None:
         self._budget = budget
+        self._of_request = of_request
         self._values = {**values, "variables": _Variables(self, programs.variables)}
 
     def value(self, expression: Expression) -> Value:
         """The value of an expression; _Failed or _OutOfBudget."""
         if expression.program is None:
             raise _Failed(f"compilation error: {expression.problem}")
+        if self._of_request.left < 0:
+            raise _OutOfBudget(_NO_REQUEST_BUDGET)
         found = self.evaluate(expression)
         if self._budget < 0:
             raise _OutOfBudget(_NO_BUDGET)
@@ -142,11 +178,13 @@ class _Run:
         assert expression.program is not None
         tracker = CostTracker(_EXPRESSION_LIMIT)
         try:
-            return expression.program.evaluate(self._values, tracker)
+            with self._of_request.effort.shared():
+                return expression.program.evaluate(self._values, tracker)
         except CostExceeded:
             return CelError(_EXCEEDED)
         finally:
             self._budget -= tracker.cost
+            self._of_request.left -= tracker.cost
 
 
 class _Variables(dict[str, Value]):

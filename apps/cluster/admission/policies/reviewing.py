@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from apps.cluster.admission.lookups import Lookups
-from apps.cluster.admission.policies.evaluating import Failure, Findings, evaluate
+from apps.cluster.admission.policies.evaluating import Failure, Findings, RequestBudget, evaluate
 from apps.cluster.admission.policies.matching import matches, may_match
 from apps.cluster.admission.policies.requests import CREATE, Review
 from apps.cluster.context import add_audit_annotation, add_warning
@@ -93,9 +93,10 @@ class Policies:
         if review.kind.group == _EXEMPT:
             return
         denials: list[_Denial] = []
+        budget = RequestBudget()
         for bound in self._bound:
             if matches(bound.constraints, review, lookups):
-                denials += _review(bound, review, lookups, params)
+                denials += _review(bound, review, lookups, params, budget)
         if denials:
             raise denials[0].error(review)
 
@@ -141,7 +142,11 @@ _ERRORS: Final[Mapping[str, Callable[[str, dict[str, Any]], ApiError]]] = {
 
 
 def _review(
-    bound: BoundPolicy, review: Review, lookups: Lookups, params: FindParams
+    bound: BoundPolicy,
+    review: Review,
+    lookups: Lookups,
+    params: FindParams,
+    budget: RequestBudget,
 ) -> Iterator[_Denial]:
     spec = bound.policy["spec"]
     ignores_errors = spec.get("failurePolicy") == "Ignore"
@@ -168,7 +173,8 @@ def _review(
         namespace = lookups.namespace(review.namespace) if in_namespace else None
         for each in found:
             values = review.variables(namespace, each)
-            findings = evaluate(programs_of(spec), values, ignores_errors=ignores_errors)
+            programs = programs_of(spec)
+            findings = evaluate(programs, values, budget, ignores_errors=ignores_errors)
             yield from _act(bound.name, binding, findings)
             for key, value in findings.annotations:
                 known = annotations.setdefault(key, [])
