@@ -28,7 +28,7 @@ from apps.scheduler.framework.resources import has_counted_status
 from apps.scheduler.framework.signed_results import SignedResults
 from apps.scheduler.framework.stopwatch import Stopwatch
 from apps.scheduler.framework.types import PodInfo
-from apps.scheduler.framework.verdicts import add_refusals
+from apps.scheduler.framework.verdicts import add_refusals, has_errors
 
 if TYPE_CHECKING:
     from apps.scheduler.cache.snapshot import Snapshot
@@ -144,7 +144,8 @@ class Filters:
         answers: list[Verdicts | None] | None = None,
     ) -> int:
         """Run ``filters`` for the pod; see framework.signed_verdicts.Run."""
-        return self._continue(statuses, filters, state, pod, nodes, None, watch, answers)
+        last = filters[-1] if answers is not None and filters else None
+        return self._continue(statuses, filters, state, pod, nodes, None, watch, answers, last)
 
     def _verdicts(
         self, plugin: FilterPlugin, state: CycleState, pod: PodInfo, snapshot: Snapshot
@@ -214,16 +215,22 @@ class Filters:
         own: OwnStates | None,
         watch: Stopwatch | None,
         answers: list[Verdicts | None] | None = None,
+        last: FilterPlugin | None = None,
     ) -> int:
         """Enter the refusals of ``plugins`` into ``statuses`` until no row is left.
 
-        Returns how many plugins ran; ``answers`` gets what each of them returned.
+        Returns how many plugins ran; ``answers`` gets what each of them returned. Nobody reads what
+        is left after ``last``: its refusals need not be entered.
         """
         ran = 0
         for plugin in plugins:
             try:
                 verdicts = self._ask(plugin, state, pod, nodes, own, statuses)
-                any_left = verdicts is None or add_refusals(statuses, verdicts, plugin.name)
+                any_left = (
+                    verdicts is None
+                    or (plugin is last and not has_errors(verdicts))
+                    or add_refusals(statuses, verdicts, plugin.name)
+                )
                 if answers is not None:
                     answers.append(verdicts)
             except Exception as raised:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class Run(Protocol):
     """Runs filters on what the statuses left, until no row is left; returns how many ran.
 
-    ``answers`` gets what each of them returned.
+    ``answers`` gets what each of them returned; then the statuses may lack what the last refused.
     """
 
     def __call__(

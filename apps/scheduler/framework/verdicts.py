@@ -48,6 +48,15 @@ def add_refusals(
     return bool(np.count_nonzero(refused) < np.count_nonzero(open_rows))
 
 
+def has_errors(verdicts: Verdicts) -> bool:
+    """Whether one of the verdicts is an internal error, also on rows that do not pass."""
+    for verdict in np.bincount(verdicts.ids).nonzero()[0].tolist():
+        status = verdicts.statuses[verdict] if verdict else None
+        if status is not None and status.code is Code.ERROR:
+            return True
+    return False
+
+
 class Passed:
     """What filters left. Arrays are read-only and never change."""
 
