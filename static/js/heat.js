@@ -88,7 +88,7 @@
         top += tallest + GAP;
         tallest = 0;
       }
-      const left = column * (columnWidth + GAP);
+      const left = Math.round(column * (columnWidth + GAP));
       labels.push([`${name} · ${count.toLocaleString("en")}`, left, top + 12, columnWidth]);
       for (let each = 0; each < count; each += 1) {
         const x = left + (each % perLine) * step,
