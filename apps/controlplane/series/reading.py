@@ -23,6 +23,8 @@ from apps.scheduler.metrics import definitions
 
 #: Levels are carried over a gap of this many seconds between two samples.
 BRIDGED_SECONDS = 90
+#: A rate is unknown in a step of which less was observed: one pod would make a peak.
+LEAST_SECONDS = 5.0
 #: Levels that are zero where a sample has others, but not these: a sum over no pod.
 _SUMS = ("pods.", "queue.", "requested.")
 
@@ -206,7 +208,7 @@ def _level(levels: Mapping[str, float], key: str) -> Value:
 def _rate(step: _Step, key: str, length: float) -> Value:
     """A count for each `length` seconds; None if too little of the bucket has passed."""
     amount = step.part.counts.get(key, 0.0)
-    if step.seconds < 1.0:
+    if step.seconds < LEAST_SECONDS:
         return None
     return amount * length / step.seconds
 
