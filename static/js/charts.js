@@ -56,7 +56,7 @@
   function duration(value) {
     if (value >= 86400) return `${significant(value / 86400)} d`;
     if (value >= 3600) return `${significant(value / 3600)} h`;
-    if (value >= 120) return `${significant(value / 60)} min`;
+    if (value >= 60) return `${significant(value / 60)} min`;
     if (value >= 1 || value === 0) return `${significant(value)} s`;
     return value >= 0.001 ? `${significant(value * 1e3)} ms` : `${significant(value * 1e6)} µs`;
   }
@@ -554,10 +554,11 @@
         drawn.delete(id);
       }
     }
-    for (const chart of data.charts.map(inReadableRate)) {
+    for (const [place, chart] of data.charts.map(inReadableRate).entries()) {
       if (!drawn.has(chart.id)) drawn.set(chart.id, new Chart(chart.id));
       const one = drawn.get(chart.id);
-      if (!one.section.isConnected) PLACE.append(one.section);
+      /* in the order of the figures, also those that appear later */
+      if (PLACE.children[place] !== one.section) PLACE.insertBefore(one.section, PLACE.children[place] ?? null);
       one.show(chart);
     }
     PLACE.dataset.drawn = `${data.step} ${data.since} ${data.until}`;

@@ -15,16 +15,24 @@
   let wait = FIRST_MS,
     looking = false;
 
-  /* A page that shows an operation that has not ended: watch it from now on. */
+  /* A page that shows an operation that has not ended: watch it from now on. One that ends while it
+     is shown is still announced by the browser, if the page is not in sight. */
   function watchHere() {
     const watched = read();
     for (const { dataset } of document.querySelectorAll("[data-operation]")) {
-      if (ENDED.has(dataset.state)) delete watched[dataset.operation];
-      else if (dataset.operation in watched) continue;
-      else watched[dataset.operation] = dataset.address || location.pathname;
+      if (ENDED.has(dataset.state) || dataset.operation in watched) continue;
+      watched[dataset.operation] = dataset.address || location.pathname;
       write(watched);
       if (!looking) look();
     }
+  }
+
+  /* What a new page shows to have ended needs no notice. */
+  function forgetEnded() {
+    const watched = read();
+    for (const { dataset } of document.querySelectorAll("[data-operation]"))
+      if (ENDED.has(dataset.state)) delete watched[dataset.operation];
+    write(watched);
   }
 
   const mayNotify = () => window.Notification && Notification.permission === "granted";
@@ -93,6 +101,7 @@
     place.append(toast);
   }
 
+  forgetEnded();
   watchHere();
   document.addEventListener("htmx:afterSettle", watchHere);
   if (!looking) look();

@@ -264,6 +264,6 @@ def _node_charts(keys: set[str]) -> Iterator[Chart]:
         "state",
         "State",
         "yes or no",
-        "1 while the node is in this state.",
+        "Whether the node was in this state at the end of each step.",
         (Line("cordoned", "level", "cordoned"), Line("not ready", "level", "not-ready")),
     )
