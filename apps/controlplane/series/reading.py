@@ -64,7 +64,7 @@ class _Step:
     """What is known about one step: its own figures, and the levels at its end."""
 
     part: Part
-    levels: Mapping[str, float]
+    levels: dict[str, float]
     #: Length of its observed part in seconds; 0 before the cluster existed, or if it has expired.
     seconds: float
 
@@ -91,7 +91,7 @@ def read_series(
         raise NotFound(f"{scope}s", name)
     drawn = [
         DrawnChart(each, [Values(line, _values(each, line, steps)) for line in each.lines])
-        for each in list_charts(scope, (step.part for step in steps))
+        for each in list_charts(scope, (Part(step.levels, step.part.counts) for step in steps))
         if chart in ("", each.id)
     ]
     if chart and not drawn:
@@ -162,7 +162,7 @@ def _fill(
     now = cursor.sampled_at.timestamp() if cursor else cluster.created_at.timestamp()
     by_start = {int(row.start.timestamp()): row for row in rows}
     newest = max((start for start, row in by_start.items() if row.until), default=None)
-    levels: Mapping[str, float] = {}
+    levels: dict[str, float] = {}
     lasts = 0.0
     steps = []
     for start in [*(early for early in by_start if early < span.starts.start), *span.starts]:

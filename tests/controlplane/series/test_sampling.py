@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.db import connection, transaction
+from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 
 from apps.cluster import kinds
@@ -150,13 +151,15 @@ def test_quiet_clusters_cost_two_statements_and_gaps_are_gaps(cluster: Cluster) 
 
 def test_buckets_expire_and_are_deleted_with_their_cluster(cluster: Cluster) -> None:
     sampling.sample_all()
-    clock.advance(cluster, 30 * 86_400)
-    run(cluster, pod("late"))
-    sampling.sample_all()
-    assert SeriesBucket.objects.filter(resolution=60).count() == 2
+    for name in ("late", "later"):
+        clock.advance(cluster, 30 * 86_400)
+        run(cluster, pod(name))
+        sampling.sample_all()
+    assert SeriesBucket.objects.filter(resolution=60).count() == 3
     trimming.trim()
     left = SeriesBucket.objects.values_list("resolution", flat=True)
-    assert sorted(left) == [10, 60, 600, 600, 3600, 3600, 86_400, 86_400]
+    # the levels of the second month lasted until now
+    assert sorted(left) == [10] * 2 + [60] * 2 + [600] * 3 + [3600] * 3 + [86_400] * 3
     delete_cluster(cluster)
     assert not SeriesBucket.objects.exists() and not SeriesCursor.objects.exists()
 
@@ -259,3 +262,27 @@ def test_steps_that_have_expired_are_unknown_and_too_many_are_refused(cluster: C
     assert bound[1] is None and bound[-2] == 0
     with pytest.raises(BadRequest, match="^step: the span has 259,200 steps of 10 seconds"):
         read(cluster, "30d", step="10")
+
+
+def test_a_quiet_cluster_keeps_its_charts(cluster: Cluster) -> None:
+    """Nothing has changed for ten hours: longer than the finest buckets are retained."""
+    quiet = create_cluster("quiet", user="tests", nodes=2)
+    sampling.sample_all()
+    ago = timedelta(hours=10)
+    Cluster.objects.filter(pk=quiet.pk).update(created_at=F("created_at") - ago)
+    SeriesBucket.objects.filter(cluster=quiet).update(
+        start=F("start") - ago, until=F("until") - ago
+    )
+    trimming.trim()
+    sampling.sample_all()
+    found = read(quiet)
+    assert found.span.resolution.step == 10
+    assert values(found, "nodes", "ready")[-2] == 2
+    assert values(found, "use-cpu", "cluster")[-2] == 0
+    # what is known about the last hours stays when something changes
+    run(quiet, pod("late"))
+    sampling.sample_all()
+    trimming.trim()
+    found = read(quiet)
+    assert values(found, "nodes", "ready")[0] == 2
+    assert values(found, "pods", "bound")[0] == 0 and values(found, "pods", "bound")[-1] == 1
