@@ -1,8 +1,9 @@
 """The rows of a list that a user has selected, and what is kept of a rejected action on them.
 
-A form over a list posts the names of the selected rows, or `matching` with `filter`, the query
-string of the list, for all rows that its filter matches. When an action is rejected, the user goes
-back to the list, which shows the selection, the text and the error once more.
+A form over a list posts the names of the selected rows, one field each or all of them in `names`,
+or `matching` with `filter`, the query string of the list, for all rows that its filter matches.
+When an action is rejected, the user goes back to the list, which shows the selection, the text and
+the error once more.
 """
 
 from __future__ import annotations
@@ -25,6 +26,11 @@ class Selection:
 
     names: Sequence[str]
     filter: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The names as one field of a form: a request has a limited number of fields."""
+        return " ".join(self.names)
 
     @property
     def shown(self) -> Sequence[str]:
@@ -53,9 +59,14 @@ def read_selection(
 ) -> Selection:
     """The selection in a form; `find_matching` returns the names that a filter matches."""
     if "matching" not in request.POST:
-        return Selection(list(dict.fromkeys(request.POST.getlist(parameter))))
+        return Selection(_read_names(request, parameter))
     query = request.POST.get("filter", "")
     return Selection(find_matching(QueryDict(query).dict()), query)
+
+
+def _read_names(request: Request, parameter: str) -> list[str]:
+    names = [*request.POST.getlist(parameter), *request.POST.get("names", "").split()]
+    return list(dict.fromkeys(names))
 
 
 def reject_action(request: Request, back: str, parameter: str, error: ApiError) -> HttpResponse:
@@ -65,7 +76,7 @@ def reject_action(request: Request, back: str, parameter: str, error: ApiError) 
         action=request.POST.get("action", ""),
         text=request.POST.get("text", ""),
         message=_describe(error),
-        names=request.POST.getlist(parameter)[:250],
+        names=_read_names(request, parameter)[:250],
         matching="matching" in request.POST,
     )
     request.session[_KEY] = asdict(rejected)

@@ -21,9 +21,16 @@
     ZOOMED = document.getElementById("zoomed"),
     SINCE = document.getElementById("charts-since"),
     CSV = document.getElementById("charts-csv"),
-    CHOICE = document.getElementById("chart-choice");
+    CHOICE = document.getElementById("chart-choice"),
+    PERIOD = CHOICE.querySelector(".period"),
+    FAILED = document.getElementById("charts-failed"),
+    WORKING = document.getElementById("working"),
+    WORKING_AFTER_MS = 300;
   const first = { since: PLACE.dataset.since, until: PLACE.dataset.until };
   const drawn = new Map();
+  /* What the zoom began with. */
+  const isWhole = ({ since, until }) => /^\d+[a-z]$/.test(since) && !until;
+  let whole = isWhole(first) ? { ...first } : { since: "1h", until: "" };
   let span = { ...first },
     data = null,
     asked = 0,
@@ -49,7 +56,7 @@
   function duration(value) {
     if (value >= 86400) return `${significant(value / 86400)} d`;
     if (value >= 3600) return `${significant(value / 3600)} h`;
-    if (value >= 120) return `${significant(value / 60)} min`;
+    if (value >= 60) return `${significant(value / 60)} min`;
     if (value >= 1 || value === 0) return `${significant(value)} s`;
     return value >= 0.001 ? `${significant(value * 1e3)} ms` : `${significant(value * 1e6)} µs`;
   }
@@ -60,19 +67,56 @@
     return `${significant(value / 1024 ** power)} ${units[power]}`;
   }
 
+  /* Rates are shown in the unit in which the highest of a chart is at least 0.5. */
+  const SECONDS = { s: 1, min: 60, h: 3600, d: 86400 };
+  const RATES = { "per second": 1, "per minute": 60 };
+
+  function inReadableRate(chart) {
+    const per = RATES[chart.unit];
+    if (!per) return chart;
+    const most = Math.max(0, ...chart.lines.flatMap(({ values }) => values)) / per;
+    const unit = Object.keys(SECONDS).find((each) => most * SECONDS[each] >= 0.5) || "min";
+    const scaled = (value) => (typeof value === "number" ? (value * SECONDS[unit]) / per : null);
+    return { ...chart, unit, lines: chart.lines.map((line) => ({ ...line, values: line.values.map(scaled) })) };
+  }
+
+  /* Steps of an axis that are round in its unit: there is no half pod, and an hour has 60 minutes. */
+  const powers = (base, least, most, factors) =>
+    Array.from({ length: most - least }, (_, at) => base ** (least + at)).flatMap((power) =>
+      factors.map((factor) => factor * power),
+    );
+  const WHOLE = powers(10, 0, 8, [1, 2, 5]);
+  const STEPS = {
+    pods: WHOLE,
+    nodes: WHOLE,
+    "yes or no": WHOLE,
+    memory: powers(1024, 0, 6, [1, 2, 5, 10, 20, 50, 100, 200, 500]),
+    seconds: [
+      ...powers(10, -6, 1, [1, 2, 5]),
+      10,
+      20,
+      30,
+      ...[1, 2, 5, 10, 20, 30].map((minutes) => 60 * minutes),
+      ...[1, 2, 4, 6, 12].map((hours) => 3600 * hours),
+      ...powers(10, 0, 4, [1, 2, 5]).map((days) => 86400 * days),
+    ],
+  };
+
   const UNITS = {
     pods: (value) => number(value, 1),
     nodes: (value) => number(value, 1),
-    "per second": (value) => `${significant(value)}/s`,
-    "per minute": (value) => `${significant(value)}/min`,
+    ...Object.fromEntries(Object.keys(SECONDS).map((unit) => [unit, (value) => `${significant(value)}/${unit}`])),
     seconds: duration,
     share: (value) => `${number(value * 100, 1)} %`,
     cpu: (value) => `${significant(value / 1000)} cores`,
     memory: bytes,
     "yes or no": (value) => (value ? "yes" : "no"),
   };
-  const say = (unit, value) =>
-    value === null || value === undefined ? "unknown" : UNITS[unit](value);
+  /* Durations are known as soon as there was one. */
+  const say = (unit, value) => {
+    if (value !== null && value !== undefined) return UNITS[unit](value);
+    return unit === "seconds" ? "none" : "unknown";
+  };
 
   function element(name, attributes = {}, ...children) {
     const made = document.createElement(name);
@@ -80,6 +124,20 @@
     made.append(...children);
     return made;
   }
+
+  /* The place of a line's look: a state of pods has the same one in every chart. */
+  const STATES = [
+    "bound",
+    "activeQ",
+    "backoffQ",
+    "unschedulable",
+    "gated",
+    "other schedulers",
+    "succeeded",
+    "failed",
+  ];
+  const look = ({ lines }, index) =>
+    lines.every(({ name }) => STATES.includes(name)) ? STATES.indexOf(lines[index].name) : index;
 
   const token = (name) =>
     getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -138,7 +196,8 @@
       this.plot.addEventListener("focus", () => this.onFocus());
       this.plot.addEventListener("blur", () => this.leave());
       this.plot.addEventListener("pointerenter", () => (active = this));
-      this.plot.addEventListener("pointerleave", () => this.leave());
+      /* a finger that is lifted leaves the values in sight */
+      this.plot.addEventListener("pointerleave", ({ pointerType }) => pointerType !== "touch" && this.leave());
       new ResizeObserver(() => this.resize()).observe(this.frame);
     }
 
@@ -177,6 +236,7 @@
           width: Math.max(200, this.frame.clientWidth),
           height: HEIGHT,
           legend: { show: false },
+          tzDate: (at) => uPlot.tzDate(new Date(at * 1000), zone),
           scales: {
             x: { time: true, range: () => range() },
             y: { range: (u, least, most) => this.yRange(most) },
@@ -187,7 +247,7 @@
               size: 68,
               space: 34,
               values: (u, splits) => splits.map((value) => UNITS[unit](value)),
-              ...(["pods", "nodes", "yes or no"].includes(unit) ? { incrs: this.whole() } : {}),
+              ...(unit in STEPS ? { incrs: STEPS[unit] } : {}),
             },
           ],
           cursor: {
@@ -216,20 +276,14 @@
       ticks: { stroke: token("--line"), width: 1, size: 4 },
     });
 
-    /* Whole steps: there is no half pod. */
-    whole() {
-      const powers = Array.from({ length: 8 }, (_, power) => 10 ** power);
-      return powers.flatMap((power) => [power, 2 * power, 5 * power]);
-    }
-
     line = ({ name, edge }, index) => ({
       label: name,
-      stroke: colour(index),
+      stroke: colour(look(this.chart, index)),
       width: edge ? 1 : 1.75,
-      dash: DASHES[index % DASHES.length],
+      dash: DASHES[look(this.chart, index) % DASHES.length],
       show: !this.hidden.has(name),
       spanGaps: false,
-      points: { show: true, filter: alone, size: 5, fill: colour(index) },
+      points: { show: true, filter: alone, size: 5, fill: colour(look(this.chart, index)) },
     });
 
     bands() {
@@ -252,7 +306,7 @@
             class: "line",
             "aria-pressed": String(!this.hidden.has(name)),
           });
-          button.append(sample(index), name);
+          button.append(sample(look(this.chart, index)), name);
           button.addEventListener("click", () => {
             if (!this.hidden.delete(name)) this.hidden.add(name);
             button.setAttribute("aria-pressed", String(!this.hidden.has(name)));
@@ -282,7 +336,7 @@
         ...lines.map(({ name, values }) => {
           const index = this.chart.lines.findIndex((line) => line.name === name);
           const value = element("span", {}, say(this.chart.unit, values[at]));
-          return element("div", {}, sample(index), `${name} `, value);
+          return element("div", {}, sample(look(this.chart, index)), `${name} `, value);
         }),
       );
       this.tip.hidden = false;
@@ -406,19 +460,34 @@
     go({ since: iso(middle - half), until: iso(middle + half) });
   }
 
-  function reset() {
-    const preset = /^\d+[a-z]$/.test(first.since) && !first.until;
-    go(preset ? { ...first } : { since: "1h", until: "" });
+  /* By half a span, not beyond now. */
+  function move(direction) {
+    const [from, to] = range(),
+      by = Math.min((direction * (to - from)) / 2, seconds(data.now) - to);
+    if (by) zoom(from + by, to + by);
   }
 
-  function go(wanted) {
+  function reset() {
+    go({ ...whole });
+  }
+
+  /* The address follows once the span has been answered: a misspelt time is only an error here. */
+  async function go(wanted) {
+    const before = span;
     span = wanted;
+    const answer = await load();
+    if (answer && answer.status === 400) {
+      span = before;
+      scheduleRefresh();
+    }
+    if (!answer || !answer.ok) return;
+    if (isWhole(wanted)) whole = { ...wanted };
     const here = new URL(location.href);
-    here.searchParams.set("since", span.since);
-    if (span.until) here.searchParams.set("until", span.until);
+    here.searchParams.set("since", wanted.since);
+    if (wanted.until) here.searchParams.set("until", wanted.until);
     else here.searchParams.delete("until");
-    history.pushState({ span }, "", here);
-    load();
+    history.pushState({ span: wanted }, "", here);
+    PERIOD.open = false;
   }
 
   function address(extra = {}) {
@@ -428,30 +497,50 @@
     return `${PLACE.dataset.source}?${query}`;
   }
 
-  async function load() {
+  async function load(isLive = false) {
     clearTimeout(timer);
     const turn = (asked += 1);
     PLACE.setAttribute("aria-busy", "true");
+    const sign = setTimeout(() => (WORKING.hidden &&= isLive), WORKING_AFTER_MS);
     let answer = null;
     try {
       answer = await fetch(address(), { headers: { Accept: "application/json" } });
     } catch {
       /* the site is restarting; the next refresh tries again */
     }
-    if (turn !== asked) return;
+    const body = answer ? await answer.json().catch(() => null) : null;
+    clearTimeout(sign);
+    if (turn !== asked) return null;
+    WORKING.hidden = true;
     PLACE.removeAttribute("aria-busy");
-    if (answer && answer.ok) {
-      data = await answer.json();
-      if (turn === asked) show();
+    tellFailure(answer, body);
+    if (answer && answer.ok && body) {
+      data = body;
+      show();
     }
-    const step = data ? data.step : Number(PLACE.dataset.interval);
-    const wait = Math.max(Number(PLACE.dataset.interval), Math.min(step, MOST_REFRESH_S));
+    scheduleRefresh();
+    return answer;
+  }
+
+  function scheduleRefresh() {
+    const interval = Number(PLACE.dataset.interval),
+      wait = Math.max(interval, Math.min(data ? data.step : interval, MOST_REFRESH_S));
+    clearTimeout(timer);
     if (!span.until) timer = setTimeout(refresh, wait * 1000);
+  }
+
+  /* Figures that cannot be had are said to be missing: what is drawn is from before. */
+  function tellFailure(answer, body) {
+    FAILED.hidden = Boolean(answer && answer.ok && body);
+    if (FAILED.hidden) return;
+    const why = answer ? body?.message || `the site answered ${answer.status}` : "the site cannot be reached";
+    FAILED.textContent = answer?.status === 400 ? why : `No newer figures: ${why}.`;
   }
 
   function refresh() {
     if (document.hidden) document.addEventListener("visibilitychange", refresh, { once: true });
-    else load();
+    else if (PERIOD.open) PERIOD.addEventListener("toggle", refresh, { once: true });
+    else load(true);
   }
 
   function show() {
@@ -465,10 +554,11 @@
         drawn.delete(id);
       }
     }
-    for (const chart of data.charts) {
+    for (const [place, chart] of data.charts.map(inReadableRate).entries()) {
       if (!drawn.has(chart.id)) drawn.set(chart.id, new Chart(chart.id));
       const one = drawn.get(chart.id);
-      if (!one.section.isConnected) PLACE.append(one.section);
+      /* in the order of the figures, also those that appear later */
+      if (PLACE.children[place] !== one.section) PLACE.insertBefore(one.section, PLACE.children[place] ?? null);
       one.show(chart);
     }
     PLACE.dataset.drawn = `${data.step} ${data.since} ${data.until}`;
@@ -484,9 +574,9 @@
     EMPTY.querySelector("[data-idle]").hidden = !data.known;
     PLACE.hidden = !data.known;
     const firsts = pods.lines.map(({ values }) => values.findIndex(isKnown));
-    const start = Math.max(-1, ...firsts);
+    const start = Math.min(...firsts.filter((at) => at >= 0), Infinity);
     SINCE.textContent =
-      start > data.times.length / 10 ?
+      start > data.times.length / 10 && start < data.times.length ?
       `The first figures of this span are from ${format("full", data.times[start])}.` :
       "";
   }
@@ -506,7 +596,19 @@
   }
 
   ZOOMED.querySelector("button").addEventListener("click", reset);
-  CHOICE.addEventListener("change", () => CHOICE.requestSubmit());
+  CHOICE.elements.of.addEventListener("change", () => CHOICE.submit());
+  CHOICE.addEventListener("submit", (event) => {
+    event.preventDefault();
+    go({ since: CHOICE.elements.since.value.trim() || "1h", until: CHOICE.elements.until.value.trim() });
+  });
+  document.getElementById("moves").addEventListener("click", ({ target }) => {
+    if (!data) return;
+    const [from, to] = range();
+    if (target.dataset.move === "earlier") move(-1);
+    else if (target.dataset.move === "later") move(1);
+    else if (target.dataset.move === "in") zoomAround((from + to) / 2, 0.5);
+    else if (target.dataset.move === "out") zoomAround((from + to) / 2, 2);
+  });
   CHOICE.querySelector(".spans").addEventListener("click", (event) => {
     const link = event.target.closest("[data-since]");
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
@@ -515,6 +617,7 @@
   });
   window.addEventListener("popstate", (event) => {
     span = event.state?.span ?? { ...first };
+    if (isWhole(span)) whole = { ...span };
     load();
   });
   const redraw = () => drawn.forEach((chart) => chart.draw());

@@ -88,7 +88,7 @@
         top += tallest + GAP;
         tallest = 0;
       }
-      const left = column * (columnWidth + GAP);
+      const left = Math.round(column * (columnWidth + GAP));
       labels.push([`${name} · ${count.toLocaleString("en")}`, left, top + 12, columnWidth]);
       for (let each = 0; each < count; each += 1) {
         const x = left + (each % perLine) * step,
@@ -216,7 +216,7 @@
     draw();
   }
 
-  /* The number of selected nodes and the form's hidden fields. */
+  /* The number of selected nodes and the form's hidden field. */
   function describe() {
     form.dataset.chosen = String(chosen.size);
     const count = chosen.size.toLocaleString("en"),
@@ -226,15 +226,7 @@
       "Select nodes: drag over them, or Ctrl and click; Space with the keyboard.";
     for (const button of form.querySelectorAll("[data-act]")) button.disabled = !chosen.size;
     form.querySelector("[data-clear]").hidden = !chosen.size;
-    form.querySelector("[data-nodes]").replaceChildren(
-      ...[...chosen].map((name) => {
-        const field = document.createElement("input");
-        field.type = "hidden";
-        field.name = "node";
-        field.value = name;
-        return field;
-      }),
-    );
+    form.querySelector("[data-nodes]").value = [...chosen].join(" ");
   }
 
   function clear() {
@@ -301,6 +293,14 @@
   canvas.addEventListener("blur", () => point(-1));
   canvas.addEventListener("keydown", (event) => {
     if (!data || !cells.length) return;
+    /* the pointer is over the map: no node has been visited by a key yet */
+    if (current < 0 && [" ", "Enter", "ArrowDown", "ArrowUp", "ArrowLeft"].includes(event.key)) {
+      go(0);
+      if (event.key !== " ") {
+        event.preventDefault();
+        return;
+      }
+    }
     if (event.key === "Enter" && current >= 0) open(current);
     else if (event.key === " " && current >= 0) {
       toggle(current);

@@ -12,21 +12,41 @@
 
   const read = () => JSON.parse(localStorage.getItem(WATCHED) || "{}");
   const write = (watched) => localStorage.setItem(WATCHED, JSON.stringify(watched));
-  let wait = FIRST_MS;
+  let wait = FIRST_MS,
+    looking = false;
 
-  /* The page of an operation that has not ended: watch it from now on. */
-  const here = document.querySelector("[data-operation]");
-  if (here) {
+  /* A page that shows an operation that has not ended: watch it from now on. One that ends while it
+     is shown is still announced by the browser, if the page is not in sight. */
+  function watchHere() {
     const watched = read();
-    if (ENDED.has(here.dataset.state)) delete watched[here.dataset.operation];
-    else watched[here.dataset.operation] = here.dataset.title;
+    for (const { dataset } of document.querySelectorAll("[data-operation]")) {
+      if (ENDED.has(dataset.state) || dataset.operation in watched) continue;
+      watched[dataset.operation] = dataset.address || location.pathname;
+      write(watched);
+      if (!looking) look();
+    }
+  }
+
+  /* What a new page shows to have ended needs no notice. */
+  function forgetEnded() {
+    const watched = read();
+    for (const { dataset } of document.querySelectorAll("[data-operation]"))
+      if (ENDED.has(dataset.state)) delete watched[dataset.operation];
     write(watched);
   }
+
+  const mayNotify = () => window.Notification && Notification.permission === "granted";
 
   async function look() {
     const watched = read();
     const numbers = Object.keys(watched);
-    if (!numbers.length) return;
+    looking = numbers.length > 0;
+    if (!looking) return;
+    if (document.hidden && !mayNotify()) {
+      /* nobody would see it here: it is left to the tab in sight */
+      document.addEventListener("visibilitychange", look, { once: true });
+      return;
+    }
     const found = await Promise.all(numbers.map(fetchOperation));
     for (const [index, operation] of found.entries()) {
       if (operation && !ENDED.has(operation.state)) continue;
@@ -34,7 +54,7 @@
       if (!(numbers[index] in still)) continue;
       delete still[numbers[index]];
       write(still);
-      if (operation) announce(operation);
+      if (operation) announce(operation, watched[numbers[index]]);
     }
     wait = Math.min(1.5 * wait, LONGEST_MS);
     setTimeout(look, wait);
@@ -50,11 +70,10 @@
     }
   }
 
-  function announce(operation) {
-    const address = `/operations/${operation.id}`;
+  function announce(operation, address) {
     const text = operation.state === "failed" ? operation.cause : operation.message;
-    if (location.pathname !== address) showToast(operation, address, text);
-    if (window.Notification && Notification.permission === "granted" && document.hidden) {
+    if (!document.querySelector(`[data-operation="${operation.id}"]`)) showToast(operation, address, text);
+    if (mayNotify() && document.hidden) {
       const shown = new Notification(`${operation.title} ${WORDS[operation.state]}`, { body: text, tag: address });
       shown.addEventListener("click", () => {
         focus();
@@ -82,7 +101,10 @@
     place.append(toast);
   }
 
-  look();
+  forgetEnded();
+  watchHere();
+  document.addEventListener("htmx:afterSettle", watchHere);
+  if (!looking) look();
 
   const allow = document.querySelector("[data-notify]");
   if (allow && window.Notification && Notification.permission !== "granted") {

@@ -158,7 +158,7 @@ def test_a_drain_is_previewed_and_followed(seen: Seen, lab: Cluster) -> None:
     page.reload()
     # no kubelet runs here, so the pod does not end
     running.run(Operation.objects.get().pk)
-    expect(page.locator("#operation")).to_contain_text("timed out with 1 pods remaining")
+    expect(page.locator("#operation")).to_contain_text("timed out with 1 pod remaining")
     seen.open("/clusters/lab/nodes/node-0")
     expect(page.locator("#node .facts")).to_contain_text("cordoned")
     assert seen.problems == []

@@ -38,6 +38,18 @@ def slow(page: Page, pattern: str) -> None:
     page.route(pattern, wait)
 
 
+#: A browser that allows notifications when it is asked, with a page that can be put out of sight.
+_NOTIFICATIONS = """
+window.Notification = class extends EventTarget {
+  static permission = "default";
+  static async requestPermission() { return (Notification.permission = "granted"); }
+  constructor(title) { super(); document.body.dataset.noticed = title; }
+};
+const isAway = () => document.body?.dataset.away === "yes";
+Object.defineProperty(document, "hidden", { get: isAway });
+"""
+
+
 def test_a_first_visit_starts_with_a_tour_and_keys_move_between_pages(
     seen: Seen, lab: Cluster, chromium: Browser
 ) -> None:
@@ -111,13 +123,32 @@ def test_all_nodes_that_match_are_labeled_and_a_mistake_keeps_the_selection(
     page.get_by_role("button", name="Label", exact=True).click()
     expect(page.get_by_role("heading", name="Label 230 nodes: disk=ssd")).to_be_visible()
     operation = Operation.objects.get()
+    # a tab that nobody sees does not take the notice away
     seen.open("/clusters/lab/pods")
+    away = page.context.new_page()
+    away.add_init_script("Object.defineProperty(document, 'hidden', { get: () => true })")
+    away.goto(f"{seen.address}/clusters/lab/nodes")
     running.run(operation.pk)
     toast = page.locator("#toasts .toast")
     expect(toast).to_contain_text("Label 230 nodes: disk=ssd finished. 230 nodes labeled")
+    assert away.locator("#toasts .toast").count() == 0
+    away.close()
     toast.get_by_role("link").click()
     page.wait_for_url(f"{seen.address}/operations/{operation.pk}")
     assert Node.objects.filter(cluster=lab, labels__disk="ssd").count() == 230
+
+    # the browser announces the end of what is shown by a page that is not in sight
+    page.add_init_script(_NOTIFICATIONS)
+    seen.open("/clusters/lab/nodes")
+    page.get_by_label("all 230 that match").check()
+    page.get_by_label("A taint as key=value:Effect").fill("disk=hdd")
+    page.get_by_role("button", name="Label", exact=True).click()
+    page.get_by_role("button", name="Allow notifications of the browser").click()
+    page.evaluate("document.body.dataset.away = 'yes'")
+    running.run(Operation.objects.latest("pk").pk)
+    expect(page.locator("body")).to_have_attribute(
+        "data-noticed", "Label 230 nodes: disk=hdd finished"
+    )
 
     file = tmp_path / "node.yaml"
     file.write_text("apiVersion: v1\nkind: Node\nmetadata: {name: new}\nspek: {}\n")

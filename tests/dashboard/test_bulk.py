@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -35,6 +36,18 @@ def test_the_list_offers_all_nodes_that_the_filter_matches(alice: Client, wide: 
     page = shown(alice, "/clusters/lab/nodes?zone=zone-9")
     assert "all 230 that match" in page and 'name="filter" value="zone=zone-9"' in page
     assert "that match<" not in shown(alice, "/clusters/lab/nodes?q=gpu")
+
+
+def test_a_selection_of_any_size_is_one_field(alice: Client, wide: Cluster, settings: Any) -> None:
+    """A request has at most 1,000 fields: a zone of 1,000 nodes could not be cordoned."""
+    settings.DATA_UPLOAD_MAX_NUMBER_FIELDS = 20
+    names = " ".join(f"bulk-{number}" for number in range(230))
+    alice.post(NODES, {"action": "cordon", "names": names})
+    assert Operation.objects.get().title == "Cordon 230 nodes"
+    page = alice.post(NODES, {"action": "delete", "names": names}).content.decode()
+    kept = re.search('name="names" value="([^"]*)"', page)
+    assert kept and set(kept[1].split()) == set(names.split())
+    assert page.count("<input") < 20
 
 
 def test_a_taint_is_removed_from_selected_nodes(alice: Client, lab: Cluster) -> None:

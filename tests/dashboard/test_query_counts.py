@@ -22,7 +22,7 @@ from tests.dashboard.conftest import ACTOR, add_pods, create_lab, pod
 
 #: page -> queries at most, those of session and user included
 BOUNDS = {
-    "webhook": 6,
+    "webhook": 7,
     "webhooks": 4,
     "account": 6,
     "audit": 6,

@@ -8,6 +8,7 @@ from django.test import Client
 from apps.cluster import kinds
 from apps.cluster.models import Change, Cluster, Pod
 from apps.cluster.writing import store
+from apps.controlplane.loop import clock
 from apps.controlplane.loop.engines import Engines
 from tests.dashboard.conftest import ACTOR, add_pods, create_lab, pod, shown
 
@@ -89,3 +90,12 @@ def _name_mistakes(alice: Client) -> None:
         text = answer.content.decode()
         assert answer.status_code == code, query
         assert message in text and 'type="range"' in text, query
+
+
+def test_charts_of_a_fast_clock_begin_with_a_span_that_has_figures(alice: Client) -> None:
+    lab = create_lab()
+    assert alice.get("/clusters/lab/charts").context["page"].since == "15m"
+    clock.set_speed(lab, 600)
+    page = alice.get("/clusters/lab/charts")
+    assert page.context["page"].since == "7d"
+    assert "runs 600 times as fast" in page.content.decode()

@@ -29,7 +29,14 @@ _MAX_DELIVERIES = 100
 class WebhookSerializer(serializers.ModelSerializer[Webhook]):
     class Meta:
         model = Webhook
-        fields = ("id", "url", "kinds", "secret", "enabled", "user", "created_at")
+        fields = ("id", "url", "kinds", "enabled", "user", "created_at")
+
+
+class WebhookWithSecretSerializer(serializers.ModelSerializer[Webhook]):
+    class Meta:
+        model = Webhook
+        fields = (*WebhookSerializer.Meta.fields, "secret")
+        extra_kwargs = {"secret": {"help_text": "Only in the response to its creation."}}
 
 
 class NewWebhookSerializer(serializers.Serializer[Any]):
@@ -70,7 +77,7 @@ class DeliverySerializer(serializers.ModelSerializer[WebhookDelivery]):
     ),
     retrieve=extend_schema(
         summary="Read a webhook",
-        description="Its address, the kinds of events that it receives, and its secret.",
+        description="Its address, and the kinds of events that it receives.",
         responses={200: WebhookSerializer, **_NOT_FOUND},
     ),
 )
@@ -94,19 +101,25 @@ class WebhookViewSet(
 
     @extend_schema(
         request=NewWebhookSerializer,
-        responses={201: WebhookSerializer, 422: ErrorSerializer, **_INVALID, **_NOT_FOUND},
+        responses={
+            201: WebhookWithSecretSerializer,
+            422: ErrorSerializer,
+            **_INVALID,
+            **_NOT_FOUND,
+        },
     )
     def create(self, request: Request, cluster: str) -> Response:
         """Add a webhook.
 
-        It receives events from now on, each signed with its secret.
+        It receives events from now on, each signed with its secret, which only this response has.
         """
         wanted = NewWebhookSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
         added = service.add_webhook(
             cluster_named(cluster), **wanted.validated_data, user=request.user.get_username()
         )
-        return Response(self.get_serializer(added).data, status=status.HTTP_201_CREATED)
+        body = WebhookWithSecretSerializer(added).data
+        return Response(body, status=status.HTTP_201_CREATED)
 
     @extend_schema(
         request=EnabledSerializer, responses={200: WebhookSerializer, **_INVALID, **_NOT_FOUND}

@@ -40,14 +40,22 @@ def run(work: Progress) -> str:
     there = {(pod.namespace, pod.name): pod.body["metadata"]["uid"] for pod in leaving}
     while there := _remaining_pods(work.cluster, nodes, there):
         refusal = _evict_all(work, there, total)
-        work.step(total - len(there), total, refusal or f"{len(there)} pods are ending")
+        work.step(total - len(there), total, refusal or _are(len(there), "ending"))
         if time.monotonic() > deadline:
             raise DrainTimeout(_timeout_message(work.cluster, there, refusal))
         time.sleep(_LOOK_SECONDS)
     work.step(total, total, "")
     if len(nodes) == 1:
-        return f"{total} pods have left {nodes[0]}; it stays cordoned"
-    return f"{total:,} pods have left {len(nodes):,} nodes; they stay cordoned"
+        return f"{_have_left(total)} {nodes[0]}; it stays cordoned"
+    return f"{_have_left(total)} {len(nodes):,} nodes; they stay cordoned"
+
+
+def _are(number: int, doing: str) -> str:
+    return f"{bulk.count(number, 'pods')} {'is' if number == 1 else 'are'} {doing}"
+
+
+def _have_left(number: int) -> str:
+    return f"{bulk.count(number, 'pods')} {'has' if number == 1 else 'have'} left"
 
 
 def _nodes_to_drain(work: Progress) -> list[str]:
@@ -110,4 +118,4 @@ def _timeout_message(cluster: Cluster, pods: Mapping[tuple[str, str], str], refu
             why = "the kubelets are disabled, so no pod ends"
         elif row.manual_time is not None:
             why = "the clock is stopped, so their grace period does not pass: advance it"
-    return f"timed out with {len(pods)} pods remaining ({names}): {why}"
+    return f"timed out with {bulk.count(len(pods), 'pods')} remaining ({names}): {why}"

@@ -16,6 +16,9 @@ from apps.controlplane.series.quantiles import Histogram
 
 #: The name of the cluster's own part. Others are "namespace/…" and "profile/…".
 CLUSTER = ""
+NAMESPACE = "namespace/"
+#: Namespaces with levels, by number of pods. Namespaces without pods have none.
+MAX_NAMESPACES = 100
 
 
 class Part(msgspec.Struct, array_like=True):
@@ -27,6 +30,13 @@ class Part(msgspec.Struct, array_like=True):
     counts: dict[str, float] = {}
     #: Observations in the bucket by index of the bound: `quantiles`.
     histograms: dict[str, Histogram] = {}
+    #: State at the last sample, where it is not in `levels`.
+    last: dict[str, float] = {}
+
+    @property
+    def lasting(self) -> dict[str, float]:
+        """The levels at the end of the bucket, which last until the next sample."""
+        return {**self.levels, **self.last}
 
     def count(self, name: str, amount: float) -> None:
         self.counts[name] = self.counts.get(name, 0) + amount
@@ -38,13 +48,21 @@ class Part(msgspec.Struct, array_like=True):
 
     def add(self, other: Part) -> None:
         """Add a later sample."""
-        for name, value in other.levels.items():
-            before = self.levels.get(name)
-            self.levels[name] = value if before is None else merge_level(name, before, value)
+        if other.levels:
+            self._add_levels(other.levels)
         for name, value in other.counts.items():
             self.count(name, value)
         for name, histogram in other.histograms.items():
             self.observe(name, histogram)
+
+    def _add_levels(self, now: dict[str, float]) -> None:
+        """Levels that are not among those of now are no longer known."""
+        before = self.levels
+        self.levels = {
+            name: merge_level(name, before[name], value) if name in before else value
+            for name, value in now.items()
+        }
+        self.last = {name: value for name, value in now.items() if self.levels[name] != value}
 
 
 #: name of the part -> its figures
@@ -68,8 +86,25 @@ def part_of(bucket: Bucket, name: str) -> Part:
 
 def add(bucket: Bucket, sample: Bucket) -> None:
     """Add a later sample to a bucket."""
+    if sample.get(CLUSTER, Part()).levels:
+        for name in bucket.keys() - {name for name, part in sample.items() if part.levels}:
+            _end(bucket[name], namespace_is_empty=name.startswith(NAMESPACE) and has_all(sample))
     for name, part in sample.items():
         part_of(bucket, name).add(part)
+
+
+def _end(part: Part, *, namespace_is_empty: bool) -> None:
+    """Change a part that is missing in a later sample."""
+    if namespace_is_empty:
+        part.add(Part(levels=dict.fromkeys(part.levels, 0.0)))
+    else:
+        part.levels, part.last = {}, {}
+
+
+def has_all(bucket: Bucket) -> bool:
+    """Whether every namespace with pods has a part with levels."""
+    parts = [part for name, part in bucket.items() if name.startswith(NAMESPACE)]
+    return sum(bool(part.levels) for part in parts) < MAX_NAMESPACES
 
 
 def encode(bucket: Bucket) -> bytes:

@@ -227,7 +227,8 @@ def _node_levels(keys: set[str]) -> Iterator[Chart]:
         "stranded",
         "Stranded resources",
         "share",
-        "Free, but of no use, because another resource of the same node runs out before.",
+        "What remains free on the nodes if they are filled with pods that request equal shares of "
+        "cpu, memory and pods, because another of the three runs out before.",
         tuple(
             Line(name, "level", f"stranded.{name}") for name in list_resources(keys, "stranded.")
         ),
@@ -263,6 +264,6 @@ def _node_charts(keys: set[str]) -> Iterator[Chart]:
         "state",
         "State",
         "yes or no",
-        "1 while the node is in this state.",
+        "Whether the node was in this state at the end of each step.",
         (Line("cordoned", "level", "cordoned"), Line("not ready", "level", "not-ready")),
     )

@@ -15,13 +15,12 @@ from apps.cluster import sql
 from apps.cluster.models import Cluster
 from apps.controlplane import queries
 from apps.controlplane.models import QueueEntry
-from apps.controlplane.series.buckets import CLUSTER, Bucket, Part, part_of
+from apps.controlplane.series.buckets import CLUSTER, MAX_NAMESPACES, Bucket, Part, part_of
 
 #: Resources of every node, in the order of the columns.
 BASIC = ("cpu", "memory", "pods")
-#: Further resources that are charted, by name, and namespaces, by number of pods.
+#: Further resources that are charted, by name.
 MAX_OTHERS = 8
-MAX_NAMESPACES = 100
 
 _QUEUES = tuple(QueueEntry.Queue.values)
 _ENDED = ("succeeded", "failed")
@@ -78,7 +77,10 @@ def read_pods(cluster: Cluster) -> Bucket:
         cursor.execute(_PODS, [cluster.pk])
         rows = cursor.fetchall()
     profiles = queries.list_scheduler_names(cluster)
-    bucket: Bucket = {CLUSTER: _empty(), **{f"profile/{name}": _empty() for name in profiles}}
+    bucket: Bucket = {
+        CLUSTER: empty_part(),
+        **{f"profile/{name}": empty_part() for name in profiles},
+    }
     sizes: Counter[str] = Counter()
     for namespace, *_, count, _, _ in rows:
         sizes[namespace] += count
@@ -90,7 +92,7 @@ def read_pods(cluster: Cluster) -> Bucket:
         names = [CLUSTER, *([f"namespace/{namespace}"] if namespace in charted else [])]
         names += [f"profile/{scheduler}"] if scheduler in profiles else []
         for name in names:
-            part = bucket.get(name) or bucket.setdefault(name, _empty())
+            part = bucket.get(name) or bucket.setdefault(name, empty_part())
             _add(part, f"pods.{state}", count)
             if queued:
                 _add(part, f"queue.{state}", count)
@@ -168,7 +170,7 @@ def _add_room(levels: dict[str, float], state: NodeState, usable: NDArray[np.boo
     levels["fragmentation"] = float(1 - fits / ideal) if ideal else 0.0
 
 
-def _empty() -> Part:
+def empty_part() -> Part:
     """A part without pods, whose queues are empty."""
     names = (*(f"pods.{state}" for state in ("bound", *_QUEUES)), *(f"queue.{q}" for q in _QUEUES))
     return Part(levels=dict.fromkeys(names, 0.0))

@@ -9,11 +9,13 @@ from datetime import timedelta
 from django.db.models import Q
 
 from apps.cluster.errors import BadRequest, NotFound
-from apps.cluster.models import Cluster, Node
+from apps.cluster.models import Cluster, Namespace, Node
+from apps.controlplane import queries
 from apps.controlplane.models import SeriesBucket, SeriesCursor
 from apps.controlplane.series import buckets, node_columns
-from apps.controlplane.series.buckets import Part
+from apps.controlplane.series.buckets import CLUSTER, Bucket, Part
 from apps.controlplane.series.catalog import SCOPES, Chart, Line, Scope, list_charts
+from apps.controlplane.series.levels import empty_part
 from apps.controlplane.series.quantiles import WAIT_BOUNDS, quantile
 from apps.controlplane.series.spans import Span
 from apps.controlplane.series.storing import to_datetime
@@ -21,6 +23,10 @@ from apps.scheduler.metrics import definitions
 
 #: Levels are carried over a gap of this many seconds between two samples.
 BRIDGED_SECONDS = 90
+#: A rate is unknown in a step of which less was observed: one pod would make a peak.
+LEAST_SECONDS = 5.0
+#: Levels that are zero where a sample has others, but not these: a sum over no pod.
+_SUMS = ("pods.", "queue.", "requested.")
 
 Value = float | None
 
@@ -58,8 +64,8 @@ class _Step:
     """What is known about one step: its own figures, and the levels at its end."""
 
     part: Part
-    levels: Mapping[str, float]
-    #: Length of its observed part in seconds; 0 before the cluster existed.
+    levels: dict[str, float]
+    #: Length of its observed part in seconds; 0 before the cluster existed, or if it has expired.
     seconds: float
 
 
@@ -68,7 +74,8 @@ def read_series(
 ) -> Series:
     """The charts of a scope, or the one with the id `chart`.
 
-    Raises BadRequest, which names the parameter, or NotFound for a node that does not exist.
+    Raises BadRequest, which names the parameter, or NotFound for a name that neither exists nor
+    occurs in the span.
     """
     if scope not in SCOPES:
         raise BadRequest(f"scope: {scope!r} is not one of {', '.join(SCOPES)}")
@@ -77,15 +84,18 @@ def read_series(
             "name: the scope cluster has no name" if name else f"name: which {scope} is missing"
         )
     rows = _list_rows(cluster, span, with_nodes=scope == "node")
-    steps = _fill(cluster, span, rows, _reader(cluster, scope, name))
+    exists = _exists(cluster, scope, name)
+    steps = _fill(cluster, span, rows, _reader(cluster, scope, name, exists=exists))
+    known = any(step.levels or step.part.counts for step in steps)
+    if not exists and not known:
+        raise NotFound(f"{scope}s", name)
     drawn = [
         DrawnChart(each, [Values(line, _values(each, line, steps)) for line in each.lines])
-        for each in list_charts(scope, (step.part for step in steps))
+        for each in list_charts(scope, (Part(step.levels, step.part.counts) for step in steps))
         if chart in ("", each.id)
     ]
     if chart and not drawn:
         raise BadRequest(f"chart: {chart!r} is not a chart of the scope {scope}")
-    known = any(step.levels or step.part.counts for step in steps)
     return Series(scope, name, span, drawn, known)
 
 
@@ -100,15 +110,36 @@ def _list_rows(cluster: Cluster, span: Span, *, with_nodes: bool) -> list[Series
     return [*before, *within]
 
 
-def _reader(cluster: Cluster, scope: Scope, name: str) -> Callable[[SeriesBucket], Part]:
+def _exists(cluster: Cluster, scope: Scope, name: str) -> bool:
+    match scope:
+        case "namespace":
+            return Namespace.objects.filter(cluster=cluster, name=name).exists()
+        case "profile":
+            return name in queries.list_scheduler_names(cluster)
+    return True
+
+
+def _reader(
+    cluster: Cluster, scope: Scope, name: str, *, exists: bool
+) -> Callable[[SeriesBucket], Part]:
     """A function that reads the part of a scope from a row."""
-    if scope != "node":
-        key = buckets.CLUSTER if scope == "cluster" else f"{scope}/{name}"
-        return lambda row: buckets.decode(bytes(row.figures)).get(key, Part())
-    node = Node.objects.filter(cluster=cluster, name=name).values_list("pk", flat=True).first()
-    if node is None:
-        raise NotFound("nodes", name)
-    return lambda row: _node_part(bytes(row.nodes or b""), node)
+    if scope == "node":
+        node = Node.objects.filter(cluster=cluster, name=name).values_list("pk", flat=True).first()
+        if node is None:
+            raise NotFound("nodes", name)
+        return lambda row: _node_part(bytes(row.nodes or b""), node)
+    key = CLUSTER if scope == "cluster" else f"{scope}/{name}"
+    may_be_empty = scope == "namespace" and exists
+    return lambda row: _part(buckets.decode(bytes(row.figures)), key, may_be_empty=may_be_empty)
+
+
+def _part(bucket: Bucket, key: str, *, may_be_empty: bool) -> Part:
+    """The part with this key; a namespace without levels had no pods if all with pods have some."""
+    part = bucket.get(key, Part())
+    sampled = bucket.get(CLUSTER, Part()).levels
+    if may_be_empty and sampled and not part.levels and buckets.has_all(bucket):
+        return Part(empty_part().levels, part.counts, part.histograms)
+    return part
 
 
 def _node_part(data: bytes, node_id: int) -> Part:
@@ -131,7 +162,7 @@ def _fill(
     now = cursor.sampled_at.timestamp() if cursor else cluster.created_at.timestamp()
     by_start = {int(row.start.timestamp()): row for row in rows}
     newest = max((start for start, row in by_start.items() if row.until), default=None)
-    levels: Mapping[str, float] = {}
+    levels: dict[str, float] = {}
     lasts = 0.0
     steps = []
     for start in [*(early for early in by_start if early < span.starts.start), *span.starts]:
@@ -139,12 +170,14 @@ def _fill(
         if row is not None:
             part = read(row)
             if row.until is not None:
-                levels, lasts = part.levels, row.until.timestamp() + BRIDGED_SECONDS
+                levels, lasts = part.lasting, row.until.timestamp() + BRIDGED_SECONDS
             if start == newest:
                 lasts = max(lasts, now)
         held = levels if start <= lasts else {}
         if start >= span.starts.start:
-            steps.append(_Step(part, part.levels or held, _observed(cluster, span, start, now)))
+            expired = row is None and start < now - span.resolution.keep
+            seconds = 0.0 if expired else _observed(cluster, span, start, now)
+            steps.append(_Step(part, part.levels or held, seconds))
     return steps
 
 
@@ -159,7 +192,7 @@ def _observed(cluster: Cluster, span: Span, start: int, now: float) -> float:
 def _values(chart: Chart, line: Line, steps: Sequence[_Step]) -> list[Value]:
     match line.source:
         case "level":
-            return [step.levels.get(line.key) for step in steps]
+            return [_level(step.levels, line.key) for step in steps]
         case "count":
             length = 60.0 if chart.unit == "per minute" else 1.0
             return [_rate(step, line.key, length) for step in steps]
@@ -168,10 +201,14 @@ def _values(chart: Chart, line: Line, steps: Sequence[_Step]) -> list[Value]:
     return [quantile(histogram, bounds, line.share) for histogram in found]
 
 
+def _level(levels: Mapping[str, float], key: str) -> Value:
+    return levels.get(key, 0.0 if levels and key.startswith(_SUMS) else None)
+
+
 def _rate(step: _Step, key: str, length: float) -> Value:
     """A count for each `length` seconds; None if too little of the bucket has passed."""
     amount = step.part.counts.get(key, 0.0)
-    if step.seconds < 1.0:
+    if step.seconds < LEAST_SECONDS:
         return None
     return amount * length / step.seconds
 

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from django.conf import settings
 
+#: Nodes of a cluster up to which the finest resolution has them, too.
+MANY_NODES = 500
+
 
 @dataclass(frozen=True, slots=True)
 class Resolution:

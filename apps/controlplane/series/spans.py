@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from apps.cluster.errors import BadRequest
-from apps.cluster.models import Cluster
+from apps.cluster.models import Cluster, Node
 from apps.controlplane import periods
-from apps.controlplane.series.resolutions import Resolution, list_resolutions
+from apps.controlplane.series.resolutions import MANY_NODES, Resolution, list_resolutions
 
 #: Points of a chart at most, unless the coarsest resolution has more.
 MAX_POINTS = 1100
+#: The same if the resolution is given.
+MAX_GIVEN_POINTS = 20_000
 DEFAULT = "1h"
 
 
@@ -32,7 +34,7 @@ class Span:
 
 
 def parse_span(cluster: Cluster, query: Mapping[str, str]) -> Span:
-    """The parameters `since`, `until`, `zone` and `step`; BadRequest names an invalid one.
+    """The parameters `since`, `until`, `zone`, `step`, `scope`; BadRequest names an invalid one.
 
     Times have the forms of `apps.controlplane.periods`, by default the last hour.
     """
@@ -40,18 +42,40 @@ def parse_span(cluster: Cluster, query: Mapping[str, str]) -> Span:
     given = {name: query[name] for name in periods.PARAMETERS if query.get(name)}
     period = periods.parse_period({"since": DEFAULT, "until": "now", **given}, now=now)
     since, until = period.since or now, period.until or now
-    return Span(since, until, _choose(query.get("step", ""), since, until, now))
-
-
-def _choose(step: str, since: datetime, until: datetime, now: datetime) -> Resolution:
-    """The resolution that was asked for, or the finest that covers the span with few points."""
-    every = list_resolutions()
+    every = _list_resolutions(cluster, query.get("scope", ""))
+    step = query.get("step", "")
     if step:
-        found = [each for each in every if str(each.step) == step]
-        if not found:
-            known = ", ".join(str(each.step) for each in every)
-            raise BadRequest(f"step: {step!r} is not one of {known}")
-        return found[0]
+        return Span(since, until, _find(step, every, (until - since).total_seconds()))
+    return Span(since, until, _choose(every, since, until, now))
+
+
+def _list_resolutions(cluster: Cluster, scope: str) -> Sequence[Resolution]:
+    """The resolutions that have figures of the scope."""
+    every = list_resolutions()
+    if scope == "node" and Node.objects.filter(cluster=cluster).count() > MANY_NODES:
+        return every[1:] or every
+    return every
+
+
+def _find(step: str, every: Sequence[Resolution], seconds: float) -> Resolution:
+    """The resolution that was asked for."""
+    found = next((each for each in every if str(each.step) == step), None)
+    if found is None:
+        known = ", ".join(str(each.step) for each in every)
+        raise BadRequest(f"step: {step!r} is not one of {known}")
+    points = seconds / found.step
+    if points > MAX_GIVEN_POINTS:
+        raise BadRequest(
+            f"step: the span has {points:,.0f} steps of {step} seconds, at most "
+            f"{MAX_GIVEN_POINTS:,} are returned"
+        )
+    return found
+
+
+def _choose(
+    every: Sequence[Resolution], since: datetime, until: datetime, now: datetime
+) -> Resolution:
+    """The finest resolution that covers the span with few points."""
     length = (until - since).total_seconds()
     for each in every:
         covers = since >= now - timedelta(seconds=each.keep + each.step)

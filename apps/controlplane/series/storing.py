@@ -11,10 +11,7 @@ from django.db import connection
 
 from apps.controlplane.series import buckets
 from apps.controlplane.series.buckets import Bucket
-from apps.controlplane.series.resolutions import Resolution, list_resolutions
-
-#: Nodes of a cluster up to which the finest resolution has them, too.
-MANY_NODES = 500
+from apps.controlplane.series.resolutions import MANY_NODES, Resolution, list_resolutions
 
 _READ = """
     SELECT resolution, extract(epoch FROM start)::bigint, figures FROM controlplane_seriesbucket

@@ -12,8 +12,11 @@ from apps.controlplane.webhooks.events import collect_events
 
 #: Events in one request.
 MAX_EVENTS = 100
-#: Deliveries are retained for this time.
+#: Deliveries are retained for this time, and at most so many of a webhook.
 KEPT = timedelta(days=7)
+MAX_KEPT = 5000
+#: Deliveries of a webhook that wait; beyond, the oldest are given up.
+MAX_WAITING = 1000
 #: A delivery whose worker died is sent again after this time.
 _CLAIM = timedelta(seconds=60)
 
@@ -41,8 +44,14 @@ def claim_due() -> list[int]:
 
 
 def forget_old() -> None:
-    """Delete deliveries that finished long ago."""
-    WebhookDelivery.objects.filter(finished_at__lt=timezone.now() - KEPT).delete()
+    """Delete deliveries that finished long ago, and those beyond the newest of a webhook."""
+    finished = WebhookDelivery.objects.exclude(state=WebhookDelivery.State.WAITING)
+    finished.filter(finished_at__lt=timezone.now() - KEPT).delete()
+    for webhook in Webhook.objects.all():
+        own = WebhookDelivery.objects.filter(webhook=webhook).order_by("-pk")
+        beyond = own.values_list("pk", flat=True)[MAX_KEPT : MAX_KEPT + 1].first()
+        if beyond is not None:
+            finished.filter(webhook=webhook, pk__lte=beyond).delete()
 
 
 def _collect_one(webhook: Webhook) -> None:
@@ -54,5 +63,21 @@ def _collect_one(webhook: Webhook) -> None:
             cluster_id=webhook.cluster_id,
             events=events[start : start + MAX_EVENTS],
         )
+    if events:
+        _give_up_oldest(webhook)
     if events or before != (webhook.decision_position, webhook.cluster_paused):
         webhook.save(update_fields=["decision_position", "collected_at", "cluster_paused"])
+
+
+def _give_up_oldest(webhook: Webhook) -> None:
+    """An address that does not answer must not fill the database."""
+    waiting = WebhookDelivery.objects.filter(
+        webhook=webhook, state=WebhookDelivery.State.WAITING
+    ).order_by("-pk")
+    newest = waiting.values_list("pk", flat=True)[MAX_WAITING : MAX_WAITING + 1].first()
+    if newest is not None:
+        waiting.filter(pk__lte=newest).update(
+            state=WebhookDelivery.State.FAILED,
+            finished_at=timezone.now(),
+            answer=f"given up, because {MAX_WAITING:,} newer deliveries wait",
+        )

@@ -62,7 +62,7 @@ def _of_decision(row: SchedulingDecision) -> list[Event]:
     events: list[Event] = []
     if row.result == SchedulingDecision.Result.SCHEDULED:
         events.append({"kind": "pod.scheduled", **common, "node": row.node})
-    elif row.attempt == 1:
+    elif row.attempt == 1 and row.result == SchedulingDecision.Result.UNSCHEDULABLE:
         events.append({"kind": "pod.unschedulable", **common, "message": row.message})
     return events + [
         {"kind": "pod.preempted", **common, "pod": victim, "preemptor": pod}

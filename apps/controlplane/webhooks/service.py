@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Collection
 from urllib.parse import urlsplit
 
-from django.db.models import Max, QuerySet
+from django.db.models import Max, Q, QuerySet
 from django.utils import timezone
 
 from apps.cluster.errors import Cause, Invalid, NotFound
@@ -68,6 +68,34 @@ def set_enabled(webhook: Webhook, enabled: bool) -> None:
     webhook.collected_at = timezone.now()
     webhook.cluster_paused = webhook.cluster.paused
     webhook.save()
+
+
+def replace_secret(webhook: Webhook, secret: str = "") -> None:
+    """Sign with this secret from now on; one is created if none is given."""
+    webhook.secret = secret or secrets.token_hex(20)
+    webhook.save(update_fields=["secret"])
+
+
+def retry(webhook: Webhook) -> int:
+    """Send the deliveries that wait or were given up as soon as possible; returns their number."""
+    states = (WebhookDelivery.State.WAITING, WebhookDelivery.State.FAILED)
+    return (
+        deliveries_of(webhook)
+        .filter(state__in=states)
+        .update(
+            state=WebhookDelivery.State.WAITING,
+            attempts=0,
+            next_at=timezone.now(),
+            finished_at=None,
+        )
+    )
+
+
+def has_failures(webhook: Webhook) -> bool:
+    """Whether a delivery was not accepted at its last attempt."""
+    failed = Q(state=WebhookDelivery.State.FAILED)
+    refused = Q(state=WebhookDelivery.State.WAITING, attempts__gt=0)
+    return deliveries_of(webhook).filter(failed | refused).exists()
 
 
 def send_test(webhook: Webhook) -> WebhookDelivery:

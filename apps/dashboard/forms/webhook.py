@@ -28,7 +28,7 @@ class WebhookForm(ObjectForm):
     secret = forms.CharField(
         required=False,
         max_length=100,
-        help_text="Signs each request. Empty: one is created.",
+        help_text="Signs each request. Empty: one is created, and shown once.",
         widget=forms.TextInput({"autocomplete": "off", "spellcheck": "false"}),
     )
 

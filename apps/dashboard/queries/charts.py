@@ -21,6 +21,14 @@ PRESETS = {
     "30d": "30 d",
     "1y": "1 y",
 }
+_LENGTHS = {
+    "15m": timedelta(minutes=15),
+    "1h": timedelta(hours=1),
+    "6h": timedelta(hours=6),
+    "24h": timedelta(hours=24),
+    "7d": timedelta(days=7),
+    "30d": timedelta(days=30),
+}
 #: Nodes that can be chosen from the list; the others have a link on their page.
 _NODES = 50
 
@@ -77,6 +85,11 @@ def charts_page(cluster: Cluster, *, of: str, since: str) -> ChartsPage:
 
 
 def choose_since(cluster: Cluster) -> str:
-    """The span that is shown first: a young cluster has no hour to show."""
+    """The span that is shown first: a young cluster has no hour to show, and a fast clock has few
+    samples in one.
+    """
+    if cluster.clock_speed is not None:
+        shown = timedelta(minutes=15) * cluster.clock_speed
+        return next((since for since, length in _LENGTHS.items() if length >= shown), "1y")
     young = cluster.now() - cluster.created_at < timedelta(minutes=20)
     return "15m" if young else "1h"

@@ -9,6 +9,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from apps.cluster.errors import BadRequest, Invalid
 from apps.cluster.models import Cluster
+from apps.controlplane.models import Webhook
 from apps.controlplane.webhooks import service
 from apps.dashboard.forms.refusals import show_refusal
 from apps.dashboard.forms.webhook import WebhookForm
@@ -29,6 +30,8 @@ def webhooks(request: Request, cluster: Cluster) -> HttpResponse:
         except Invalid as refusal:
             show_refusal(form, refusal)
         else:
+            if not form.cleaned_data["secret"]:
+                return _page(request, cluster, added, secret=added.secret)
             messages.success(request, "Webhook added. Send a test to see whether it answers.")
             return redirect("webhook", cluster=cluster.name, number=added.pk)
     context = {"cluster": cluster, "form": form, "hooks": list(service.webhooks_of(cluster))}
@@ -39,20 +42,40 @@ def webhooks(request: Request, cluster: Cluster) -> HttpResponse:
 @cluster_page
 def webhook(request: Request, cluster: Cluster, number: int) -> HttpResponse:
     """A webhook and the log of its deliveries."""
-    found = service.get_webhook(cluster, number)
-    page = log_page(service.deliveries_of(found), request.GET)
-    return render_page(request, "webhook", {"cluster": cluster, "hook": found, "page": page})
+    return _page(request, cluster, service.get_webhook(cluster, number))
+
+
+def _page(request: Request, cluster: Cluster, hook: Webhook, *, secret: str = "") -> HttpResponse:
+    """The page of a webhook, with a secret that was just created."""
+    context = {
+        "cluster": cluster,
+        "hook": hook,
+        "secret": secret,
+        "page": log_page(service.deliveries_of(hook), request.GET),
+        "failures": service.has_failures(hook),
+    }
+    response = render_page(request, "webhook", context)
+    if secret:
+        response.headers["Cache-Control"] = "no-store"
+    return response
 
 
 @require_POST
 @cluster_page
 def change_webhook(request: Request, cluster: Cluster, number: int) -> HttpResponse:
-    """Apply `action`: test, enable, disable or delete."""
+    """Apply `action`: test, retry, enable, disable, delete, or secret, which shows a new one."""
     found, action = service.get_webhook(cluster, number), request.POST.get("action", "")
     match action:
         case "test":
             service.send_test(found)
             messages.success(request, "A test will be sent in a moment; see the log below.")
+        case "retry":
+            count = service.retry(found)
+            noun = "delivery is" if count == 1 else "deliveries are"
+            messages.success(request, f"{count:,} {noun} sent again, one after the other.")
+        case "secret":
+            service.replace_secret(found)
+            return _page(request, cluster, found, secret=found.secret)
         case "enable" | "disable":
             service.set_enabled(found, action == "enable")
             messages.success(request, f"Webhook {action}d.")

@@ -196,7 +196,7 @@ def test_an_operation_that_loses_the_database_waits_and_starts_again(
 ) -> None:
     """The worker lives on, so that nobody would ever take the operation from it."""
     with running_in_a_thread(endless_drain) as worker:
-        wait_until(lambda: _reload(endless_drain).message == "1 pods are ending")
+        wait_until(lambda: _reload(endless_drain).message == "1 pod is ending")
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_terminate_backend(%s)", [worker.backend])
         worker.join(30)
@@ -213,7 +213,7 @@ def test_an_operation_that_loses_the_database_every_time_fails(
 ) -> None:
     Operation.objects.filter(pk=endless_drain.pk).update(attempts=running.MOST_ATTEMPTS - 1)
     with running_in_a_thread(endless_drain) as worker:
-        wait_until(lambda: _reload(endless_drain).message == "1 pods are ending")
+        wait_until(lambda: _reload(endless_drain).message == "1 pod is ending")
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_terminate_backend(%s)", [worker.backend])
         worker.join(30)

@@ -7,10 +7,14 @@ from typing import Any
 
 import pytest
 from django.db import connection, transaction
+from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 
-from apps.cluster.errors import BadRequest
-from apps.cluster.models import Cluster
+from apps.cluster import kinds
+from apps.cluster.errors import BadRequest, NotFound
+from apps.cluster.models import Cluster, Pod
+from apps.cluster.writes import Delete
+from apps.cluster.writing import store
 from apps.controlplane.clusters.lifecycle import create_cluster, delete_cluster
 from apps.controlplane.loop import clock
 from apps.controlplane.loop.engines import Engines
@@ -18,7 +22,7 @@ from apps.controlplane.models import SchedulingDecision, SeriesBucket, SeriesCur
 from apps.controlplane.series import sampling, trimming
 from apps.controlplane.series.reading import Series, read_series, table_rows
 from apps.controlplane.series.spans import parse_span
-from tests.controlplane.driving import create_pods, pod
+from tests.controlplane.driving import ACTOR, create_pods, pod
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -147,13 +151,15 @@ def test_quiet_clusters_cost_two_statements_and_gaps_are_gaps(cluster: Cluster) 
 
 def test_buckets_expire_and_are_deleted_with_their_cluster(cluster: Cluster) -> None:
     sampling.sample_all()
-    clock.advance(cluster, 30 * 86_400)
-    run(cluster, pod("late"))
-    sampling.sample_all()
-    assert SeriesBucket.objects.filter(resolution=60).count() == 2
+    for name in ("late", "later"):
+        clock.advance(cluster, 30 * 86_400)
+        run(cluster, pod(name))
+        sampling.sample_all()
+    assert SeriesBucket.objects.filter(resolution=60).count() == 3
     trimming.trim()
     left = SeriesBucket.objects.values_list("resolution", flat=True)
-    assert sorted(left) == [10, 60, 600, 600, 3600, 3600, 86_400, 86_400]
+    # the levels of the second month lasted until now
+    assert sorted(left) == [10] * 2 + [60] * 2 + [600] * 3 + [3600] * 3 + [86_400] * 3
     delete_cluster(cluster)
     assert not SeriesBucket.objects.exists() and not SeriesCursor.objects.exists()
 
@@ -184,3 +190,99 @@ def test_the_table_has_a_column_for_each_line(cluster: Cluster) -> None:
     heading, *rows = table_rows(read(cluster, chart="pods"))
     assert heading[:2] == ["time", "Pods by state: bound (pods)"]
     assert rows[-1][:2] == ["2030-05-01T12:00:00Z", "1"] and rows[0][1] == ""
+
+
+def test_a_peak_does_not_last_and_what_has_disappeared_is_gone(cluster: Cluster) -> None:
+    """Hourly figures: the peak belongs to its hour, the hours after have the state at its end."""
+    create_pods(cluster, *(pod(f"p{number}", cpu="4") for number in range(6)))
+    sampling.sample_all()
+    Engines().run(cluster.pk)
+    sampling.sample_all()
+    hourly = {"since": "3h", "step": "3600"}
+    assert values(read(cluster, **hourly), "queue", "activeQ")[-1] == 6
+    Pod.objects.filter(cluster=cluster, name__in=["p0", "p1"]).update(phase="Failed")
+    clock.advance(cluster, 1800)
+    assert values(read(cluster, **hourly), "pods", "failed")[-1] == 2
+    store.write(
+        cluster,
+        [
+            Delete(kinds.POD, "default", f"p{number}", options={"gracePeriodSeconds": 0})
+            for number in range(6)
+        ],
+        actor=ACTOR,
+    )
+    sampling.sample_all()
+    clock.advance(cluster, 2 * 3600)
+    sampling.sample_all()
+    found = read(cluster, **hourly)
+    assert values(found, "queue", "activeQ")[-3:] == [6, 0, 0]
+    pods = next(each for each in found.charts if each.chart.id == "pods")
+    assert "failed" not in [each.line.label for each in pods.series]
+    assert values(found, "use-cpu", "most used node")[-3:] == [1, 0, 0]
+    own = read(cluster, scope="namespace", name="default", **hourly)
+    assert values(own, "pods", "bound")[-3:] == [0, 0, 0]
+    assert values(own, "requested-cpu", "requested")[-3:] == [0, 0, 0]
+
+
+def test_an_empty_namespace_has_no_pods_and_an_unknown_one_is_not_found(cluster: Cluster) -> None:
+    sampling.sample_all()
+    found = read(cluster, scope="namespace", name="kube-public")
+    assert values(found, "pods", "bound")[-1] == 0
+    assert values(found, "queue", "activeQ")[-1] == 0
+    assert values(found, "requested-memory", "requested")[-1] == 0
+    assert values(found, "pods", "bound")[0] is None, "before the cluster existed"
+    for scope in ("namespace", "profile"):
+        with pytest.raises(NotFound, match="misspelt"):
+            read(cluster, scope=scope, name="misspelt")
+
+
+def test_a_node_of_a_large_cluster_has_charts_of_short_spans(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("apps.controlplane.series.storing.MANY_NODES", 2)
+    monkeypatch.setattr("apps.controlplane.series.spans.MANY_NODES", 2)
+    run(cluster, pod("a", cpu="4"))
+    sampling.sample_all()
+    query = {"since": "15m", "scope": "node"}
+    node = read_series(cluster, parse_span(cluster, query), scope="node", name="node-0")
+    assert node.span.resolution.step == 60
+    assert values(node, "use", "cpu")[-1] == 0.5
+    with pytest.raises(BadRequest, match="^step: '10' is not one of 60, "):
+        parse_span(cluster, {**query, "step": "10"})
+
+
+def test_steps_that_have_expired_are_unknown_and_too_many_are_refused(cluster: Cluster) -> None:
+    run(cluster, pod("a"))
+    clock.advance(cluster, 12 * 3600)
+    sampling.sample_all()
+    SeriesBucket.objects.filter(
+        resolution=10, start__lt=cluster.now() - timedelta(hours=6)
+    ).delete()
+    bound = values(read(cluster, "12h", step="10"), "binds", "bound")
+    assert bound[1] is None and bound[-2] == 0
+    with pytest.raises(BadRequest, match="^step: the span has 259,200 steps of 10 seconds"):
+        read(cluster, "30d", step="10")
+
+
+def test_a_quiet_cluster_keeps_its_charts(cluster: Cluster) -> None:
+    """Nothing has changed for ten hours: longer than the finest buckets are retained."""
+    quiet = create_cluster("quiet", user="tests", nodes=2)
+    sampling.sample_all()
+    ago = timedelta(hours=10)
+    Cluster.objects.filter(pk=quiet.pk).update(created_at=F("created_at") - ago)
+    SeriesBucket.objects.filter(cluster=quiet).update(
+        start=F("start") - ago, until=F("until") - ago
+    )
+    trimming.trim()
+    sampling.sample_all()
+    found = read(quiet)
+    assert found.span.resolution.step == 10
+    assert values(found, "nodes", "ready")[-2] == 2
+    assert values(found, "use-cpu", "cluster")[-2] == 0
+    # what is known about the last hours stays when something changes
+    run(quiet, pod("late"))
+    sampling.sample_all()
+    trimming.trim()
+    found = read(quiet)
+    assert values(found, "nodes", "ready")[0] == 2
+    assert values(found, "pods", "bound")[0] == 0 and values(found, "pods", "bound")[-1] == 1

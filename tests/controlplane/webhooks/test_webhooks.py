@@ -141,6 +141,24 @@ def test_a_failed_delivery_is_retried_in_order_and_given_up(
     assert not WebhookDelivery.objects.exists()
 
 
+@pytest.mark.django_db(transaction=True)
+def test_an_address_that_never_answers_does_not_fill_the_database(
+    lab: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collecting, "MAX_WAITING", 2)
+    monkeypatch.setattr(collecting, "MAX_KEPT", 4)
+    hook = service.add_webhook(lab, "http://x.invalid/", ["pod.unschedulable"], user="alice")
+    for number in range(5):
+        add_pods(lab, pod(f"huge-{number}", cpu="100"))
+        Engines().run(lab.pk)
+        collecting.collect()
+    states = service.deliveries_of(hook).values_list("state", flat=True)
+    assert list(states) == ["waiting", "waiting", "failed", "failed", "failed"]
+    assert "2 newer deliveries wait" in service.deliveries_of(hook)[2].answer
+    collecting.forget_old()
+    assert service.deliveries_of(hook).count() == 4
+
+
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "169.254.169.254", "0.0.0.0"])
 def test_a_shared_site_sends_nothing_to_its_machine_and_its_link(
     lab: Cluster, settings: Any, host: str
@@ -201,11 +219,28 @@ def test_webhooks_are_managed_on_pages(lab: Cluster, client: Client, receiver: R
     assert "&#x27;ftp://x&#x27; is not an http or https URL" in text
     added = client.post(page, {"url": receiver.url, "kinds": ["pod.scheduled", "pod.preempted"]})
     hook = Webhook.objects.get()
-    assert added.headers["Location"] == f"{page}/{hook.pk}" and hook.secret
+    assert hook.secret and hook.secret in added.content.decode(), "shown once"
+    assert added.headers["Cache-Control"] == "no-store"
+    assert hook.secret not in client.get(f"{page}/{hook.pk}").content.decode()
+    replaced = client.post(f"{page}/{hook.pk}/change", {"action": "secret"}).content.decode()
+    assert hook.secret not in replaced and Webhook.objects.get().secret in replaced
     client.post(f"{page}/{hook.pk}/change", {"action": "test"})
     work()
     assert events(receiver)[0]["kind"] == "test"
     assert "204" in client.get(f"{page}/{hook.pk}").content.decode()
+    assert "Send failed again" not in client.get(f"{page}/{hook.pk}").content.decode()
+    receiver.status = 500
+    client.post(f"{page}/{hook.pk}/change", {"action": "test"})
+    work()
+    receiver.status = 204
+    work()
+    assert len(receiver.received) == 2, "the next attempt is not due"
+    assert "Send failed again" in client.get(f"{page}/{hook.pk}").content.decode()
+    client.post(f"{page}/{hook.pk}/change", {"action": "retry"})
+    work()
+    assert len(receiver.received) == 3
+    assert not WebhookDelivery.objects.exclude(state="succeeded").exists()
+    receiver.received = receiver.received[:1]
     client.post(f"{page}/{hook.pk}/change", {"action": "disable"})
     add_pods(lab, pod("web"))
     Engines().run(lab.pk)
@@ -226,6 +261,7 @@ def test_webhooks_are_managed_with_rest(lab: Cluster, client: Client, receiver: 
     wanted = {"url": receiver.url, "kinds": ["pod.scheduled"], "secret": "s"}
     added = client.post(address, wanted, content_type="application/json").json()
     one = f"{address}/{added['id']}"
+    assert added["secret"] == "s" and "secret" not in client.get(one).json()
     assert [each["url"] for each in client.get(address).json()] == [receiver.url]
     assert client.post(f"{one}/test").status_code == 202
     work()
