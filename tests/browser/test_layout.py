@@ -105,6 +105,9 @@ def _read_as_viewer(seen: Seen, page: Page) -> None:
         seen.open(f"/clusters/lab/{path}")
         expect(page.get_by_role("rowheader", name=name)).to_be_visible()
         expect(page.get_by_label(f"Select {name}")).to_be_hidden()
+        row = page.get_by_role("row", name=name)
+        first, second = (row.locator(cell).first.bounding_box() for cell in ("th", "td:visible"))
+        assert first and second and first["x"] + first["width"] <= second["x"] + 1
         expect(page.get_by_role("button", name="Delete…")).to_have_count(0)
     seen.open("/clusters/lab/nodes/gpu-1")
     expect(page.get_by_role("heading", name="Conditions")).to_be_visible()
