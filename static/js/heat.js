@@ -117,6 +117,18 @@
     });
   }
 
+  /** The text, or its start and an ellipsis, in this width; its end has the number of nodes. */
+  function shorten(pen, text, width) {
+    const end = text.lastIndexOf(" · ");
+    let shown = text.slice(0, end),
+      rest = "";
+    while (shown && pen.measureText(shown + rest + text.slice(end)).width > width) {
+      shown = shown.slice(0, -1);
+      rest = "…";
+    }
+    return shown + rest + text.slice(end);
+  }
+
   function draw() {
     const width = PLACE.clientWidth;
     if (!data || !width) return;
@@ -134,7 +146,7 @@
     pen.scale(scale, scale);
     pen.fillStyle = token("--ink-2");
     pen.font = `12px ${getComputedStyle(document.body).fontFamily}`;
-    for (const [text, x, y, most] of labels) pen.fillText(text, x, y, most);
+    for (const [text, x, y, most] of labels) pen.fillText(shorten(pen, text, most), x, y);
     cells.forEach(([x, y, size], index) => {
       const share = Math.min(1000, data.shares[index]);
       pen.fillStyle = colors[Math.round(share / 10)];

@@ -27,6 +27,7 @@ from apps.controlplane.replay.span import ReplayRequest
 from apps.controlplane.scenarios.examples import list_examples
 from apps.controlplane.series import sampling
 from apps.controlplane.webhooks import service
+from tests.browser import pages
 from tests.controlplane.scenarios import test_recorded_decisions as recordings
 
 ACTOR = Actor("admin")
@@ -46,6 +47,7 @@ def furnish() -> dict[str, Any]:
     create_cluster("bare", user="admin", paused=True)
     delete_cluster(create_cluster("old", user="admin", nodes=2), user="admin")
     _create_external()
+    _create_long_names()
     _create_nodes(lab)
     _create_pods(lab)
     _create_replicas(lab)
@@ -72,6 +74,7 @@ def places(cluster: Cluster) -> dict[str, Any]:
         .node_name,
         "webhook": _create_webhook(cluster),
         "replay": _create_replay(cluster),
+        "long": SchedulingDecision.objects.filter(cluster__name=pages.LONG_CLUSTER).latest("pk").pk,
         "change": Change.objects.filter(cluster=cluster, name="web-1").latest("version").version,
     }
 
@@ -111,6 +114,26 @@ def _create_external() -> None:
         binding = {"target": {"kind": "Node", "name": "node-0"}}
         store.bind(cluster, "default", pod["metadata"]["name"], binding, actor=Actor("guest"))
     engines.run(cluster.pk)
+
+
+def _create_long_names() -> None:
+    """A cluster, a node, a pod, labels and resources with the longest names."""
+    cluster = create_cluster(pages.LONG_CLUSTER, user="admin", nodes=2)
+    node = generate_node("long", "zone-1")
+    labels = {pages.LONG_LABEL: pages.LONG_LABEL, "topology.kubernetes.io/zone": pages.LONG_LABEL}
+    node["metadata"] = {"name": pages.LONG_NAME, "labels": labels}
+    node["spec"] = {"taints": [{"key": pages.LONG_LABEL, "effect": "NoSchedule"}]}
+    resources = {f"vendor-{number:02}.example.com/{'g' * 40}": "8" for number in range(20)}
+    for amounts in (node["status"]["allocatable"], node["status"]["capacity"]):
+        amounts |= resources
+    store.create_many(cluster, [(kinds.NODE, node)], actor=ACTOR)
+    pod = _pod("long", nodeSelector={pages.LONG_LABEL: pages.LONG_LABEL})
+    pod["metadata"] |= {"name": pages.LONG_NAME, "labels": {pages.LONG_LABEL: pages.LONG_LABEL}}
+    container = pod["spec"]["containers"][0]
+    container["resources"] = {"requests": resources, "limits": resources}
+    store.write(cluster, [Create(kinds.POD, pod, "default")], actor=ACTOR)
+    Engines().run(cluster.pk)
+    sampling.sample(cluster.pk)
 
 
 def _create_past(lab: Cluster) -> None:

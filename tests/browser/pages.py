@@ -17,6 +17,12 @@ from bench import addresses
 _CLASSES = "priorityclasses.scheduling.k8s.io"
 _BUDGETS = "poddisruptionbudgets.policy"
 
+#: Names of the greatest length, without a place where a line could end.
+LONG_CLUSTER = "l" * 63
+LONG_LABEL = "a" * 63
+LONG_NAME = ".".join(letter * 62 for letter in "nopq") + "r"
+_LONG = f"/clusters/{LONG_CLUSTER}"
+
 #: name of the screenshot -> path of the page
 PAGES = {
     "clusters": "/",
@@ -153,6 +159,17 @@ PAGES = {
     "delete-object": "/clusters/lab/delete/nodes/gpu-1",
     "delete-budget": f"/clusters/lab/delete/{_BUDGETS}/default/web",
     "import": "/clusters/lab/import?example=pod",
+    "cluster-long": _LONG,
+    "charts-long": f"{_LONG}/charts",
+    "nodes-long": f"{_LONG}/nodes",
+    "node-long": f"{_LONG}/nodes/{LONG_NAME}",
+    "drain-long": f"{_LONG}/nodes/{LONG_NAME}/drain",
+    "pods-long": f"{_LONG}/pods",
+    "pod-long": f"{_LONG}/pods/default/{LONG_NAME}",
+    "queue-long": f"{_LONG}/queue",
+    "decisions-long": f"{_LONG}/decisions",
+    "decision-long": f"{_LONG}/decisions/{{long}}",
+    "compare-clusters-long": f"/compare-clusters?cluster=lab&cluster={LONG_CLUSTER}",
 }
 
 #: pages with an invalid parameter in the address
@@ -273,6 +290,7 @@ def list_checked_routes() -> set[str]:
         (
             *("failed_operation", "operation", "scenario", "scheduled", "failed", "preempting"),
             *("change", "moving", "preview", "view", "webhook", "past", "replay", "recorded"),
+            "long",
         ),
         1,
     )

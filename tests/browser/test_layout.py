@@ -7,6 +7,9 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
+from apps.cluster.access.roles import Role
+from apps.cluster.models import Cluster
+from apps.people import accounts, members
 from tests.browser.conftest import Seen
 from tests.dashboard.conftest import create_lab
 
@@ -32,6 +35,7 @@ def test_the_layout_follows_the_window_and_the_user(seen: Seen) -> None:
     expect(attention).to_contain_text("rejected by")
     attention.get_by_role("link", name="unschedulable").click()
     expect(page).to_have_url(re.compile("queue=unschedulable"))
+    _read_as_viewer(seen, page)
     # a completion that is aborted by leaving the page is no error
     assert not [said for said in seen.problems if not said.startswith("htmx:")]
 
@@ -87,3 +91,24 @@ def _scroll_table(seen: Seen, page: Page) -> None:
     expect(page.get_by_role("button", name="Cordon", exact=True)).to_be_hidden()
     page.get_by_label("Select gpu-1").check()
     expect(page.get_by_role("button", name="Cordon", exact=True)).to_be_visible()
+
+
+def _read_as_viewer(seen: Seen, page: Page) -> None:
+    """Viewers see the rows of all lists, without what selects and changes them."""
+    accounts.create_user("reader", "only reading", site_admin=False)
+    lab = Cluster.objects.get(name="lab")
+    members.add_member(lab, user="reader", role=Role.VIEWER, actor="admin")
+    page.context.clear_cookies()
+    page.set_viewport_size({"width": 1280, "height": 900})
+    seen.log_in("reader", "only reading")
+    for path, name in (("nodes", "gpu-1"), ("pods", "web-1")):
+        seen.open(f"/clusters/lab/{path}")
+        expect(page.get_by_role("rowheader", name=name)).to_be_visible()
+        expect(page.get_by_label(f"Select {name}")).to_be_hidden()
+        row = page.get_by_role("row", name=name)
+        first, second = (row.locator(cell).first.bounding_box() for cell in ("th", "td:visible"))
+        assert first and second and first["x"] + first["width"] <= second["x"] + 1
+        expect(page.get_by_role("button", name="Delete…")).to_have_count(0)
+    seen.open("/clusters/lab/nodes/gpu-1")
+    expect(page.get_by_role("heading", name="Conditions")).to_be_visible()
+    expect(page.get_by_role("button", name="Set NotReady")).to_have_count(0)

@@ -144,7 +144,13 @@ def test_each_candidate_for_preemption_shows_the_criterion_that_eliminated_it() 
         ("a", False, "fewest PodDisruptionBudget violations"),
     ]
     taken = table.rows[0]
-    assert [figure.text for figure in taken.figures] == ["0", "5", "5", "1", "not started"]
+    assert [figure.text for figure in taken.figures] == [
+        "0",
+        "5",
+        "2,147,483,653",
+        "1",
+        "not started",
+    ]
     assert [figure.lost for figure in table.rows[1].figures] == [False, False, True, False, False]
     assert table.rows[1].figures[4].text == "1970-01-01 00:00:00"
 

@@ -20,7 +20,7 @@ FIELDS: Final[Mapping[str, tuple[str, str, str]]] = {
     "pids": (PIDS, "Processes", "30000"),
     "hard": (thresholds.HARD, "Hard eviction thresholds", "memory.available<100Mi"),
     "soft": (thresholds.SOFT, "Soft eviction thresholds", "memory.available<20%"),
-    "grace": (thresholds.SOFT_GRACE, "Their grace periods", "memory.available=1m30s"),
+    "grace": (thresholds.SOFT_GRACE, "Grace periods of soft eviction", "memory.available=1m30s"),
 }
 _CURVES: Final = ("cpu", "memory", "disk", "pids")
 

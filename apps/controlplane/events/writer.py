@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from apps.cluster import kinds
 from apps.cluster.models import Cluster
-from apps.cluster.random_ids import random_hex
+from apps.cluster.random_ids import random_hex, random_uuid_text
 from apps.cluster.writes import Create, Update, Write
 from apps.cluster.writing.metadata import micro_timestamp, timestamp
 
@@ -26,6 +26,7 @@ Body = dict[str, Any]
 NOTE_LIMIT: Final = 1024
 #: A series ends after this time without a repetition.
 SERIES_ENDS: Final = timedelta(minutes=6)
+_LONGEST_NAME: Final = 253
 #: Maximum number of events remembered, to recognize repetitions.
 _REMEMBERED: Final = 4096
 
@@ -104,14 +105,23 @@ class EventWriter:
             self._staged[key] = _Occurrence(latest.name, now)
             repeat = _extend_series if event.action else _increment_count
             return None if event.once else _change(event, latest.name, partial(repeat, now))
-        # like upstream's, but random instead of the time, because a manual clock may stand still
-        name = f"{event.about['name']}.{random_hex()}"
+        name = _name(event.about["name"])
         self._staged[key] = _Occurrence(name, now)
         return Create(kinds.EVENT, _body(event, name, now), event.namespace)
 
     def _lifetime(self, event: PendingEvent) -> timedelta:
         lifetime = timedelta(seconds=self._cluster.event_ttl_seconds or 10**9)
         return min(SERIES_ENDS, lifetime) if event.action else lifetime
+
+
+def _name(about: str) -> str:
+    """The name of a new event about an object with this name.
+
+    Like upstream's, but random instead of the time, because a manual clock may stand still. As
+    upstream, a UUID where it would be longer than a name may be.
+    """
+    name = f"{about}.{random_hex()}"
+    return name if len(name) <= _LONGEST_NAME else random_uuid_text()
 
 
 def _key(event: PendingEvent) -> tuple[Any, ...]:

@@ -111,7 +111,9 @@ def _collapse(run: Sequence[StoryEntry]) -> list[StoryEntry]:
     if len(indexes) <= MAX_REPEATS:
         return list(run)
     first, last = run[indexes[1]], run[indexes[-2]]
-    title = f"{first.title} to {last.title.removeprefix('attempt ')}"
+    title = (
+        f"attempts {first.title.removeprefix('attempt ')} to {last.title.removeprefix('attempt ')}"
+    )
     inner = replace(first, title=title, text="same result each time", until=last.at)
     return [*run[: indexes[1]], inner, *run[indexes[-1] :]]
 

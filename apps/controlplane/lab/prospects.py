@@ -54,9 +54,17 @@ class PodProspect:
     namespace: str
     name: str
     prospect: Prospect
-    sentence: str
+    #: what was tried, as a sentence; empty if the reason needs no proof
+    proof: str
+    #: why the pod is pending: a sentence or several
+    reason: str
     #: its further wait, if its prospect and enough comparable pods tell
     wait: WaitEstimate | None = None
+
+    @property
+    def sentence(self) -> str:
+        """The proof and the reason."""
+        return f"{self.proof} {self.reason}".strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +101,8 @@ def list_prospects(cluster: Cluster, limit: int = MAX_LISTED) -> ProspectList:
 
 
 def _find(cluster: Cluster, state: PastState, uids: Sequence[str]) -> dict[str, PodProspect]:
-    classes: dict[str, tuple[Prospect, str]] = {}
-    known: dict[bytes, tuple[Prospect, str]] = {}
+    classes: dict[str, tuple[Prospect, str, str]] = {}
+    known: dict[bytes, tuple[Prospect, str, str]] = {}
     pods = [pod for uid in uids if (pod := state.pod(uid)) is not None]
     if not pods:
         return {}
@@ -120,38 +128,40 @@ def _waits_for_nodes(pod: PodInfo, prospect: Prospect) -> bool:
     return prospect is not Prospect.NEVER and not pod.pod.spec.scheduling_gates
 
 
-def _classify(full: Scheduler, empty: Scheduler, pod: PodInfo) -> tuple[Prospect, str]:
+def _classify(full: Scheduler, empty: Scheduler, pod: PodInfo) -> tuple[Prospect, str, str]:
+    """The prospect of a pod, its proof and the reason."""
     name = pod.pod.spec.scheduler_name
     if name not in full.profiles:
-        return Prospect.NEVER, f"It waits for scheduler {name}, which no profile here has."
+        return Prospect.NEVER, "", f"It waits for scheduler {name}, which no profile here has."
     if gates := pod.pod.spec.scheduling_gates:
         listed = ", ".join(gate.name for gate in gates)
-        return Prospect.WAITS_ITS_TURN, f"It waits for its scheduling gates: {listed}."
+        return Prospect.WAITS_ITS_TURN, "", f"It waits for its scheduling gates: {listed}."
     try:
         present, emptied = look(full, pod), look(empty, pod)
         return _compare(present, emptied, pod)
     except StatusError as failure:
-        return Prospect.NEVER, f"A plugin fails: {failure.status.message}."
+        return Prospect.NEVER, f"A plugin fails: {failure.status.message}.", ""
 
 
-def _compare(present: Sight, emptied: Sight, pod: PodInfo) -> tuple[Prospect, str]:
+def _compare(present: Sight, emptied: Sight, pod: PodInfo) -> tuple[Prospect, str, str]:
     fitting = len(present.feasible())
     if fitting:
         nodes = "1 node" if fitting == 1 else f"{fitting:,} nodes"
-        return Prospect.WAITS_ITS_TURN, f"It fits on {nodes} now."
+        return Prospect.WAITS_ITS_TURN, f"It fits on {nodes} now.", ""
     total = emptied.snapshot.total_nodes
     if not total:
-        return Prospect.NEEDS_CAPACITY, "The cluster has no nodes."
+        return Prospect.NEEDS_CAPACITY, "The cluster has no nodes.", ""
     later = len(emptied.feasible())
     if later:
         proof = f"It would fit on {later:,} of {total:,} nodes without pods."
-        return Prospect.NEEDS_CAPACITY, f"{proof} {_reason(present, pod)}".strip()
+        return Prospect.NEEDS_CAPACITY, proof, _reason(present, pod)
     if not emptied.outcome.is_success:
-        return Prospect.NEVER, f"It would not fit on an empty cluster: {emptied.outcome.message}."
+        proof = f"It would not fit on an empty cluster: {emptied.outcome.message}."
+        return Prospect.NEVER, proof, ""
     if _could_pass(present, emptied):
         # such as a required affinity to pods that run, on nodes that are full
-        return Prospect.NEEDS_CAPACITY, _reason(present, pod)
-    return Prospect.NEVER, f"It would not fit on an empty cluster. {_reason(emptied, pod)}".strip()
+        return Prospect.NEEDS_CAPACITY, "", _reason(present, pod)
+    return Prospect.NEVER, "It would not fit on an empty cluster.", _reason(emptied, pod)
 
 
 def _could_pass(present: Sight, emptied: Sight) -> bool:

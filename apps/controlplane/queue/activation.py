@@ -54,7 +54,8 @@ def apply(cluster: Cluster, queue: PriorityQueue) -> list[int]:
         for activation in activations:
             info = queue.contents.get(keys.get(activation.pod_uid, ""))
             if info is not None and info.uid == str(activation.pod_uid):
-                reason = f"by {activation.user}, request {activation.request_id or '-'}"
+                request = f", request {activation.request_id}" if activation.request_id else ""
+                reason = f"by {activation.user}{request}"
                 queue.activate([info.pod], MANUAL_ACTIVATE, reason)
     return [activation.pk for activation in activations]
 

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
+from django.utils import timezone
+
 from apps.controlplane.results.refusals import RefusalGroup, group_statuses
 from apps.scheduler.decision import Decision
 from apps.scheduler.framework.interface import Candidate
 from apps.scheduler.preemption.importance import NOT_STARTED
-from apps.scheduler.preemption.ranking import CRITERIA, PRIORITY_SHIFT, Criterion
+from apps.scheduler.preemption.ranking import CRITERIA, Criterion
 
 #: Candidates that are shown; the chosen one comes first.
 MOST_SHOWN = 100
@@ -101,7 +103,7 @@ def _eliminate(candidates: Sequence[Candidate]) -> dict[str, int]:
 
 def _row(candidate: Candidate, lost: int | None, chosen: bool) -> CandidateRow:
     figures = [
-        Figure(_text(criterion, figure, len(candidate.victims)))
+        Figure(_text(criterion, figure))
         for criterion, figure in zip(CRITERIA, candidate.figures, strict=False)
     ]
     if lost is not None:
@@ -110,11 +112,9 @@ def _row(candidate: Candidate, lost: int | None, chosen: bool) -> CandidateRow:
     return CandidateRow(candidate.node, candidate.victims, figures, lost_by, chosen)
 
 
-def _text(criterion: Criterion, figure: int, victims: int) -> str:
-    if criterion is Criterion.PRIORITY_SUM:
-        return f"{figure - PRIORITY_SHIFT * victims:,}"
+def _text(criterion: Criterion, figure: int) -> str:
     if criterion is not Criterion.START_TIME:
         return f"{figure:,}"
     if figure >= NOT_STARTED:
         return "not started"
-    return f"{_EPOCH + timedelta(microseconds=figure):%Y-%m-%d %H:%M:%S}"
+    return f"{timezone.localtime(_EPOCH + timedelta(microseconds=figure)):%Y-%m-%d %H:%M:%S}"

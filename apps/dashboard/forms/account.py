@@ -16,7 +16,7 @@ class PreferencesForm(forms.Form):
     """The theme and the time zone of this browser."""
 
     theme = forms.ChoiceField(
-        choices=[("auto", "as the system"), ("light", "light"), ("dark", "dark")],
+        choices=[("auto", "like the system"), ("light", "light"), ("dark", "dark")],
     )
     zone = SuggestedField(
         label="Time zone",

@@ -24,7 +24,7 @@ class SelectedPods:
     freed: Sequence[tuple[str, int]]
     #: (workload, number of its pods among these)
     replaced: Sequence[tuple[str, int]]
-    #: `namespace/name` of those that no controller re-creates
+    #: `namespace/name` of those that no controller recreates
     lost: Sequence[str]
 
 
@@ -70,7 +70,7 @@ def _node(cluster: Cluster, found: KubernetesObject) -> list[str]:
     if stranded.lost:
         names = ", ".join(stranded.lost[:5])
         more = f" and {len(stranded.lost) - 5} more" if len(stranded.lost) > 5 else ""
-        sentences.append(f"No controller re-creates {names}{more}.")
+        sentences.append(f"No controller recreates {names}{more}.")
     return sentences
 
 
@@ -83,7 +83,7 @@ def _pod(cluster: Cluster, found: KubernetesObject) -> list[str]:
     sentences.append(
         f"{controller} will create a replacement."
         if controller
-        else "No controller re-creates it. To create it again, duplicate it from its timeline."
+        else "No controller recreates it. To create it again, duplicate it from its timeline."
     )
     return [*sentences, "Its decisions and timeline remain available."]
 

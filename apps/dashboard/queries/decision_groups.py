@@ -69,7 +69,7 @@ def group_fields() -> list[Field]:
     """The fields of the filter form that group the decisions."""
     choices = [(each.name, each.label.lower()) for each in grouping.DIMENSIONS]
     return [
-        Field(GROUP, "Group by", choices=choices, nothing="nothing: each row"),
+        Field(GROUP, "Group by", choices=choices, nothing="nothing"),
         Field(THEN, "then by", choices=choices[:-1], nothing="nothing"),
     ]
 

@@ -248,7 +248,7 @@ class StrandedPods:
     """The pods that lose their node when nodes are deleted."""
 
     count: int
-    #: `namespace/name` of those that no controller re-creates.
+    #: `namespace/name` of those that no controller recreates.
     lost: Sequence[str]
 
 

@@ -48,6 +48,9 @@ _DELETION_PATH: Final = "body__metadata__deletionTimestamp"
 OTHER_SCHEDULER = "others"
 
 
+_REQUESTS_SHOWN = 3
+
+
 @dataclass(frozen=True, slots=True)
 class PodRow:
     """A pod of the list, with its state: `pod_state`; a pending one with its entry in the queue."""
@@ -61,6 +64,20 @@ class PodRow:
     def key(self) -> str:
         """The pod as `namespace/name`."""
         return f"{self.pod.namespace}/{self.pod.name}"
+
+    @property
+    def other_requests(self) -> list[tuple[str, int]]:
+        """Requests besides CPU and memory, the first `_REQUESTS_SHOWN` of them."""
+        return self._others[:_REQUESTS_SHOWN]
+
+    @property
+    def more_requests(self) -> int:
+        """How many requests `other_requests` leaves out."""
+        return len(self._others) - len(self.other_requests)
+
+    @property
+    def _others(self) -> list[tuple[str, int]]:
+        return [each for each in self.pod.requests.items() if each[0] not in ("cpu", "memory")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,7 +136,7 @@ _BULK: Mapping[str, tuple[Sequence[str], Sequence[str], str, str]] = {
     "nodes": (
         ("cordon", "uncordon", "drain"),
         ("taint", "untaint", "label", "annotate"),
-        "key=value:NoSchedule or key=value",
+        "key=value[:NoSchedule]",
         "A taint as key=value:Effect, or a label or an annotation as key=value",
     ),
     "pods": (

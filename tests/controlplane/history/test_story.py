@@ -193,7 +193,7 @@ def test_many_attempts_with_the_same_result_are_shown_as_one() -> None:
     short = condense(shown)
     assert [each.title for each in short if each.kind == "attempt"] == [
         "attempt 1",
-        "attempt 2 to 5",
+        "attempts 2 to 5",
         "attempt 6",
         "attempt 7",
         "attempt 8",

@@ -66,6 +66,16 @@ def test_pods_are_bound_and_every_decision_is_recorded(cluster: Cluster) -> None
     assert conditions["PodScheduled"] == "True"
 
 
+def test_pods_with_the_longest_names_are_scheduled_and_have_events(cluster: Cluster) -> None:
+    """The name of an event is that of its object and a suffix, but no longer than a name may be."""
+    longest = ".".join(letter * 62 for letter in "abcd") + "e"
+    assert len(longest) == 252
+    create_pods(cluster, pod(f"{longest}1"), pod(f"{longest}2", cpu="64"))
+    assert Engines().run(cluster.pk) is False
+    reasons = Event.objects.filter(cluster=cluster).values_list("reason", flat=True)
+    assert {"Scheduled", "FailedScheduling"} <= set(reasons)
+
+
 def test_a_quiet_cluster_is_not_due_and_has_consumed_everything(cluster: Cluster) -> None:
     create_pods(cluster, pod("p"), pod("too-big", cpu="100"))
     assert Cluster.objects.get(pk=cluster.pk).due_at is not None
