@@ -52,7 +52,7 @@ def test_times_are_picked_an_undo_says_what_is_lost_and_history_outlives_its_clu
     expect(page.locator("#period-decisions")).to_contain_text("Until 2026-01-31 12:00:00 JST")
     limit = page.locator("#period-decisions time").first
     expect(limit).to_have_attribute("title", "2026-01-31 03:00:00 UTC")
-    expect(page.locator("#decisions")).to_contain_text("No decisions match")
+    expect(page.locator("#decisions")).to_contain_text("No decisions in this period")
     page.keyboard.press("Escape")
     expect(time).not_to_have_attribute("open", "")
 
