@@ -94,7 +94,7 @@ def parse_period(query: Mapping[str, Any], *, now: datetime) -> Period:
     period = Period(**limits)
     if period.since is not None and period.until is not None and period.since >= period.until:
         since, until = (f"{given[name]!r}" for name in ("since", "until"))
-        raise wrong("since", f"{since} is not before until, {until}")
+        raise wrong("since", f"{since} is not before the end, {until}")
     return period
 
 

@@ -1,4 +1,4 @@
-"""What a user prefers in a browser: the theme and the time zone, stored in cookies."""
+"""What a user prefers in a browser: theme, time zone and shortcuts, stored in cookies."""
 
 from __future__ import annotations
 
@@ -9,15 +9,24 @@ from apps.dashboard.zones import chosen_zone
 THEME_COOKIE = "schedweb-theme"
 #: Theme -> for which systems the dark scheme is used, as a media query.
 THEMES = {"auto": "(prefers-color-scheme: dark)", "light": "not all", "dark": "all"}
+#: Off: keys of one character do nothing, as speech input and tremors may press them.
+KEYS_COOKIE = "schedweb-keys"
+KEYS = ("on", "off")
 _YEAR_SECONDS = 31_536_000
 
 
 def preferences(request: HttpRequest) -> dict[str, str]:
-    """Context processor: `theme`, `dark_media` and `zone` ("" if none was chosen)."""
+    """Context processor: `theme`, `dark_media`, `zone` ("" if none was chosen), `keys`."""
     theme = request.COOKIES.get(THEME_COOKIE, "")
     theme = theme if theme in THEMES else "auto"
     zone = chosen_zone(request)
-    return {"theme": theme, "dark_media": THEMES[theme], "zone": zone.key if zone else ""}
+    keys = request.COOKIES.get(KEYS_COOKIE, "")
+    return {
+        "theme": theme,
+        "dark_media": THEMES[theme],
+        "zone": zone.key if zone else "",
+        "keys": keys if keys in KEYS else "on",
+    }
 
 
 def set_preference(request: HttpRequest, response: HttpResponse, cookie: str, value: str) -> None:

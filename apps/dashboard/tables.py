@@ -20,6 +20,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from apps.cluster.errors import ApiError
+
 Key = TypeVar("Key")
 
 
@@ -52,6 +54,16 @@ class Field:
 
 #: The filter by time; `{% period %}` shows in the region which period it selects.
 PERIOD = Field("since", "Time", period=True)
+
+#: Parameter -> label of the fields with which `PERIOD` and the pages of a moment are selected.
+LIMITS = {"since": "From", "until": "To", "zone": "Time zone", "at": "Time"}
+
+
+def describe_problem(error: ApiError, fields: Sequence[Field]) -> str:
+    """The message of an error about a parameter, with the label of its field."""
+    name, colon, message = error.message.partition(": ")
+    labels = {field.name: field.label for field in fields} | LIMITS
+    return f"{labels[name]}: {message}" if colon and name in labels else error.message
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,5 @@
 /* Help and keys: "?" opens the help, "g n" the nodes, "j" and "k" move through rows; the tour of a
-   first visit; "Copy" buttons. Keys do nothing while the user is typing. */
+   first visit; "Copy" buttons. Keys do nothing while the user is typing, or has switched them off. */
 
 (() => {
   const help = document.getElementById("help");
@@ -12,8 +12,10 @@
     if (help && !help.open) help.showModal();
   }
 
+  const shortcuts = document.body.dataset.keys !== "off";
+
   document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
+    if (!shortcuts || event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
     if (help && help.open) return;
     const { key } = event;
     if (Date.now() - going < WAIT_FOR_KEY_MS && /^[a-z]$/.test(key)) {

@@ -49,6 +49,7 @@
     if (!event.target.closest(".search")) show(false);
   });
 
+  if (document.body.dataset.keys === "off") return;
   document.addEventListener("keydown", (event) => {
     const typing = event.target.closest("input, textarea, select, [contenteditable]");
     if (event.key !== "/" || typing || event.ctrlKey || event.metaKey || event.altKey) return;

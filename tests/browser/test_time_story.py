@@ -40,14 +40,19 @@ def test_times_are_picked_an_undo_says_what_is_lost_and_history_outlives_its_clu
     expect(time.locator("summary")).to_have_text("Time: Last hour")
     expect(page.locator("#period-decisions")).to_contain_text("(1 h ago)")
     expect(page.locator("#decisions")).to_contain_text("web-1")
+    # a period that was typed is shown as a whole
+    seen.open("/clusters/lab/decisions?since=2026-01-01T09:00&until=2026-01-31T10:00:30")
+    expect(time.locator("summary")).to_contain_text("2026-01-31T10:00:30")
+    assert time.locator("summary").evaluate("found => found.scrollWidth <= found.clientWidth")
+    seen.open("/clusters/lab/decisions?since=1h")
     time.locator("summary").click()
     time.get_by_label("Pick the end").fill("2026-01-31T12:00:00")
-    expect(page.locator("#decisions")).to_contain_text("is not before until")
+    expect(page.locator("#decisions")).to_contain_text("From: '1h' is not before the end")
     time.get_by_label("From").fill("")
     expect(page.locator("#period-decisions")).to_contain_text("Until 2026-01-31 12:00:00 JST")
     limit = page.locator("#period-decisions time").first
     expect(limit).to_have_attribute("title", "2026-01-31 03:00:00 UTC")
-    expect(page.locator("#decisions")).to_contain_text("No decisions match")
+    expect(page.locator("#decisions")).to_contain_text("No decisions in this period")
     page.keyboard.press("Escape")
     expect(time).not_to_have_attribute("open", "")
 

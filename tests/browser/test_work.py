@@ -84,6 +84,19 @@ def test_a_first_visit_starts_with_a_tour_and_keys_move_between_pages(
     page.keyboard.press("f")
     page.keyboard.type("g?p")
     expect(page.get_by_label("Name", exact=True)).to_have_value("g?p")
+    # keys of one character can be switched off; the help remains in the menu
+    new.open("/account#preferences")
+    page.get_by_label("Keyboard shortcuts").select_option("off")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("#notices")).to_contain_text("Preferences saved")
+    for key in "/?gn":
+        page.keyboard.press(key)
+    expect(page.get_by_role("heading", name="Keyboard shortcuts")).to_be_hidden()
+    expect(page.locator("#search")).not_to_be_focused()
+    page.get_by_role("link", name="Help", exact=True).click()
+    expect(page.get_by_role("dialog")).to_contain_text("They are off in this browser.")
+    page.keyboard.press("Escape")
+    assert "/account" in page.url
     page.locator("details.account summary").click()
     page.get_by_role("button", name="Dark").click()
     expect(page.locator("details.account summary")).to_be_visible()

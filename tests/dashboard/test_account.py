@@ -29,6 +29,16 @@ def test_the_menu_sets_the_theme_of_every_page(alice: Client) -> None:
     assert 'media="all"' in page and '<option value="dark" selected>' in page
 
 
+def test_shortcuts_of_one_character_can_be_switched_off(alice: Client) -> None:
+    assert 'data-keys="on"' in alice.get("/").content.decode()
+    alice.post("/account", {"theme": "light", "zone": "", "keys": "off"})
+    page = alice.get("/account").content.decode()
+    assert 'data-keys="off"' in page and '<option value="off" selected>' in page
+    assert "( / )" not in page and "(g l)" not in page
+    wrong = alice.post("/account", {"theme": "light", "zone": "", "keys": "some"})
+    assert wrong.status_code == 422
+
+
 def test_the_time_zone_is_an_iana_name(alice: Client) -> None:
     wrong = alice.post("/account", {"theme": "light", "zone": "Mars/Olympus"})
     assert wrong.status_code == 422

@@ -52,7 +52,7 @@ def test_an_invalid_filter_is_shown_beside_the_list(alice: Client, lab: Cluster)
     response = alice.get("/clusters/lab/decisions?since=tomorrow")
     assert response.status_code == 422
     page = response.content.decode()
-    assert "since: " in page and "tomorrow" in page and "filters-decisions" in page
+    assert "From: " in page and "tomorrow" in page and "filters-decisions" in page
 
 
 def test_the_list_links_to_its_exports(alice: Client, lab: Cluster) -> None:

@@ -66,9 +66,13 @@ def test_every_log_has_periods_files_and_errors_of_its_fields(
         answer = alice.get(link.replace("&amp;", "&"))
         assert b"default" in b"".join(answer.streaming_content)  # type: ignore[attr-defined]
     later = alice.get(f"/clusters/lab/{joined}since=2h&until=1h").content.decode()
-    assert "Show all" in later
+    assert "in this period. The newest is from" in " ".join(later.split()) and "Show all" in later
+    assert "Show last 15 minutes" in later and "since=15m" in later
     wrong = alice.get(f"/clusters/lab/{joined}since=1h&until=2h")
-    assert wrong.status_code == 422 and "is not before until" in wrong.content.decode()
+    assert wrong.status_code == 422 and "From: " in wrong.content.decode()
+    assert "is not before the end" in wrong.content.decode()
+    wrong = alice.get(f"/clusters/lab/{joined}until=soon").content.decode()
+    assert "To: " in wrong and "until: " not in wrong
     api = alice.get(f"/api/v1/clusters/lab/{joined}since=1h&until=2h")
     assert api.status_code == 400 and api.json()["causes"][0]["field"] == "since"
     inside = alice.get(f"/api/v1/clusters/lab/{joined}since=1h").json()["results"]

@@ -13,7 +13,7 @@ from apps.dashboard.forms.lines import SuggestedField
 
 
 class PreferencesForm(forms.Form):
-    """The theme and the time zone of this browser."""
+    """The theme, the time zone and the shortcuts of this browser."""
 
     theme = forms.ChoiceField(
         choices=[("auto", "like the system"), ("light", "light"), ("dark", "dark")],
@@ -24,6 +24,13 @@ class PreferencesForm(forms.Form):
         help_text="An IANA name such as Europe/Berlin, for times on pages and in filters. "
         "Empty: the zone of the browser.",
         widget=forms.TextInput({"autocomplete": "off", "spellcheck": "false"}),
+    )
+    keys = forms.ChoiceField(
+        label="Keyboard shortcuts",
+        choices=[("on", "on"), ("off", "off")],
+        required=False,
+        help_text="Off: keys such as /, ? and j do nothing, for speech input and keys pressed by "
+        "mistake.",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.utils import timezone
 
 from apps.cluster.errors import BadRequest
 from apps.controlplane.auditing import PARAMETERS, find_entries
@@ -14,7 +16,8 @@ from apps.controlplane.periods import Period
 from apps.dashboard.downloads import list_files
 from apps.dashboard.paging import LogPage, log_page
 from apps.dashboard.queries.clusters import cluster_names
-from apps.dashboard.tables import PERIOD, Field
+from apps.dashboard.queries.elsewhere import Elsewhere, look_elsewhere
+from apps.dashboard.tables import PERIOD, Field, describe_problem
 from apps.people.accounts import user_names
 from apps.people.models import AuditEntry
 
@@ -30,6 +33,8 @@ class AuditList:
     #: The parameter that is invalid, and why.
     problem: str = ""
     period: Period = Period()
+    #: Where there are entries, if there are none in the period.
+    elsewhere: Elsewhere | None = None
 
 
 def audit_list(query: Mapping[str, Any], user: User) -> AuditList:
@@ -38,9 +43,19 @@ def audit_list(query: Mapping[str, Any], user: User) -> AuditList:
     try:
         found = find_entries(query)
     except BadRequest as error:
-        return AuditList(log_page(AuditEntry.objects.none(), query), filters, problem=error.message)
+        problem = describe_problem(error, filters)
+        return AuditList(log_page(AuditEntry.objects.none(), query), filters, problem=problem)
     files = list_files(None, "api-export-audit", PARAMETERS, query, found.period)
-    return AuditList(log_page(found.rows, query), filters, files, period=found.period)
+    page = log_page(found.rows, query)
+    elsewhere = None
+    if not page.rows:
+        elsewhere = look_elsewhere(query, found.period, _newest, now=timezone.now())
+    return AuditList(page, filters, files, period=found.period, elsewhere=elsewhere)
+
+
+def _newest(query: Mapping[str, Any]) -> datetime | None:
+    """The time of the newest entry that these parameters select."""
+    return find_entries(query).rows.values_list("time", flat=True).first()
 
 
 def _filters(user: User) -> list[Field]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from apps.cluster import kinds
@@ -15,7 +16,8 @@ from apps.controlplane.history.changes import PARAMETERS, changed_fields, find_c
 from apps.controlplane.periods import Period
 from apps.dashboard.downloads import list_files
 from apps.dashboard.paging import page_size, parse_whole_number
-from apps.dashboard.tables import PERIOD, Field
+from apps.dashboard.queries.elsewhere import Elsewhere, look_elsewhere
+from apps.dashboard.tables import PERIOD, Field, describe_problem
 
 #: Versions that one page searches, so that a filter with few matches does not read the whole log.
 #: The page has a link to the next part.
@@ -53,6 +55,8 @@ class ChangeList:
     #: The parameter that is invalid, and why.
     problem: str = ""
     period: Period = Period()
+    #: Where there are changes, if there are none in the period.
+    elsewhere: Elsewhere | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +82,8 @@ def change_list(cluster: Cluster, query: Mapping[str, Any]) -> ChangeList:
     try:
         found = find_changes(cluster, query)
     except BadRequest as error:
-        return ChangeList([], None, True, None, _filters(), problem=error.message)
+        problem = describe_problem(error, _filters())
+        return ChangeList([], None, True, None, _filters(), problem=problem)
     before, size = parse_whole_number(query, "before"), page_size(query)
     top = min(before or found.last + 1, found.last + 1)
     lowest = max(cluster.forgotten_version + 1, found.first, 1)
@@ -88,6 +93,11 @@ def change_list(cluster: Cluster, query: Mapping[str, Any]) -> ChangeList:
     more, at_end = len(rows) > size, bottom <= lowest
     rows = rows[:size]
     older = rows[-1].version if more else (None if at_end else bottom)
+    elsewhere = None
+    if not rows and at_end:
+        elsewhere = look_elsewhere(
+            query, found.period, lambda rest: _newest(cluster, rest), now=cluster.now()
+        )
     return ChangeList(
         rows=change_rows(cluster, rows),
         older=older,
@@ -96,7 +106,15 @@ def change_list(cluster: Cluster, query: Mapping[str, Any]) -> ChangeList:
         filters=_filters(),
         files=list_files(cluster, "api-export-changes", PARAMETERS, query, found.period),
         period=found.period,
+        elsewhere=elsewhere,
     )
+
+
+def _newest(cluster: Cluster, query: Mapping[str, Any]) -> datetime | None:
+    """The time of the newest change that these parameters select, of those that a page searches."""
+    found = find_changes(cluster, query)
+    searched = found.rows.filter(version__gt=found.last - SEARCHED_VERSIONS)
+    return searched.values_list("at", flat=True).first()
 
 
 def change_rows(cluster: Cluster, changes: Sequence[HistoricChange]) -> list[ChangeRow]:

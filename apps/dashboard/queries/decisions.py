@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from django.urls import reverse
@@ -27,7 +28,8 @@ from apps.dashboard.queries.decision_groups import (
     parse_page_grouping,
     ready_views,
 )
-from apps.dashboard.tables import PERIOD, Field
+from apps.dashboard.queries.elsewhere import Elsewhere, look_elsewhere
+from apps.dashboard.tables import PERIOD, Field, describe_problem
 from apps.scheduler.decision import Decision
 
 #: Attempts of the same pod that are listed before and after a decision.
@@ -48,6 +50,8 @@ class DecisionList:
     #: The parameter that is invalid, and why.
     problem: str = ""
     period: Period = Period()
+    #: where there are decisions, if there are none in the period
+    elsewhere: Elsewhere | None = None
     #: the decisions in groups, instead of rows, if the address groups them
     groups: GroupList | None = None
     ready: Sequence[ReadyView] = ()
@@ -78,7 +82,7 @@ def decision_list(cluster: Cluster, query: Mapping[str, Any], user: str) -> Deci
     No decisions, with a problem, if a parameter is invalid or an aggregation takes too long.
     """
     problem, groups, rows = "", None, SchedulingDecision.objects.none()
-    period, files = Period(), _NO_FILES
+    period, files, fields = Period(), _NO_FILES, _filters(cluster)
     try:
         filters = finding.parse(query, now=cluster.now())
         period = Period(filters.since, filters.until)
@@ -89,20 +93,33 @@ def decision_list(cluster: Cluster, query: Mapping[str, Any], user: str) -> Deci
             names = [each.name for each in finding.PARAMETERS]
             files = list_files(cluster, "api-export-cluster-decisions", names, query, period)
     except (BadRequest, Timeout) as error:
-        problem = error.message
+        problem = describe_problem(error, fields)
+    page = log_page(rows, query) if groups is None else NO_ROWS
+    elsewhere = None
+    if not (problem or page.rows or (groups and groups.page.rows)):
+        elsewhere = look_elsewhere(
+            query, period, lambda rest: _newest(cluster, rest), now=cluster.now()
+        )
     saved = list(list_views(cluster, user))
     number = parse_whole_number(query, "view")
     return DecisionList(
-        page=log_page(rows, query) if groups is None else NO_ROWS,
-        filters=_filters(cluster),
+        page=page,
+        filters=fields,
         files=files,
         problem=problem,
         period=period,
+        elsewhere=elsewhere,
         groups=groups,
         ready=ready_views(cluster, query),
         saved=saved,
         view=next((view for view in saved if view.pk == number), None),
     )
+
+
+def _newest(cluster: Cluster, query: Mapping[str, Any]) -> datetime | None:
+    """The time of the newest decision that these parameters select."""
+    rows = finding.find(finding.parse(query, now=cluster.now()), cluster_id=cluster.pk)
+    return rows.values_list("at", flat=True).first()
 
 
 def ledger_entry(cluster: Cluster, number: int) -> LedgerEntry:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from apps.cluster import kinds
@@ -13,7 +14,8 @@ from apps.controlplane.events.finding import EXPIRED, PARAMETERS, FoundEvent, fi
 from apps.controlplane.periods import Period
 from apps.dashboard.downloads import list_files
 from apps.dashboard.paging import LogPage, log_page
-from apps.dashboard.tables import PERIOD, Field
+from apps.dashboard.queries.elsewhere import Elsewhere, look_elsewhere
+from apps.dashboard.tables import PERIOD, Field, describe_problem
 
 #: Suggestions for the filter by reason, which accepts any other reason.
 COMMON_REASONS = ("FailedScheduling", "Preempted", "Scheduled", "TaintManagerEviction")
@@ -32,6 +34,8 @@ class EventList:
     #: The parameter that is invalid, and why.
     problem: str = ""
     period: Period = Period()
+    #: Where there are events, if there are none in the period.
+    elsewhere: Elsewhere | None = None
 
 
 def event_list(cluster: Cluster, query: Mapping[str, Any]) -> EventList:
@@ -41,11 +45,23 @@ def event_list(cluster: Cluster, query: Mapping[str, Any]) -> EventList:
         found = find_events(cluster, query)
     except BadRequest as error:
         nothing = log_page(Event.objects.none(), query)
-        return EventList(nothing, (), filters, problem=error.message)
+        return EventList(nothing, (), filters, problem=describe_problem(error, filters))
     page: LogPage[Any] = log_page(found.rows, query, key="seen_version")
     events = [found.read(row) for row in page.rows]
     files = list_files(cluster, "api-export-events", PARAMETERS, query, found.period)
-    return EventList(page, events, filters, files, period=found.period)
+    elsewhere = None
+    if not events:
+        elsewhere = look_elsewhere(
+            query, found.period, lambda rest: _newest(cluster, rest), now=cluster.now()
+        )
+    return EventList(page, events, filters, files, period=found.period, elsewhere=elsewhere)
+
+
+def _newest(cluster: Cluster, query: Mapping[str, Any]) -> datetime | None:
+    """When the newest event that these parameters select was last seen."""
+    found = find_events(cluster, query)
+    row = found.rows.first()
+    return found.read(row).written_at if row is not None else None
 
 
 def _filters(cluster: Cluster) -> list[Field]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from apps.cluster.errors import BadRequest
@@ -16,7 +17,8 @@ from apps.controlplane.queue import history, listing
 from apps.controlplane.queue.listing import SORTS, Cycles, Part, QueuedPod, QueueFilter, Sort
 from apps.dashboard.downloads import list_files
 from apps.dashboard.paging import LogPage, NumberedPage, log_page, page_size, parse_whole_number
-from apps.dashboard.tables import PERIOD, Field, Sorting, read_sorting
+from apps.dashboard.queries.elsewhere import Elsewhere, look_elsewhere
+from apps.dashboard.tables import PERIOD, Field, Sorting, describe_problem, read_sorting
 from apps.scheduler.framework import events
 
 #: Which pods are in each queue, and when they leave it.
@@ -68,6 +70,8 @@ class HistoryPage:
     #: The parameter that is invalid, and why.
     problem: str = ""
     period: Period = Period()
+    #: Where there are moves, if there are none in the period.
+    elsewhere: Elsewhere | None = None
 
 
 def queue_page(cluster: Cluster, query: Mapping[str, Any]) -> QueuePage:
@@ -120,9 +124,20 @@ def history_page(cluster: Cluster, query: Mapping[str, Any]) -> HistoryPage:
         period = parse_period(query, now=cluster.now())
     except BadRequest as error:
         nothing = log_page(QueueMove.objects.none(), query)
-        return HistoryPage(nothing, filters, problem=error.message)
+        return HistoryPage(nothing, filters, problem=describe_problem(error, filters))
     files = list_files(cluster, "api-export-queue-history", history.PARAMETERS, query, period)
-    return HistoryPage(log_page(rows, query), filters, files, period=period)
+    page = log_page(rows, query)
+    elsewhere = None
+    if not page.rows:
+        elsewhere = look_elsewhere(
+            query, period, lambda rest: _newest(cluster, rest), now=cluster.now()
+        )
+    return HistoryPage(page, filters, files, period=period, elsewhere=elsewhere)
+
+
+def _newest(cluster: Cluster, query: Mapping[str, Any]) -> datetime | None:
+    """The time of the newest move that these parameters select."""
+    return history.find_moves(cluster, query).values_list("at", flat=True).first()
 
 
 #: Suggestions for the filter; it accepts every event.

@@ -348,7 +348,7 @@ def sections(context: template.Context, cluster: Cluster) -> dict[str, Any]:
         (label, reverse(page, args=[cluster.name]), here in members, _KEYS[page])
         for label, page, members in shown
     ]
-    return {"links": links}
+    return {"links": links, "keys": context.get("keys")}
 
 
 @register.simple_tag

@@ -22,6 +22,7 @@ from apps.dashboard import zones
 from apps.dashboard.forms.account import PreferencesForm
 from apps.dashboard.notices import get_next_address
 from apps.dashboard.preferences import (
+    KEYS_COOKIE,
     THEME_COOKIE,
     THEMES,
     preferences,
@@ -83,6 +84,8 @@ def account(request: Request) -> HttpResponse:
         response = redirect("account")
         set_preference(request, response, THEME_COOKIE, form.cleaned_data["theme"])
         set_preference(request, response, zones.COOKIE, form.cleaned_data["zone"])
+        if keys := form.cleaned_data["keys"]:
+            set_preference(request, response, KEYS_COOKIE, keys)
         return response
     context = {
         "form": form,
