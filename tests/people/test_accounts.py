@@ -236,7 +236,7 @@ def test_site_admins_invite_and_change_users_on_pages(root: User) -> None:
     token = accounts.user_named("alice").auth_token_set.get().pk
     assert "Token ci of alice deleted" in change(action="delete-token", token=token)
     assert "/set-password/" in change(action="reset")
-    assert "unknown action" in change(action="dance")
+    assert "Unknown action" in change(action="dance")
     assert browser.get("/users/nobody").status_code == 404
     change(action="remove-site-admin")
     refused = browser.post("/users/root/change", {"action": "deactivate"})
