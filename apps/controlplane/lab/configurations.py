@@ -9,7 +9,7 @@ import yaml
 
 from apps.cluster.models import Cluster
 from apps.controlplane.profiles import revisions
-from apps.scheduler.config import Configuration
+from apps.scheduler.config import Cause, ConfigError, Configuration
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,8 @@ def choose_configuration(
 ) -> LabConfiguration:
     """The given text, else the revision, else the active one; with these gates set besides.
 
-    Raises NotFound for an unknown revision, and ConfigError with the fields of what is wrong.
+    Raises NotFound for an unknown revision, and ConfigError with the fields of what is wrong; a
+    gate that is set besides is `feature_gates.NAME`.
     """
     active = revisions.get_active(cluster)
     stored = active if revision is None else revisions.get_revision(cluster, revision)
@@ -49,11 +50,20 @@ def choose_configuration(
     if gates:
         written = _set_gates(written, gates)
     if text or gates:
-        loaded = revisions.check(written, legacy=legacy)
+        loaded = _check(written, gates, legacy=legacy)
     else:
         loaded = revisions.load_configuration(stored)
     known = revisions.load_configuration(active).gates
     return LabConfiguration(loaded, None if text else stored.revision, gates, loaded.gates != known)
+
+
+def _check(text: str, gates: Mapping[str, bool], *, legacy: bool) -> Configuration:
+    try:
+        return revisions.check(text, legacy=legacy)
+    except ConfigError as error:
+        given = {f"featureGates.{name}": f"feature_gates.{name}" for name in gates}
+        causes = (Cause(given.get(field, field), message) for field, message in error.causes)
+        raise ConfigError(causes) from None
 
 
 def _set_gates(text: str, gates: Mapping[str, bool]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from apps.cluster.errors import BadRequest
@@ -118,7 +119,11 @@ def run_simulation(
     seed: int = 0,
     explained: Collection[str] | None = None,
 ) -> Simulation:
-    """Schedule the pods that wait, then those that the changes lead to."""
+    """Schedule the pods that wait, then those that the changes lead to.
+
+    Raises BadRequest if a pod whose decision is to be explained is not among them.
+    """
+    _check_explained(explained, waiting, changed.arrivals)
     clock = VirtualClock(base.at.timestamp())
     run = Run(build_scheduler(base, clock, seed=seed), clock, explained)
     try:
@@ -139,6 +144,13 @@ def pending_arrivals(base: Base) -> Iterator[Arrival]:
     for pod in pods:
         if pod.metadata.deletion_timestamp is None:
             yield Arrival(pod, Origin.PENDING)
+
+
+def _check_explained(explained: Collection[str] | None, *arrivals: Sequence[Arrival]) -> None:
+    known = {arrival.pod.key for arrival in chain(*arrivals)}
+    for key in explained or ():
+        if key not in known:
+            raise BadRequest(f"explain: pod {key} is not simulated: it neither waits nor is given")
 
 
 def _check(request: SimulationRequest) -> None:

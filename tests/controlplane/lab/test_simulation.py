@@ -217,6 +217,7 @@ WRONG: Sequence[tuple[Body, str]] = [
     ({"moment": {"version": "999999"}}, "version"),
     ({"moment": {"version": "1", "decision": "2"}}, "cannot be combined"),
     ({"configuration": "a: b", "revision": 1}, "revision"),
+    ({"explain": ["default/x"]}, "explain: pod default/x is not simulated"),
 ]
 
 
@@ -230,7 +231,7 @@ def test_a_wrong_request_names_its_field(cluster: Cluster) -> None:
 def test_a_wrong_configuration_names_its_field(cluster: Cluster) -> None:
     with pytest.raises(ConfigError) as raised:
         simulate(cluster, SimulationRequest(feature_gates={"NoSuchGate": True}))
-    assert [cause.field for cause in raised.value.causes] == ["featureGates.NoSuchGate"]
+    assert [cause.field for cause in raised.value.causes] == ["feature_gates.NoSuchGate"]
 
 
 def test_a_pod_of_the_cluster_cannot_be_given_again(cluster: Cluster, schedule: Schedule) -> None:
