@@ -14,6 +14,7 @@ from rest_framework.viewsets import GenericViewSet
 from apps.api.control.base import ControlView
 from apps.api.control.documentation.areas import Area
 from apps.api.control.serializers import ErrorSerializer
+from apps.api.control.tokens import NEVER_STORED
 from apps.cluster.queries import cluster_named
 from apps.controlplane.models import Webhook, WebhookDelivery
 from apps.controlplane.webhooks import service
@@ -36,7 +37,7 @@ class WebhookWithSecretSerializer(serializers.ModelSerializer[Webhook]):
     class Meta:
         model = Webhook
         fields = (*WebhookSerializer.Meta.fields, "secret")
-        extra_kwargs = {"secret": {"help_text": "Only in the response to its creation."}}
+        extra_kwargs = {"secret": {"help_text": "Only in responses that create or replace it."}}
 
 
 class NewWebhookSerializer(serializers.Serializer[Any]):
@@ -47,8 +48,26 @@ class NewWebhookSerializer(serializers.Serializer[Any]):
     )
 
 
-class EnabledSerializer(serializers.Serializer[Any]):
-    enabled = serializers.BooleanField(help_text="Events while it is disabled are not sent.")
+class WebhookChangeSerializer(serializers.Serializer[Any]):
+    url = serializers.CharField(
+        required=False, help_text="Deliveries that wait are sent to it, too."
+    )
+    kinds = serializers.ListField(
+        child=serializers.CharField(), required=False, help_text=_ABOUT_KINDS
+    )
+    enabled = serializers.BooleanField(
+        required=False, help_text="Events while it is disabled are not sent."
+    )
+
+
+class SecretSerializer(serializers.Serializer[Any]):
+    secret = serializers.CharField(
+        default="", allow_blank=True, max_length=100, help_text="Empty: one is created."
+    )
+
+
+class RetrySerializer(serializers.Serializer[Any]):
+    deliveries = serializers.IntegerField(help_text="How many are sent again.")
 
 
 class DeliverySerializer(serializers.ModelSerializer[WebhookDelivery]):
@@ -119,20 +138,27 @@ class WebhookViewSet(
             cluster_named(cluster), **wanted.validated_data, user=request.user.get_username()
         )
         body = WebhookWithSecretSerializer(added).data
-        return Response(body, status=status.HTTP_201_CREATED)
+        return Response(body, status=status.HTTP_201_CREATED, headers=NEVER_STORED)
 
     @extend_schema(
-        request=EnabledSerializer, responses={200: WebhookSerializer, **_INVALID, **_NOT_FOUND}
+        request=WebhookChangeSerializer,
+        responses={200: WebhookSerializer, 422: ErrorSerializer, **_INVALID, **_NOT_FOUND},
     )
     def partial_update(self, request: Request, cluster: str, pk: str) -> Response:
-        """Enable or disable a webhook.
+        """Change a webhook.
 
+        Changes its address or the kinds of events that it receives, or enables or disables it.
         Events while it is disabled are not sent later.
         """
-        wanted = EnabledSerializer(data=request.data)
+        wanted = WebhookChangeSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
+        changes = dict(wanted.validated_data)
+        enabled = changes.pop("enabled", None)
         found = self.get_object()
-        service.set_enabled(found, wanted.validated_data["enabled"])
+        if changes:
+            service.change_webhook(found, **changes)
+        if enabled is not None:
+            service.set_enabled(found, enabled)
         return Response(self.get_serializer(found).data)
 
     @extend_schema(responses={204: None, **_NOT_FOUND})
@@ -153,6 +179,31 @@ class WebhookViewSet(
         """
         delivery = service.send_test(self.get_object())
         return Response(DeliverySerializer(delivery).data, status=status.HTTP_202_ACCEPTED)
+
+    @extend_schema(request=None, responses={200: RetrySerializer, **_NOT_FOUND})
+    @action(detail=True, methods=["post"])
+    def retry(self, request: Request, cluster: str, pk: str) -> Response:
+        """Send failed deliveries again.
+
+        Sends those that wait for their next attempt or were given up as soon as possible.
+        """
+        return Response({"deliveries": service.retry(self.get_object())})
+
+    @extend_schema(
+        request=SecretSerializer,
+        responses={200: WebhookWithSecretSerializer, **_INVALID, **_NOT_FOUND},
+    )
+    @action(detail=True, methods=["post"])
+    def secret(self, request: Request, cluster: str, pk: str) -> Response:
+        """Replace the secret of a webhook.
+
+        Requests are signed with the new one from now on. Only this response has it.
+        """
+        wanted = SecretSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        found = self.get_object()
+        service.replace_secret(found, wanted.validated_data["secret"])
+        return Response(WebhookWithSecretSerializer(found).data, headers=NEVER_STORED)
 
     @extend_schema(responses={200: DeliverySerializer(many=True), **_NOT_FOUND})
     @action(detail=True, methods=["get"])

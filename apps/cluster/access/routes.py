@@ -266,6 +266,8 @@ ROUTES: Final[Mapping[str, Mapping[str, Need]]] = {
     "api-webhook-detail": {"GET": _ADMIN, "PATCH": _ADMIN, "DELETE": _ADMIN},
     "api-webhook-deliveries": {"GET": _ADMIN},
     "api-webhook-test": {"POST": _ADMIN},
+    "api-webhook-retry": {"POST": _ADMIN},
+    "api-webhook-secret": {"POST": _ADMIN},
     "api-view-list": {"GET": _VIEWER, "POST": _VIEWER},
     "api-view-detail": {"GET": _VIEWER, "PATCH": _VIEWER, "DELETE": _VIEWER},
     "api-unknown": dict.fromkeys(("GET", "POST", "PUT", "PATCH", "DELETE"), _USER),

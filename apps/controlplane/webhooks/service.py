@@ -42,6 +42,22 @@ def add_webhook(
     )
 
 
+def change_webhook(
+    webhook: Webhook, *, url: str | None = None, kinds: Collection[str] | None = None
+) -> None:
+    """Change the address, which also receives what waits, or the kinds of events from now on.
+
+    Raises Invalid, which names the field.
+    """
+    url = webhook.url if url is None else url
+    kinds = webhook.kinds if kinds is None else kinds
+    if causes := find_faults(url, kinds):
+        raise Invalid("Webhook", "", causes)
+    webhook.url = url
+    webhook.kinds = [kind for kind in KINDS if kind in kinds]
+    webhook.save(update_fields=["url", "kinds"])
+
+
 def webhooks_of(cluster: Cluster) -> QuerySet[Webhook]:
     """The webhooks of a cluster, oldest first."""
     return Webhook.objects.filter(cluster=cluster).select_related("cluster").order_by("pk")

@@ -1,4 +1,4 @@
-"""The form for a new webhook."""
+"""The forms for a webhook."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from apps.controlplane.webhooks.service import find_faults
 from apps.dashboard.forms.refusals import ObjectForm, show_refusal
 
 
-class WebhookForm(ObjectForm):
+class WebhookChangeForm(ObjectForm):
     """An address, and the kinds of events that are sent to it."""
 
     url = forms.CharField(
@@ -25,15 +25,20 @@ class WebhookForm(ObjectForm):
         widget=forms.CheckboxSelectMultiple,
         error_messages={"required": "Choose at least one kind of event."},
     )
-    secret = forms.CharField(
-        required=False,
-        max_length=100,
-        help_text="Signs each request. Empty: one is created, and shown once.",
-        widget=forms.TextInput({"autocomplete": "off", "spellcheck": "false"}),
-    )
 
     def clean(self) -> None:
         """Show the errors of all fields at once, also if one of them is missing."""
         values = self.values()
         causes = find_faults(values["url"], values["kinds"])
         show_refusal(self, Invalid("Webhook", "", causes))
+
+
+class WebhookForm(WebhookChangeForm):
+    """A new webhook."""
+
+    secret = forms.CharField(
+        required=False,
+        max_length=100,
+        help_text="Signs each request. Empty: one is created, and shown once.",
+        widget=forms.TextInput({"autocomplete": "off", "spellcheck": "false"}),
+    )

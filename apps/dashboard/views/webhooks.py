@@ -12,7 +12,7 @@ from apps.cluster.models import Cluster
 from apps.controlplane.models import Webhook
 from apps.controlplane.webhooks import service
 from apps.dashboard.forms.refusals import show_refusal
-from apps.dashboard.forms.webhook import WebhookForm
+from apps.dashboard.forms.webhook import WebhookChangeForm, WebhookForm
 from apps.dashboard.paging import log_page
 from apps.dashboard.rendering import Request, cluster_page, render_page
 
@@ -45,16 +45,25 @@ def webhook(request: Request, cluster: Cluster, number: int) -> HttpResponse:
     return _page(request, cluster, service.get_webhook(cluster, number))
 
 
-def _page(request: Request, cluster: Cluster, hook: Webhook, *, secret: str = "") -> HttpResponse:
-    """The page of a webhook, with a secret that was just created."""
+def _page(
+    request: Request,
+    cluster: Cluster,
+    hook: Webhook,
+    *,
+    secret: str = "",
+    form: WebhookChangeForm | None = None,
+) -> HttpResponse:
+    """The page of a webhook, with a secret that was just created, or a form that is refused."""
+    stored = {"url": hook.url, "kinds": hook.kinds}
     context = {
         "cluster": cluster,
         "hook": hook,
         "secret": secret,
+        "form": form or WebhookChangeForm(initial=stored),
         "page": log_page(service.deliveries_of(hook), request.GET),
         "failures": service.has_failures(hook),
     }
-    response = render_page(request, "webhook", context)
+    response = render_page(request, "webhook", context, status=422 if form else 200)
     if secret:
         response.headers["Cache-Control"] = "no-store"
     return response
@@ -63,7 +72,7 @@ def _page(request: Request, cluster: Cluster, hook: Webhook, *, secret: str = ""
 @require_POST
 @cluster_page
 def change_webhook(request: Request, cluster: Cluster, number: int) -> HttpResponse:
-    """Apply `action`: test, retry, enable, disable, delete, or secret, which shows a new one."""
+    """Apply `action`: test, retry, change, enable, disable, delete, or secret, which shows one."""
     found, action = service.get_webhook(cluster, number), request.POST.get("action", "")
     match action:
         case "test":
@@ -76,6 +85,12 @@ def change_webhook(request: Request, cluster: Cluster, number: int) -> HttpRespo
         case "secret":
             service.replace_secret(found)
             return _page(request, cluster, found, secret=found.secret)
+        case "change":
+            form = WebhookChangeForm(request.POST)
+            if not form.is_valid():
+                return _page(request, cluster, found, form=form)
+            service.change_webhook(found, **form.cleaned_data)
+            messages.success(request, "Webhook changed.")
         case "enable" | "disable":
             service.set_enabled(found, action == "enable")
             messages.success(request, f"Webhook {action}d.")

@@ -83,6 +83,12 @@ def events(receiver: Receiver) -> list[dict[str, Any]]:
     return [event for _, body in receiver.received for event in json.loads(body)["events"]]
 
 
+def is_signed(secret: str, headers: dict[str, str], body: bytes) -> bool:
+    signed = f"{headers['X-Schedweb-Timestamp']}.".encode() + body
+    expected = hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
+    return headers["X-Schedweb-Signature"] == f"sha256={expected}"
+
+
 @pytest.mark.django_db(transaction=True)
 def test_chosen_events_are_posted_with_a_signature(lab: Cluster, receiver: Receiver) -> None:
     add_pods(lab, pod("before", cpu="100"))
@@ -104,10 +110,7 @@ def test_chosen_events_are_posted_with_a_signature(lab: Cluster, receiver: Recei
     assert [event["kind"] for event in found] == kinds
     assert found[0]["pod"] == "default/huge" and "Insufficient cpu" in found[0]["message"]
     assert (found[1]["state"], found[1]["message"]) == ("failed", "disk")
-    headers, body = receiver.received[0]
-    signed = f"{headers['X-Schedweb-Timestamp']}.".encode() + body
-    expected = hmac.new(hook.secret.encode(), signed, hashlib.sha256).hexdigest()
-    assert headers["X-Schedweb-Signature"] == f"sha256={expected}"
+    assert is_signed(hook.secret, *receiver.received[0])
     work()
     assert len(receiver.received) == 1, "each event is sent once"
     delivery = WebhookDelivery.objects.get()
@@ -247,6 +250,12 @@ def test_webhooks_are_managed_on_pages(lab: Cluster, client: Client, receiver: R
     client.post(f"{page}/{hook.pk}/change", {"action": "enable"})
     work()
     assert len(receiver.received) == 1, "events while it was disabled are not sent"
+    changed = {"action": "change", "url": "https://elsewhere.example.com/"}
+    refused = client.post(f"{page}/{hook.pk}/change", changed)
+    assert refused.status_code == 422 and "Choose at least one kind" in refused.content.decode()
+    client.post(f"{page}/{hook.pk}/change", {**changed, "kinds": ["pod.unschedulable"]})
+    hook.refresh_from_db()
+    assert (hook.url, hook.kinds) == ("https://elsewhere.example.com/", ["pod.unschedulable"])
     client.post(f"{page}/{hook.pk}/change", {"action": "delete"})
     assert not Webhook.objects.exists()
 
@@ -266,6 +275,21 @@ def test_webhooks_are_managed_with_rest(lab: Cluster, client: Client, receiver: 
     assert client.post(f"{one}/test").status_code == 202
     work()
     assert client.get(f"{one}/deliveries").json()[0]["state"] == "succeeded"
+    receiver.status = 500
+    client.post(f"{one}/test")
+    work()
+    receiver.status = 204
+    assert client.post(f"{one}/retry").json() == {"deliveries": 1}
+    replaced = client.post(f"{one}/secret")
+    assert replaced.headers["Cache-Control"] == "no-store" and replaced.json()["secret"] != "s"
+    work()
+    assert client.get(f"{one}/deliveries").json()[0]["state"] == "succeeded"
+    assert is_signed(replaced.json()["secret"], *receiver.received[-1])
+    wrong = client.patch(one, {"url": "x", "kinds": []}, content_type="application/json")
+    assert [cause["field"] for cause in wrong.json()["causes"]] == ["url", "kinds"]
+    changed = {"kinds": ["pod.preempted"]}
+    changed = client.patch(one, changed, content_type="application/json").json()
+    assert (changed["url"], changed["kinds"]) == (receiver.url, ["pod.preempted"])
     off = client.patch(one, {"enabled": False}, content_type="application/json").json()
     assert off["enabled"] is False
     assert client.delete(one).status_code == 204 and client.get(one).status_code == 404
