@@ -15,6 +15,7 @@ from apps.cluster.models import Cluster
 from apps.cluster.partitions import daily
 from apps.controlplane.models import LoopLease, Operation, Webhook
 from apps.controlplane.workers.waking import make_due
+from apps.people import members
 from schedweb.backup import databases, tables
 from schedweb.backup.archive import BackupError, Table, open_backup
 from schedweb.backup.databases import Connection
@@ -29,12 +30,15 @@ POSITIONS = {
 }
 
 
-def restore_cluster(path: Path, name: str) -> Cluster:
+def restore_cluster(path: Path, name: str, *, owner: str = "", actor: str = "") -> Cluster:
     """Create the cluster *name* from the backup of a cluster or of a site.
 
     With a backup of a site, *name* must be one of its clusters; with one of a cluster it may be
-    any. Nobody schedules it before it is complete. Raises BackupError or AlreadyExists.
+    any. It has no members but *owner*, and nobody schedules it before it is complete. Raises
+    BackupError, AlreadyExists, or NotFound for an unknown owner.
     """
+    if owner:
+        members.get_user(owner)
     if Cluster.objects.filter(name=name).exists():
         raise AlreadyExists("clusters", name)
     with open_backup(path) as backup:
@@ -45,6 +49,8 @@ def restore_cluster(path: Path, name: str) -> Cluster:
             with databases.connect(scratch) as source:
                 number = _find(source, backup.manifest.cluster or name)
                 restored = _transfer(source, number, name)
+    if owner:
+        members.set_owner(restored, owner, actor=actor)
     daily.prepare_all()
     make_due(restored.pk)
     return restored
@@ -96,8 +102,9 @@ def _models_of_clusters() -> Iterator[type[models.Model]]:
 
 def _belongs_to_clusters(model: type[models.Model]) -> bool:
     columns = {field.column for field in model._meta.concrete_fields}
-    is_part = "cluster_id" in columns or model._meta.db_table in tables.PART_OF
-    return is_part and model._meta.managed
+    table = model._meta.db_table
+    is_part = "cluster_id" in columns or table in tables.PART_OF
+    return is_part and model._meta.managed and table not in tables.OF_SITE
 
 
 def _required(model: type[models.Model]) -> set[type[models.Model]]:
@@ -144,6 +151,7 @@ def _adjust(cursor: AnyCursor, name: str) -> None:
         "(SELECT FROM cluster_cluster c WHERE c.uid = r.uid) THEN %s ELSE r.uid END",
         [name, uid],
     )
+    cursor.execute("UPDATE restored_cluster_clusteraccess SET name = %s", [name])
     # the changes that a fork shared with other clusters are its own now
     cursor.execute(
         "UPDATE restored_cluster_change SET cluster_id = (SELECT id FROM restored_cluster_cluster)"

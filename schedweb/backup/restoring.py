@@ -52,8 +52,14 @@ def fill_database(backup: Reader) -> None:
         _create_former_tables(cursor, manifest)
         _empty_tables(cursor)
         _create_days(cursor, manifest)
-        for name in manifest.tables:
-            _fill_table(cursor, backup, name)
+        for name, table in manifest.tables.items():
+            # earlier versions saved the members of a cluster, without the users
+            if manifest.cluster is None or name not in tables.OF_SITE:
+                _fill_table(cursor, backup, name)
+            if manifest.cluster is not None and "owner_id" in table.columns:
+                cursor.execute(
+                    sql.SQL("UPDATE {} SET owner_id = NULL").format(sql.Identifier(name))
+                )
         for name, value in manifest.sequences.items():
             cursor.execute(
                 "SELECT setval(c.oid, %s) FROM pg_class c WHERE c.relkind = 'S' "

@@ -12,6 +12,8 @@ from schedweb.backup.archive import Table
 _NOT_SAVED = ("django_migrations",)
 #: Tables without a column `cluster_id` whose rows belong to a row of a cluster: column, table.
 PART_OF = {"cluster_taint": ("node_id", "cluster_node")}
+#: Rows that say what users of a site may do with a cluster: they stay in the site.
+OF_SITE = ("cluster_membership",)
 
 AnyCursor = Cursor[Any]
 
@@ -32,6 +34,8 @@ def list_tables(cursor: AnyCursor) -> dict[str, Table]:
 def of_cluster(name: str, table: Table, cluster_id: int) -> sql.Composable | None:
     """The condition for the rows of a cluster; None for a table without any."""
     number = sql.Literal(cluster_id)
+    if name in OF_SITE:
+        return None
     if name == "cluster_cluster":
         return sql.SQL("id = {}").format(number)
     if name == "cluster_change":

@@ -9,22 +9,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import Group, User
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import connection
 
 from apps.cluster import kinds
-from apps.cluster.models import Cluster
+from apps.cluster.access.grants import role_of
+from apps.cluster.access.roles import Role
+from apps.cluster.models import Cluster, ClusterAccess
 from apps.cluster.writes import Create
 from apps.cluster.writing import store
 from apps.controlplane.clusters.forking import fork_cluster
-from apps.controlplane.clusters.lifecycle import create_cluster
+from apps.controlplane.clusters.lifecycle import create_cluster, delete_cluster
 from apps.controlplane.ledger.reading import read
 from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import LoopLease, SchedulingDecision, Webhook
 from apps.controlplane.past.moments import Moment
 from apps.controlplane.rebuilding import recompute
 from apps.controlplane.series import sampling
+from apps.people import members
 from schedweb.backup import tables
 from tests.controlplane.driving import ACTOR, create_pods, node_of, pod, run_until
 
@@ -128,11 +132,57 @@ def test_a_restored_fork_has_the_history_that_it_shares_with_a_deleted_cluster(
     compare(found, before)
 
 
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_restored_cluster_has_no_members_but_the_owner_that_is_given(
+    shop: Cluster, tmp_path: Path, whole: bool
+) -> None:
+    alice, bob = User.objects.create_user("alice"), User.objects.create_user("bob")
+    Group.objects.create(name="sre")
+    members.set_owner(shop, "alice", actor="root")
+    members.add_member(shop, user="bob", role=Role.OPERATOR, actor="alice")
+    members.add_member(shop, group="sre", role=Role.VIEWER, actor="alice")
+    saved, said = tmp_path / "shop.backup", StringIO()
+    call_command("backup", str(saved), *([] if whole else ["--cluster", "shop"]), stdout=StringIO())
+    name = "shop" if whole else "shop-2"
+    if whole:
+        shop.delete()
+    options = ["--cluster", name]
+    with pytest.raises(CommandError, match='users "carol" not found'):
+        call_command("restore", str(saved), *options, "--owner", "carol")
+    call_command("restore", str(saved), *options, stdout=said)
+    assert "it has no owner and no members" in said.getvalue()
+    access = ClusterAccess.objects.get(cluster=Cluster.objects.get(name=name))
+    assert (access.name, access.owner) == (name, None)
+    assert not members.list_members(access.cluster).exists()
+    assert [role_of(user, name, fresh=True) for user in (alice, bob)] == [None, None]
+    delete_cluster(access.cluster, user="root")
+    call_command("restore", str(saved), *options, "--owner", "alice", stdout=said)
+    assert role_of(alice, name, fresh=True) is Role.ADMIN
+    assert role_of(bob, name, fresh=True) is None
+
+
+def test_a_file_of_an_earlier_version_with_members_is_restored(
+    shop: Cluster, tmp_path: Path
+) -> None:
+    User.objects.create_user("alice")
+    members.set_owner(shop, "alice", actor="root")
+    members.add_member(shop, user="alice", role=Role.OPERATOR, actor="root")
+    saved = tmp_path / "shop.backup"
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(tables, "OF_SITE", ())
+        call_command("backup", str(saved), "--cluster", "shop", stdout=StringIO())
+    assert "tables/cluster_membership" in zipfile.ZipFile(saved).namelist()
+    call_command("restore", str(saved), "--cluster", "shop-2", stdout=StringIO())
+    restored = Cluster.objects.get(name="shop-2")
+    assert not members.list_members(restored).exists()
+    assert members.list_members(shop).count() == 1
+
+
 def compare(found: dict[str, Any], expected: dict[str, Any]) -> None:
     """Compare the rows, except the name and uid of the cluster."""
     assert set(found) == set(expected)
     for name, rows in expected.items():
-        if name == "cluster_cluster":
+        if name in ("cluster_cluster", "cluster_clusteraccess"):
             hidden = {"name", "uid"}
             for row in (*rows, *found[name]):
                 [row.pop(key, None) for key in hidden]

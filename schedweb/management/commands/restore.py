@@ -1,4 +1,4 @@
-"""``manage.py restore FILE [--cluster NAME]``: restore a site, or a cluster under this name."""
+"""``manage.py restore FILE [--cluster NAME [--owner USER]]``: restore a site, or a cluster."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError, connection
 from psycopg.conninfo import conninfo_to_dict
 
-from apps.cluster.errors import AlreadyExists
+from apps.cluster.errors import AlreadyExists, NotFound
+from apps.controlplane.management.command import USER
 from schedweb.backup.archive import BackupError
 from schedweb.backup.cluster import restore_cluster
 from schedweb.backup.site import restore_site
@@ -34,14 +35,23 @@ class Command(BaseCommand):
             metavar="NAME",
             help="create this cluster from the backup of a cluster or of a site",
         )
+        parser.add_argument(
+            "--owner", default="", help="the user who administers the cluster; nobody without it"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         path: Path = options["file"]
         name: str = options["cluster"]
+        owner: str = options["owner"]
+        if owner and not name:
+            raise CommandError("--owner: a restored site keeps its owners; give --cluster as well")
         try:
             if name:
-                restore_cluster(path, name)
-                self.stdout.write(f"cluster {name} restored; its webhooks are disabled")
+                restore_cluster(path, name, owner=owner, actor=USER)
+                access = f"its owner is {owner}" if owner else "it has no owner"
+                self.stdout.write(
+                    f"cluster {name} restored: {access} and no members, its webhooks are disabled"
+                )
                 return
             with _database():
                 manifest = restore_site(path, settings.DATA_DIR)
@@ -52,6 +62,7 @@ class Command(BaseCommand):
             DataFolderBusy,
             DataFolderUnusable,
             DatabaseError,
+            NotFound,
         ) as error:
             raise CommandError(f"not restored: {error}") from error
 
