@@ -47,7 +47,20 @@ class Room(NamedTuple):
 ROOMS = {
     "admission": Room(
         ("apps/cluster/admission/*.py",),
-        ("tests/cluster/admission", "tests/cluster/writing", "tests/conformance"),
+        (
+            "tests/cluster/admission",
+            "tests/cluster/writing",
+            "tests/api/test_create.py",
+            "tests/api/test_creation.py",
+            "tests/api/test_update.py",
+            "tests/api/test_kubelet.py",
+            "tests/api/test_pod_groups.py",
+            "tests/api/test_resource_claims.py",
+            "tests/api/test_custom_resources.py",
+            "tests/api/test_admission_policies.py",
+            "tests/api/test_conformance.py",
+            "tests/conformance/test_apidefaults_recorded.py",
+        ),
     ),
     "cache": Room(
         ("apps/scheduler/cache/*.py",),
