@@ -40,9 +40,9 @@ def read_own_queue(instance: Any, **signal: Any) -> None:
 def send_heartbeat(sender: Any, **signal: Any) -> None:
     from apps.controlplane.loop.engines import engines
     from apps.controlplane.loop.starting import Starter
-    from apps.controlplane.workers.heartbeat import Pulse
+    from apps.controlplane.workers.guard import Guard
     from apps.controlplane.workers.lease import PROCESS
-    from apps.controlplane.workers.stalled import Guard
+    from apps.controlplane.workers.pulse import Pulse
 
     sender.starter = Starter(engines)
     sender.starter.start()

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import logging
-import threading
-
-from django.db import DatabaseError, InterfaceError, connection
+from django.db import connection
 
 from apps.controlplane.workers.lease import HELD
-
-log = logging.getLogger(__name__)
 
 #: Interval of the heartbeats of a worker process ...
 INTERVAL_SECONDS = 2.0
@@ -77,14 +72,14 @@ def idle_worker() -> str | None:
     return None if row is None else row[0]
 
 
-def expire(name: str = "") -> None:
-    """Treat `name`, or all processes, as dead until the next heartbeat."""
+def expire(name: str = "", *, seconds: float = DEAD_SECONDS) -> None:
+    """Treat `name`, or all processes, as if the last heartbeat was so long ago."""
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE controlplane_heartbeat "
             "SET at = least(at, clock_timestamp() - make_interval(secs => %s)) "
             "WHERE %s IN ('', name)",
-            [DEAD_SECONDS, name],
+            [seconds, name],
         )
 
 
@@ -103,33 +98,3 @@ def delete(name: str) -> None:
     """Delete a heartbeat, after everything that depends on it."""
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM controlplane_heartbeat WHERE name = %s", [name])
-
-
-class Pulse(threading.Thread):
-    """Sends the heartbeats of one name until `stop`, which expires the last one."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(name="pulse", daemon=True)
-        self._of = name
-        self._stopped = threading.Event()
-
-    def run(self) -> None:
-        while True:
-            try:
-                touch(self._of)
-            except (DatabaseError, InterfaceError):
-                # the database is unavailable, also to any reader of heartbeats
-                log.warning("no heartbeat for %s", self._of, exc_info=True)
-            finally:
-                connection.close()
-            if self._stopped.wait(INTERVAL_SECONDS):
-                break
-
-    def stop(self) -> None:
-        """Stop the thread and expire the heartbeat, so that nothing waits for this process.
-
-        The row stays, because a message may be sent to its queue at this moment.
-        """
-        self._stopped.set()
-        self.join()
-        expire(self._of)

@@ -5,23 +5,17 @@ worker takes it over, or the counter of a cluster, so that all writers wait. Pos
 `idle_in_transaction_session_timeout` alone is not sufficient. It is long, and does not apply to a
 pipeline (`apps/cluster/exchange.py`): after statements without a synchronization point the backend
 is "active" and waits for the next one, without a limit before PostgreSQL 17.
-
-Every worker and every web process looks, because the stalled one may be any of them.
 """
 
 from __future__ import annotations
 
 import logging
-import threading
 
-from django.db import DatabaseError, InterfaceError, connection
+from django.db import connection
 
 from apps.controlplane.workers.lease import HELD, TTL_SECONDS
 
 log = logging.getLogger(__name__)
-
-#: Interval between two looks of a process.
-LOOK_SECONDS = 2.0
 
 #: A transaction has stalled if its client has sent nothing for TTL_SECONDS, and
 #: - it is in the middle of a pipeline. `query_start` is the time of the last message;
@@ -77,25 +71,3 @@ def end_stalled_transactions() -> list[int]:
             )
             cursor.execute("SELECT pg_terminate_backend(%s)", [pid])
     return [pid for pid, *_ in found]
-
-
-class Guard(threading.Thread):
-    """Ends stalled transactions until `stop`."""
-
-    def __init__(self) -> None:
-        super().__init__(name="guard", daemon=True)
-        self._stopped = threading.Event()
-
-    def run(self) -> None:
-        while not self._stopped.wait(LOOK_SECONDS):
-            try:
-                end_stalled_transactions()
-            except (DatabaseError, InterfaceError):
-                log.warning("could not look for stalled transactions", exc_info=True)
-            finally:
-                connection.close()
-
-    def stop(self) -> None:
-        """Stop the thread."""
-        self._stopped.set()
-        self.join()

@@ -14,14 +14,15 @@ from apps.cluster.exchange import exchange
 from apps.cluster.models import Cluster, Pod
 from apps.cluster.prepared import send_together
 from apps.controlplane.clusters.lifecycle import create_cluster
-from apps.controlplane.workers import lease, stalled
+from apps.controlplane.workers import guard as guarding
+from apps.controlplane.workers import lease
 from apps.controlplane.workers.lease import TTL_SECONDS
 from tests.controlplane.driving import create_pods, pod
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 #: Until another process continues, at a quiet time: the lease's time, and a look.
-BOUND_SECONDS = TTL_SECONDS + 2 * stalled.LOOK_SECONDS
+BOUND_SECONDS = TTL_SECONDS + 2 * guarding.LOOK_SECONDS
 #: More for a busy machine; the idle timeout of transactions is longer.
 SLACK_SECONDS = 10.0
 
@@ -110,8 +111,8 @@ def copy_slowly(inside: threading.Event, leave: threading.Event) -> None:
 
 
 @pytest.fixture
-def guard() -> Iterator[stalled.Guard]:
-    guard = stalled.Guard()
+def guard() -> Iterator[guarding.Guard]:
+    guard = guarding.Guard()
     guard.start()
     yield guard
     guard.stop()
@@ -125,7 +126,7 @@ def acquire_within_bound(cluster: Cluster, since: float) -> None:
 
 
 def test_the_locks_of_stalled_clients_end_and_those_of_slow_ones_remain(
-    guard: stalled.Guard,
+    guard: guarding.Guard,
 ) -> None:
     names = ("pipelined", "idle", "written")
     pipelined, idle, written = (create_cluster(name, user="tests", nodes=1) for name in names)

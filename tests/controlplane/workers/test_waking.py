@@ -20,6 +20,7 @@ from apps.controlplane.loop import engines as engines_room
 from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import Heartbeat, LoopLease
 from apps.controlplane.workers import heartbeat, lease
+from apps.controlplane.workers.pulse import Pulse
 from tests.controlplane.driving import ACTOR, pod
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -135,7 +136,7 @@ def test_after_a_start_a_process_is_dead_until_its_first_heartbeat(quiet: Cluste
 
 
 def test_a_stopped_worker_gets_no_messages_and_is_deleted(quiet: Cluster) -> None:
-    pulse = heartbeat.Pulse("loop_going")
+    pulse = Pulse("loop_going")
     heartbeat.touch("loop_going")
     heartbeat.touch("loop_staying")
     LoopLease.objects.filter(cluster=quiet).update(holder="loop_going")
