@@ -6,6 +6,8 @@ import logging
 import threading
 from collections import OrderedDict
 
+from django.db import DatabaseError, InterfaceError, connection
+
 from apps.cluster.models import Cluster
 from apps.controlplane.loop.cluster_state import ClusterState, read_state
 from apps.controlplane.loop.engine import Engine
@@ -109,11 +111,14 @@ class Engines:
         except BaseException as error:
             # the engine's memory may differ from what was committed
             self._discard(cluster.pk)
+            if connection.connection is not None and connection.connection.closed:
+                # the run ended because its connection did; the next statement opens another one
+                connection.close()
             held.note_failure(error)
             raise
         finally:
             if not continues:
-                held.release()
+                _release(held)
 
     def has(self, cluster_id: int) -> bool:
         """Whether the engine of a cluster is in memory."""
@@ -166,6 +171,14 @@ class Engines:
     def _lock_of(self, cluster_id: int) -> threading.Lock:
         with self._guard:
             return self._locks.setdefault(cluster_id, threading.Lock())
+
+
+def _release(held: lease.ClusterLease) -> None:
+    try:
+        held.release()
+    except (DatabaseError, InterfaceError):
+        # the database is unavailable; the lease expires
+        log.warning("could not release the lease of cluster %s", held.cluster_id, exc_info=True)
 
 
 engines = Engines()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from itertools import chain
 from typing import Any
 
 import pytest
+from django.db import OperationalError, connection
 
 from apps.cluster import kinds, queries
 from apps.cluster.models import Cluster, Event, Pod
@@ -205,6 +207,30 @@ def test_a_holder_that_lost_its_lease_writes_nothing(cluster: Cluster) -> None:
     assert Cluster.objects.get(pk=cluster.pk).resource_version == before
     assert nodes_of(cluster) == {"p": ""}
     assert not SchedulingDecision.objects.filter(cluster=cluster).exists()
+
+
+def test_a_run_that_lost_its_connection_frees_the_lease_at_once(cluster: Cluster) -> None:
+    create_pods(cluster, pod("first"))
+    engines = Engines()
+    engines.run(cluster.pk)
+    assert nodes_of(cluster)["first"]
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        (backend,) = cursor.fetchone()
+
+    def interrupt() -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_terminate_backend(%s)", [backend])
+        connection.close()
+
+    # while it waits for the next change
+    timer = threading.Timer(0.3, interrupt)
+    timer.start()
+    with pytest.raises(OperationalError):
+        engines.run(cluster.pk, waits=True)
+    timer.join()
+    assert lease.acquire(cluster.pk, "other") is not None
+    engines.close()
 
 
 def test_a_new_engine_restores_the_queue_of_the_previous_one(cluster: Cluster) -> None:
