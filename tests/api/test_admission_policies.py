@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import logging
 from typing import Any
 
 import pytest
@@ -135,6 +137,35 @@ def test_warnings_are_headers(kube: Kube, enforce: Any) -> None:
         "299 - \"Validation failed for ValidatingAdmissionPolicy 'p' with binding 'p-all': "
         'pods need a team"'
     )
+
+
+def test_what_a_policy_notes_for_an_audit_is_in_the_log(
+    kube: Kube, enforce: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    annotations = [{"key": "image", "valueExpression": "string(object.spec.containers[0].image)"}]
+    check = {"expression": HAS_TEAM, "message": "pods need a team"}
+    enforce(check, auditAnnotations=annotations, actions=["Audit"])
+    with caplog.at_level(logging.INFO, logger="kube-apiserver.audit"):
+        assert kube.post(PODS, pod("p1")).status_code == 201
+    (record,) = [each for each in caplog.records if each.name == "kube-apiserver.audit"]
+    fields = dict(record.fields)  # type: ignore[attr-defined]
+    noted = json.loads(fields.pop("validation.policy.admission.k8s.io/validation_failure"))
+    assert noted == [
+        {
+            "message": "pods need a team",
+            "policy": "p",
+            "binding": "p-all",
+            "expressionIndex": 0,
+            "validationActions": ["Audit"],
+        }
+    ]
+    assert fields["p/image"] == pod("p1")["spec"]["containers"][0]["image"]
+    assert (fields["method"], fields["resource"], fields["namespace"]) == (
+        "POST",
+        "pods",
+        "default",
+    )
+    assert fields["user"] and fields["cluster"]
 
 
 def test_updates_and_deletions_see_the_old_object(kube: Kube, enforce: Any) -> None:

@@ -56,6 +56,7 @@ from apps.cluster.writes import Actor
 from apps.people.authentication import KEYWORDS, BearerAuthentication
 
 log = logging.getLogger(__name__)
+audit_log = logging.getLogger("kube-apiserver.audit")
 
 Handler = Callable[[Call], Answer]
 
@@ -283,7 +284,26 @@ def answer(
             if deprecation:
                 refusal.warnings = [deprecation, *refusal.warnings]
             raise
+        finally:
+            if notes.annotations:
+                _log_annotations(call, notes.annotations)
     return prepend_warning(response, deprecation) if deprecation else response
+
+
+def _log_annotations(call: Call, annotations: Mapping[str, str]) -> None:
+    """Write what policies note about a request, which kube-apiserver has in its audit log."""
+    found, target = call.found, call.target
+    fields = {
+        "cluster": found.cluster.name,
+        "user": call.actor.user,
+        "method": call.method,
+        "resource": target.resource.kind.plural,
+        "subresource": target.subresource,
+        "namespace": target.namespace or "",
+        "name": target.name or "",
+        **annotations,
+    }
+    audit_log.info("Admission policies noted", extra={"fields": fields})
 
 
 def error_response(error: Exception, accept: str, *, writes: bool = False) -> HttpResponse | None:

@@ -327,6 +327,10 @@ LONG = {**SHORT, "tolerationSeconds": 50}
         (SHORT, KEY, False),
         (KEY, LONG, True),
         (VALUE, {**VALUE, "value": "y"}, False),
+        ({"key": "a", "value": ""}, {"key": "a"}, True),
+        ({"key": "a"}, {"key": "a", "value": ""}, True),
+        ({"key": "a", "value": "x"}, {"key": "a", "operator": "Lt", "value": "x"}, False),
+        ({**VALUE, "effect": "NoSchedule"}, VALUE, False),
     ],
 )
 def test_one_toleration_covers_another(wide, narrow, covered):

@@ -8,6 +8,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from apps.cluster import kinds
+from apps.cluster.admission.plugins.registry import check_plugins
 from apps.cluster.errors import Forbidden
 from apps.cluster.models import Cluster
 from apps.cluster.writes import Actor
@@ -117,6 +118,54 @@ def test_required_anti_affinity_must_use_the_hostname_key(cluster: Cluster) -> N
     )
 
 
+@pytest.mark.parametrize(
+    ("chosen", "problems"),
+    [
+        (
+            ["NodeRestriction"],
+            [
+                'P: Invalid value: ["NodeRestriction"]: must map names of plugins to '
+                "their parameters"
+            ],
+        ),
+        ({"NodeRestriction": None}, ["P.NodeRestriction: Invalid value: null: must be an object"]),
+        (
+            {"LimitPodHardAntiAffinityTopology": {"key": "zone"}},
+            ['P.LimitPodHardAntiAffinityTopology.key: Invalid value: "zone": unknown parameter'],
+        ),
+        (
+            {"DedicatedNodes": {"key": "a b", "effect": "Evict", "groups": []}},
+            [
+                "P.DedicatedNodes.key: ",
+                'P.DedicatedNodes.effect: Unsupported value: "Evict"',
+                "P.DedicatedNodes.groups: Invalid value: []: must map names of groups to "
+                "their members",
+            ],
+        ),
+        (
+            {"DedicatedNodes": {"key": 1}},
+            ["P.DedicatedNodes.key: Invalid value: 1: must be a label key"],
+        ),
+        (
+            {"DedicatedNodes": {"groups": {"a": ["x"]}}},
+            ['P.DedicatedNodes.groups[a]: Invalid value: ["x"]: must have namespaces or users'],
+        ),
+        (
+            {"DedicatedNodes": {"groups": {"a": {"users": "bob", "teams": []}}}},
+            [
+                "P.DedicatedNodes.groups[a].teams: Invalid value: []: unknown parameter",
+                'P.DedicatedNodes.groups[a].users: Invalid value: "bob": must be a list of names',
+            ],
+        ),
+    ],
+)
+def test_wrong_parameters_are_named(chosen: Any, problems: list[str]) -> None:
+    found = [f"{cause.field}: {cause.message}" for cause in check_plugins(chosen, "P")]
+    assert len(found) == len(problems), found
+    for cause, expected in zip(found, problems, strict=True):
+        assert cause.startswith(expected)
+
+
 def test_a_kubelet_cannot_set_reserved_labels_of_its_node(cluster: Cluster) -> None:
     enable(cluster, "NodeRestriction", kubelets=["bob"])
     label = "example.node-restriction.kubernetes.io/pci"
@@ -124,6 +173,9 @@ def test_a_kubelet_cannot_set_reserved_labels_of_its_node(cluster: Cluster) -> N
     def node_with(*keys: str) -> Body:
         return {"metadata": {"name": "n1", "labels": dict.fromkeys(keys, "yes")}}
 
+    two = (label, "other.node-restriction.kubernetes.io/usb")
+    with pytest.raises(Forbidden, match=f"the following labels: {', '.join(two)}"):
+        store.create(cluster, kinds.NODE, node_with(*two), actor=Actor("system:node:n1"))
     allowed = ("kubernetes.io/hostname", "topology.kubernetes.io/zone", "example.com/rack")
     with pytest.raises(Forbidden, match=f"is not allowed to set the following labels: {label}"):
         store.create(cluster, kinds.NODE, node_with(label), actor=Actor("system:node:n1"))

@@ -36,7 +36,7 @@ def check_known(parameters: Parameters, known: tuple[str, ...], path: str) -> Ca
     """Report parameters that the plugin does not have."""
     for name in parameters:
         if name not in known:
-            yield invalid(f"{path}.{name}", parameters[name], "check_known parameter")
+            yield invalid(f"{path}.{name}", parameters[name], "unknown parameter")
 
 
 @dataclass(frozen=True, slots=True)
