@@ -95,7 +95,20 @@ ROOMS = {
         ("apps/controlplane/loop/restoring.py", "apps/scheduler/queue/persistence.py"),
         ("tests/controlplane/loop/test_restoring.py", "tests/scheduler/queue"),
     ),
-    "store": Room(("apps/cluster/writing/*.py",), ("tests/cluster",)),
+    "store": Room(
+        ("apps/cluster/writing/*.py",),
+        (
+            "tests/cluster",
+            "tests/api/test_binding.py",
+            "tests/api/test_create.py",
+            "tests/api/test_creation.py",
+            "tests/api/test_delete.py",
+            "tests/api/test_subresources.py",
+            "tests/api/test_update.py",
+            "tests/api/test_conformance.py",
+            "tests/controlplane/clusters/test_forking.py",
+        ),
+    ),
 }
 
 #: What mutmut keeps for a fault if no test failed, or none reaches it ...

@@ -146,6 +146,18 @@ _PAGE = (
     ORDER BY page.part, page.position, page.at, page.namespace, page.name
 """
 )
+#: A pod that the scheduler had to place before the moment, without its first move; pods that still
+#: wait to be read have none yet.
+_LOST = """
+    SELECT FROM cluster_history c
+    WHERE c.cluster_id = %(cluster)s AND c.kind = 'Pod' AND c.type = 'ADDED' AND c.at <= %(at)s
+        AND coalesce("object" #>> '{spec,nodeName}', '') = ''
+        AND "object" #>> '{spec,schedulerName}' = ANY(%(schedulers)s)
+        AND NOT EXISTS (
+            SELECT FROM controlplane_queuemove m WHERE m.pod_uid = c.uid AND m.source = '')
+        AND NOT EXISTS (SELECT FROM cluster_pod p WHERE p.uid = c.uid AND p.node_name = '')
+    LIMIT 1
+"""
 _COUNT = _WAITING + " SELECT count(*) FROM waiting WHERE {where}"
 
 
@@ -250,11 +262,12 @@ def _build_condition(queue: str, pod: str) -> tuple[str, dict[str, str]]:
 def _find_gap(cluster: Cluster, at: datetime) -> datetime | None:
     """The time of the oldest recorded move if the moment is before it, and others were deleted."""
     moves = QueueMove.objects.filter(cluster=cluster).order_by("id")
-    oldest = moves.values_list("at", "source").first()
-    if oldest is None or oldest[0] <= at:
+    oldest = moves.values_list("at", flat=True).first()
+    if oldest is None or oldest <= at:
         return None
-    first = HistoricChange.objects.filter(cluster=cluster).order_by("version").first()
-    return oldest[0] if first is None or first.at <= at else None
+    with connection.cursor() as cursor:
+        cursor.execute(_LOST, _build_parameters(cluster, at))
+        return oldest if cursor.fetchone() is not None else None
 
 
 def _time_of_version(cluster: Cluster, version: int) -> datetime:
