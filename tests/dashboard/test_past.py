@@ -62,6 +62,10 @@ def _read_past_queue(alice: Client, lab: Cluster, huge: SchedulingDecision) -> N
         "id"
     )
     after = failed.at.isoformat().replace("+00:00", "Z")
+    wrong = alice.get("/clusters/lab/queue?at=soon")
+    text = wrong.content.decode()
+    assert wrong.status_code == 400 and "Time: &#x27;soon&#x27; is not a time" in text
+    assert 'value="soon"' in text and "Scheduling queue" in text
     found = alice.get(f"/clusters/lab/queue?at={after}").context["past"].page.rows
     assert ("huge", "unschedulable") in {(each.name, each.queue) for each in found}
     api = alice.get("/api/v1/clusters/lab/queue/past?at=now").json()

@@ -9,27 +9,41 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from apps.cluster.context import current_request_id
-from apps.cluster.errors import Invalid
+from apps.cluster.errors import ApiError, Invalid
 from apps.cluster.models import Cluster
 from apps.controlplane.queue import activation
 from apps.controlplane.queue.past import parse_past_moment
 from apps.dashboard.queries.queue import history_page, queue_page
 from apps.dashboard.rendering import Request, cluster_page, recorded_page, render_page
+from apps.dashboard.tables import describe_problem
 from apps.dashboard.views.past import past_queue
 
 
 @require_GET
 @recorded_page
 def queue(request: Request, cluster: Cluster) -> HttpResponse:
-    """The queue; with `at`, `version` or `decision`, as it was at that time."""
-    moment = parse_past_moment(cluster, request.GET)
-    if moment is not None:
-        return past_queue(request, cluster, moment)
+    """The queue; with `at`, `version` or `decision`, as it was at that time.
+
+    A moment that cannot be read is shown in its form, above what the page shows without one.
+    """
+    problem: dict[str, str] = {}
+    status = 200
+    try:
+        moment = parse_past_moment(cluster, request.GET)
+    except ApiError as refusal:
+        problem = {"wrong_moment": describe_problem(refusal, ())}
+        status = refusal.code
+    else:
+        if moment is not None:
+            return past_queue(request, cluster, moment)
     if cluster.deleted_at is not None:
-        return redirect("queue-history", cluster=cluster.name)
+        if not problem:
+            return redirect("queue-history", cluster=cluster.name)
+        context = {"cluster": cluster, "history": history_page(cluster, {}), **problem}
+        return render_page(request, "queue_history", context, status=status)
     found = queue_page(cluster, request.GET)
-    context = {"cluster": cluster, "queue": found, "sorting": found.sorting}
-    return render_page(request, "queue", context)
+    context = {"cluster": cluster, "queue": found, "sorting": found.sorting, **problem}
+    return render_page(request, "queue", context, status=status)
 
 
 @require_GET
