@@ -48,7 +48,7 @@ _POST_ONLY = {
     "change-webhook",
     "change-member",
     "set-visibility",
-    "set-theme",
+    "set-preference",
     "clock",
     "change-pods",
     "delete-draft",
