@@ -15,8 +15,11 @@ from apps.controlplane.queue import activation
 from apps.controlplane.queue.past import parse_past_moment
 from apps.dashboard.queries.queue import history_page, queue_page
 from apps.dashboard.rendering import Request, cluster_page, recorded_page, render_page
-from apps.dashboard.tables import describe_problem
+from apps.dashboard.tables import Field, describe_problem
 from apps.dashboard.views.past import past_queue
+
+#: The field of the form for the queue at a past moment.
+MOMENT = Field("at", "Queue at")
 
 
 @require_GET
@@ -31,7 +34,7 @@ def queue(request: Request, cluster: Cluster) -> HttpResponse:
     try:
         moment = parse_past_moment(cluster, request.GET)
     except ApiError as refusal:
-        problem = {"wrong_moment": describe_problem(refusal, ())}
+        problem = {"wrong_moment": describe_problem(refusal, [MOMENT])}
         status = refusal.code
     else:
         if moment is not None:
