@@ -110,7 +110,9 @@ ROOMS = {
             "tests/api/test_subresources.py",
             "tests/api/test_update.py",
             "tests/api/test_conformance.py",
+            "tests/api/test_admission_policies.py",
             "tests/controlplane/clusters/test_forking.py",
+            "tests/controlplane/loop/test_own_writes.py",
         ),
     ),
 }

@@ -95,6 +95,24 @@ def test_gated_missing_and_dry_run(pending: Kube) -> None:
     assert "nodeName" not in pending.get(f"{PODS}/p1").json()["spec"]
 
 
+def test_a_pod_that_is_being_deleted_is_not_bound(pending: Kube) -> None:
+    held = pod("held")
+    held["metadata"]["finalizers"] = ["example.com/hold"]
+    pending.post(PODS, held)
+    assert pending.delete(f"{PODS}/held").status_code == 200
+    answer = pending.post(f"{PODS}/held/binding", binding("held", "n1"))
+    assert answer.status_code == 409
+    told = "pod held is being deleted, cannot be assigned to a host"
+    assert told in answer.json()["message"]
+
+
+def test_a_pod_may_be_bound_to_a_node_that_does_not_exist(pending: Kube) -> None:
+    """As by kube-apiserver; the pod's labels stay as they are."""
+    assert pending.post(f"{PODS}/p1/binding", binding("p1", "gone")).status_code == 201
+    stored = pending.get(f"{PODS}/p1").json()
+    assert stored["spec"]["nodeName"] == "gone" and "labels" not in stored["metadata"]
+
+
 def test_wrong_methods_and_anonymous_requests(pending: Kube, anonymous: Kube) -> None:
     for method in ("GET", "PUT", "DELETE"):
         assert pending.request(method, f"{PODS}/p1/binding").status_code == 405
@@ -119,6 +137,33 @@ def test_an_eviction_spends_the_budget(pending: Kube) -> None:
     told = second.json()
     assert told["message"] == "Cannot evict pod as it would violate the pod's disruption budget."
     assert pending.get(f"{PODS}/w2").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("policy", "healthy", "status"),
+    [
+        (None, 2, 201),
+        ("IfHealthyBudget", 2, 201),
+        (None, 1, 429),
+        ("IfHealthyBudget", 1, 429),
+        ("AlwaysAllow", 1, 201),
+    ],
+)
+def test_an_unready_pod_may_be_evicted_by_the_policy_of_its_budget(
+    pending: Kube, policy: str | None, healthy: int, status: int
+) -> None:
+    """A budget without room; the pod that is evicted runs, but is not ready."""
+    pending.post(PODS, pod("w1", labels={"app": "web"}, nodeName="n1"))
+    pending.patch(f"{PODS}/w1/status", {"status": {"phase": "Running"}})
+    full = budget("web", "web", 0)
+    if policy is not None:
+        full["spec"]["unhealthyPodEvictionPolicy"] = policy
+    pending.post(BUDGETS, full)
+    counts = {"currentHealthy": healthy, "desiredHealthy": 2, "expectedPods": 3}
+    given = {"status": {**full["status"], **counts, "disruptionsAllowed": 0}}
+    pending.patch(f"{BUDGETS}/web/status", given)
+    assert evict(pending, "w1").status_code == status
+    assert pending.get(f"{BUDGETS}/web").json()["status"].get("disruptedPods") is None
 
 
 def test_a_budget_that_is_not_processed_yet_asks_to_retry(pending: Kube) -> None:

@@ -131,6 +131,8 @@ def test_rows_and_log_are_those_of_a_write_that_locks(cluster: Cluster) -> None:
     assert one == locked
     assert result_of(cluster) == result_of(other)
     assert not Taint.objects.filter(node__cluster=cluster).exists()
+    of_nodes = Change.objects.filter(cluster=cluster, kind="Node")
+    assert set(of_nodes.values_list("namespace", flat=True)) == {""}
 
 
 def test_a_write_is_one_round_trip_after_its_read(cluster: Cluster) -> None:
