@@ -163,6 +163,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("account/new-token", tokens.new_token, name="new-token"),
     path("account/tokens/<int:number>/delete", tokens.delete_token, name="delete-token"),
     path("account/password", accounts.ChangePassword.as_view(), name="password"),
+    path(
+        "account/identities/<int:number>/delete",
+        accounts.delete_identity,
+        name="delete-identity",
+    ),
     path("account/sessions/end", accounts.end_sessions, name="end-sessions"),
     path("account/sessions/<str:session>/end", accounts.end_session, name="end-session"),
     path(

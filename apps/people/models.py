@@ -53,6 +53,7 @@ class AuditEntry(models.Model):
         SESSION_ENDED = "session-ended", "session ended"
         PASSWORD_CHANGED = "password-changed", "password changed"
         IDENTITY_LINKED = "identity-linked", "identity linked"
+        IDENTITY_REMOVED = "identity-removed", "identity removed"
         REFUSED = "refused", "request refused"
         TOKEN_REFUSED = "token-refused", "token refused"
         EXPORTED = "exported", "exported"

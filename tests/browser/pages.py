@@ -214,6 +214,7 @@ NOT_PAGES = {
     "change-user": _POSTED,
     "delete-token": _POSTED,
     "end-session": _POSTED,
+    "delete-identity": _POSTED,
     "end-sessions": _POSTED,
     "set-password": "stands before the others; tested with its links",
     "openid": "goes on to the provider",

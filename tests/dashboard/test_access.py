@@ -43,6 +43,7 @@ _POST_ONLY = {
     "change-user",
     "delete-token",
     "end-session",
+    "delete-identity",
     "end-sessions",
     "delete-view",
     "change-webhook",

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import requests
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.http import HttpResponse
 from django.test import Client
 
@@ -78,6 +78,40 @@ def test_a_name_takes_over_no_user_with_a_password(provider: Provider) -> None:
     assert OpenIdIdentity.objects.get().user == root
     assert log_in(Client()).status_code == 302
     assert linked() == [("alice", "account page")]
+
+
+def test_an_identity_is_shown_and_removed(provider: Provider) -> None:
+    root = User.objects.create_superuser("root", password="of the site")
+    sre = Group.objects.create(name="sre")
+    browser = Client()
+    log_in(browser)
+    (identity,) = OpenIdIdentity.objects.all()
+    account = text_of(browser.get("/account"))  # type: ignore[arg-type]
+    assert identity.subject in account and identity.issuer in account
+    only = browser.post(f"/account/identities/{identity.pk}/delete", follow=True)
+    assert "is the only way to sign in" in text_of(only)  # type: ignore[arg-type]
+    alice = identity.user
+    alice.set_password("a password of hers")
+    alice.save()
+    identity.groups.add(sre)
+    alice.groups.add(sre)
+
+    admin = Client()
+    admin.force_login(root)
+    page = "/users/alice"
+    assert identity.subject in text_of(admin.get(page))  # type: ignore[arg-type]
+    foreign = admin.post(f"/account/identities/{identity.pk}/delete", follow=True)
+    assert "not found" in text_of(foreign)  # type: ignore[arg-type]
+    wanted = {"action": "delete-identity", "identity": identity.pk}
+    assert admin.post(f"{page}/change", wanted).status_code == 302
+    assert not OpenIdIdentity.objects.exists() and not alice.groups.exists()
+    entry = AuditEntry.objects.get(action="identity-removed")
+    assert (entry.user, entry.target, entry.details["subject"]) == (
+        "root",
+        "alice",
+        identity.subject,
+    )
+    assert log_in(Client()).status_code == 409, "the name alone is not enough"
 
 
 def test_no_other_site_makes_a_user_link_an_identity(provider: Provider) -> None:

@@ -44,6 +44,7 @@ ROUTES: Final[Mapping[str, Mapping[str, Need]]] = {
     "delete-token": {"POST": _USER},
     "end-sessions": {"POST": _USER},
     "end-session": {"POST": _USER},
+    "delete-identity": {"POST": _USER},
     "groups": {"GET": _SITE, "POST": _SITE},
     "change-group": {"POST": _SITE},
     "users": {"GET": _SITE, "POST": _SITE},

@@ -8,15 +8,17 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from apps.dashboard.queries.clusters import cluster_names
+from apps.people.identities import list_identities
 from apps.people.sessions import list_sessions
 from apps.people.tokens import list_tokens
 
 
 def account_parts(user: User) -> dict[str, Any]:
-    """The user's tokens and sessions, and the names of the clusters with a kubeconfig."""
+    """The user's tokens, sessions and identities, and the clusters with a kubeconfig."""
     return {
         "tokens": list_tokens(user),
         "sessions": list_sessions(user),
+        "identities": list_identities(user),
         "now": timezone.now(),
         "names": cluster_names(user),
     }

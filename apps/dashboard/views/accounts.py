@@ -33,7 +33,7 @@ from apps.dashboard.preferences import (
 from apps.dashboard.queries.accounts import account_parts
 from apps.dashboard.rendering import Request, render_page, render_refusal
 from apps.dashboard.views.openid import proof_of
-from apps.people import sessions
+from apps.people import identities, sessions
 from apps.people.audit.recording import record
 from apps.people.models import AuditEntry
 
@@ -172,6 +172,18 @@ def end_session(request: Request, session: str) -> HttpResponse:
     except ApiError as refusal:
         return render_refusal(request, refusal)
     messages.success(request, "Session signed out.")
+    return redirect("account")
+
+
+@require_POST
+def delete_identity(request: Request, number: int) -> HttpResponse:
+    """Delete the link of the user to an identity at the OpenID Connect provider."""
+    try:
+        deleted = identities.delete_identity(request.user, number)
+    except ApiError as refusal:
+        messages.error(request, refusal.message)
+    else:
+        messages.success(request, f"You no longer sign in as {deleted}.")
     return redirect("account")
 
 

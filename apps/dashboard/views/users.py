@@ -13,7 +13,7 @@ from apps.dashboard.forms.refusals import show_refusal
 from apps.dashboard.forms.users import InvitationForm
 from apps.dashboard.paging import parse_whole_number
 from apps.dashboard.rendering import Request, render_page, site_page
-from apps.people import accounts, sessions, tokens
+from apps.people import accounts, identities, sessions, tokens
 from apps.people.mail import send_link
 
 
@@ -34,11 +34,12 @@ def users(request: Request) -> HttpResponse:
 @require_GET
 @site_page
 def user(request: Request, name: str) -> HttpResponse:
-    """One user, with tokens and sessions."""
+    """One user, with tokens, identities and sessions."""
     found = accounts.user_named(name)
     context = {
         "about": found,
         "tokens": tokens.list_tokens(found),
+        "identities": identities.list_identities(found),
         "sessions": sessions.list_sessions(found),
         "now": timezone.now(),
     }
@@ -67,6 +68,10 @@ def change_user(request: Request, name: str) -> HttpResponse:
             number = parse_whole_number(request.POST, "token") or 0
             deleted = tokens.delete_token(found, number)
             messages.success(request, f"Token {deleted.name} of {name} deleted.")
+        case "delete-identity":
+            number = parse_whole_number(request.POST, "identity") or 0
+            identity = identities.delete_identity(found, number)
+            messages.success(request, f"{name} no longer signs in as {identity}.")
         case _:
             raise BadRequest(f"unknown action {action!r}")
     return redirect("user", name=name)
