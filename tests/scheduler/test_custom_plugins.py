@@ -350,7 +350,7 @@ def test_trials_tell_the_plugin_which_pods_come_and_go(new: New) -> None:
         (
             "reserve",
             lambda *_: sys.exit("enough"),
-            "running Reserve plugin \"Bad\": RuntimeError: reserve called sys.exit('enough')",
+            "running Reserve plugin \"Bad\": RuntimeError: reserve raised SystemExit('enough')",
         ),
         (
             "permit",

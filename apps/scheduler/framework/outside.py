@@ -79,8 +79,11 @@ def _wrap(
     def checked_method(self: Any, *args: Any) -> Any:
         try:
             found = method(self, *args)
-        except SystemExit as left:
-            raise RuntimeError(f"{shown} called sys.exit({left.code!r})") from left
+        except (Exception, KeyboardInterrupt):
+            raise
+        except BaseException as left:
+            # SystemExit, CancelledError: not caught by those who catch errors of plugins.
+            raise RuntimeError(f"{shown} raised {left!r}") from left
         return check(shown, found, args)
 
     checked_method.__name__ = name
