@@ -29,6 +29,11 @@ def failure(plugin: str, point: str, raised: Exception) -> Status:
     return error(presentable(f"{type(raised).__name__}: {message}"))
 
 
+def is_storable(text: str) -> bool:
+    """Whether a database and JSON can store the text."""
+    return _UNSTORABLE.search(text) is None
+
+
 def presentable(text: str) -> str:
     """A plugin's text as it can be stored and shown."""
     text = _UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", text)

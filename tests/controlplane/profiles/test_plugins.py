@@ -21,7 +21,15 @@ from apps.scheduler.config import ConfigError
 from apps.scheduler.config.plugin_table import Origin
 from apps.scheduler.framework.per_node import PerNodePlugin
 from apps.scheduler.framework.status import Code, Status, unschedulable
-from tests.controlplane.driving import configure, create_pods, decisions_on, enable, pod
+from tests.controlplane.driving import (
+    configure,
+    create_pods,
+    decisions_on,
+    enable,
+    node_of,
+    pod,
+    run_until,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -194,7 +202,17 @@ class Odd(PerNodePlugin):
         return ODD[pod.name]() if pod.name in ODD else None
 
     def permit(self, state: Any, pod: Any, node_name: str) -> Any:
+        if pod.name in ("patch", "kind"):
+            return None, 0
         return Status(Code.WAIT), float("nan") if pod.name == "nan" else 0
+
+    def pre_bind(self, state: Any, pod: Any, node_name: str) -> None:
+        if pod.name == "patch":
+            labels = {"metadata": {"labels": {"team": "a\0b"}}}
+            self.handle.client.patch("Pod", pod.name, labels, namespace=pod.namespace)
+        if pod.name == "kind":
+            self.handle.client.patch("Gizmo", "one", {})
+            self.handle.client.event(pod, "Odd", "a\0b")
 
 
 @pytest.mark.django_db(transaction=True)
@@ -203,8 +221,9 @@ def test_results_that_cannot_be_stored_do_not_stop_the_loop(
 ) -> None:
     settings.SCHEDWEB_PLUGINS = ("tests.controlplane.profiles.test_plugins:Odd",)
     enable(cluster, "Odd")
-    create_pods(cluster, *(pod(name) for name in ODD), pod("nan"))
-    Engines().run(cluster.pk)
+    create_pods(cluster, *(pod(name) for name in ODD), pod("nan"), pod("patch"), pod("kind"))
+    engines = Engines()
+    run_until(engines, cluster, lambda: node_of(cluster, "kind"))
     rows = SchedulingDecision.objects.filter(cluster=cluster)
     assert dict(rows.values_list("name", "result")) == {
         "nul": "unschedulable",
@@ -214,6 +233,8 @@ def test_results_that_cannot_be_stored_do_not_stop_the_loop(
         "truth": "error",
         "exit": "error",
         "nan": "error",
+        "patch": "error",
+        "kind": "scheduled",
     }
     assert all("a\ufffdb" in row.message for row in rows.filter(name="nul"))
 
