@@ -130,11 +130,19 @@ def _add_example(operation: Any, key: str, call: Call) -> None:
             response.setdefault("content", {}).setdefault(kind, {"schema": schema})
         if kind in response.get("content", {}):
             examples = response["content"][kind].setdefault("examples", {})
-            examples[key] = {"summary": call["title"], "value": call["response"]}
+            examples[key] = {"summary": call["title"], "value": _first_document(call["response"])}
     if "body" in call and call["status"] < 400:
         media = operation["requestBody"]["content"][call.get("type", _JSON)]
         value = resolve(call["body"], values)
         media.setdefault("examples", {})[key] = {"summary": call["title"], "value": value}
+
+
+def _first_document(response: Any) -> Any:
+    """Swagger UI shows no example of a stream of YAML documents."""
+    if not isinstance(response, str) or not response.startswith("---\n"):
+        return response
+    first, _, others = response.removeprefix("---\n").partition("\n---\n")
+    return f"{first}\n" if others else response
 
 
 def _describe_responses(operation: Any) -> None:
