@@ -68,7 +68,8 @@ def checked(plugin: type[Any]) -> type[Any]:
         members["sign"] = _sign(plugin.sign)
     if "skips" in members:
         members["skips"] = _skips(plugin.skips)
-    return type(plugin.__name__, (plugin,), {"__module__": plugin.__module__, **members})
+    named = {"__module__": plugin.__module__, "__doc__": plugin.__doc__}
+    return type(plugin.__name__, (plugin,), {**named, **members})
 
 
 def _wrap(
