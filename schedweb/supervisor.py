@@ -97,7 +97,7 @@ class Supervisor:
         if self._should_stop():
             prepare.end(signal.SIGTERM)
         elif prepare.poll() != 0:
-            raise StartError("could not prepare the database (see above)")
+            raise StartError("could not prepare the site (see above)")
         self._gate.open()
 
     def _start_services(self, fronts: Sequence[Ports]) -> None:

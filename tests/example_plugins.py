@@ -12,6 +12,7 @@ from apps.scheduler.framework.events import (
     ActionType,
     ClusterEvent,
     ClusterEventWithHint,
+    QueueingHint,
     Resource,
 )
 from apps.scheduler.framework.explanation import Detail
@@ -21,6 +22,7 @@ from apps.scheduler.framework.nodes import Int64Array, NodeColumns
 from apps.scheduler.framework.per_node import PerNodePlugin
 from apps.scheduler.framework.status import Status, unresolvable
 from apps.scheduler.framework.types import NodeInfo, PodInfo
+from apps.scheduler.objects import Node, Pod
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,28 @@ class Licences(PerNodePlugin):
         assert node_info.node is not None
         written = node_info.node.metadata.labels.get(self.args.label, "")
         return written.split("_") if written else []
+
+
+class Windows(PerNodePlugin):
+    """Pods with a maintenance window run on nodes with the same one."""
+
+    name = "Windows"
+
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        event = ClusterEvent(Resource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL)
+        return [ClusterEventWithHint(event, self.fits, "with the window of the pod")]
+
+    def fits(self, pod: PodInfo, old: Node | None, new: Node) -> QueueingHint:
+        same = self.window_of(new) == self.window_of(pod.pod)
+        return QueueingHint.QUEUE if same else QueueingHint.QUEUE_SKIP
+
+    def filter(self, state: CycleState, pod: PodInfo, node_info: NodeInfo) -> Status | None:
+        assert node_info.node is not None
+        same = self.window_of(node_info.node) == self.window_of(pod.pod)
+        return None if same else unresolvable("another maintenance window")
+
+    def window_of(self, of: Node | Pod) -> str:
+        return of.metadata.labels.get("example.com/window", "")
 
 
 class LicencesInColumns:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,13 @@ def test_the_documentation_sends_requests_with_a_session_and_with_a_token(
     expect(pause.locator(".live-responses-table")).to_contain_text('"paused": true')
     assert Cluster.objects.get(name="lab").paused
     picture(page, "api-docs-1280-light.png")
+    export = open_operation(page, "clusters_export_retrieve", "Objects")
+    execute(export, name="lab")
+    expect(export.locator(".live-responses-table")).to_contain_text("kind: Namespace")
+    imported = open_operation(page, "clusters_import_create", "Objects")
+    expect(imported.locator("textarea")).to_have_value(re.compile("kind: List"))
+    execute(imported, name="lab")
+    expect(imported.locator(".live-responses-table")).to_contain_text("Pod default/small")
 
     bob = create_token(User.objects.create_superuser("bob", password="the builder"), "test").key
     page.get_by_role("button", name="Authorize").first.click()

@@ -21,7 +21,7 @@ from tests.dashboard.conftest import create_lab
 pytestmark = pytest.mark.django_db(transaction=True)
 
 TEXT = re.compile(
-    r'<pre class="code" id="[^"]*-(kubectl|curl|python|link)"[^>]*>(.*?)</pre>', re.DOTALL
+    r'<pre class="code" id="[^"]*-(kubectl|curl|python|link)(?:-\d+)?"[^>]*>(.*?)</pre>', re.DOTALL
 )
 
 
@@ -34,7 +34,13 @@ class Shown:
         else:
             answer = client.post(page, {**form, "commands": "1"}, headers={"HX-Request": "true"})
         found = TEXT.findall(answer.content.decode())
-        self.texts = {tool: html.unescape(text) for tool, text in found}
+        #: what each button copies
+        self.copies = [(tool, html.unescape(text)) for tool, text in found]
+        #: everything that is shown for a tool
+        self.texts = {
+            tool: "\n".join(text for other, text in self.copies if other == tool)
+            for tool, _ in self.copies
+        }
 
     def run(self, tool: str, token: str) -> str:
         """What the commands print."""
@@ -85,13 +91,15 @@ def test_copied_commands_do_what_the_page_does(site: str) -> None:
     wrong = Shown(client, "/clusters/lab/new-node", {**form, "cpu": "much"})
     assert not wrong.texts, "a form with errors has no commands"
 
+    overview = Shown(client, "/clusters/lab").copies
+    assert all(text.count("curl") == 1 for tool, text in overview if tool == "curl")
+    assert sum("-X DELETE" in text for _, text in overview) == 1, "copied only by its own button"
+
     chosen = {"node": ["node-0", "node-1"], "text": "disk=ssd"}
     actions = Shown(client, "/clusters/lab/change-nodes", chosen)
     assert "kubectl label nodes --overwrite node-0 node-1 disk=ssd" in actions.texts["kubectl"]
     assert "kubectl drain --ignore-daemonsets node-0 node-1" in actions.texts["kubectl"]
-    label = next(
-        part for part in actions.texts["curl"].split("# ") if part.startswith("Label 2 nodes")
-    )
-    subprocess.run(["bash", "-ec", f"# {label}"], env={**os.environ, "TOKEN": token}, check=True)
+    label = next(text for tool, text in actions.copies if tool == "curl" and '"label"' in text)
+    subprocess.run(["bash", "-ec", label], env={**os.environ, "TOKEN": token}, check=True)
     assert Operation.objects.get().title == "Label 2 nodes: disk=ssd"
     assert Node.objects.filter(cluster=lab, unschedulable=True).count() == 0

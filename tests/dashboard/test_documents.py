@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from django.test import Client
 
 from apps.cluster.models import Cluster
 from apps.controlplane.models import SchedulingDecision
-from apps.controlplane.profiles.plugins import known_plugins
+from apps.controlplane.profiles.plugins import find_plugins, known_plugins
 from apps.dashboard import documents
 from tests.dashboard.conftest import shown
 
@@ -49,6 +50,19 @@ def test_every_plugin_has_a_page(alice: Client) -> None:
     assert "share = (capacity - used) * 100" in shown(alice, "/plugins/NodeResourcesFit")
     # a link to another plugin's document leads to that plugin's page
     assert 'href="/plugins/DefaultPreemption"' in shown(alice, "/docs/plugins/README")
+
+
+def test_the_page_of_a_plugin_from_outside_has_its_docstring_and_defaults(
+    alice: Client, settings: Any
+) -> None:
+    settings.SCHEDWEB_PLUGINS = ("tests.example_plugins:Licences",)
+    find_plugins.cache_clear()
+    try:
+        page = shown(alice, "/plugins/Licences")
+    finally:
+        find_plugins.cache_clear()
+    assert "Pods that need a licence run where there is one" in page
+    assert "Default of label" in page and "&quot;example.com/licences&quot;" in page
 
 
 def test_a_plugins_page_has_the_figures_of_the_decision(alice: Client, lab: Cluster) -> None:

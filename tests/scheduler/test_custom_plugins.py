@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,19 +21,21 @@ from apps.scheduler.explaining.scores import ScoredSight, ScoreInputs
 from apps.scheduler.explaining.sight import look, look_back
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.declaration import plugin_table
+from apps.scheduler.framework.events import ActionType, ClusterEvent, Resource
 from apps.scheduler.framework.explanation import Detail
-from apps.scheduler.framework.interface import PreFilterResult
+from apps.scheduler.framework.interface import PostFilterResult, PreFilterResult, Verdicts
 from apps.scheduler.framework.nodes import Int64Array, NodeColumns
+from apps.scheduler.framework.outside import checked
 from apps.scheduler.framework.per_node import PerNodePlugin, columnar
 from apps.scheduler.framework.profile_plugins import PluginError
-from apps.scheduler.framework.status import SKIP, Code, Status, unschedulable
+from apps.scheduler.framework.status import SKIP, SUCCESS, Code, Status, unschedulable
 from apps.scheduler.framework.types import NodeInfo, PodInfo
 from apps.scheduler.plugins.registry import BUILT_IN, PLUGINS
 from apps.scheduler.queue.records import SubQueue
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import make_node, make_pod
 from apps.scheduler.testing.clock import FakeClock
-from tests.example_plugins import Licences, LicencesInColumns
+from tests.example_plugins import Licences, LicencesInColumns, Windows
 from tests.scheduler.cycle import attempt
 
 GUIDE = Path(__file__).parents[2] / "docs" / "plugins" / "writing-a-plugin.md"
@@ -47,8 +50,7 @@ def new(clock: FakeClock) -> Iterator[New]:
     made: list[Scheduler] = []
 
     def make(plugin: type[Any], args: Mapping[str, Any] | None = None) -> Scheduler:
-        if issubclass(plugin, PerNodePlugin):
-            plugin = columnar(plugin)
+        plugin = checked(columnar(plugin) if issubclass(plugin, PerNodePlugin) else plugin)
         name: str = plugin.name
         profile: dict[str, Any] = {"plugins": {"multiPoint": {"enabled": [{"name": name}]}}}
         if args is not None:
@@ -80,7 +82,7 @@ def raising(*_: Any) -> Any:
     raise ZeroDivisionError("oh no")
 
 
-@pytest.mark.parametrize("plugin", [Licences, LicencesInColumns])
+@pytest.mark.parametrize("plugin", [Licences, Windows, LicencesInColumns])
 def test_the_guide_shows_plugins_that_work(plugin: type[Any]) -> None:
     assert inspect.getsource(plugin) in GUIDE.read_text()
 
@@ -88,7 +90,7 @@ def test_the_guide_shows_plugins_that_work(plugin: type[Any]) -> None:
 def test_the_guide_shown_as_it_stands_is_a_module() -> None:
     shown: dict[str, Any] = {}
     exec("\n".join(re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL)), shown)
-    assert {"Licences", "LicencesInColumns"} <= shown.keys()
+    assert {"Licences", "Windows", "LicencesInColumns"} <= shown.keys()
 
 
 @pytest.mark.parametrize("plugin", [Licences, LicencesInColumns])
@@ -204,6 +206,16 @@ def test_a_refused_pod_is_retried_when_a_registered_event_comes(new: New) -> Non
     assert decision is not None and (decision.node, decision.attempt) == ("d", 2)
 
 
+def test_the_hint_of_the_guide_keeps_the_pod_until_a_node_fits(new: New) -> None:
+    scheduler = new(Windows)
+    attempt(scheduler, make_pod("p").label("example.com/window", "night"))
+    scheduler.handle("Node", None, make_node("d").label("example.com/window", "noon").obj())
+    assert scheduler.queue.contents.place_of("default/p") is SubQueue.UNSCHEDULABLE
+    scheduler.handle("Node", None, make_node("e").label("example.com/window", "night").obj())
+    decision = scheduler.schedule_one()
+    assert decision is not None and decision.node == "e"
+
+
 def test_a_filter_is_asked_only_where_nobody_refused_before(new: New) -> None:
     class Curious(PerNodePlugin):
         name = "Curious"
@@ -295,6 +307,66 @@ def test_trials_tell_the_plugin_which_pods_come_and_go(new: New) -> None:
         ("reserve", raising, 'running Reserve plugin "Bad": ZeroDivisionError: oh no'),
         ("permit", raising, 'running Permit plugin "Bad": ZeroDivisionError: oh no'),
         ("pre_bind", raising, 'running PreBind plugin "Bad": ZeroDivisionError: oh no'),
+        (
+            "filter",
+            lambda *_: SKIP,
+            'running "Bad" filter plugin: ValueError: filter must not',
+        ),
+        (
+            "pre_filter",
+            lambda *_: (None, True),
+            'running PreFilter plugin "Bad": TypeError: pre_filter returned True, which is neither',
+        ),
+        (
+            "pre_filter",
+            lambda *_: (PreFilterResult("node-1"), None),  # type: ignore[arg-type]
+            'running PreFilter plugin "Bad": TypeError: pre_filter returned the node names ',
+        ),
+        (
+            "pre_score",
+            lambda *_: True,
+            'running PreScore plugin "Bad": TypeError: pre_score returned True, which is neither',
+        ),
+        (
+            "reserve",
+            lambda *_: True,
+            'running Reserve plugin "Bad": TypeError: reserve returned True, which is neither a',
+        ),
+        (
+            "reserve",
+            lambda *_: SKIP,
+            'running Reserve plugin "Bad": ValueError: reserve must not return Skip',
+        ),
+        (
+            "reserve",
+            lambda *_: Status(Code.UNSCHEDULABLE, (5,)),  # type: ignore[arg-type]
+            'running Reserve plugin "Bad": TypeError: reserve returned a Status whose reasons are',
+        ),
+        (
+            "reserve",
+            lambda *_: Status(2, ("no",)),  # type: ignore[arg-type]
+            'running Reserve plugin "Bad": TypeError: reserve returned a Status whose code is 2',
+        ),
+        (
+            "reserve",
+            lambda *_: sys.exit("enough"),
+            "running Reserve plugin \"Bad\": RuntimeError: reserve raised SystemExit('enough')",
+        ),
+        (
+            "permit",
+            lambda *_: (Status(Code.WAIT), float("nan")),
+            'running Permit plugin "Bad": TypeError: permit returned the timeout nan, not a number',
+        ),
+        (
+            "permit",
+            lambda *_: (Status(Code.WAIT), "soon"),
+            "running Permit plugin \"Bad\": TypeError: permit returned the timeout 'soon', not a",
+        ),
+        (
+            "permit",
+            lambda *_: None,
+            'running Permit plugin "Bad": TypeError: permit returned None, not a tuple of a Status',
+        ),
     ],
 )
 def test_a_mistake_is_an_error_that_names_the_plugin(
@@ -309,6 +381,80 @@ def test_a_mistake_is_an_error_that_names_the_plugin(
     assert decision.message.startswith(said)
     assert not any(node.pods for node in scheduler.cache.nodes.values())
     assert scheduler.queue.contents.place_of("default/p") is SubQueue.BACKOFF
+
+
+@pytest.mark.parametrize(
+    ("does", "said"),
+    [
+        (raising, 'running PostFilter plugin "Bad": ZeroDivisionError: oh no'),
+        (lambda *_: None, 'running PostFilter plugin "Bad": TypeError: post_filter returned None'),
+        (lambda *_: (None, None), "TypeError: post_filter returned no Status"),
+        (
+            lambda *_: (PostFilterResult(nominating="a"), SUCCESS),  # type: ignore[arg-type]
+            "TypeError: post_filter nominates 'a', not a NominatingInfo with a name",
+        ),
+        (
+            lambda *_: (PostFilterResult(victims=("default/q",)), SUCCESS),  # type: ignore[arg-type]
+            "TypeError: post_filter returned 'default/q' among the pods, not a PodInfo",
+        ),
+    ],
+)
+def test_a_mistake_in_post_filter_is_part_of_the_message(new: New, does: Any, said: str) -> None:
+    methods = {
+        "name": "Bad",
+        "filter": lambda *_: unschedulable("full"),
+        "post_filter": does,
+    }
+    decision = decide(new(type("Bad", (PerNodePlugin,), methods)))
+    assert decision.result is Result.UNSCHEDULABLE
+    assert decision.message.startswith("0/3 nodes are available: 3 full.")
+    assert said in decision.message
+
+
+@pytest.mark.parametrize(
+    ("reason", "shown"),
+    [("a\0b", "a\ufffdb"), ("a\ud800b", "a\ufffdb"), ("x" * 5000, "x" * 1023 + "…")],
+)
+def test_a_reason_that_cannot_be_stored_is_shown_without_what_cannot(
+    new: New, reason: str, shown: str
+) -> None:
+    methods = {"name": "Bad", "filter": lambda *_: unschedulable(reason)}
+    decision = decide(new(type("Bad", (PerNodePlugin,), methods)))
+    assert decision.message.startswith(f"0/3 nodes are available: 3 {shown}. no new claims")
+
+    class Unreadable(Exception):
+        def __str__(self) -> str:
+            raise ZeroDivisionError
+
+    def raises(*_: Any) -> Any:
+        raise (Unreadable() if reason == "a\0b" else ValueError(reason))
+
+    methods = {"name": "Bad", "pre_filter": raises}
+    message = decide(new(type("Bad", (PerNodePlugin,), methods))).message
+    assert "\0" not in message and "\ud800" not in message and len(message) < 1100
+    assert message.startswith('running PreFilter plugin "Bad": ')
+
+
+@pytest.mark.parametrize(
+    ("events", "why"),
+    [
+        (raising, "oh no"),
+        (lambda *_: ClusterEvent(Resource.NODE, ActionType.ADD), "not a list of ClusterEventWith"),
+        (lambda *_: [ClusterEvent(Resource.NODE, ActionType.ADD)], "not a ClusterEventWithHint"),
+    ],
+)
+def test_a_mistake_in_the_registered_events_is_named(new: New, events: Any, why: str) -> None:
+    methods = {"name": "Bad", "filter": lambda *_: None, "events_to_register": events}
+    with pytest.raises(PluginError, match=f'events of plugin "Bad": .*{why}'):
+        new(type("Bad", (PerNodePlugin,), methods))
+
+
+def test_a_negative_timeout_of_permit_has_passed(new: New) -> None:
+    methods = {"name": "Bad", "permit": lambda *_: (Status(Code.WAIT), -1)}
+    scheduler = new(type("Bad", (PerNodePlugin,), methods))
+    decide(scheduler)
+    [rejected] = scheduler.resolve_waiting()
+    assert "rejected due to timeout after waiting -1s at plugin Bad" in rejected.message
 
 
 def test_a_mistake_after_the_binding_undoes_nothing(new: New) -> None:
@@ -343,6 +489,55 @@ def test_columns_of_the_wrong_shape_are_an_error(new: New) -> None:
         'running "Short" Score plugin: TypeError: 3 scores of type int64 are wanted, '
         "not (1,) of type int64"
     )
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "said"),
+    [
+        (np.ones(3, dtype=bool), "which is neither Verdicts nor None"),
+        (Verdicts(np.zeros(1, dtype=np.uint16), [None]), "ids of shape (1,) and type uint16"),
+        (
+            Verdicts(np.ones(3), [None, SKIP]),
+            "ids of shape (3,) and type float64",
+        ),  # type: ignore[arg-type]
+        (Verdicts(np.full(3, 7, dtype=np.uint16), [None, SKIP]), "ids from 7 to 7 for 2 statuses"),
+        (Verdicts(np.full(3, -1), [None, SKIP]), "ids from -1 to -1 for 2 statuses"),  # type: ignore[arg-type]
+        (Verdicts(np.ones(3, dtype=np.uint16), [None, None]), "rejects a node without a Status"),
+    ],
+)
+def test_verdicts_that_cannot_be_used_are_an_error(new: New, verdicts: Any, said: str) -> None:
+    class Wrong:
+        name = "Wrong"
+
+        def __init__(self, args: Any, handle: Any) -> None:
+            pass
+
+        def filter(self, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Any:
+            return verdicts
+
+    decision = decide(new(Wrong))
+    assert decision.result is Result.ERROR
+    assert decision.message.startswith('running "Wrong" filter plugin: ')
+    assert said in decision.message
+
+
+def test_a_plugin_that_fails_to_sign_is_asked_in_each_cycle(new: New) -> None:
+    class Unsigned:
+        name = "Unsigned"
+        sign: Any = raising
+        skips: Any = raising
+
+        def __init__(self, args: Any, handle: Any) -> None:
+            self.asked = 0
+
+        def filter(self, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Verdicts | None:
+            self.asked += 1
+            return None
+
+    scheduler = new(Unsigned)
+    assert [decide(scheduler, name=name).result for name in "pqrs"] == [Result.SCHEDULED] * 4
+    plugin: Any = scheduler.profiles["default-scheduler"].plugins["Unsigned"]
+    assert plugin.asked == 4
 
 
 def test_a_plugin_that_cannot_be_built_is_named(new: New) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import NotFound as NoSuchAddress
 from rest_framework.pagination import CursorPagination
 from rest_framework.parsers import BaseParser
+from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 
 from apps.api.control.documentation.areas import Area
@@ -73,6 +74,23 @@ class YamlParser(BaseParser):
             return {"yaml": str(raw, "utf-8")}
         except UnicodeDecodeError as error:
             raise BadRequest(f"the body is not UTF-8: {error}") from error
+
+
+class YamlRenderer(JSONRenderer):
+    """Lets clients ask for the type of a file of YAML. The view writes it; errors are JSON."""
+
+    media_type = "application/yaml"
+    format = "yaml"
+
+    def render(
+        self, data: Any, accepted_media_type: str | None = None, renderer_context: Any = None
+    ) -> Any:
+        renderer_context["response"]["Content-Type"] = JSONRenderer.media_type
+        return super().render(data, JSONRenderer.media_type, renderer_context)
+
+
+#: Of a view that writes a file of YAML.
+YAML_FILES: Final = (YamlRenderer, JSONRenderer)
 
 
 @extend_schema(exclude=True)

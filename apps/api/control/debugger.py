@@ -13,7 +13,7 @@ from apps.api.control.base import ControlView, reject_unknown
 from apps.api.control.documentation.areas import Area
 from apps.api.control.request_shapes import StrictSerializer
 from apps.api.control.serializers import ErrorSerializer, ScoresSerializer
-from apps.cluster.errors import BadRequest, NotFound
+from apps.cluster.errors import BadRequest
 from apps.cluster.queries import cluster_named
 from apps.controlplane.debugger.committing import commit
 from apps.controlplane.debugger.cycle import Changes
@@ -117,7 +117,7 @@ class DebuggerView(ControlView):
         given = request.query_params
         uid = find_pending(found, given["pod"]) if given.get("pod") else next_pod(found)
         if not uid:
-            raise NotFound("pending pods", "ready for an attempt")
+            raise BadRequest("no pod waits in activeQ or backoffQ: name a pending one with `pod`")
         changes = Changes(
             build_verdicts(given.getlist("accept"), given.getlist("reject")),
             dict(parse_score(text) for text in given.getlist("score")),

@@ -193,7 +193,7 @@ class DecisionExplanationSerializer(serializers.Serializer[Any]):
     )
 
 
-class _GroupSerializer(serializers.Serializer[Any]):
+class _PodsAheadSerializer(serializers.Serializer[Any]):
     priority = serializers.IntegerField()
     namespace = serializers.CharField()
     pods = serializers.IntegerField()
@@ -207,7 +207,7 @@ class PlaceSerializer(serializers.Serializer[Any]):
     position = serializers.IntegerField(allow_null=True)
     ahead = serializers.IntegerField()
     of_higher_priority = serializers.IntegerField()
-    groups = _GroupSerializer(many=True)
+    groups = _PodsAheadSerializer(many=True)
 
 
 class _WakeEventSerializer(serializers.Serializer[Any]):

@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from apps.api.control.base import MAX_PAGE, ControlView, parse_whole_number
+from apps.api.control.base import MAX_PAGE, YAML_FILES, ControlView, parse_whole_number
 from apps.api.control.documentation.areas import Area
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster import kinds, queries
@@ -144,7 +144,7 @@ class OperationViewSet(ControlView, GenericViewSet[Operation]):
         return Response(self.get_serializer(operation).data)
 
     @extend_schema(responses={(200, "application/yaml"): OpenApiTypes.STR, 404: ErrorSerializer})
-    @action(detail=True, methods=["get"])
+    @action(detail=True, methods=["get"], renderer_classes=YAML_FILES)
     def output(self, request: Request, pk: str) -> HttpResponse:
         """Download the output of an operation.
 

@@ -50,10 +50,17 @@ _ENUMS: Mapping[tuple[tuple[str, str], ...], Sequence[str]] = {
 def _describe(filters: tuple[tuple[str, str], ...]) -> list[OpenApiParameter]:
     return [
         OpenApiParameter(
-            name, str, description=text, enum=_ENUMS[filters] if name == "state" else None
+            name, _choice(_ENUMS[filters]) if name == "state" else str, description=text
         )
         for name, text in filters
     ]
+
+
+def _choice(states: Sequence[str]) -> dict[str, Any]:
+    """With names of constants for generated clients, which ignore case: `pending`, `Pending`."""
+    names = [f"PHASE_{each.upper()}" if each[0].isupper() else each.upper() for each in states]
+    constants = [name.replace("-", "_") for name in names]
+    return {"type": "string", "enum": list(states), "x-enum-varnames": constants}
 
 
 class PastView(ControlView):

@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from apps.api.control.base import ControlView, YamlParser, parse_switch
+from apps.api.control.base import YAML_FILES, ControlView, YamlParser, parse_switch
 from apps.api.control.cluster_serializers import (
     ClusterSerializer,
     ClusterSettingsSerializer,
@@ -170,7 +170,7 @@ class ClusterViewSet(
     @extend_schema(
         responses={(200, "application/yaml"): OpenApiTypes.STR}, tags=[Area.OBJECTS.title]
     )
-    @action(detail=True, methods=["get"])
+    @action(detail=True, methods=["get"], renderer_classes=YAML_FILES)
     def export(self, request: Request, name: str) -> HttpResponse:
         """Export all objects.
 

@@ -105,7 +105,8 @@ def write_parquet(columns: Sequence[str], batches: Batches) -> Iterator[bytes]:
         from pyarrow import parquet
     except ImportError as missing:
         raise FormatNotAvailable(
-            "Parquet needs pyarrow, which is not installed here: pip install 'schedweb[parquet]'"
+            "Parquet needs pyarrow, which is not installed here: "
+            "python3 -m pip --python .venv/bin/python install pyarrow"
         ) from missing
     return _write_row_groups(pyarrow, parquet, columns, batches)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from functools import partial
@@ -22,6 +23,8 @@ from apps.scheduler.framework.intents import (
     MergePatch,
     PodEvent,
 )
+
+log = logging.getLogger(__name__)
 
 Body = dict[str, Any]
 
@@ -79,8 +82,13 @@ class IntendedWrites:
     def of_intent(self, intent: Intent, now: datetime) -> Iterator[Write]:
         """The writes of an intent that do not depend on its decision."""
         if isinstance(intent, MergePatch):
+            try:
+                kind = kinds.by_name(intent.kind)
+            except KeyError:
+                log.error("a plugin patches %s %s: there is no such kind", intent.kind, intent.name)
+                return
             yield Update(
-                kinds.by_name(intent.kind),
+                kind,
                 intent.namespace,
                 intent.name,
                 partial(merge_patch.merge, patch=dict(intent.patch)),

@@ -20,6 +20,7 @@ from django.core.exceptions import ImproperlyConfigured
 from apps.scheduler.config.plugin_table import PluginTable, plugins_allowed
 from apps.scheduler.framework.declaration import plugin_table
 from apps.scheduler.framework.interface import implemented_points
+from apps.scheduler.framework.outside import checked, missing_methods
 from apps.scheduler.framework.per_node import PerNodePlugin, columnar
 from apps.scheduler.framework.profile_plugins import PluginFactory
 from apps.scheduler.plugins.registry import BUILT_IN, EXAMPLES, PLUGINS
@@ -47,7 +48,7 @@ def find_plugins(paths: tuple[str, ...]) -> Mapping[str, type[Any]]:
             raise ImproperlyConfigured(f"{source}: another plugin is named {name}")
         found[name] = plugin
     return {
-        name: columnar(plugin) if issubclass(plugin, PerNodePlugin) else plugin
+        name: checked(columnar(plugin) if issubclass(plugin, PerNodePlugin) else plugin)
         for name, plugin in found.items()
     }
 
@@ -92,6 +93,8 @@ def _check_name(plugin: Any, source: str) -> str:
     name = getattr(plugin, "name", None)
     if not isinstance(name, str) or not name:
         raise ImproperlyConfigured(f"{source}: the class needs a string attribute `name`")
+    for there, missing in missing_methods(plugin):
+        raise ImproperlyConfigured(f"{source}: the class has {there}, but not {missing}")
     if not implemented_points(plugin):
         raise ImproperlyConfigured(f"{source}: the class implements no extension point")
     return name

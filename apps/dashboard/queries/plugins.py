@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -140,11 +141,12 @@ def _describe(cls: Any) -> str:
 
 
 def _arguments(plugin: KnownPlugin) -> list[tuple[str, str]]:
+    """The arguments with their defaults, as a configuration writes both."""
     if plugin.args_type is None:
         return []
     empty = plugin.args_type()
     return [
-        (_camel(field.name), repr(getattr(empty, field.name)))
+        (_camel(field.name), json.dumps(getattr(empty, field.name), default=str))
         for field in dataclasses.fields(plugin.args_type)
     ]
 

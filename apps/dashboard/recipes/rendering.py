@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pprint import pformat
 from urllib.parse import urlencode
@@ -21,31 +20,20 @@ headers = {"Authorization": f"Bearer {os.environ['TOKEN']}"}"""
 
 @dataclass(frozen=True, slots=True)
 class Commands:
-    """The same commands for three tools; empty for kubectl if it has none of them."""
+    """The same command for three tools; empty for kubectl if it has none."""
 
     kubectl: str
     curl: str
     python: str
 
 
-def render_commands(recipes: Sequence[Recipe], site: str) -> Commands:
+def render_commands(recipe: Recipe, site: str) -> Commands:
     """`site` is the address of the site, without a slash at its end."""
-    kubectl = [(each.title, _kubectl(each)) for each in recipes if each.kubectl]
-    python = "\n\n".join(
-        f"# {each.title}\n{_python(each, site)}" if len(recipes) > 1 else _python(each, site)
-        for each in recipes
-    )
     return Commands(
-        _join(kubectl),
-        _join([(each.title, _curl(each, site)) for each in recipes]),
-        f"{_PYTHON_HEAD}\n\n{python}\n",
+        f"{_kubectl(recipe)}\n" if recipe.kubectl else "",
+        f"{_curl(recipe, site)}\n",
+        f"{_PYTHON_HEAD}\n\n{_python(recipe, site)}\n",
     )
-
-
-def _join(commands: Sequence[tuple[str, str]]) -> str:
-    if len(commands) == 1:
-        return f"{commands[0][1]}\n"
-    return "".join(f"# {title}\n{command}\n" for title, command in commands)
 
 
 def _kubectl(recipe: Recipe) -> str:

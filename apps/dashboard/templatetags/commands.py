@@ -31,13 +31,32 @@ _ACTIVATED = (QueueEntry.Queue.BACKOFF, QueueEntry.Queue.UNSCHEDULABLE)
 def show_commands(
     context: template.Context, recipes: Sequence[Recipe], id_prefix: str = "command"
 ) -> dict[str, Any]:
-    """The recipes for each tool, and the address of a page, with buttons that copy them."""
+    """Each recipe for each tool, and the address of a page, with buttons that copy them."""
     request = context["request"]
-    found = render_commands(recipes, f"{request.scheme}://{request.get_host()}")
-    link = request.build_absolute_uri() if request.method == "GET" else ""
-    texts = {"kubectl": found.kubectl, "curl": found.curl, "Python": found.python, "Link": link}
-    tools = [(name, text, f"{id_prefix}-{name.lower()}") for name, text in texts.items()]
-    return {"tools": tools, "open": "" if found.kubectl else "curl"}
+    site = f"{request.scheme}://{request.get_host()}"
+    texts: dict[str, list[tuple[str, str]]] = {"kubectl": [], "curl": [], "Python": [], "Link": []}
+    for recipe in recipes:
+        # Each by itself, so that reading an object does not also copy its deletion.
+        found = render_commands(recipe, site)
+        title = recipe.title if len(recipes) > 1 else ""
+        texts["curl"].append((title, found.curl))
+        texts["Python"].append((title, found.python))
+        if found.kubectl:
+            texts["kubectl"].append((title, found.kubectl))
+    if request.method == "GET":
+        texts["Link"].append(("", request.build_absolute_uri()))
+    tools = [
+        (
+            name,
+            [
+                (title, text, f"{id_prefix}-{name.lower()}" + (f"-{number}" if number else ""))
+                for number, (title, text) in enumerate(shown)
+            ],
+        )
+        for name, shown in texts.items()
+        if shown
+    ]
+    return {"tools": tools, "open": "" if texts["kubectl"] else "curl"}
 
 
 @register.inclusion_tag("dashboard/inc/copy_as.html", takes_context=True)

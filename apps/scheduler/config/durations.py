@@ -50,6 +50,8 @@ def format_duration(seconds: float) -> str:
 
 def go_duration(seconds: float) -> str:
     """As Go prints a duration: 10.0 → "10s", 900.0 → "15m0s", 0.25 → "250ms"."""
+    if seconds < 0:
+        return f"-{go_duration(-seconds)}"
     if 0 < seconds < 1:
         return f"{seconds * 1000:.6f}".rstrip("0").rstrip(".") + "ms"
     minutes, rest = divmod(seconds, 60)

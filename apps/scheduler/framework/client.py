@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from apps.scheduler.framework.guard import presentable
 from apps.scheduler.framework.intents import Intent, MergePatch, PodEvent
 from apps.scheduler.framework.types import PodInfo
 
@@ -32,7 +33,10 @@ class Client:
         namespace: str = "",
         subresource: str = "",
     ) -> None:
-        """Change an object by a JSON merge patch."""
+        """Change an object by a JSON merge patch.
+
+        Raises TypeError or ValueError for a patch that is not JSON or cannot be stored.
+        """
         self._ask(MergePatch(kind, namespace, name, patch, subresource))
 
     def event(
@@ -47,7 +51,16 @@ class Client:
         """Record an event about a pod; ``reason`` in CamelCase, ``note`` is human-readable."""
         reporter = pod.pod.spec.scheduler_name
         self._ask(
-            PodEvent(pod.namespace, pod.name, pod.uid, reason, note, action, warning, reporter)
+            PodEvent(
+                pod.namespace,
+                pod.name,
+                pod.uid,
+                presentable(reason),
+                presentable(note),
+                action,
+                warning,
+                reporter,
+            )
         )
 
     def request(self, intents: Iterable[Intent]) -> None:

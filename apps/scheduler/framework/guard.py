@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -10,13 +11,33 @@ from apps.scheduler.framework.status import SUCCESS, Code, Status, StatusError, 
 
 log = logging.getLogger(__name__)
 
+#: characters of a reason or an error; an event has no more either
+_LONGEST = 1024
+#: what a database and JSON cannot store
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
 
 def failure(plugin: str, point: str, raised: Exception) -> Status:
     """The internal error for an exception; it is logged unless it is a StatusError."""
     if isinstance(raised, StatusError):
         return raised.status
     log.error("plugin %s failed in %s", plugin, point, exc_info=raised)
-    return error(f"{type(raised).__name__}: {raised}")
+    try:
+        message = str(raised)
+    except Exception:
+        message = "its message cannot be read"
+    return error(presentable(f"{type(raised).__name__}: {message}"))
+
+
+def is_storable(text: str) -> bool:
+    """Whether a database and JSON can store the text."""
+    return _UNSTORABLE.search(text) is None
+
+
+def presentable(text: str) -> str:
+    """A plugin's text as it can be stored and shown."""
+    text = _UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", text)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 def call(plugin: str, point: str, call: Callable[..., Status | None], *args: Any) -> Status:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from apps.scheduler.framework.cycle_state import CycleState
+from apps.scheduler.framework.guard import is_storable
 
 
 class Binding(msgspec.Struct, frozen=True):
@@ -32,6 +34,12 @@ class MergePatch:
     patch: Mapping[str, Any]
     #: "status" to patch the status
     subresource: str = ""
+
+    def __post_init__(self) -> None:
+        """Raises TypeError or ValueError for a patch that cannot be stored."""
+        json.dumps(self.patch)
+        if not all(is_storable(text) for text in _texts(self.patch)):
+            raise ValueError("the patch holds a NUL character or a lone surrogate")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +93,18 @@ class PodEvent:
 
 
 Intent = Binding | MergePatch | Creation | Deletion | Eviction | PodEvent
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield str(key)
+            yield from _texts(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _texts(item)
 
 
 def add(state: CycleState, intent: Intent) -> None:

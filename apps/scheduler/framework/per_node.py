@@ -81,7 +81,8 @@ def columnar(plugin: type[PerNodePlugin]) -> type[Any]:
     given = getattr(plugin, "filter", None)
     if given is not None:
         methods["filter_rows"] = _filter_rows(given)
-    return type(plugin.__name__, (plugin,), {"__module__": plugin.__module__, **methods})
+    named = {"__module__": plugin.__module__, "__doc__": plugin.__doc__}
+    return type(plugin.__name__, (plugin,), {**named, **methods})
 
 
 def _pre_filter(given: Callable[..., Any]) -> Callable[..., Any]:

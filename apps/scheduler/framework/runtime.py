@@ -35,7 +35,7 @@ from apps.scheduler.framework.interface import (
 )
 from apps.scheduler.framework.nodes import Int64Array, NodeColumns
 from apps.scheduler.framework.nominated import NominatedPods
-from apps.scheduler.framework.profile_plugins import PluginFactory, ProfilePlugins
+from apps.scheduler.framework.profile_plugins import PluginError, PluginFactory, ProfilePlugins
 from apps.scheduler.framework.scoring import ScoreColumn
 from apps.scheduler.framework.signed_answers import NOTHING_KNOWN
 from apps.scheduler.framework.signed_results import SignedResults
@@ -132,14 +132,14 @@ class Framework:
         """(plugin, events that it registers), for the scheduling queue.
 
         A plugin that may reject pods but registers nothing gets every event, and so do extenders,
-        which cannot register events.
+        which cannot register events. Raises PluginError for a plugin that fails.
         """
         events: dict[str, Sequence[ClusterEventWithHint]] = {}
         if self.handle.extenders:
             events[EXTENDER_NAME] = EVERY_EVENT
         for name, plugin in self.plugins.items():
             if isinstance(plugin, EnqueueExtensions):
-                events[name] = plugin.events_to_register()
+                events[name] = _events_of(plugin)
             elif isinstance(plugin, _REJECTING):
                 events[name] = EVERY_EVENT
         return list(events.items())
@@ -453,6 +453,13 @@ class Framework:
             guard.call_without_answer(plugin.name, "PostBind", plugin.post_bind, state, pod, node)
 
 
+def _events_of(plugin: EnqueueExtensions) -> Sequence[ClusterEventWithHint]:
+    try:
+        return plugin.events_to_register()
+    except Exception as raised:
+        raise PluginError(f'events of plugin "{plugin.name}": {raised}') from raised
+
+
 def _no_node_left(narrowing: set[str]) -> Status:
     """No node satisfies the plugins that narrowed the search."""
     names = " ".join(sorted(narrowing))
@@ -487,7 +494,8 @@ def _post_filter(
     try:
         result, status = plugin.post_filter(state, pod, diagnosis)
     except Exception as raised:
-        result, status = None, guard.failure(plugin.name, "PostFilter", raised)
+        failure = guard.failure(plugin.name, "PostFilter", raised)
+        result, status = None, guard.sign(plugin.name, "PostFilter", failure)
     return result, status if status.is_success else status.by(plugin.name)
 
 

@@ -208,6 +208,11 @@ def test_an_export_can_be_imported_elsewhere(api: Api, cluster: Cluster) -> None
     api.post("/clusters/lab/import", pods, content_type="application/yaml")
     exported = api.get("/clusters/lab/export")
     assert exported.headers["Content-Type"] == "application/yaml"
+    wanted = {**api.headers, "accept": "application/yaml"}
+    asked = api.client.get("/api/v1/clusters/lab/export", headers=wanted)
+    assert asked.content == exported.content, "the type that the documentation names"
+    missing = api.client.get("/api/v1/clusters/nowhere/export", headers=wanted)
+    assert (missing.status_code, missing.headers["Content-Type"]) == (404, "application/json")
     done = api.post("/clusters/c1/import", exported.content, content_type="application/yaml")
     assert done.json()["objects"] == [
         "Namespace team",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 import yaml
 from django.contrib.auth.models import User
@@ -82,6 +84,20 @@ def test_the_schema_describes_every_path(api: Api) -> None:
     schema = yaml.safe_load(answer.content)
     assert "/api/v1/clusters/{name}/import" in schema["paths"]
     assert schema["components"]["securitySchemes"]["bearer"]["scheme"] == "bearer"
+
+
+def test_client_generators_find_distinct_names(api: Api) -> None:
+    document = api.client.get("/api/schema?format=json", headers=api.headers).json()
+    names = list(document["components"]["schemas"])
+    assert all(name[0].isupper() for name in names)
+    assert "PodsAhead" in names and "#/components/schemas/_" not in json.dumps(document)
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            for parameter in operation.get("parameters", []):
+                schema = parameter["schema"]
+                values = schema.get("x-enum-varnames") or schema.get("enum", [])
+                constants = {str(value).upper() for value in values}
+                assert len(constants) == len(values), (method, path, parameter["name"])
 
 
 def test_schema_docs_and_root_require_a_user(api: Api, anonymous: Api) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,17 @@ from apps.controlplane.models import SchedulingDecision
 from apps.controlplane.profiles.plugins import custom_plugins, find_plugins, known_plugins
 from apps.scheduler.config import ConfigError
 from apps.scheduler.config.plugin_table import Origin
-from tests.controlplane.driving import configure, create_pods, decisions_on, enable, pod
+from apps.scheduler.framework.per_node import PerNodePlugin
+from apps.scheduler.framework.status import Code, Status, unschedulable
+from tests.controlplane.driving import (
+    configure,
+    create_pods,
+    decisions_on,
+    enable,
+    node_of,
+    pod,
+    run_until,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -80,6 +91,10 @@ def test_a_package_provides_plugins_as_entry_points(
         ("tests.controlplane.profiles.test_plugins:Nameless", "needs a string attribute `name`"),
         ("tests.controlplane.profiles.test_plugins:Idle", "implements no extension point"),
         (
+            "tests.controlplane.profiles.test_plugins:Forgetful",
+            "the class has reserve, but not unreserve",
+        ),
+        (
             "tests.controlplane.profiles.test_plugins:NodeName",
             "NodeName is the name of an in-tree plugin",
         ),
@@ -101,6 +116,12 @@ class Nameless:
 
 class Idle:
     name = "Idle"
+
+
+class Forgetful:
+    name = "Forgetful"
+
+    def reserve(self, state: Any, pod: Any, node_name: str) -> None: ...
 
 
 class NodeName:
@@ -162,6 +183,60 @@ class Clumsy:
 
     def pre_filter(self, state: Any, pod: Any, nodes: Any) -> Any:
         return ({} if pod.name == "clumsy" else {"what": (None, None)})["what"]
+
+
+ODD = {
+    "nul": lambda: unschedulable("a\0b"),
+    "surrogate": lambda: unschedulable("a\ud800b"),
+    "number": lambda: Status(Code.UNSCHEDULABLE, (5,)),  # type: ignore[arg-type]
+    "huge": lambda: unschedulable("x" * 3_000_000),
+    "truth": lambda: True,
+    "exit": lambda: sys.exit(3),
+}
+
+
+class Odd(PerNodePlugin):
+    name = "Odd"
+
+    def filter(self, state: Any, pod: Any, node_info: Any) -> Any:
+        return ODD[pod.name]() if pod.name in ODD else None
+
+    def permit(self, state: Any, pod: Any, node_name: str) -> Any:
+        if pod.name in ("patch", "kind"):
+            return None, 0
+        return Status(Code.WAIT), float("nan") if pod.name == "nan" else 0
+
+    def pre_bind(self, state: Any, pod: Any, node_name: str) -> None:
+        if pod.name == "patch":
+            labels = {"metadata": {"labels": {"team": "a\0b"}}}
+            self.handle.client.patch("Pod", pod.name, labels, namespace=pod.namespace)
+        if pod.name == "kind":
+            self.handle.client.patch("Gizmo", "one", {})
+            self.handle.client.event(pod, "Odd", "a\0b")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_results_that_cannot_be_stored_do_not_stop_the_loop(
+    cluster: Cluster, settings: Any
+) -> None:
+    settings.SCHEDWEB_PLUGINS = ("tests.controlplane.profiles.test_plugins:Odd",)
+    enable(cluster, "Odd")
+    create_pods(cluster, *(pod(name) for name in ODD), pod("nan"), pod("patch"), pod("kind"))
+    engines = Engines()
+    run_until(engines, cluster, lambda: node_of(cluster, "kind"))
+    rows = SchedulingDecision.objects.filter(cluster=cluster)
+    assert dict(rows.values_list("name", "result")) == {
+        "nul": "unschedulable",
+        "surrogate": "unschedulable",
+        "number": "error",
+        "huge": "unschedulable",
+        "truth": "error",
+        "exit": "error",
+        "nan": "error",
+        "patch": "error",
+        "kind": "scheduled",
+    }
+    assert all("a\ufffdb" in row.message for row in rows.filter(name="nul"))
 
 
 @pytest.mark.django_db(transaction=True)

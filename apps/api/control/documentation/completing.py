@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
@@ -12,7 +13,8 @@ from apps.api.control.documentation.examples import Call, load_common, load_exam
 
 PREFIX: Final = "/api/v1"
 _JSON: Final = "application/json"
-_ERROR: Final = {"$ref": "#/components/schemas/Error"}
+_SCHEMAS: Final = "#/components/schemas/"
+_ERROR: Final = {"$ref": f"{_SCHEMAS}Error"}
 _FORMS: Final = ("application/x-www-form-urlencoded", "multipart/form-data")
 _UNSAFE: Final = ("post", "put", "patch", "delete")
 _MEANINGS: Final = {
@@ -46,7 +48,29 @@ def complete_document(result: Any, **context: Any) -> Any:
             for number, call in enumerate(calls, 1):
                 _add_example(operation, f"example-{number}", call)
             _describe_responses(operation)
-    return result
+    return _publish_names(result)
+
+
+def _publish_names(result: Any) -> Any:
+    """Name schemas without the underscore of their classes: generated clients drop it."""
+    schemas = result["components"]["schemas"]
+    names = {name: name.lstrip("_") for name in schemas}
+    assert len(set(names.values())) == len(names), "two schemas have one name without underscores"
+    result["components"]["schemas"] = {names[name]: schemas[name] for name in schemas}
+    return _renamed(result, {f"{_SCHEMAS}{old}": f"{_SCHEMAS}{new}" for old, new in names.items()})
+
+
+def _renamed(part: Any, references: Mapping[str, str]) -> Any:
+    if isinstance(part, dict):
+        return {
+            key: references.get(value, value)
+            if key == "$ref" and isinstance(value, str)
+            else _renamed(value, references)
+            for key, value in part.items()
+        }
+    if isinstance(part, list):
+        return [_renamed(item, references) for item in part]
+    return part
 
 
 def _describe_parameters(path: str, operation: Any, calls: list[Call]) -> None:
@@ -106,11 +130,19 @@ def _add_example(operation: Any, key: str, call: Call) -> None:
             response.setdefault("content", {}).setdefault(kind, {"schema": schema})
         if kind in response.get("content", {}):
             examples = response["content"][kind].setdefault("examples", {})
-            examples[key] = {"summary": call["title"], "value": call["response"]}
+            examples[key] = {"summary": call["title"], "value": _first_document(call["response"])}
     if "body" in call and call["status"] < 400:
         media = operation["requestBody"]["content"][call.get("type", _JSON)]
         value = resolve(call["body"], values)
         media.setdefault("examples", {})[key] = {"summary": call["title"], "value": value}
+
+
+def _first_document(response: Any) -> Any:
+    """Swagger UI shows no example of a stream of YAML documents."""
+    if not isinstance(response, str) or not response.startswith("---\n"):
+        return response
+    first, _, others = response.removeprefix("---\n").partition("\n---\n")
+    return f"{first}\n" if others else response
 
 
 def _describe_responses(operation: Any) -> None:
