@@ -83,7 +83,7 @@ class LabForm(forms.Form):
     nodes = NamesField(
         label="Nodes that the question is about",
         rows=2,
-        help_text="To be emptied, or to fail, each alone. Empty: those with the fewest pods, or "
+        help_text="To be emptied, or to die, each alone. Empty: those with the fewest pods, or "
         "all nodes.",
     )
     shapes = ShapesField(
@@ -150,15 +150,22 @@ class LabForm(forms.Form):
         )
 
     @property
-    def groups(self) -> Sequence[tuple[str, Sequence[forms.BoundField]]]:
-        """The fields by what they are about, the question first."""
+    def groups(self) -> Sequence[tuple[str, Sequence[forms.BoundField], bool]]:
+        """The fields by what they are about, the question first; whether one is filled or wrong."""
         names = (
-            ("", ("ask", "objects", "copies", "pending")),
-            ("Changes", ("drain", "delete_nodes", "cordon", "uncordon", "delete_pods")),
-            ("Questions about capacity", ("nodes", "shapes")),
-            ("Configuration and state", ("revision", "configuration", "version", "at", "decision")),
+            ("", ("ask", "nodes", "shapes", "objects", "copies", "pending")),
+            (
+                "Nodes and pods that change first",
+                ("drain", "delete_nodes", "cordon", "uncordon", "delete_pods"),
+            ),
+            ("Another configuration", ("revision", "configuration")),
+            ("A past state instead of the present one", ("version", "at", "decision")),
         )
-        return [(title, [self[name] for name in fields]) for title, fields in names]
+        groups = [(title, [self[name] for name in fields]) for title, fields in names]
+        return [
+            (title, fields, any(field.errors or field.value() for field in fields))
+            for title, fields in groups
+        ]
 
 
 def _given(value: Any) -> bool:
