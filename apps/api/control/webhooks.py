@@ -13,6 +13,7 @@ from rest_framework.viewsets import GenericViewSet
 
 from apps.api.control.base import ControlView
 from apps.api.control.documentation.areas import Area
+from apps.api.control.request_shapes import StrictSerializer
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.queries import cluster_named
 from apps.controlplane.models import Webhook, WebhookDelivery
@@ -39,7 +40,7 @@ class WebhookWithSecretSerializer(serializers.ModelSerializer[Webhook]):
         extra_kwargs = {"secret": {"help_text": "Only in the response to its creation."}}
 
 
-class NewWebhookSerializer(serializers.Serializer[Any]):
+class NewWebhookSerializer(StrictSerializer):
     url = serializers.CharField(help_text="An http or https address that accepts POST.")
     kinds = serializers.ListField(child=serializers.CharField(), help_text=_ABOUT_KINDS)
     secret = serializers.CharField(
@@ -47,7 +48,7 @@ class NewWebhookSerializer(serializers.Serializer[Any]):
     )
 
 
-class EnabledSerializer(serializers.Serializer[Any]):
+class EnabledSerializer(StrictSerializer):
     enabled = serializers.BooleanField(help_text="Events while it is disabled are not sent.")
 
 

@@ -9,20 +9,32 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from apps.cluster.context import current_request_id
-from apps.cluster.errors import Invalid
+from apps.cluster.errors import BadRequest, Invalid
 from apps.cluster.models import Cluster
 from apps.controlplane.queue import activation
 from apps.controlplane.queue.past import parse_past_moment
 from apps.dashboard.queries.queue import history_page, queue_page
 from apps.dashboard.rendering import Request, cluster_page, recorded_page, render_page
+from apps.dashboard.tables import Field, describe_problem
 from apps.dashboard.views.past import past_queue
+
+#: The field of `templates/dashboard/inc/moment_form.html`.
+MOMENT = Field("at", "Queue at")
 
 
 @require_GET
 @recorded_page
 def queue(request: Request, cluster: Cluster) -> HttpResponse:
-    """The queue; with `at`, `version` or `decision`, as it was at that time."""
-    moment = parse_past_moment(cluster, request.GET)
+    """The queue; with `at`, `version` or `decision`, as it was at that time.
+
+    The form of the time keeps a text that is no moment, with the error.
+    """
+    try:
+        moment = parse_past_moment(cluster, request.GET)
+    except BadRequest as refusal:
+        problem = describe_problem(refusal, [MOMENT])
+        context = {"cluster": cluster, "problem": problem}
+        return render_page(request, "past_queue", context, status=refusal.code)
     if moment is not None:
         return past_queue(request, cluster, moment)
     if cluster.deleted_at is not None:
