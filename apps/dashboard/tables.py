@@ -62,7 +62,7 @@ LIMITS = {"since": "From", "until": "To", "zone": "Time zone"}
 def describe_problem(error: ApiError, fields: Sequence[Field]) -> str:
     """The message of an error about a parameter, with the label of its field."""
     name, colon, message = error.message.partition(": ")
-    labels = {field.name: field.label for field in fields} | LIMITS
+    labels = LIMITS | {field.name: field.label for field in fields if not field.period}
     return f"{labels[name]}: {message}" if colon and name in labels else error.message
 
 

@@ -80,9 +80,13 @@ def test_the_page_shows_a_cluster_as_it_was_and_what_differs(alice: Client) -> N
 def _name_mistakes(alice: Client) -> None:
     """A moment that cannot be shown is named above the slider, which stays."""
     for query, code, message in (
-        ("version=999999", 400, "version: 999999 is in the future; the newest version is"),
-        ("at=2999-01-01", 400, "is in the future of the cluster&#x27;s clock"),
-        ("with=soon", 400, "with: &#x27;soon&#x27; is not"),
+        ("version=999999", 400, "Version: 999999 is in the future; the newest version is"),
+        (
+            "at=2999-01-01",
+            400,
+            "Time: &#x27;2999-01-01&#x27; is in the future",
+        ),
+        ("with=soon", 400, "Compare with: &#x27;soon&#x27; is not"),
         ("decision=9", 404, "not found"),
         ("state=asleep", 400, "is not one of ready, not-ready, cordoned"),
     ):

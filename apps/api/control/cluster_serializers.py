@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 from rest_framework import serializers
 from rest_framework.fields import empty
 
+from apps.api.control.request_shapes import StrictSerializer
 from apps.cluster.access.roles import Visibility
 from apps.cluster.models import Cluster
 from apps.cluster.settings import CHANGEABLE, SETTINGS, Setting
@@ -89,7 +90,7 @@ class PastClusterSerializer(serializers.ModelSerializer[PastCluster]):
         )
 
 
-class NewClusterSerializer(serializers.Serializer[Any]):
+class NewClusterSerializer(StrictSerializer):
     name = serializers.CharField()
     nodes = serializers.IntegerField(default=0, help_text="Ready nodes to create.")
     zones = serializers.IntegerField(default=1, help_text="Zones that the nodes are spread across.")

@@ -10,6 +10,7 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.api.control.request_shapes import StrictSerializer
 from apps.api.control.serializers import ErrorSerializer
 from apps.api.control.users import AdminView
 from apps.people import groups
@@ -26,7 +27,7 @@ class UserGroupSerializer(serializers.Serializer[Any]):
         return groups.users_of(group)
 
 
-class ChangedUserGroupSerializer(serializers.Serializer[Any]):
+class ChangedUserGroupSerializer(StrictSerializer):
     users = serializers.ListField(
         child=serializers.CharField(max_length=150), help_text="Names of all users in it."
     )

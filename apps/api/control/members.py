@@ -12,6 +12,7 @@ from rest_framework.viewsets import GenericViewSet
 
 from apps.api.control.base import ControlView
 from apps.api.control.documentation.areas import Area
+from apps.api.control.request_shapes import StrictSerializer
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.access.gate import require_role
 from apps.cluster.access.roles import MEMBER_ROLES, Role, Visibility, role_named
@@ -52,17 +53,17 @@ class AccessSerializer(serializers.Serializer[Any]):
     members = MemberSerializer(many=True)
 
 
-class NewMemberSerializer(serializers.Serializer[Any]):
+class NewMemberSerializer(StrictSerializer):
     user = serializers.CharField(default="", help_text="Name of a user; or give a group.")
     group = serializers.CharField(default="", help_text="Name of a group of users.")
     role = serializers.ChoiceField(_ROLES)
 
 
-class RoleSerializer(serializers.Serializer[Any]):
+class RoleSerializer(StrictSerializer):
     role = serializers.ChoiceField(_ROLES)
 
 
-class ChangedAccessSerializer(serializers.Serializer[Any]):
+class ChangedAccessSerializer(StrictSerializer):
     visibility = serializers.ChoiceField(Visibility.values, required=False)
     owner = serializers.CharField(required=False, help_text="Name of the new owner.")
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -15,6 +13,7 @@ from rest_framework.viewsets import GenericViewSet
 
 from apps.api.control.base import MAX_PAGE, YAML_FILES, ControlView, parse_whole_number
 from apps.api.control.documentation.areas import Area
+from apps.api.control.request_shapes import StrictSerializer
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster import kinds, queries
 from apps.cluster.access.gate import require_role
@@ -66,12 +65,12 @@ class OperationSerializer(serializers.ModelSerializer[Operation]):
         )
 
 
-class CopySerializer(serializers.Serializer[Any]):
+class CopySerializer(StrictSerializer):
     name = serializers.CharField(help_text="Name of the copy.")
     paused = serializers.BooleanField(default=True)
 
 
-class DrainSerializer(serializers.Serializer[Any]):
+class DrainSerializer(StrictSerializer):
     force = serializers.BooleanField(
         default=False, help_text="Also evict pods that no controller replaces."
     )
@@ -195,7 +194,7 @@ class ExportView(ControlView):
         return _accept(service.start("export", title, actor=get_actor(request), cluster=found))
 
 
-class BulkSerializer(serializers.Serializer[Any]):
+class BulkSerializer(StrictSerializer):
     resource = serializers.ChoiceField(["nodes", "pods"])
     action = serializers.CharField(
         help_text="For nodes cordon, uncordon, drain, taint, untaint, label, annotate or delete; "

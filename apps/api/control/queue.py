@@ -22,6 +22,7 @@ from apps.api.control.base import (
 )
 from apps.api.control.documentation.areas import Area
 from apps.api.control.recorded import FILES, FORMAT, PERIOD, FileView, recorded_cluster
+from apps.api.control.request_shapes import StrictSerializer
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import BadRequest
@@ -66,6 +67,10 @@ class QueuedPodSerializer(serializers.Serializer[Any]):
     )
 
 
+#: The parameters of the present queue.
+_QUEUE_PARAMETERS = ("queue", "pod", "namespace", "plugin", "limit", "offset", "format")
+
+
 class QueueSerializer(serializers.Serializer[Any]):
     summary = serializers.CharField(help_text="activeQ:1; backoffQ:0; unschedulablePods:2")
     sizes = serializers.DictField(child=serializers.IntegerField(), help_text="Pods by queue.")
@@ -99,7 +104,7 @@ class QueueMoveSerializer(serializers.ModelSerializer[QueueMove]):
         )
 
 
-class ActivationSerializer(serializers.Serializer[Any]):
+class ActivationSerializer(StrictSerializer):
     pods = serializers.ListField(
         child=serializers.CharField(),
         allow_empty=False,
@@ -134,6 +139,12 @@ class QueueListView(ControlView):
         The pods of all parts of the queue, or of one, in the order in which they leave it; and the
         size of each part.
         """
+        for name in past.MOMENTS:
+            if name in request.query_params:
+                raise BadRequest(
+                    f"{name}: this is the present queue; a past one is at {request.path}/past"
+                )
+        reject_unknown(request, _QUEUE_PARAMETERS)
         found = cluster_named(cluster)
         query = request.query_params
         if any("\x00" in value for value in query.values()):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
 from rest_framework.request import Request
@@ -12,11 +10,12 @@ from rest_framework.response import Response
 from apps.api.control.base import ControlView
 from apps.api.control.documentation.areas import Area
 from apps.api.control.operations import OperationSerializer, get_actor
+from apps.api.control.request_shapes import StrictSerializer
 from apps.api.control.serializers import ErrorSerializer
 from apps.controlplane.operations import recorded_decisions
 
 
-class RecordedDecisionsRequestSerializer(serializers.Serializer[Any]):
+class RecordedDecisionsRequestSerializer(StrictSerializer):
     recording = serializers.CharField(
         trim_whitespace=False, help_text="A record (JSON lines or a list) or a snapshot (JSON)."
     )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import mixins, serializers, status
@@ -13,6 +11,7 @@ from rest_framework.viewsets import GenericViewSet
 
 from apps.api.control.base import ControlView, NewestFirst
 from apps.api.control.documentation.areas import Area
+from apps.api.control.request_shapes import StrictSerializer
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.queries import cluster_named
 from apps.controlplane.ledger import saved_views
@@ -27,7 +26,7 @@ class SavedViewSerializer(serializers.ModelSerializer[SavedView]):
         fields = ("id", "name", "user", "shared", "query", "created_at")
 
 
-class NewSavedViewSerializer(serializers.Serializer[Any]):
+class NewSavedViewSerializer(StrictSerializer):
     name = serializers.CharField(
         max_length=saved_views.MAX_NAME, help_text="Unique among your views of the cluster."
     )

@@ -12,6 +12,7 @@ from rest_framework.response import Response
 
 from apps.api.control.base import ControlView
 from apps.api.control.documentation.areas import Area
+from apps.api.control.request_shapes import StrictSerializer
 from apps.api.control.serializers import ErrorSerializer
 from apps.people import tokens
 from apps.people.models import AccessToken
@@ -53,7 +54,7 @@ class CreatedTokenSerializer(TokenSerializer):
         fields = (*TokenSerializer.Meta.fields, "token")  # type: ignore[assignment]
 
 
-class NewTokenSerializer(serializers.Serializer[Any]):
+class NewTokenSerializer(StrictSerializer):
     name = serializers.CharField(max_length=100, help_text="Unique among your tokens.")
     clusters = serializers.ListField(
         child=serializers.CharField(),

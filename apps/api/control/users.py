@@ -12,6 +12,7 @@ from rest_framework.response import Response
 
 from apps.api.control.base import ControlView
 from apps.api.control.documentation.areas import Area
+from apps.api.control.request_shapes import StrictSerializer
 from apps.api.control.serializers import ErrorSerializer
 from apps.api.control.tokens import NEVER_STORED, TokenSerializer, sender
 from apps.people import accounts, sessions, tokens
@@ -52,13 +53,13 @@ class UserSerializer(serializers.ModelSerializer[User]):
         )
 
 
-class NewUserSerializer(serializers.Serializer[Any]):
+class NewUserSerializer(StrictSerializer):
     name = serializers.CharField(max_length=150, help_text="Letters, digits and @.+-_")
     email = serializers.CharField(default="", allow_blank=True, max_length=254)
     site_admin = serializers.BooleanField(default=False)
 
 
-class ChangedUserSerializer(serializers.Serializer[Any]):
+class ChangedUserSerializer(StrictSerializer):
     active = serializers.BooleanField(required=False)
     site_admin = serializers.BooleanField(required=False)
 

@@ -13,6 +13,7 @@ from rest_framework.viewsets import GenericViewSet
 
 from apps.api.control.base import ControlView
 from apps.api.control.documentation.areas import Area
+from apps.api.control.request_shapes import StrictSerializer
 from apps.api.control.serializers import ErrorSerializer
 from apps.api.control.tokens import NEVER_STORED
 from apps.cluster.queries import cluster_named
@@ -40,7 +41,7 @@ class WebhookWithSecretSerializer(serializers.ModelSerializer[Webhook]):
         extra_kwargs = {"secret": {"help_text": "Only in responses that create or replace it."}}
 
 
-class NewWebhookSerializer(serializers.Serializer[Any]):
+class NewWebhookSerializer(StrictSerializer):
     url = serializers.CharField(help_text="An http or https address that accepts POST.")
     kinds = serializers.ListField(child=serializers.CharField(), help_text=_ABOUT_KINDS)
     secret = serializers.CharField(
@@ -48,7 +49,7 @@ class NewWebhookSerializer(serializers.Serializer[Any]):
     )
 
 
-class WebhookChangeSerializer(serializers.Serializer[Any]):
+class WebhookChangeSerializer(StrictSerializer):
     url = serializers.CharField(
         required=False, help_text="Deliveries that wait are sent to it, too."
     )
@@ -60,7 +61,7 @@ class WebhookChangeSerializer(serializers.Serializer[Any]):
     )
 
 
-class SecretSerializer(serializers.Serializer[Any]):
+class SecretSerializer(StrictSerializer):
     secret = serializers.CharField(
         default="", allow_blank=True, max_length=100, help_text="Empty: one is created."
     )

@@ -22,6 +22,10 @@ from apps.dashboard.rendering import (
     render_refusal,
 )
 from apps.dashboard.streams import site_stamp
+from apps.dashboard.tables import Field, describe_problem
+
+#: The fields of `templates/dashboard/past.html` that select moments.
+_FIELDS = (Field("version", "Version"), Field("with", "Compare with"), Field("state", "State"))
 
 
 def past_queue(request: Request, cluster: Cluster, moment: PastMoment) -> HttpResponse:
@@ -38,7 +42,8 @@ def past(request: Request, cluster: Cluster) -> HttpResponse:
     try:
         found = time_travel_page(cluster, request.GET)
     except ApiError as refusal:
-        context = {"cluster": cluster, "life": read_life(cluster), "problem": refusal.message}
+        context = {"cluster": cluster, "life": read_life(cluster)}
+        context["problem"] = describe_problem(refusal, _FIELDS)
         return render_page(request, "past", context, status=refusal.code)
     return render_page(request, "past", {"cluster": cluster, "past": found, "life": found.life})
 

@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from apps.cluster.context import current_request_id
-from apps.cluster.errors import ApiError, Invalid
+from apps.cluster.errors import BadRequest, Invalid
 from apps.cluster.models import Cluster
 from apps.controlplane.queue import activation
 from apps.controlplane.queue.past import parse_past_moment
@@ -18,7 +18,7 @@ from apps.dashboard.rendering import Request, cluster_page, recorded_page, rende
 from apps.dashboard.tables import Field, describe_problem
 from apps.dashboard.views.past import past_queue
 
-#: The field of the form for the queue at a past moment.
+#: The field of `templates/dashboard/inc/moment_form.html`.
 MOMENT = Field("at", "Queue at")
 
 
@@ -27,26 +27,21 @@ MOMENT = Field("at", "Queue at")
 def queue(request: Request, cluster: Cluster) -> HttpResponse:
     """The queue; with `at`, `version` or `decision`, as it was at that time.
 
-    A moment that cannot be read is shown in its form, above what the page shows without one.
+    The form of the time keeps a text that is no moment, with the error.
     """
-    problem: dict[str, str] = {}
-    status = 200
     try:
         moment = parse_past_moment(cluster, request.GET)
-    except ApiError as refusal:
-        problem = {"wrong_moment": describe_problem(refusal, [MOMENT])}
-        status = refusal.code
-    else:
-        if moment is not None:
-            return past_queue(request, cluster, moment)
+    except BadRequest as refusal:
+        problem = describe_problem(refusal, [MOMENT])
+        context = {"cluster": cluster, "problem": problem}
+        return render_page(request, "past_queue", context, status=refusal.code)
+    if moment is not None:
+        return past_queue(request, cluster, moment)
     if cluster.deleted_at is not None:
-        if not problem:
-            return redirect("queue-history", cluster=cluster.name)
-        context = {"cluster": cluster, "history": history_page(cluster, {}), **problem}
-        return render_page(request, "queue_history", context, status=status)
+        return redirect("queue-history", cluster=cluster.name)
     found = queue_page(cluster, request.GET)
-    context = {"cluster": cluster, "queue": found, "sorting": found.sorting, **problem}
-    return render_page(request, "queue", context, status=status)
+    context = {"cluster": cluster, "queue": found, "sorting": found.sorting}
+    return render_page(request, "queue", context)
 
 
 @require_GET

@@ -32,6 +32,17 @@ def test_a_cluster_is_created_with_its_nodes(api: Api) -> None:
     ]
 
 
+def test_a_misspelt_field_is_named_and_creates_nothing(api: Api) -> None:
+    refused = api.post("/clusters", {"name": "lab", "nods": 3})
+    assert refused.status_code == 400
+    assert refused.json()["causes"][0]["field"] == "nods"
+    assert "known fields are" in refused.json()["message"]
+    assert not Cluster.objects.filter(name="lab").exists()
+    token = api.post("/tokens", {"name": "ci", "expire_days": 1})
+    assert token.status_code == 400
+    assert token.json()["causes"][0]["field"] == "expire_days"
+
+
 def test_generated_nodes_look_like_those_of_a_cloud_provider(api: Api) -> None:
     body = {"name": "lab", "nodes": 1, "beta_node_labels": True, "control_plane": True}
     assert api.post("/clusters", body).status_code == 201

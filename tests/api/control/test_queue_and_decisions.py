@@ -65,6 +65,9 @@ def test_the_whole_queue_has_positions_gates_and_the_summary(api: Api, lab: Clus
     assert api.get("/clusters/lab/queue?queue=all&plugin=SchedulingGates").json()["total"] == 1
     assert api.get("/clusters/lab/queue?queue=all&offset=5").json()["total"] == 2
     assert api.get("/clusters/lab/queue?queue=fast").status_code == 400
+    then = api.get("/clusters/lab/queue?at=1h")
+    assert then.status_code == 400 and "/queue/past" in then.json()["message"]
+    assert api.get("/clusters/lab/queue?nmespace=a").json()["message"].startswith("nmespace: ")
     assert api.get("/clusters/lab/queue?pod=%00").status_code == 400
 
 
