@@ -148,7 +148,15 @@ def test_the_reasons_are_shown_where_a_plugin_explains_nothing(new: New) -> None
     class Clumsy(Licences):
         explain_refusal = raising
 
-    for plugin in (LicencesInColumns, Silent, Clumsy):
+    class Wordy(Licences):
+        def explain_refusal(self, *_: Any) -> Any:
+            return "no licence"
+
+    class Opaque(Licences):
+        def explain_refusal(self, *_: Any) -> Any:
+            return [Detail("see the object", {"object": object()})]
+
+    for plugin in (LicencesInColumns, Silent, Clumsy, Wordy, Opaque):
         assert [each.sentence for each in explained(new(plugin))] == ["no licence for nuke"]
 
 
