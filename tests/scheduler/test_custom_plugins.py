@@ -529,6 +529,17 @@ def test_verdicts_that_cannot_be_used_are_an_error(new: New, verdicts: Any, said
     assert said in decision.message
 
 
+def test_the_traceback_of_a_repeated_mistake_is_logged_once(
+    new: New, caplog: pytest.LogCaptureFixture
+) -> None:
+    scheduler = new(type("Often", (PerNodePlugin,), {"name": "Often", "filter": raising}))
+    for name in "pqr":
+        decide(scheduler, name=name)
+    said = [each for each in caplog.records if "plugin Often failed in filter" in each.message]
+    assert [bool(each.exc_info) for each in said] == [True, False, False]
+    assert said[2].message.endswith("again: ZeroDivisionError: oh no")
+
+
 def test_a_plugin_that_fails_to_sign_is_asked_in_each_cycle(new: New) -> None:
     class Unsigned:
         name = "Unsigned"
