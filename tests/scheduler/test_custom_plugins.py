@@ -148,7 +148,15 @@ def test_the_reasons_are_shown_where_a_plugin_explains_nothing(new: New) -> None
     class Clumsy(Licences):
         explain_refusal = raising
 
-    for plugin in (LicencesInColumns, Silent, Clumsy):
+    class Wordy(Licences):
+        def explain_refusal(self, *_: Any) -> Any:
+            return "no licence"
+
+    class Opaque(Licences):
+        def explain_refusal(self, *_: Any) -> Any:
+            return [Detail("see the object", {"object": object()})]
+
+    for plugin in (LicencesInColumns, Silent, Clumsy, Wordy, Opaque):
         assert [each.sentence for each in explained(new(plugin))] == ["no licence for nuke"]
 
 
@@ -519,6 +527,17 @@ def test_verdicts_that_cannot_be_used_are_an_error(new: New, verdicts: Any, said
     assert decision.result is Result.ERROR
     assert decision.message.startswith('running "Wrong" filter plugin: ')
     assert said in decision.message
+
+
+def test_the_traceback_of_a_repeated_mistake_is_logged_once(
+    new: New, caplog: pytest.LogCaptureFixture
+) -> None:
+    scheduler = new(type("Often", (PerNodePlugin,), {"name": "Often", "filter": raising}))
+    for name in "pqr":
+        decide(scheduler, name=name)
+    said = [each for each in caplog.records if "plugin Often failed in filter" in each.message]
+    assert [bool(each.exc_info) for each in said] == [True, False, False]
+    assert said[2].message.endswith("again: ZeroDivisionError: oh no")
 
 
 def test_a_plugin_that_fails_to_sign_is_asked_in_each_cycle(new: New) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable
+from time import monotonic
 from typing import Any
 
 from apps.scheduler.framework.status import SUCCESS, Code, Status, StatusError, error
@@ -13,6 +14,11 @@ log = logging.getLogger(__name__)
 
 #: characters of a reason or an error; an event has no more either
 _LONGEST = 1024
+#: for how many seconds the traceback of a failure is not logged again
+_QUIET = 60.0
+_MOST_LOGGED = 1000
+#: what failed -> when its traceback was logged
+_logged: dict[str, float] = {}
 #: what a database and JSON cannot store
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
@@ -21,12 +27,27 @@ def failure(plugin: str, point: str, raised: Exception) -> Status:
     """The internal error for an exception; it is logged unless it is a StatusError."""
     if isinstance(raised, StatusError):
         return raised.status
-    log.error("plugin %s failed in %s", plugin, point, exc_info=raised)
     try:
         message = str(raised)
     except Exception:
         message = "its message cannot be read"
-    return error(presentable(f"{type(raised).__name__}: {message}"))
+    text = presentable(f"{type(raised).__name__}: {message}")
+    if _is_new(f"{plugin} {point} {text}"):
+        log.error("plugin %s failed in %s", plugin, point, exc_info=raised)
+    else:
+        log.error("plugin %s failed in %s again: %s", plugin, point, text)
+    return error(text)
+
+
+def _is_new(failed: str) -> bool:
+    """Whether its traceback was not logged in the last minute: each attempt may fail alike."""
+    now = monotonic()
+    if now - _logged.get(failed, -_QUIET) < _QUIET:
+        return False
+    if len(_logged) >= _MOST_LOGGED:
+        _logged.clear()
+    _logged[failed] = now
+    return True
 
 
 def is_storable(text: str) -> bool:

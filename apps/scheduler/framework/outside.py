@@ -7,8 +7,10 @@ with it all other pods of the cluster. Plugins of the tree are not checked, whic
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from math import isnan
 from numbers import Real
 from typing import Any, Final
@@ -16,6 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from apps.scheduler.framework.events import ClusterEventWithHint
+from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.guard import presentable
 from apps.scheduler.framework.interface import (
     NominatingInfo,
@@ -251,6 +254,19 @@ def _events(name: str, found: Any, args: tuple[Any, ...]) -> Sequence[ClusterEve
     return events
 
 
+def _details(name: str, found: Any, args: tuple[Any, ...]) -> Sequence[Detail]:
+    if found is None:
+        return ()
+    if isinstance(found, str) or not isinstance(found, Iterable):
+        raise TypeError(f"{name} returned {_show(found)}, not a list of Details")
+    details = list(found)
+    for detail in details:
+        if not isinstance(detail, Detail):
+            raise TypeError(f"{name} returned {_show(detail)}, not a Detail")
+        json.dumps(dict(detail.figures))
+    return [replace(each, sentence=presentable(each.sentence)) for each in details]
+
+
 def _show(found: Any) -> str:
     text = repr(found)
     return text if len(text) <= 100 else f"{text[:99]}…"
@@ -270,6 +286,9 @@ _CHECKS: Final[Mapping[str, Callable[[str, Any, tuple[Any, ...]], Any]]] = {
     "permit": _permit,
     "pre_bind": _status,
     "bind": _status,
+    "explain_refusal": _details,
+    "explain_score": _details,
+    "explain_normalization": _details,
     # Whatever they return; they must not end the process.
     **dict.fromkeys(("unreserve", "post_bind", "add_pod", "remove_pod", "sort_key"), _anything),
 }

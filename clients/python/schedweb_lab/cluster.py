@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from schedweb_lab.connection import Connection, Json, Row, Table, as_table
+from schedweb_lab.connection import PAGE, Connection, Json, Row, Table, as_table
 from schedweb_lab.runs import LabReplay, Profile, describe_profile
 
 
@@ -42,9 +42,12 @@ class LabCluster:
         """Whether the pending pods can ever run."""
         return as_table(self.lab.get(f"{self._path}/prospects")["pods"])
 
-    def decisions(self, **filters: Any) -> Table:
-        """The newest decisions that match the filters: `pod`, `node`, `result`, `plugin` …"""
-        return as_table(self.lab.get(f"{self._path}/decisions", **filters)["results"])
+    def decisions(self, *, limit: int | None = None, **filters: Any) -> Table:
+        """The decisions that match the filters, newest first: `pod`, `node`, `result`, `plugin` …
+
+        All of them, or the newest `limit`.
+        """
+        return as_table(self.lab.pages(f"{self._path}/decisions", limit, **filters))
 
     def decision(self, number: int) -> LabDecision:
         """A decision by its id; no request is sent."""
@@ -55,12 +58,12 @@ class LabCluster:
         return self.lab.get(f"{self._path}/past", **moment)
 
     def past_pods(self, **moment: Any) -> Table:
-        """The pods at a past moment."""
-        return as_table(self.lab.get(f"{self._path}/past/pods", **moment)["pods"])
+        """All pods at a past moment, or those that the filters select: `state`, `node` …"""
+        return as_table(self._past_rows("pods", moment))
 
     def past_nodes(self, **moment: Any) -> Table:
-        """The nodes at a past moment, with their usage."""
-        return as_table(self.lab.get(f"{self._path}/past/nodes", **moment)["nodes"])
+        """All nodes at a past moment, with their usage, or those that the filters select."""
+        return as_table(self._past_rows("nodes", moment))
 
     def debug(self, pod: str = "", **verdicts: Any) -> Json:
         """The steps of the next attempt, or of one of `pod`; `accept` and `reject` list nodes."""
@@ -120,6 +123,23 @@ class LabCluster:
     def post(self, path: str, body: Any = None) -> Any:
         """POST to an address below that of the cluster: `cluster.post("/pause")`."""
         return self.lab.post(f"{self._path}{path}", body)
+
+    def _past_rows(self, kind: str, moment: Row) -> list[Row]:
+        """The rows of all pages, or of the one that `limit` or `offset` select."""
+        path = f"{self._path}/past/{kind}"
+        if "limit" in moment or "offset" in moment:
+            return list(self.lab.get(path, **moment)[kind])
+        found: list[Row] = []
+        given = {"limit": PAGE, **moment}
+        while True:
+            page = self.lab.get(path, offset=len(found), **given)
+            found += page[kind]
+            if len(found) >= page["total"] or not page[kind]:
+                return found
+            # The other pages are of the same version, whatever happens meanwhile.
+            for name in ("at", "decision"):
+                given.pop(name, None)
+            given["version"] = page["moment"]["version"]
 
     def _ask(self, path: str, question: Row) -> Json:
         return self.lab.post(f"{self._path}/{path}", question)

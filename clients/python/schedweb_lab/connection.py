@@ -7,8 +7,8 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.error import HTTPError
-from urllib.parse import urlencode
+from urllib.error import HTTPError, URLError
+from urllib.parse import parse_qs, urlencode, urlsplit
 from urllib.request import Request, urlopen
 
 Row = dict[str, Any]
@@ -18,12 +18,15 @@ Json = Any
 Table = Any
 
 _WAIT_SECONDS = 0.2
+#: The most rows of a page that the API gives.
+PAGE = 1000
 
 
 class LabError(Exception):
     """A refused request; `status` is its HTTP status, `causes` name the fields.
 
-    Of an operation that failed or was cancelled, and without a token, the status is 0.
+    Of an operation that failed or was cancelled, without a token, and if the installation cannot be
+    reached, the status is 0.
     """
 
     def __init__(self, status: int, message: str, causes: Sequence[Row] = ()) -> None:
@@ -61,6 +64,17 @@ class Connection:
     def delete(self, path: str) -> None:
         """DELETE an address below /api/v1."""
         self.request("DELETE", path)
+
+    def pages(self, path: str, limit: int | None = None, **query: Any) -> list[Row]:
+        """All rows of a list that has pages, in their order; with `limit` the first ones."""
+        given = {"page_size": min(limit or PAGE, PAGE), **query}
+        found: list[Row] = []
+        while True:
+            page = self.get(path, **given)
+            found += page["results"]
+            if not page["next"] or (limit is not None and len(found) >= limit):
+                return found[:limit]
+            given = parse_qs(urlsplit(page["next"]).query)
 
     def operation(self, path: str, body: Any = None, *, timeout: float = 600.0) -> Json:
         """POST to an address that starts an operation, and wait until the operation has ended.
@@ -105,6 +119,8 @@ class Connection:
                 is_json = "json" in answer.headers.get("Content-Type", "")
         except HTTPError as error:
             raise _refusal(error) from error
+        except URLError as error:
+            raise LabError(0, f"cannot reach {self.url}: {error.reason}") from error
         return json.loads(data) if is_json and data else data
 
 

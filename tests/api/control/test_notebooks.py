@@ -75,6 +75,21 @@ def test_every_notebook_runs(
         )
         with pytest.raises(module.LabError, match=f"operation {failing.id} failed: ."):
             failing.result()
+    with module.Lab() as lab, pytest.MonkeyPatch.context() as small:
+        for name in ("connection", "cluster"):
+            small.setattr(sys.modules[f"schedweb_lab.{name}"], "PAGE", 2)
+        found = lab.cluster("demo")
+        names = {pod["name"] for pod in found.past_pods()}
+        assert {"web-0", "web-1", "web-2"} < names, "of all pages"
+        assert len(found.past_nodes(at="now")) == 3
+        assert {row["name"] for row in found.decisions()} >= {"web-0", "web-1", "web-2"}
+        newest = [row["id"] for row in found.decisions(limit=3)]
+        assert newest == [row["id"] for row in found.decisions()][:3]
+    with (
+        pytest.raises(module.LabError, match="cannot reach http://127.0.0.1:1: "),
+        module.Lab(url="http://127.0.0.1:1") as lab,
+    ):
+        lab.clusters()
     with pytest.raises(module.LabError, match="a token is required"):
         monkeypatch.delenv("SCHEDWEB_TOKEN")
         module.Lab()
