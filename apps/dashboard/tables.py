@@ -55,8 +55,8 @@ class Field:
 #: The filter by time; `{% period %}` shows in the region which period it selects.
 PERIOD = Field("since", "Time", period=True)
 
-#: Parameter -> label of the fields with which `PERIOD` is selected.
-LIMITS = {"since": "From", "until": "To", "zone": "Time zone"}
+#: Parameter -> label of the fields with which `PERIOD` and the pages of a moment are selected.
+LIMITS = {"since": "From", "until": "To", "zone": "Time zone", "at": "Time"}
 
 
 def describe_problem(error: ApiError, fields: Sequence[Field]) -> str:
