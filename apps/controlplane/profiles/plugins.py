@@ -83,7 +83,8 @@ def _load_classes(paths: tuple[str, ...]) -> Iterator[tuple[str, type[Any]]]:
         try:
             yield source, getattr(import_module(module), name)
         except Exception as problem:
-            raise ImproperlyConfigured(f"{source}: {problem}") from problem
+            form = "" if ":" in path else " (write package.module:Class)"
+            raise ImproperlyConfigured(f"{source}: {problem}{form}") from problem
 
 
 def _check_name(plugin: Any, source: str) -> str:

@@ -196,14 +196,22 @@ def tls_context(
 
 
 def _check_files(tls: ExtenderTLSConfig, rules: OutgoingRules) -> None:
-    """Refuse files that the site does not allow, before anything tells whether they exist."""
+    """Refuse files that the site does not allow, before anything tells whether they exist.
+
+    Those that cannot be read are named.
+    """
     named = {"caFile": tls.ca_file, "certFile": tls.cert_file, "keyFile": tls.key_file}
     for field, name in named.items():
         try:
             if name:
                 rules.check_file(name)
+                # OpenSSL's error does not say which file it is.
+                open(name, "rb").close()
         except FileRefused as refusal:
             raise ValueError(f"tlsConfig.{field}: {refusal}") from refusal
+        except OSError as failure:
+            why = failure.strerror
+            raise ValueError(f"tlsConfig.{field}: cannot read {name}: {why}") from failure
 
 
 def _load_certificate(context: ssl.SSLContext, tls: ExtenderTLSConfig) -> None:

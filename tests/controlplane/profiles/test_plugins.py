@@ -87,6 +87,7 @@ def test_a_package_provides_plugins_as_entry_points(
     [
         ("no.such:Thing", "No module named 'no'"),
         ("tests.example_plugins:Nothing", "has no attribute 'Nothing'"),
+        ("tests.no_plugins", "(write package.module:Class)"),
         ("tests.example_plugins:np", "is not a class"),
         ("tests.controlplane.profiles.test_plugins:Nameless", "needs a string attribute `name`"),
         ("tests.controlplane.profiles.test_plugins:Idle", "implements no extension point"),

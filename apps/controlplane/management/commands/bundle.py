@@ -43,7 +43,9 @@ class Command(BaseCommand):
     def _verify(self, files: list[Path], **options: Any) -> None:
         failed = [file for file in files if not self._is_equal(file)]
         if failed:
-            raise CommandError(f"{len(failed)} of {len(files)} bundles differ")
+            raise CommandError(
+                f"{len(failed)} of {len(files)} bundles differ or cannot be decided here"
+            )
 
     def _is_equal(self, file: Path) -> bool:
         try:
