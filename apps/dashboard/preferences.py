@@ -1,4 +1,4 @@
-"""What a user prefers in a browser: theme, times and shortcuts, stored in cookies."""
+"""What a user prefers in a browser: theme, time zone and shortcuts, stored in cookies."""
 
 from __future__ import annotations
 
@@ -12,25 +12,20 @@ THEMES = {"auto": "(prefers-color-scheme: dark)", "light": "not all", "dark": "a
 #: Off: keys of one character do nothing, as speech input and tremors may press them.
 KEYS_COOKIE = "schedweb-keys"
 KEYS = ("on", "off")
-#: Full: the date and the time stand beside each relative time; short: only as its title.
-TIMES_COOKIE = "schedweb-times"
-TIMES = ("short", "full")
 _YEAR_SECONDS = 31_536_000
 
 
 def preferences(request: HttpRequest) -> dict[str, str]:
-    """Context processor: `theme`, `dark_media`, `zone` ("" if none was chosen), `keys`, `times`."""
+    """Context processor: `theme`, `dark_media`, `zone` ("" if none was chosen), `keys`."""
     theme = request.COOKIES.get(THEME_COOKIE, "")
     theme = theme if theme in THEMES else "auto"
     zone = chosen_zone(request)
     keys = request.COOKIES.get(KEYS_COOKIE, "")
-    times = request.COOKIES.get(TIMES_COOKIE, "")
     return {
         "theme": theme,
         "dark_media": THEMES[theme],
         "zone": zone.key if zone else "",
         "keys": keys if keys in KEYS else "on",
-        "times": times if times in TIMES else "short",
     }
 
 

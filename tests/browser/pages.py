@@ -210,7 +210,7 @@ NOT_PAGES = {
     "delete-view": _POSTED,
     "document-file": "a picture of a document",
     "operation-output": "a file",
-    "set-preference": _POSTED,
+    "set-theme": _POSTED,
     "change-user": _POSTED,
     "delete-token": _POSTED,
     "end-session": _POSTED,

@@ -49,7 +49,7 @@ _POST_ONLY = {
     "change-webhook",
     "change-member",
     "set-visibility",
-    "set-preference",
+    "set-theme",
     "clock",
     "change-pods",
     "delete-draft",

@@ -21,25 +21,12 @@ pytestmark = pytest.mark.django_db
 
 def test_the_menu_sets_the_theme_of_every_page(alice: Client) -> None:
     assert 'media="(prefers-color-scheme: dark)"' in alice.get("/").content.decode()
-    answer = alice.post("/account/preference", {"theme": "dark", "next": "/operations"})
+    answer = alice.post("/account/theme", {"theme": "dark", "next": "/operations"})
     assert answer.headers["Location"] == "/operations"
     assert 'media="all"' in alice.get("/").content.decode()
-    alice.post("/account/preference", {"theme": "pink", "next": "//elsewhere"})
+    alice.post("/account/theme", {"theme": "pink", "next": "//elsewhere"})
     page = alice.get("/account").content.decode()
     assert 'media="all"' in page and '<option value="dark" selected>' in page
-
-
-def test_times_are_shown_in_full_without_a_pointer(alice: Client, lab: Cluster) -> None:
-    page = "/clusters/lab/pods?sort=age"
-    short = alice.get(page).content.decode()
-    assert 'data-times="short"' in short and "Show all times in full" in short
-    assert 'value="/clusters/lab/pods?sort=age"' in short
-    answer = alice.post("/account/preference", {"times": "full", "next": page})
-    assert answer.headers["Location"] == page
-    full = alice.get(page).content.decode()
-    assert 'data-times="full"' in full and "Show times without their dates" in full
-    alice.post("/account/preference", {"times": "longest", "next": page})
-    assert 'data-times="full"' in alice.get(page).content.decode()
 
 
 def test_shortcuts_of_one_character_can_be_switched_off(alice: Client) -> None:

@@ -36,7 +36,7 @@ ROUTES: Final[Mapping[str, Mapping[str, Need]]] = {
     "login": {"GET": _NOTHING, "POST": _NOTHING},
     "logout": {"POST": _USER},
     "account": {"GET": _USER, "POST": _USER},
-    "set-preference": {"POST": _USER},
+    "set-theme": {"POST": _USER},
     "set-password": {"GET": _NOTHING, "POST": _NOTHING},
     "openid": {"GET": _NOTHING},
     "openid-callback": {"GET": _NOTHING},

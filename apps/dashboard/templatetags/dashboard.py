@@ -248,16 +248,9 @@ def full_time(at: datetime) -> SafeString:
 
 @register.inclusion_tag("dashboard/inc/zone.html", takes_context=True)
 def viewer_zone(context: template.Context) -> dict[str, Any]:
-    """Which zone the times of the page are in; a new browser reports its zone.
-
-    With the switch between short and full times.
-    """
+    """Which zone the times of the page are in; a new browser reports its zone."""
     request = context.get("request")
     return {
-        "request": request,
-        "user": context.get("user"),
-        "csrf_token": context.get("csrf_token"),
-        "times": context.get("times"),
         "name": timezone.get_current_timezone_name(),
         "offset": figures.offset(timezone.now()),
         "unknown": request is not None and request.method == "GET" and not chosen_zone(request),

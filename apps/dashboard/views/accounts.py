@@ -25,8 +25,6 @@ from apps.dashboard.preferences import (
     KEYS_COOKIE,
     THEME_COOKIE,
     THEMES,
-    TIMES,
-    TIMES_COOKIE,
     preferences,
     set_preference,
 )
@@ -99,13 +97,11 @@ def account(request: Request) -> HttpResponse:
 
 
 @require_POST
-def set_one_preference(request: Request) -> HttpResponse:
-    """Set `theme` or `times`, from the menu or the end of a page, and return to the page."""
+def set_theme(request: Request) -> HttpResponse:
+    """Set `theme`, from the account menu, and return to the page of the menu."""
     response = redirect(get_next_address(request, "/"))
     if (theme := request.POST.get("theme", "")) in THEMES:
         set_preference(request, response, THEME_COOKIE, theme)
-    if (times := request.POST.get("times", "")) in TIMES:
-        set_preference(request, response, TIMES_COOKIE, times)
     return response
 
 
