@@ -44,6 +44,8 @@ def _hide_columns(seen: Seen, page: Page) -> None:
     seen.open("/clusters/lab/decisions")
     took = page.get_by_role("columnheader", name="Took")
     expect(took).to_be_visible()
+    # no pod was evicted, so the column of victims would be empty
+    expect(page.get_by_role("columnheader", name="Victims")).to_be_hidden()
     page.get_by_text("Columns", exact=True).click()
     page.get_by_label("Took").uncheck()
     expect(took).to_be_hidden()
