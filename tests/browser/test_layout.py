@@ -59,6 +59,7 @@ def _hide_columns(seen: Seen, page: Page) -> None:
 
 def _fold_filters(seen: Seen, page: Page) -> None:
     seen.open("/clusters/lab/decisions?result=unschedulable")
+    expect(page.locator("td time").first).to_be_visible()
     current = page.locator(".sections [aria-current]")
     expect(current).to_be_in_viewport(ratio=1)
     button = page.get_by_role("button", name="Filters")

@@ -250,6 +250,16 @@ def full_time(at: datetime) -> SafeString:
     )
 
 
+@register.simple_tag(takes_context=True)
+def time_beside(context: template.Context, at: datetime, other: datetime) -> SafeString:
+    """A time in a table about the moment `other`, without the date if it is of the same day."""
+    full = _writes_times_out(context)
+    text = figures.clock(at) if full else figures.short_clock(at, other)
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>', at.isoformat(), _describe_fully(at), text
+    )
+
+
 @register.inclusion_tag("dashboard/inc/zone.html", takes_context=True)
 def viewer_zone(context: template.Context) -> dict[str, Any]:
     """Which zone the times of the page are in; a new browser reports its zone."""
