@@ -1,4 +1,4 @@
-"""What a user prefers in a browser: theme, time zone and shortcuts, stored in cookies."""
+"""What a user prefers in a browser: theme, time zone, full times and shortcuts, in cookies."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ THEMES = {"auto": "(prefers-color-scheme: dark)", "light": "not all", "dark": "a
 #: Off: keys of one character do nothing, as speech input and tremors may press them.
 KEYS_COOKIE = "schedweb-keys"
 KEYS = ("on", "off")
+#: Full: date, time and zone are written out, which pages otherwise show under the pointer alone.
+TIMES_COOKIE = "schedweb-times"
+TIMES = ("short", "full")
 _YEAR_SECONDS = 31_536_000
 
 
 def preferences(request: HttpRequest) -> dict[str, str]:
-    """Context processor: `theme`, `dark_media`, `zone` ("" if none was chosen), `keys`."""
+    """Context processor: `theme`, `dark_media`, `zone` ("" if none was chosen), `keys`, `times`."""
     theme = request.COOKIES.get(THEME_COOKIE, "")
     theme = theme if theme in THEMES else "auto"
     zone = chosen_zone(request)
@@ -26,7 +29,13 @@ def preferences(request: HttpRequest) -> dict[str, str]:
         "dark_media": THEMES[theme],
         "zone": zone.key if zone else "",
         "keys": keys if keys in KEYS else "on",
+        "times": "full" if wants_full_times(request) else "short",
     }
+
+
+def wants_full_times(request: HttpRequest) -> bool:
+    """Whether times are written out in this browser."""
+    return request.COOKIES.get(TIMES_COOKIE, "") == "full"
 
 
 def set_preference(request: HttpRequest, response: HttpResponse, cookie: str, value: str) -> None:

@@ -160,6 +160,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", clusters.cluster_list, name="clusters"),
     path("account", accounts.account, name="account"),
     path("account/theme", accounts.set_theme, name="set-theme"),
+    path("account/times", accounts.set_times, name="set-times"),
     path("account/new-token", tokens.new_token, name="new-token"),
     path("account/tokens/<int:number>/delete", tokens.delete_token, name="delete-token"),
     path("account/password", accounts.ChangePassword.as_view(), name="password"),

@@ -38,14 +38,16 @@
     active = null;
 
   const zone = document.body.dataset.zone || "UTC";
-  const time = (options) => new Intl.DateTimeFormat("en-GB", { timeZone: zone, ...options });
+  /* As everywhere on the pages: "Nov 23", and "2026-11-23 14:03:22 UTC", which is the Swedish form. */
+  const time = (options, language = "en-US") =>
+    new Intl.DateTimeFormat(language, { timeZone: zone, ...options });
   const CLOCK = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
   const DAY = { day: "numeric", month: "short" };
   const FORMATS = {
     second: time({ ...CLOCK, second: "2-digit" }),
     minute: time(CLOCK),
     day: time(DAY),
-    full: time({ ...DAY, ...CLOCK, second: "2-digit", year: "numeric", timeZoneName: "short" }),
+    full: time({ dateStyle: "short", timeStyle: "long" }, "sv-SE"),
   };
   const format = (name, seconds) => FORMATS[name].format(new Date(seconds * 1000));
   const number = (value, digits) =>

@@ -11,7 +11,7 @@
     return shown.toLocaleString("en", { maximumFractionDigits: 1 }) + (share ? " %" : "");
   };
 
-  const time = (parts) => new Intl.DateTimeFormat("en-GB", { timeZone: zone, ...parts });
+  const time = (parts) => new Intl.DateTimeFormat("en-US", { timeZone: zone, ...parts });
   const CLOCK = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
   const FORMATS = {
     second: time({ ...CLOCK, second: "2-digit" }),

@@ -211,6 +211,7 @@ NOT_PAGES = {
     "document-file": "a picture of a document",
     "operation-output": "a file",
     "set-theme": _POSTED,
+    "set-times": _POSTED,
     "change-user": _POSTED,
     "delete-token": _POSTED,
     "end-session": _POSTED,

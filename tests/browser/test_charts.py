@@ -57,6 +57,8 @@ def test_charts_are_read_by_pointer_keyboard_and_table(seen: Seen, lab: Cluster)
     page.keyboard.press("PageUp")
     expect(plot).to_have_attribute("aria-valuetext", re.compile("bound 6"))
     expect(pods.locator(".tip")).to_contain_text("bound 6")
+    written = re.compile(r"^20\d\d-\d\d-\d\d \d\d:\d\d:\d\d \S+$")
+    expect(pods.locator(".tip b")).to_have_text(written)
     page.keyboard.press("Home")
     expect(plot).to_have_attribute("aria-valuetext", re.compile("bound unknown"))
 

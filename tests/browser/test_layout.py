@@ -44,6 +44,8 @@ def _hide_columns(seen: Seen, page: Page) -> None:
     seen.open("/clusters/lab/decisions")
     took = page.get_by_role("columnheader", name="Took")
     expect(took).to_be_visible()
+    # no pod was evicted, so the column of victims would be empty
+    expect(page.get_by_role("columnheader", name="Victims")).to_be_hidden()
     page.get_by_text("Columns", exact=True).click()
     page.get_by_label("Took").uncheck()
     expect(took).to_be_hidden()
@@ -57,6 +59,7 @@ def _hide_columns(seen: Seen, page: Page) -> None:
 
 def _fold_filters(seen: Seen, page: Page) -> None:
     seen.open("/clusters/lab/decisions?result=unschedulable")
+    expect(page.locator("td time").first).to_be_visible()
     current = page.locator(".sections [aria-current]")
     expect(current).to_be_in_viewport(ratio=1)
     button = page.get_by_role("button", name="Filters")

@@ -50,6 +50,7 @@ _POST_ONLY = {
     "change-member",
     "set-visibility",
     "set-theme",
+    "set-times",
     "clock",
     "change-pods",
     "delete-draft",

@@ -124,7 +124,7 @@ def _read_deleted(alice: Client, lab: Cluster, huge: SchedulingDecision) -> None
         text = answer.content.decode()
         assert answer.status_code == 200, page
         assert expected in text and "was deleted on" in text, page
-        # the theme, the times, signing out
+        # the only buttons are those of the user: theme, full times, sign out
         assert "sse-connect" not in text and text.count('method="post"') == 3, page
     version = Change.objects.filter(cluster_id=past.pk).latest("version").version
     assert alice.get(f"{base}/changes/{version}").status_code == 200

@@ -69,3 +69,8 @@ def test_the_search_takes_one_query_for_each_sort(
         "No cluster, node, pod, decision or plugin matches"
         in alice.get("/search?q=zzz").content.decode()
     )
+    asked = alice.get("/search?q=who+cordoned+node-3&cluster=lab").content.decode()
+    assert 'href="/clusters/lab/changes"' in asked and 'href="/clusters/lab/events"' in asked
+    for cluster in ("", "../x"):
+        answer = alice.get(f"/search?q=zzz&cluster={cluster}")
+        assert answer.status_code == 200 and "<em>Changes</em>" in answer.content.decode()

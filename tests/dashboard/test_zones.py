@@ -53,6 +53,25 @@ def test_without_a_valid_zone_times_are_in_utc_and_the_browser_is_asked(
     assert "Times are in UTC." in page and "js/zone.js" in page
 
 
+def test_full_times_are_written_out_for_who_has_no_pointer(alice: Client, lab: Cluster) -> None:
+    row = SchedulingDecision.objects.filter(cluster=lab).latest("pk")
+    at = f"{row.at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+    pages = ("/clusters/lab/decisions", "/clusters/lab")
+    for page in pages:
+        text = alice.get(page).content.decode()
+        assert "Show full times" in text
+        assert not re.search(rf">[^<]*{at}", text)
+    back = alice.post("/account/times", {"times": "full", "next": pages[0]})
+    assert back.status_code == 302 and back["Location"] == pages[0]
+    for page in pages:
+        text = alice.get(page).content.decode()
+        assert "Show short times" in text
+        assert re.search(rf">[^<]*{at}", text)
+    assert '<option value="full" selected>' in alice.get("/account").content.decode()
+    alice.post("/account/times", {"times": "short", "next": pages[0]})
+    assert "Show full times" in alice.get(pages[0]).content.decode()
+
+
 @pytest.mark.parametrize("page", ["decisions", "changes", "events?expired=true", "queue/history"])
 def test_every_log_has_periods_files_and_errors_of_its_fields(
     alice: Client, lab: Cluster, page: str

@@ -37,6 +37,7 @@ ROUTES: Final[Mapping[str, Mapping[str, Need]]] = {
     "logout": {"POST": _USER},
     "account": {"GET": _USER, "POST": _USER},
     "set-theme": {"POST": _USER},
+    "set-times": {"POST": _USER},
     "set-password": {"GET": _NOTHING, "POST": _NOTHING},
     "openid": {"GET": _NOTHING},
     "openid-callback": {"GET": _NOTHING},

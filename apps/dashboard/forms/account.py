@@ -13,7 +13,7 @@ from apps.dashboard.forms.lines import SuggestedField
 
 
 class PreferencesForm(forms.Form):
-    """The theme, the time zone and the shortcuts of this browser."""
+    """The theme, the time zone, the form of times and the shortcuts of this browser."""
 
     theme = forms.ChoiceField(
         choices=[("auto", "like the system"), ("light", "light"), ("dark", "dark")],
@@ -24,6 +24,12 @@ class PreferencesForm(forms.Form):
         help_text="An IANA name such as Europe/Berlin, for times on pages and in filters. "
         "Empty: the zone of the browser.",
         widget=forms.TextInput({"autocomplete": "off", "spellcheck": "false"}),
+    )
+    times = forms.ChoiceField(
+        label="Times",
+        choices=[("short", "short"), ("full", "full")],
+        required=False,
+        help_text="Full: date, time and zone are written out, not only shown under the pointer.",
     )
     keys = forms.ChoiceField(
         label="Keyboard shortcuts",

@@ -22,6 +22,7 @@ from apps.controlplane.history.story import StoryEntry
 from apps.dashboard import browsers, charts, figures
 from apps.dashboard.forms.manifest import dump_yaml
 from apps.dashboard.links import object_url
+from apps.dashboard.preferences import wants_full_times
 from apps.dashboard.queries.usage import NodeUse
 from apps.dashboard.zones import chosen_zone
 
@@ -206,6 +207,7 @@ def ago(context: template.Context, at: datetime | None) -> dict[str, Any]:
         "title": _describe_fully(at),
         "text": figures.span(now - at),
         "running": running,
+        "full": _writes_times_out(context),
     }
 
 
@@ -215,10 +217,12 @@ def when(context: template.Context, at: datetime | None) -> dict[str, Any]:
     if at is None:
         return {"at": None}
     now, running = _clock(context)
+    full = _writes_times_out(context)
     return {
         "at": at,
         "title": figures.utc_clock(at),
-        "clock": figures.short_clock(at, now),
+        "clock": figures.clock(at) if full else figures.short_clock(at, now),
+        "full": full,
         "text": figures.span(now - at),
         "running": running,
     }
@@ -246,6 +250,16 @@ def full_time(at: datetime) -> SafeString:
     )
 
 
+@register.simple_tag(takes_context=True)
+def time_beside(context: template.Context, at: datetime, other: datetime) -> SafeString:
+    """A time in a table about the moment `other`, without the date if it is of the same day."""
+    full = _writes_times_out(context)
+    text = figures.clock(at) if full else figures.short_clock(at, other)
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>', at.isoformat(), _describe_fully(at), text
+    )
+
+
 @register.inclusion_tag("dashboard/inc/zone.html", takes_context=True)
 def viewer_zone(context: template.Context) -> dict[str, Any]:
     """Which zone the times of the page are in; a new browser reports its zone."""
@@ -253,6 +267,8 @@ def viewer_zone(context: template.Context) -> dict[str, Any]:
     return {
         "name": timezone.get_current_timezone_name(),
         "offset": figures.offset(timezone.now()),
+        "request": request,
+        "full": request is not None and wants_full_times(request),
         "unknown": request is not None and request.method == "GET" and not chosen_zone(request),
     }
 
@@ -268,12 +284,18 @@ def until(context: template.Context, at: datetime | None) -> dict[str, Any]:
         "title": _describe_fully(at),
         "text": figures.span(at - now),
         "running": running,
+        "full": _writes_times_out(context),
     }
 
 
 def _describe_fully(at: datetime) -> str:
     here, utc = figures.clock(at), figures.utc_clock(at)
     return here if here == utc else f"{here}, {utc}"
+
+
+def _writes_times_out(context: template.Context) -> bool:
+    request = getattr(context, "request", None) or context.get("request")
+    return request is not None and wants_full_times(request)
 
 
 def _clock(context: template.Context) -> tuple[datetime, bool]:

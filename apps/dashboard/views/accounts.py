@@ -25,6 +25,8 @@ from apps.dashboard.preferences import (
     KEYS_COOKIE,
     THEME_COOKIE,
     THEMES,
+    TIMES,
+    TIMES_COOKIE,
     preferences,
     set_preference,
 )
@@ -84,6 +86,7 @@ def account(request: Request) -> HttpResponse:
         response = redirect("account")
         set_preference(request, response, THEME_COOKIE, form.cleaned_data["theme"])
         set_preference(request, response, zones.COOKIE, form.cleaned_data["zone"])
+        set_preference(request, response, TIMES_COOKIE, form.cleaned_data["times"])
         if keys := form.cleaned_data["keys"]:
             set_preference(request, response, KEYS_COOKIE, keys)
         return response
@@ -102,6 +105,15 @@ def set_theme(request: Request) -> HttpResponse:
     response = redirect(get_next_address(request, "/"))
     if (theme := request.POST.get("theme", "")) in THEMES:
         set_preference(request, response, THEME_COOKIE, theme)
+    return response
+
+
+@require_POST
+def set_times(request: Request) -> HttpResponse:
+    """Set `times`, from the foot of a page, and return to this page."""
+    response = redirect(get_next_address(request, "/"))
+    if (times := request.POST.get("times", "")) in TIMES:
+        set_preference(request, response, TIMES_COOKIE, times)
     return response
 
 
