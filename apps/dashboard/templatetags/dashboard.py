@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from django import template
 from django.urls import reverse
-from django.utils import timezone
+from django.utils import dateformat, timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -185,6 +185,12 @@ def item(mapping: Mapping[Any, Any], key: Any) -> Any:
 def compact(value: Any) -> str:
     """A field's value on one line: text as it is, other values as JSON."""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+@register.filter(expects_localtime=True)
+def story_time(at: datetime, times: str) -> str:
+    """The time of an entry of a timeline; `times` is the preference of the viewer."""
+    return dateformat.format(at, "Y-m-d H:i:s T" if times == "full" else "M j H:i:s")
 
 
 @register.filter
