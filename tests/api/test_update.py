@@ -113,3 +113,32 @@ def test_an_anonymous_request_changes_nothing(anonymous: Kube, kube: Kube) -> No
     kube.post(PODS, pod("p1"))
     assert anonymous.put(f"{PODS}/p1", pod("p1", labels={"a": "b"})).status_code == 401
     assert "labels" not in kube.get(f"{PODS}/p1").json()["metadata"]
+
+
+def test_items_with_the_same_key_can_be_written(kube: Kube) -> None:
+    kube.post("/api/v1/nodes", {"metadata": {"name": "two"}})
+    addresses = [{"type": "InternalIP", "address": each} for each in ("10.0.0.1", "10.0.0.2")]
+    written = kube.patch("/api/v1/nodes/two/status", {"status": {"addresses": addresses}})
+    assert written.status_code == 200
+    assert kube.patch("/api/v1/nodes/two", {"metadata": {"labels": {"a": "b"}}}).status_code == 200
+    read = kube.get("/api/v1/nodes/two").json()
+    assert read["status"]["addresses"] == addresses
+    env = [{"name": "A", "value": each} for each in "12"]
+    container = {"name": "c", "image": "i", "env": env}
+    body = {"metadata": {"name": "p"}, "spec": {"containers": [container]}}
+    assert kube.post(PODS, body).status_code == 201
+    patched = kube.patch(f"{PODS}/p", {"metadata": {"labels": {"a": "b"}}})
+    assert patched.json()["spec"]["containers"][0]["env"] == env
+
+
+@pytest.mark.parametrize("resource", ["replicasets", "statefulsets", "deployments"])
+def test_a_negative_status_is_refused(kube: Kube, resource: str) -> None:
+    labels = {"app": "x"}
+    containers = [{"name": "c", "image": "i"}]
+    template = {"metadata": {"labels": labels}, "spec": {"containers": containers}}
+    path = f"/apis/apps/v1/namespaces/default/{resource}"
+    spec = {"selector": {"matchLabels": labels}, "template": template}
+    kube.post(path, {"metadata": {"name": "x"}, "spec": spec})
+    refused = kube.patch(f"{path}/x/status", {"status": {"replicas": -1}}).json()
+    assert refused["code"] == 422
+    assert "status.readyReplicas: Invalid value: 0: cannot be greater than" in refused["message"]

@@ -115,9 +115,15 @@ def entries_of(managers: Managers) -> list[Body]:
     return [_entry(manager, owned) for manager, owned in order if owned.paths]
 
 
-def owned_paths(body: Body, definition: str, subresource: str, *, has_status: bool) -> Paths:
-    """The paths that a client owns which sends this object to the object or a subresource."""
-    return without_unowned(paths_of(body, definition), subresource, has_status=has_status)
+def owned_paths(
+    body: Body, definition: str, subresource: str, *, has_status: bool, strict: bool = False
+) -> Paths:
+    """The paths that a client owns which sends this object to the object or a subresource.
+
+    *strict* raises InvalidList for items of a list that have the same key or none.
+    """
+    paths = paths_of(body, definition, strict=strict)
+    return without_unowned(paths, subresource, has_status=has_status)
 
 
 def without_unowned(paths: Iterable[Path], subresource: str, *, has_status: bool) -> Paths:

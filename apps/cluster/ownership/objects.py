@@ -19,6 +19,8 @@ from apps.cluster.ownership.shapes import Shape, struct
 Body = dict[str, Any]
 
 _ABSENT: Any = object()
+#: The shape of items that share a key.
+_REPEATED = Shape("single")
 
 
 class InvalidList(Exception):
@@ -30,21 +32,24 @@ class InvalidList(Exception):
         self.why = why
 
 
-def paths_of(body: Any, definition: str) -> Paths:
-    """The paths of all fields that an object sets; InvalidList for items without a key."""
-    return frozenset(_paths(body, struct(definition), ()))
+def paths_of(body: Any, definition: str, *, strict: bool = False) -> Paths:
+    """The paths of all fields that an object sets.
+
+    *strict* raises InvalidList for items of a list that have the same key or none.
+    """
+    return frozenset(_paths(body, struct(definition), (), strict))
 
 
-def _paths(value: Any, shape: Shape, path: Path) -> Iterator[Path]:
+def _paths(value: Any, shape: Shape, path: Path, strict: bool) -> Iterator[Path]:
     if shape.form == "single" or not _fits(value, shape) or not value:
         yield path
         return
-    for element, item, item_shape in _children(value, shape, path):
+    for element, item, item_shape in _children(value, shape, path, strict=strict):
         place = (*path, element)
         if shape.form != "struct":
             yield place
         if shape.form != "set":
-            yield from _paths(item, item_shape, place)
+            yield from _paths(item, item_shape, place, strict)
 
 
 @dataclass
@@ -81,8 +86,8 @@ def _compare(old: Any, new: Any, shape: Shape, path: Path, found: Comparison) ->
     for element in dict.fromkeys((*before, *after)):
         one, item_shape = before.get(element, (_ABSENT, None))
         other, other_shape = after.get(element, (_ABSENT, None))
-        inner = item_shape or other_shape
-        assert inner is not None
+        shapes = [each for each in (item_shape, other_shape) if each is not None]
+        inner = _REPEATED if _REPEATED in shapes else shapes[0]
         _compare(one, other, inner, (*path, element), found)
 
 
@@ -91,9 +96,16 @@ def _has_items(old: Any, new: Any) -> bool:
 
 
 def _by_element(value: Any, shape: Shape, path: Path) -> dict[str, tuple[Any, Shape]]:
+    """Items that share a key are one value, which is compared as a whole."""
     if value is _ABSENT:
         return {}
-    return {element: (item, inner) for element, item, inner in _children(value, shape, path)}
+    found: dict[str, tuple[Any, Shape]] = {}
+    for element, item, inner in _children(value, shape, path):
+        if element in found:
+            before, known = found[element]
+            item, inner = [*(before if known is _REPEATED else (before,)), item], _REPEATED
+        found[element] = item, inner
+    return found
 
 
 def merge(live: Any, applied: Any, definition: str) -> Any:
@@ -114,7 +126,8 @@ def _merge(live: Any, applied: Any, shape: Shape) -> Any:
 
 def _merge_lists(live: list[Any], applied: list[Any], shape: Shape) -> list[Any]:
     """The items in the order of `applied`; others keep their place in `live`."""
-    before = {element: item for element, item, _ in _children(live, shape, ())}
+    kept = [(element, item) for element, item, _ in _children(live, shape, ())]
+    before = dict(kept)
     after = {element: item for element, item, _ in _children(applied, shape, ())}
     left = iter(after)
     result: list[Any] = []
@@ -124,7 +137,7 @@ def _merge_lists(live: list[Any], applied: list[Any], shape: Shape) -> list[Any]
         known = element in before and shape.form == "list"
         result.append(_merge(before[element], item, shape.item) if known else item)
 
-    for element, item in before.items():
+    for element, item in kept:
         if element not in after:
             result.append(item)
             continue
@@ -166,8 +179,13 @@ def _fits(value: Any, shape: Shape) -> bool:
     return isinstance(value, dict if shape.form in ("struct", "map") else list)
 
 
-def _children(value: Any, shape: Shape, path: Path) -> Iterator[tuple[str, Any, Shape]]:
-    """The path element, value and shape of each field, entry or item."""
+def _children(
+    value: Any, shape: Shape, path: Path, *, strict: bool = False
+) -> Iterator[tuple[str, Any, Shape]]:
+    """The path element, value and shape of each field, entry or item.
+
+    Stored lists may have items with the same key or without one; *strict* raises InvalidList.
+    """
     if shape.form in ("struct", "map"):
         for name, item in value.items():
             yield field_element(name), item, shape.field(name)
@@ -175,20 +193,20 @@ def _children(value: Any, shape: Shape, path: Path) -> Iterator[tuple[str, Any, 
     inner = Shape("single") if shape.form == "set" else shape.item
     seen: set[str] = set()
     for item in value:
-        element = item_element(item) if shape.form == "set" else _key_of(item, shape, path)
-        if element in seen:
+        element = item_element(item) if shape.form == "set" else _key_of(item, shape, path, strict)
+        if strict and element in seen:
             raise InvalidList(path, f"duplicate entries for key [{_shown(element)}]")
         seen.add(element)
         yield element, item, inner
 
 
-def _key_of(item: Any, shape: Shape, path: Path) -> str:
+def _key_of(item: Any, shape: Shape, path: Path, strict: bool) -> str:
     defaults = dict(shape.defaults)
     keys: Body = {}
     for key in shape.keys:
         value = item.get(key, defaults.get(key, _ABSENT)) if isinstance(item, dict) else _ABSENT
         if value is _ABSENT:
-            if len(shape.keys) > 1:
+            if len(shape.keys) > 1 or not strict:
                 continue
             raise InvalidList(
                 path,

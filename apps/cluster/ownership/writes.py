@@ -94,6 +94,7 @@ class Applying:
             definition_of_kind(self.kind),
             self.manager.subresource,
             has_status=self.kind.has_status,
+            strict=True,
         )
 
     def merge(self, live: Body) -> Body:

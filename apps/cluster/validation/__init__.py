@@ -38,12 +38,15 @@ from apps.cluster.validation.services import validate_service, validate_service_
 from apps.cluster.validation.statuses import validate_status
 from apps.cluster.validation.storage import (
     validate_csi_node,
+    validate_csi_node_update,
     validate_csi_storage_capacity,
+    validate_csi_storage_capacity_update,
     validate_persistent_volume,
     validate_persistent_volume_update,
     validate_storage_class,
     validate_storage_class_update,
     validate_volume_attachment,
+    validate_volume_attachment_update,
 )
 from apps.cluster.validation.workloads import (
     validate_daemon_set,
@@ -141,6 +144,9 @@ _UPDATES: Final[dict[str, Callable[[Body, Body], Causes]]] = {
     "PersistentVolume": validate_persistent_volume_update,
     "PersistentVolumeClaim": validate_claim_update,
     "StorageClass": validate_storage_class_update,
+    "CSINode": validate_csi_node_update,
+    "CSIStorageCapacity": validate_csi_storage_capacity_update,
+    "VolumeAttachment": validate_volume_attachment_update,
     "ReplicaSet": validate_selector_update,
     "StatefulSet": validate_stateful_set_update,
     "Deployment": validate_selector_update,

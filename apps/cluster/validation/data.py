@@ -309,11 +309,24 @@ NEW: Final[Mapping[str, Rule]] = {
 }
 
 
+def _attributes_class_update(body: Body, old: Body) -> Causes:
+    for field in ("driverName", "parameters"):
+        if body.get(field) != old.get(field):
+            yield forbidden(field, f"updates to {field} are forbidden.")
+
+
+def _service_name(stateful_set: Body) -> Causes:
+    name = stateful_set.get("spec", {}).get("serviceName")
+    if name:
+        yield from all_invalid("spec.serviceName", name, names.dns_label(name))
+
+
 #: Rules for new objects only: what exists may keep such faults.
 CREATED: Final[Mapping[str, Rule]] = {
     "CustomResourceDefinition": validate_approval,
     "CronJob": validate_cron_job_name,
     "Ingress": validate_class_annotation,
+    "StatefulSet": _service_name,
 }
 
 
@@ -332,6 +345,6 @@ UPDATES: Final[Mapping[str, UpdateRule]] = {
     "ResourceSlice": validate_resource_slice_update,
     "RoleBinding": validate_role_binding_update,
     "Secret": _data_update("type", "data"),
-    "VolumeAttributesClass": _immutable("driverName", "parameters"),
+    "VolumeAttributesClass": _attributes_class_update,
     "Workload": _immutable("spec"),
 }

@@ -36,6 +36,7 @@ _NAME_RULES: Final[Mapping[str, names.Check]] = {
         ("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"), names.path_segment
     ),
     "Service": names.dns_label,
+    "StatefulSet": names.dns_label,
 }
 
 
@@ -49,8 +50,11 @@ def validate_metadata(kind: str, metadata: Body) -> Causes:
 
 
 def validate_template_metadata(metadata: Body, path: str) -> Causes:
-    """The metadata of a template, which has no name."""
-    yield from common(metadata, path)
+    """The labels and annotations of a template; its other metadata is not read."""
+    if "labels" in metadata:
+        yield from validate_labels(metadata["labels"], f"{path}.labels")
+    if "annotations" in metadata:
+        yield from _annotations(metadata["annotations"], f"{path}.annotations")
 
 
 def common(metadata: Body, path: str) -> Causes:

@@ -97,7 +97,8 @@ def _kind(spec: Body) -> Causes:
 
 def _external_name(spec: Body) -> Causes:
     for field in ("clusterIPs", "ipFamilies", "ipFamilyPolicy"):
-        if spec.get(field):
+        # the API server fills clusterIPs from clusterIP before it validates
+        if spec.get(field) or (field == "clusterIPs" and spec.get("clusterIP")):
             yield forbidden(f"spec.{field}", _NOT_EXTERNAL_NAME)
     name = spec.get("externalName", "").removesuffix(".")
     if not name:

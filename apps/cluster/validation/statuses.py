@@ -61,6 +61,44 @@ def _stateful_set(stateful_set: Body, old: Body) -> Causes:
         "readyReplicas",
         "cannot be greater than status.readyReplicas",
     )
+    yield from _growing_collisions(status, old)
+
+
+def _deployment(deployment: Body, old: Body) -> Causes:
+    status = deployment.get("status") or {}
+    counts = ("updatedReplicas", "readyReplicas", "availableReplicas")
+    yield from _not_negative(
+        status, "observedGeneration", "replicas", *counts, "unavailableReplicas", "collisionCount"
+    )
+    for field in counts:
+        yield from _at_most(status, field, "replicas", _MORE_THAN_REPLICAS)
+    yield from _at_most(
+        status, "availableReplicas", "readyReplicas", "cannot be greater than readyReplicas"
+    )
+    yield from _growing_collisions(status, old)
+
+
+def _daemon_set(daemon_set: Body, old: Body) -> Causes:
+    status = daemon_set.get("status") or {}
+    yield from _not_negative(
+        status,
+        "currentNumberScheduled",
+        "numberMisscheduled",
+        "desiredNumberScheduled",
+        "numberReady",
+        "observedGeneration",
+        "updatedNumberScheduled",
+        "numberAvailable",
+        "numberUnavailable",
+        "collisionCount",
+    )
+    yield from _growing_collisions(status, old)
+
+
+def _growing_collisions(status: Body, old: Body) -> Causes:
+    count, before = status.get("collisionCount"), (old.get("status") or {}).get("collisionCount")
+    if before is not None and (count is None or count < before):
+        yield invalid("status.collisionCount", count or 0, "cannot be decremented")
 
 
 def _disruption_budget(budget: Body, old: Body) -> Causes:
@@ -91,10 +129,12 @@ def _not_negative(status: Body, *fields: str) -> Causes:
 
 def _at_most(status: Body, field: str, limit: str, why: str) -> Causes:
     if (status.get(field) or 0) > (status.get(limit) or 0):
-        yield invalid(f"status.{field}", status[field], why)
+        yield invalid(f"status.{field}", status.get(field) or 0, why)
 
 
 _RULES: Final[Mapping[str, Callable[[Body, Body], Causes]]] = {
+    "DaemonSet": _daemon_set,
+    "Deployment": _deployment,
     "Pod": lambda body, _: validate_pod_status(body),
     "Node": validate_node_update,
     "Namespace": _namespace,

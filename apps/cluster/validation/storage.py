@@ -22,14 +22,18 @@ from apps.cluster.validation.claims import (
     validate_size,
 )
 from apps.cluster.validation.differences import volume_source_difference
-from apps.cluster.validation.selectors import validate_label_key, validate_node_selector
-from apps.cluster.validation.volumes import REQUIRED, validate_sources
+from apps.cluster.validation.selectors import (
+    validate_label_key,
+    validate_label_selector,
+    validate_node_selector,
+)
+from apps.cluster.validation.volumes import REQUIRED, validate_driver_name, validate_sources
 
 Body = Mapping[str, Any]
 
 _SOURCES: Final = tuple(
     name
-    for name in (*REQUIRED, "fc", "glusterfs", "flexVolume", "storageos", "scaleIO", "quobyte")
+    for name in (*REQUIRED, "fc", "glusterfs", "quobyte")
     if name not in ("secret", "configMap", "gitRepo", "persistentVolumeClaim", "ephemeral", "image")
 )
 _KEEPING: Final = ("Delete", "Recycle", "Retain")
@@ -59,13 +63,41 @@ def validate_persistent_volume(volume: Body) -> Causes:
     yield from validate_sources(spec, "spec", _SOURCES)
     if "local" in spec and "nodeAffinity" not in spec:
         yield required("spec.nodeAffinity", "Local volume requires node affinity")
-    if "csi" in spec and not spec["csi"].get("volumeHandle"):
-        yield required("spec.csi.volumeHandle")
+    if "csi" in spec:
+        yield from _csi_source(spec["csi"])
     root = "hostPath" in spec and posixpath.normpath(spec["hostPath"].get("path", "")) == "/"
     if root and policy == "Recycle":
         why = "may not be 'recycle' for a hostPath mount of '/'"
         yield forbidden("spec.persistentVolumeReclaimPolicy", why)
     yield from validate_class_and_mode(spec, "spec")
+    attributes = spec.get("volumeAttributesClassName")
+    if attributes is not None:
+        path = "spec.volumeAttributesClassName"
+        if attributes:
+            yield from all_invalid(path, attributes, names.dns_subdomain(attributes))
+        else:
+            yield required(path, "an empty string is disallowed")
+        if "csi" not in spec:
+            yield required("spec.csi", "has to be specified when using volumeAttributesClassName")
+
+
+def _csi_source(source: Body) -> Causes:
+    """A volume of a CSI driver, beyond its required fields."""
+    if not source.get("volumeHandle"):
+        yield required("spec.csi.volumeHandle")
+    for kind in ("controllerPublish", "controllerExpand", "nodePublish", "nodeExpand"):
+        reference, path = source.get(f"{kind}SecretRef"), f"spec.csi.{kind}SecretRef"
+        if reference is not None:
+            yield from _secret_reference(reference, path)
+
+
+def _secret_reference(reference: Body, path: str) -> Causes:
+    for field, check in (("name", names.dns_subdomain), ("namespace", names.dns_label)):
+        given = reference.get(field, "")
+        if given:
+            yield from all_invalid(f"{path}.{field}", given, check(given))
+        else:
+            yield required(f"{path}.{field}")
 
 
 def validate_persistent_volume_update(volume: Body, old: Body) -> Causes:
@@ -93,6 +125,8 @@ def validate_storage_class(storage_class: Body) -> Causes:
         yield from all_invalid(
             "provisioner", provisioner, names.qualified_name(provisioner.lower())
         )
+    if "" in (storage_class.get("parameters") or {}):
+        yield invalid("parameters", "", "field can not be empty.")
     for field, supported in (
         ("reclaimPolicy", _CLASS_KEEPING),
         ("volumeBindingMode", _BINDING_MODES),
@@ -100,11 +134,7 @@ def validate_storage_class(storage_class: Body) -> Causes:
         chosen = storage_class.get(field)
         if chosen is not None and chosen not in supported:
             yield not_supported(field, chosen, supported)
-    for index, term in enumerate(storage_class.get("allowedTopologies", ())):
-        yield from _topology(
-            term.get("matchLabelExpressions", ()),
-            f"allowedTopologies[{index}].matchLabelExpressions",
-        )
+    yield from _topologies(storage_class.get("allowedTopologies") or ())
 
 
 def validate_storage_class_update(storage_class: Body, old: Body) -> Causes:
@@ -122,14 +152,12 @@ def validate_csi_node(node: Body) -> Causes:
     seen: set[str] = set()
     for index, driver in enumerate(node.get("spec", {}).get("drivers", ())):
         path, name = f"spec.drivers[{index}]", driver.get("name", "")
-        if not name:
-            yield required(f"{path}.name")
-        else:
-            yield from all_invalid(f"{path}.name", name, names.dns_subdomain(name.lower()))
+        yield from validate_driver_name(name, f"{path}.name")
+        yield from _csi_driver_of_node(driver, path)
         if name in seen:
             yield duplicate(f"{path}.name", name)
         seen.add(name)
-        yield from _csi_driver_of_node(driver, path)
+        yield from _topology_keys(driver.get("topologyKeys") or (), path)
 
 
 def validate_volume_attachment(attachment: Body) -> Causes:
@@ -137,17 +165,66 @@ def validate_volume_attachment(attachment: Body) -> Causes:
     spec = attachment.get("spec", {})
     if not spec.get("attacher"):
         yield required("spec.attacher")
-    if not spec.get("nodeName"):
-        yield required("spec.nodeName")
-    source = spec.get("source", {})
-    if not source.get("persistentVolumeName") and not source.get("inlineVolumeSpec"):
+    yield from _attached_source(spec.get("source", {}))
+    node = spec.get("nodeName", "")
+    yield from all_invalid("spec.nodeName", node, names.dns_subdomain(node))
+
+
+def _attached_source(source: Body) -> Causes:
+    why = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
+    name, inline = source.get("persistentVolumeName"), source.get("inlineVolumeSpec")
+    if name is None and inline is None:
+        yield required("spec.source", why)
+    elif name is not None and inline is not None:
+        yield forbidden("spec.source", why)
+    elif name == "":
         yield required(
-            "spec.source", "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
+            "spec.source.persistentVolumeName", "must specify non empty persistentVolumeName"
         )
+
+
+def validate_volume_attachment_update(attachment: Body, old: Body) -> Causes:
+    """The spec of a VolumeAttachment is immutable."""
+    spec, before = attachment.get("spec", {}), old.get("spec") or {}
+    if spec != before:
+        source = spec.get("source", {})
+        value = {
+            "Attacher": spec.get("attacher", ""),
+            "Source": {
+                "PersistentVolumeName": source.get("persistentVolumeName"),
+                "InlineVolumeSpec": source.get("inlineVolumeSpec"),
+            },
+            "NodeName": spec.get("nodeName", ""),
+        }
+        yield invalid("spec", value, _IMMUTABLE)
+
+
+def validate_csi_node_update(node: Body, old: Body) -> Causes:
+    """A driver of a CSINode may only change what is allocatable."""
+    drivers = node.get("spec", {}).get("drivers") or ()
+    for before in (old.get("spec") or {}).get("drivers") or ():
+        for driver in drivers:
+            same = all(driver.get(each) == before.get(each) for each in ("nodeID", "topologyKeys"))
+            if driver.get("name") == before.get("name") and not same:
+                value = {
+                    "Name": driver.get("name", ""),
+                    "NodeID": driver.get("nodeID", ""),
+                    "TopologyKeys": driver.get("topologyKeys"),
+                    "Allocatable": None,
+                }
+                yield invalid("spec.drivers", value, _IMMUTABLE)
+
+
+def validate_csi_storage_capacity_update(capacity: Body, old: Body) -> Causes:
+    """What the capacity is of cannot be changed."""
+    for field in ("nodeTopology", "storageClassName"):
+        if capacity.get(field) != old.get(field):
+            yield invalid(field, capacity.get(field), _IMMUTABLE)
 
 
 def validate_csi_storage_capacity(capacity: Body) -> Causes:
     """A CSIStorageCapacity."""
+    yield from validate_label_selector(capacity.get("nodeTopology"), "nodeTopology")
     name = capacity.get("storageClassName", "")
     yield from all_invalid("storageClassName", name, names.dns_subdomain(name))
 
@@ -160,6 +237,20 @@ def _node_affinity(spec: Body) -> Causes:
         yield required("spec.nodeAffinity.required", "must specify required node constraints")
         return
     yield from validate_node_selector(affinity["required"], "spec.nodeAffinity.required")
+
+
+def _topologies(terms: Sequence[Body]) -> Causes:
+    """Terms that select something, each once."""
+    # the API server compares a term with one without expressions for each term, too
+    seen: list[dict[str, set[str]]] = [{} for _ in terms]
+    for index, term in enumerate(terms):
+        expressions = term.get("matchLabelExpressions") or ()
+        path = f"allowedTopologies[{index}].matchLabelExpressions"
+        yield from _topology(expressions, path)
+        chosen = {each.get("key", ""): set(each.get("values") or ()) for each in expressions}
+        for _ in range(seen.count(chosen)):
+            yield duplicate(path, "")
+        seen.append(chosen)
 
 
 def _topology(expressions: Sequence[Body], path: str) -> Causes:
@@ -187,5 +278,13 @@ def _csi_driver_of_node(driver: Body, path: str) -> Causes:
     count = driver.get("allocatable", {}).get("count")
     if count is not None and count < 0:
         yield invalid(f"{path}.allocatable.count", count, names.NOT_NEGATIVE)
-    for index, key in enumerate(driver.get("topologyKeys", ())):
-        yield from validate_label_key(key, f"{path}.topologyKeys[{index}]")
+
+
+def _topology_keys(keys: Sequence[str], path: str) -> Causes:
+    for index, key in enumerate(keys):
+        # the API server's messages name the driver, not the key
+        if not key:
+            yield required(path)
+        if key in keys[:index]:
+            yield duplicate(path, key)
+        yield from validate_label_key(key, path)

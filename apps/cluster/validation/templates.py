@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from apps.cluster.validation.causes import Causes, not_supported
+from apps.cluster.validation.causes import Causes, forbidden, not_supported
 from apps.cluster.validation.metadata import validate_template_metadata
 from apps.cluster.validation.pods import validate_pod_spec
 
@@ -14,8 +14,12 @@ Body = Mapping[str, Any]
 
 def validate_pod_template(template: Body, path: str) -> Causes:
     """The metadata and the spec of a template."""
-    yield from validate_template_metadata(template.get("metadata", {}), f"{path}.metadata")
+    # the API server's messages name labels and annotations without the metadata
+    yield from validate_template_metadata(template.get("metadata", {}), path)
     yield from validate_pod_spec(template.get("spec", {}), f"{path}.spec")
+    if template.get("spec", {}).get("ephemeralContainers"):
+        why = "ephemeral containers not allowed in pod template"
+        yield forbidden(f"{path}.spec.ephemeralContainers", why)
 
 
 def validate_lasting_template(template: Body, path: str) -> Causes:

@@ -14,6 +14,7 @@ from apps.cluster.validation.causes import (
     invalid,
     not_supported,
     required,
+    too_long,
 )
 from apps.cluster.validation.claims import validate_claim_spec
 from apps.cluster.validation.local_paths import has_backsteps
@@ -72,11 +73,15 @@ REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
     "vsphereVolume": ("volumePath",),
     "portworxVolume": ("volumeID",),
     "azureDisk": ("diskName", "diskURI"),
-    "csi": ("driver",),
+    "csi": (),
     "ephemeral": ("volumeClaimTemplate",),
     "image": ("reference",),
     "local": ("path",),
+    "flexVolume": ("driver",),
+    "scaleIO": ("gateway", "system", "volumeName"),
+    "storageos": ("volumeName",),
 }
+_DRIVER_NAME_LENGTH: Final = 63
 _HOST_PATH_TYPES: Final = (
     "",
     "BlockDevice",
@@ -117,10 +122,21 @@ def validate_sources(holder: Body, path: str, sources: Sequence[str]) -> Causes:
         yield forbidden(f"{path}.{name}", "may not specify more than 1 volume type")
 
 
+def validate_driver_name(name: str, path: str) -> Causes:
+    """The name of a CSI driver."""
+    if not name:
+        yield required(path)
+    if len(name) > _DRIVER_NAME_LENGTH:
+        yield too_long(path, _DRIVER_NAME_LENGTH)
+    yield from all_invalid(path, name, names.dns_subdomain(name.lower()))
+
+
 def _source(source: Body, path: str, needed: Sequence[str]) -> Causes:
     for field in needed:
         if not source.get(field):
             yield required(f"{path}.{field}")
+    if path.endswith(".csi"):
+        yield from validate_driver_name(source.get("driver", ""), f"{path}.driver")
     if path.endswith((".hostPath", ".local")) and has_backsteps(source.get("path", "")):
         yield invalid(f"{path}.path", source["path"], "must not contain '..'")
     if path.endswith(".nfs") and source.get("path") and not source["path"].startswith("/"):

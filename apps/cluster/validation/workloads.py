@@ -103,13 +103,23 @@ def _stateful_strategy(strategy: Body) -> Causes:
     if not kind:
         yield required(path)
     elif kind not in _UPDATE_STRATEGIES:
-        value = {"Type": kind, "RollingUpdate": rolling}
+        value = {"Type": kind, "RollingUpdate": _stateful_as_internal(rolling)}
         yield invalid(path, value, "must be 'RollingUpdate' or 'OnDelete'")
     elif rolling is not None and kind == "OnDelete":
         why = "only allowed for updateStrategy 'RollingUpdate'"
-        yield invalid(f"{path}.rollingUpdate", rolling, why)
+        yield invalid(f"{path}.rollingUpdate", _stateful_as_internal(rolling), why)
     elif rolling is not None and rolling.get("partition", 0) < 0:
         yield invalid(f"{path}.rollingUpdate.partition", rolling["partition"], names.NOT_NEGATIVE)
+
+
+def _stateful_as_internal(rolling: Body | None) -> Body | None:
+    """A rolling update as messages show it, with the names of the server's own type."""
+    if rolling is None:
+        return None
+    return {
+        "Partition": rolling.get("partition", 0),
+        "MaxUnavailable": rolling.get("maxUnavailable"),
+    }
 
 
 def validate_deployment(deployment: Body) -> Causes:
@@ -249,7 +259,7 @@ def _selector_and_template(
     if selector is not None and not any(selector.values()):
         yield invalid("spec.selector", selector, f"empty selector is invalid for {empty_for}")
     if selector is not None and not _is_selector(selector):
-        yield invalid("spec.selector", selector, no_selector)
+        yield invalid("spec.selector", _without_empty_values(selector), no_selector)
         return
     template = spec.get("template", {})
     labels = template.get("metadata", {}).get("labels")
@@ -259,6 +269,18 @@ def _selector_and_template(
     yield from validate_lasting_template(template, _TEMPLATE)
     if kind:
         yield from _no_deadline(template, kind)
+
+
+def _without_empty_values(selector: Body) -> Body:
+    """A selector as messages show it."""
+    expressions = selector.get("matchExpressions")
+    if not expressions:
+        return selector
+    shown = [
+        {name: value for name, value in each.items() if name != "values" or value}
+        for each in expressions
+    ]
+    return {**selector, "matchExpressions": shown}
 
 
 def _no_deadline(template: Body, kind: str) -> Causes:

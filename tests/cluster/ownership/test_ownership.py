@@ -8,7 +8,7 @@ import pytest
 
 from apps.cluster import kinds
 from apps.cluster.ownership.managers import Manager, creation_entry, read_entries
-from apps.cluster.ownership.objects import compare, paths_of
+from apps.cluster.ownership.objects import InvalidList, compare, paths_of
 from apps.cluster.ownership.paths import UnreadableFields, display, from_fields, to_fields
 from apps.cluster.ownership.writes import ApplyConflict, Applying, Updating, definition_of_kind
 
@@ -135,3 +135,27 @@ def test_old_updates_are_merged_into_one_entry() -> None:
     managers = [each.name for each in read_entries(body["metadata"]["managedFields"])]
     assert len(managers) == 10 and managers.count("ancient-changes") == 1
     assert "m13" in managers and "m00" not in managers
+
+
+def test_items_with_the_same_key_are_compared_as_one_value() -> None:
+    """As stored lists may have them: variables of a container, addresses of a node."""
+    once = pod({"name": "c", "env": [{"name": "A", "value": "1"}]})
+    twice = pod({"name": "c", "env": [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]})
+    item = 'k:{"name":"A"}'
+    for old, new in ((once, twice), (twice, once)):
+        found = compare(old, new, POD)
+        assert {path[-1] for path in found.modified} == {item}
+        assert not found.added and not found.removed
+    assert compare(twice, twice | {"kind": "Pod"}, POD).modified == set()
+    assert {path[-1] for path in paths_of(twice, POD)} >= {item, "f:value"}
+
+
+def test_an_apply_keeps_repeated_items_of_others_and_has_none_of_its_own() -> None:
+    repeated = [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]
+    live = pod({"name": "c", "env": repeated})
+    merged = apply(
+        "a", {"metadata": {}, "spec": {"containers": [{"name": "c", "tty": True}]}}, live
+    )
+    assert merged["spec"]["containers"][0]["env"] == repeated
+    with pytest.raises(InvalidList):
+        apply("a", pod({"name": "c", "env": repeated}), live)

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from apps.cluster.admission.defaulting.resources import canonicalize
 from apps.cluster.admission.defaulting.volumes import default_claim_spec, default_sources
 from apps.cluster.admission.draft import Body, child, drop_empty
+
+#: API group and kind of what `dataSource` can be.
+_FILLING: Final = frozenset(
+    {("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot")}
+)
 
 
 def default_persistent_volume(volume: Body) -> None:
@@ -18,9 +25,26 @@ def default_persistent_volume(volume: Body) -> None:
 
 
 def default_persistent_volume_claim(claim: Body) -> None:
-    """A claim: volumeMode defaults to Filesystem."""
-    default_claim_spec(child(claim, "spec"))
+    """A claim: volumeMode defaults to Filesystem, both data sources to each other."""
+    spec = child(claim, "spec")
+    default_claim_spec(spec)
+    _default_data_sources(spec)
     canonicalize(claim.get("status", {}), "capacity")
+
+
+def _default_data_sources(spec: Body) -> None:
+    """dataSource is a claim or a snapshot; dataSourceRef anything in the same namespace."""
+    reference = spec.get("dataSourceRef")
+    if reference is not None and reference.get("namespace"):
+        # namespaces other than that of the claim are behind a feature gate that is off
+        del spec["dataSourceRef"]
+    source = spec.get("dataSource")
+    named = ((source or {}).get("apiGroup") or "", (source or {}).get("kind"))
+    if source is not None and named not in _FILLING:
+        del spec["dataSource"]
+    for field, other in (("dataSource", "dataSourceRef"), ("dataSourceRef", "dataSource")):
+        if spec.get(other) is not None and spec.get(field) is None:
+            spec[field] = dict(spec[other])
 
 
 def default_claim_template(claim: Body) -> None:
@@ -28,7 +52,7 @@ def default_claim_template(claim: Body) -> None:
     claim.setdefault("apiVersion", "v1")
     claim.setdefault("kind", "PersistentVolumeClaim")
     child(claim, "metadata")
-    default_persistent_volume_claim(claim)
+    default_claim_spec(child(claim, "spec"))
     child(claim, "status").setdefault("phase", "Pending")
 
 
