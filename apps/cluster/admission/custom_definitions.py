@@ -16,7 +16,7 @@ _IS_ESTABLISHED: Final = (
 def established_status(definition: Mapping[str, Any]) -> Body:
     """The status of a CustomResourceDefinition, which is served at once."""
     spec, status = definition["spec"], dict(definition.get("status") or {})
-    stored = [each["name"] for each in spec.get("versions") or () if each.get("storage")]
+    stored = [each.get("name", "") for each in spec.get("versions") or () if each.get("storage")]
     before = [name for name in status.get("storedVersions") or () if name not in stored]
     status["acceptedNames"] = spec.get("names") or {}
     status["storedVersions"] = [*before, *stored]

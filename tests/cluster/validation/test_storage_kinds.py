@@ -252,3 +252,19 @@ def test_data_sources_of_a_claim_are_the_same():
         "PersistentVolumeClaim", claim(dataSource={"kind": "Foo", "name": "a"}), Cluster()
     )
     assert "dataSource" not in unknown["spec"]
+
+
+def test_a_version_without_a_name_is_refused():
+    version = {"served": True, "storage": True}
+    names = {"plural": "as", "kind": "A"}
+    definition = {"group": "x.io", "names": names, "scope": "Cluster", "versions": [version]}
+    kind = "CustomResourceDefinition"
+    assert complaints(body(kind, "apiextensions.k8s.io", spec=definition))
+
+
+def test_a_capacity_that_is_not_given_is_zero():
+    capacity = {"memory": {"requestPolicy": {"default": "1"}}}
+    pool = {"name": "p", "resourceSliceCount": 1}
+    devices = [{"name": "a", "allowMultipleAllocations": True, "capacity": capacity}]
+    spec = {"driver": "d", "nodeName": "n", "pool": pool, "devices": devices}
+    assert complaints(body("ResourceSlice", "resource.k8s.io", spec=spec)) == []

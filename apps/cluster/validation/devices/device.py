@@ -141,7 +141,9 @@ def _validate_capacity(device: Body, capacity: Body, path: str) -> Causes:
     if policy is None:
         return
     if device.get("allowMultipleAllocations"):
-        yield from validate_request_policy(capacity["value"], policy, f"{path}.requestPolicy")
+        # a quantity that is not given is zero
+        value = capacity.get("value", "0")
+        yield from validate_request_policy(value, policy, f"{path}.requestPolicy")
     else:
         yield forbidden(f"{path}.requestPolicy", "allowMultipleAllocations must be true")
 
