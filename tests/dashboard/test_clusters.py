@@ -52,6 +52,17 @@ def test_an_error_is_shown_at_its_field(
     assert not Cluster.objects.exists()
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "unfolded"), [("name", "Lab", 0), ("ledger_max_days", "-1", 1)]
+)
+def test_settings_are_unfolded_for_a_mistake_among_them(
+    alice: Client, field: str, value: str, unfolded: int
+) -> None:
+    page = alice.post("/new-cluster", {**NEW, field: value})
+    assert page.status_code == 422
+    assert page.content.decode().count("<details open>") == unfolded
+
+
 def test_a_name_in_use_is_an_error_of_the_name(alice: Client, empty: Cluster) -> None:
     response = alice.post("/new-cluster", {**NEW, "name": "bare"})
     page = response.content.decode()

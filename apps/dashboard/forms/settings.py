@@ -79,6 +79,11 @@ class SettingsForm(ObjectForm):
             return []
         return [[self[name] for name in _names_of(plugin)] for plugin in PLUGINS]
 
+    def has_folded_errors(self) -> bool:
+        """Whether a field of history or of an admission plugin has an error."""
+        folded = [*self.history(), *(field for plugin in self.plugins() for field in plugin)]
+        return any(field.errors for field in folded)
+
     def values(self) -> dict[str, Any]:
         """The settings by name, after validation; without parameters of disabled plugins.
 
