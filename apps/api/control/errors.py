@@ -5,7 +5,12 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from rest_framework.exceptions import APIException, ValidationError
+from rest_framework.exceptions import (
+    APIException,
+    ErrorDetail,
+    NotAuthenticated,
+    ValidationError,
+)
 from rest_framework.permissions import SAFE_METHODS
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
@@ -17,6 +22,10 @@ from apps.scheduler.config import ConfigError
 log = logging.getLogger(__name__)
 
 Causes = list[dict[str, str]]
+
+_HOW_TO_AUTHENTICATE = (
+    'Send a token in the header "Authorization: Bearer TOKEN"; the account page creates one.'
+)
 
 
 def handle(error: Exception, context: dict[str, Any]) -> Response | None:
@@ -39,6 +48,8 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
             refusal = refusal_for(error, writes=writes)
             retry = {"Retry-After": str(refusal.details["retryAfterSeconds"])}
             return _response(refusal.code, refusal.reason, refusal.message, [], retry)
+    if isinstance(error, NotAuthenticated):
+        error.detail = ErrorDetail(_HOW_TO_AUTHENTICATE, error.default_code)
     response = exception_handler(error, context)
     if response is not None:
         # DRF's handler adds a detail to Django's 404 and 403 as well

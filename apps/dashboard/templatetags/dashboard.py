@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -314,8 +314,11 @@ def _clock(context: template.Context) -> tuple[datetime, bool]:
 
 @register.simple_tag
 def duration(begin: datetime, end: datetime) -> str:
-    """The time between two datetimes."""
-    return figures.nanoseconds(int((end - begin).total_seconds() * 1e9))
+    """The time between two datetimes: `1.3 ms`, `48 s`, `5 min`."""
+    time = end - begin
+    if time >= timedelta(minutes=2):
+        return figures.span(time)
+    return figures.nanoseconds(int(time.total_seconds() * 1e9))
 
 
 @register.inclusion_tag("dashboard/inc/state.html")
