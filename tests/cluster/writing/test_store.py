@@ -136,6 +136,12 @@ def test_a_pod_is_bound_once_and_takes_its_nodes_zone(cluster: Cluster) -> None:
     assert Pod.objects.get(cluster=cluster, name="p").node_name == "node-0"
 
 
+def test_a_pod_that_is_bound_to_an_unknown_node_keeps_its_labels(cluster: Cluster) -> None:
+    create_pod(cluster, "p")
+    bound = store.bind(cluster, "default", "p", make_binding("gone"), actor=ACTOR)
+    assert bound["spec"]["nodeName"] == "gone" and "labels" not in bound["metadata"]
+
+
 def test_a_gated_pod_cannot_be_bound(cluster: Cluster) -> None:
     create_pod(cluster, "p", schedulingGates=[{"name": "example.com/wait"}])
     with pytest.raises(Conflict, match="has non-empty .spec.schedulingGates"):
