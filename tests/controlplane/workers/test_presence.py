@@ -74,6 +74,8 @@ def test_the_lease_of_a_killed_worker_is_free_before_it_expires(cluster: Cluster
         held = lease.acquire(cluster.pk, "loop_killed")
         assert held is not None
         assert presence.absent_workers() == set()
+    # the server notices the end of the connection a moment later
+    wait_for(lambda: presence.absent_workers() == {"loop_killed"})
     expires = timezone.now() + timedelta(seconds=1.9 * lease.TTL_SECONDS)
     LoopLease.objects.update(expires_at=expires)
     guard = Guard()
