@@ -10,7 +10,7 @@ import threading
 
 from django.db import DatabaseError, InterfaceError, connection
 
-from apps.controlplane.workers.presence import absent_workers, bury
+from apps.controlplane.workers.presence import absent_workers, free_leases
 from apps.controlplane.workers.stalled import end_stalled_transactions
 
 log = logging.getLogger(__name__)
@@ -48,5 +48,5 @@ class Guard(threading.Thread):
         absent = absent_workers()
         # one that was absent once may be connecting again
         for name in absent & self._absent:
-            bury(name)
+            free_leases(name)
         self._absent = absent

@@ -59,7 +59,7 @@ def absent_workers() -> set[str]:
         return {name for (name,) in cursor.fetchall()}
 
 
-def bury(name: str) -> list[int]:
+def free_leases(name: str) -> list[int]:
     """Treat a worker process as dead: free its leases, and wake their clusters.
 
     Returns the ids of the clusters. A process that lives sends its next heartbeat soon, and still
