@@ -24,6 +24,7 @@ from psycopg import sql
 
 from apps.cluster import kinds, queries
 from apps.cluster.models import Cluster, Pod
+from apps.controlplane.ledger.node_tables import node_names
 from apps.controlplane.ledger.reading import read
 from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import SchedulingDecision
@@ -54,8 +55,11 @@ def state(
             server.execute(f"CREATE DATABASE {NAME}".encode())
         with databases.connect(NAME) as new:
             load(new, request.param)
+        # tables of the other database may have the same ids
+        node_names.cache_clear()
         with databases.using(NAME):
             yield NAME
+        node_names.cache_clear()
         with databases.connect("postgres") as server:
             server.execute(f"DROP DATABASE IF EXISTS {NAME} WITH (FORCE)".encode())
 
