@@ -35,7 +35,9 @@ KILLS = (
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[RunningSite]:
-    with tempfile.TemporaryDirectory(prefix="schedweb-faults-") as folder:
+    with tempfile.TemporaryDirectory(
+        prefix="schedweb-faults-", ignore_cleanup_errors=True
+    ) as folder:
         Path(folder).chmod(0o755)
         site = RunningSite(
             Path(folder),

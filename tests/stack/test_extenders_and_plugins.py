@@ -59,7 +59,7 @@ class Client:
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
-    with tempfile.TemporaryDirectory(prefix="schedweb-site-") as folder:
+    with tempfile.TemporaryDirectory(prefix="schedweb-site-", ignore_cleanup_errors=True) as folder:
         Path(folder).chmod(0o755)
         plugins = "tests.controlplane.profiles.outside_plugins:Gatekeeper"
         site = RunningSite(Path(folder), SCHEDWEB_PLUGINS=plugins, PYTHONPATH=str(ROOT))

@@ -31,7 +31,7 @@ CONTAINER = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "10m"}
 @pytest.fixture(scope="module")
 def data() -> Iterator[Path]:
     """Data folders shared by the sites of this file."""
-    with tempfile.TemporaryDirectory(prefix="schedweb-site-") as folder:
+    with tempfile.TemporaryDirectory(prefix="schedweb-site-", ignore_cleanup_errors=True) as folder:
         Path(folder).chmod(0o755)
         yield Path(folder)
 

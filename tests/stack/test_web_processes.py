@@ -26,7 +26,7 @@ CREATING = (
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[RunningSite]:
-    with tempfile.TemporaryDirectory(prefix="schedweb-site-") as folder:
+    with tempfile.TemporaryDirectory(prefix="schedweb-site-", ignore_cleanup_errors=True) as folder:
         Path(folder).chmod(0o755)
         running = RunningSite(Path(folder), SCHEDWEB_WEB_PROCESSES="2")
         running.start()

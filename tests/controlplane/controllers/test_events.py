@@ -236,6 +236,8 @@ def test_a_claim_has_events_about_waiting_and_provisioning(lab: Lab) -> None:
     lab.settle()
     (made,) = messages(lab, "ProvisioningSucceeded")
     assert made.startswith("Successfully provisioned volume pvc-")
+    (created,) = lab.all("PersistentVolume")
+    assert created["spec"]["hostPath"]["path"].endswith(created["metadata"]["name"])
 
 
 def test_a_deleted_event_is_recorded_again(lab: Lab) -> None:

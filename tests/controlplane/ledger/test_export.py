@@ -114,7 +114,7 @@ def test_inputs_of_scores_are_a_column_on_request(lab: Cluster, tmp_path: Path) 
 
 @pytest.mark.skipif(PYARROW, reason="pyarrow is installed")
 def test_parquet_says_what_is_missing(lab: Cluster) -> None:
-    with pytest.raises(export.FormatNotAvailable, match="pip install 'schedweb\\[parquet\\]'"):
+    with pytest.raises(export.FormatNotAvailable, match="pip --python \\S+ install pyarrow"):
         written(lab, "parquet")
 
 

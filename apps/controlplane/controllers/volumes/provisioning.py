@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from apps.cluster.validation.volumes import validate_driver_name
 from apps.scheduler.objects import Node, PersistentVolumeClaim, StorageClass
 
 Body = dict[str, Any]
@@ -28,13 +29,23 @@ def new_volume(
             "accessModes": list(spec.access_modes),
             "capacity": {"storage": spec.resources.requests.get("storage", "0")},
             "claimRef": {**reference, "name": meta.name, "uid": meta.uid},
-            "csi": {"driver": storage_class.provisioner, "volumeHandle": name},
+            **_source(storage_class.provisioner, name),
             "persistentVolumeReclaimPolicy": storage_class.reclaim_policy,
             "storageClassName": storage_class.metadata.name,
             "volumeMode": spec.volume_mode,
             **({"nodeAffinity": {"required": affinity}} if affinity else {}),
         },
     }
+
+
+def _source(provisioner: str, name: str) -> Body:
+    """A volume of the CSI driver with the name of the provisioner, if a driver may have it.
+
+    Otherwise a folder of the node, as the provisioners of local volumes create it.
+    """
+    if any(validate_driver_name(provisioner, "driver")):
+        return {"hostPath": {"path": f"/var/lib/mock-volumes/{name}", "type": "DirectoryOrCreate"}}
+    return {"csi": {"driver": provisioner, "volumeHandle": name}}
 
 
 def _affinity(storage_class: StorageClass, node: Node | None) -> Body | None:
