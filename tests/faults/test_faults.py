@@ -35,9 +35,7 @@ KILLS = (
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[RunningSite]:
-    with tempfile.TemporaryDirectory(
-        prefix="schedweb-faults-", ignore_cleanup_errors=True
-    ) as folder:
+    with tempfile.TemporaryDirectory(prefix="faults-", ignore_cleanup_errors=True) as folder:
         Path(folder).chmod(0o755)
         site = RunningSite(
             Path(folder),

@@ -42,9 +42,7 @@ _BINDINGS = """
 
 @pytest.fixture
 def site() -> Iterator[RunningSite]:
-    with tempfile.TemporaryDirectory(
-        prefix="schedweb-faults-", ignore_cleanup_errors=True
-    ) as folder:
+    with tempfile.TemporaryDirectory(prefix="faults-", ignore_cleanup_errors=True) as folder:
         Path(folder).chmod(0o755)
         site = RunningSite(Path(folder), SCHEDWEB_ADMIN_PASSWORD="correct horse battery")
         site.start()

@@ -38,9 +38,7 @@ PROGRAM = shutil.which("kubectl")
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[RunningSite]:
-    with tempfile.TemporaryDirectory(
-        prefix="schedweb-clients-", ignore_cleanup_errors=True
-    ) as folder:
+    with tempfile.TemporaryDirectory(prefix="clients-", ignore_cleanup_errors=True) as folder:
         Path(folder).chmod(0o755)
         running = RunningSite(Path(folder))
         running.start()
