@@ -139,6 +139,14 @@ def test_warnings_are_headers(kube: Kube, enforce: Any) -> None:
     )
 
 
+def test_expressions_see_what_was_requested(kube: Kube, enforce: Any) -> None:
+    enforce(
+        "request.requestResource == request.resource && request.resource.resource == 'pods'",
+        "request.requestKind == request.kind && request.kind.kind == 'Pod'",
+    )
+    assert kube.post(PODS, pod("p1")).status_code == 201
+
+
 def test_what_a_policy_notes_for_an_audit_is_in_the_log(
     kube: Kube, enforce: Any, caplog: pytest.LogCaptureFixture
 ) -> None:

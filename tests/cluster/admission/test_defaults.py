@@ -38,6 +38,7 @@ DEFAULTS = [
         },
         {"spec": {"podCIDR": "10.0.0.0/24", "podCIDRs": ["10.0.0.0/24"]}},
     ),
+    ("Node", "", {"spec": {"podCIDR": "", "podCIDRs": []}}, {"spec": {}}),
     ("Ingress", "networking.k8s.io", {}, {"spec": {}, "status": {"loadBalancer": {}}}),
     ("Ingress", "networking.k8s.io", {"spec": {"rules": [], "tls": []}}, {"spec": {}}),
     (
@@ -254,7 +255,10 @@ DEFAULTS = [
                     "requests": [
                         {
                             "name": "a",
-                            "exactly": {"deviceClassName": "c", "tolerations": [{"key": "k"}]},
+                            "exactly": {
+                                "deviceClassName": "c",
+                                "tolerations": [{"key": "k", "operator": ""}],
+                            },
                         },
                         {
                             "name": "b",
@@ -340,6 +344,19 @@ def test_what_is_not_given_has_its_documented_default(kind, group, given, expect
     assert not any(admitted.get(name) for name in dropped & {"stringData", "description"})
 
 
+def test_a_job_selects_its_own_pods():
+    job = body("Job", "batch", spec={"template": {"spec": {"containers": []}}})
+    job["metadata"]["uid"] = "4a3c"
+    spec = admit("Job", job, Cluster())["spec"]
+    assert spec["selector"] == {"matchLabels": {"batch.kubernetes.io/controller-uid": "4a3c"}}
+    assert spec["template"]["metadata"]["labels"] == {
+        "controller-uid": "4a3c",
+        "job-name": "x",
+        "batch.kubernetes.io/controller-uid": "4a3c",
+        "batch.kubernetes.io/job-name": "x",
+    }
+
+
 def test_a_cron_job_keeps_three_successful_and_one_failed_job():
     spec = admit("CronJob", body("CronJob", "batch", spec={"schedule": "* * * * *"}), Cluster())[
         "spec"
@@ -411,6 +428,7 @@ VOLUMES = [
         {"image": {"reference": "registry.example/data:1"}},
         {"image": {"reference": "registry.example/data:1", "pullPolicy": "IfNotPresent"}},
     ),
+    ({"image": {}}, {"image": {"pullPolicy": "IfNotPresent"}}),
     (
         {"rbd": {"monitors": ["m"], "image": "i"}},
         {

@@ -176,6 +176,9 @@ def test_a_kubelet_cannot_set_reserved_labels_of_its_node(cluster: Cluster) -> N
     two = (label, "other.node-restriction.kubernetes.io/usb")
     with pytest.raises(Forbidden, match=f"the following labels: {', '.join(two)}"):
         store.create(cluster, kinds.NODE, node_with(*two), actor=Actor("system:node:n1"))
+    for reserved in ("team.kubernetes.io/x", "k8s.io/y"):
+        with pytest.raises(Forbidden, match=f"the following labels: {reserved}"):
+            store.create(cluster, kinds.NODE, node_with(reserved), actor=Actor("system:node:n1"))
     allowed = ("kubernetes.io/hostname", "topology.kubernetes.io/zone", "example.com/rack")
     with pytest.raises(Forbidden, match=f"is not allowed to set the following labels: {label}"):
         store.create(cluster, kinds.NODE, node_with(label), actor=Actor("system:node:n1"))
@@ -214,6 +217,19 @@ def test_only_the_pods_of_a_group_run_on_its_nodes(cluster: Cluster) -> None:
     body = {"metadata": {"name": "p3"}, "spec": {"containers": [container]}}
     by_bob = store.create(cluster, kinds.POD, body, actor=Actor("bob"), namespace="kube-system")
     assert tolerations(by_bob)[0]["value"] == "team-b"
+
+
+def test_a_limit_range_limits_the_sum_of_a_pods_containers(cluster: Cluster) -> None:
+    limit = {"metadata": {"name": "l"}, "spec": {"limits": [{"type": "Pod", "max": {"cpu": "2"}}]}}
+    kind = kinds.by_name("LimitRange")
+    store.create(cluster, kind, limit, actor=ACTOR, namespace="default")
+    resources = {"limits": {"cpu": "1500m"}}
+    containers = [{"name": name, "image": "i", "resources": resources} for name in "ab"]
+    body = {"metadata": {"name": "two"}, "spec": {"containers": containers}}
+    with pytest.raises(Forbidden, match="maximum cpu usage per Pod is 2, but limit is 3"):
+        store.create(cluster, kinds.POD, body, actor=ACTOR, namespace="default")
+    body["spec"]["containers"].pop()  # type: ignore[index, attr-defined]
+    store.create(cluster, kinds.POD, body, actor=ACTOR, namespace="default")
 
 
 def test_create_cluster_enables_plugins() -> None:

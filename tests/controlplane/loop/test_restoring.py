@@ -239,21 +239,6 @@ def test_recorded_pods_without_an_attempt_keep_their_time_unless_the_revision_is
     assert set(found.values_list("name", "attempt")) == {("z", 1), ("a", 1)}
 
 
-def test_a_pod_that_another_cluster_has_bound_waits_here(cluster: Cluster) -> None:
-    """Pods of two clusters may have one uid: a restored cluster keeps those of the original."""
-    twin = create_cluster("twin", user="tests", nodes=3, zones=3, tie_break="first-name")
-    create_pods(cluster, pod("p"))
-    create_pods(twin, pod("p"))
-    Pod.objects.filter(cluster=twin).update(uid=Pod.objects.get(cluster=cluster).uid)
-    Engines().run(twin.pk)
-    assert Pod.objects.get(cluster=twin).node_name
-    engine = load(cluster)
-    engine.informer.catch_up()
-    queue = engine.scheduler.queue
-    engine.recorder.record(engine.scheduler, engine.informer, [], queue.take_changes())
-    assert [entry.pod_key for entry in dump(load(cluster))] == ["default/p"]
-
-
 def test_a_pod_in_flight_at_a_crash_is_ready_again_with_its_attempts_as_before(
     cluster: Cluster,
 ) -> None:

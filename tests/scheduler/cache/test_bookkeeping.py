@@ -136,7 +136,7 @@ def test_the_selector_of_the_controller_counts_for_spreading_by_default(
 
 @dataclass(frozen=True)
 class Labelled:
-    """Counts pods with a label."""
+    """Counts pods with a label; with "*" all."""
 
     value: str
 
@@ -146,10 +146,10 @@ class Labelled:
 
     @property
     def tags(self) -> list[str]:
-        return [self.value]
+        return [*"abc"] if self.value == "*" else [self.value]
 
     def weigh(self, known: PodClass[str]) -> int:
-        return int(known.key == self.value)
+        return int(self.value in ("*", known.key))
 
 
 def test_columns_that_are_dropped_are_counted_anew_and_the_others_go_on(
@@ -166,8 +166,8 @@ def test_columns_that_are_dropped_are_counted_anew_and_the_others_go_on(
     pods = {app: make_pod(app).label("app", app).info() for app in "abc"}
     for row, pod in enumerate(pods.values()):
         index.change(pod, row, +1)
-    a, b, c = (Labelled(app) for app in "abc")
-    assert index.counts(a).values.tolist() == [1, 0, 0]
+    every, b, c = (Labelled(app) for app in "*bc")
+    assert index.counts(every).values.tolist() == [1, 1, 1]
     assert index.counts(b).values.tolist() == [0, 1, 0]
     kept = index.counts(b)
     # the third column takes the place of the first
@@ -176,4 +176,4 @@ def test_columns_that_are_dropped_are_counted_anew_and_the_others_go_on(
         index.change(pod, 0, +1)
     assert kept.values.tolist() == [1, 1, 0]
     assert index.counts(c).values.tolist() == [1, 0, 1]
-    assert index.counts(a).values.tolist() == [2, 0, 0]
+    assert index.counts(every).values.tolist() == [4, 1, 1]
