@@ -29,8 +29,9 @@ Found = defaultdict[str, list[str]]
 PICTURES = os.environ.get("SCREENSHOTS", "")
 #: Light and dark, narrow and wide are checked, the one with the other; there are screenshots of
 #: all four.
-CHECKED: list[tuple[int, Scheme]] = [(1280, "light"), (390, "dark")]
-UNCHECKED: list[tuple[int, Scheme]] = [(1280, "dark"), (390, "light")]
+NARROW = 390
+CHECKED: list[tuple[int, Scheme]] = [(1280, "light"), (NARROW, "dark")]
+UNCHECKED: list[tuple[int, Scheme]] = [(1280, "dark"), (NARROW, "light")]
 #: The names of elements that end beyond the panel that they are in, unless a parent scrolls.
 BEYOND_PANEL = """() => [...document.querySelectorAll(".panel")].flatMap(panel => {
   const edge = panel.getBoundingClientRect().right + 1
@@ -41,6 +42,11 @@ BEYOND_PANEL = """() => [...document.querySelectorAll(".panel")].flatMap(panel =
     .map(each => `${each.tagName.toLowerCase()}.${each.className} is wider than its panel`)
     .slice(0, 1)
 })"""
+#: Sentences of a table that end beyond a narrow window: they cannot be read in one piece.
+CUT_SENTENCES = """() => [...document.querySelectorAll("main td:is(.why, .message)")]
+  .filter(cell => cell.checkVisibility() && cell.textContent.trim())
+  .filter(cell => cell.getBoundingClientRect().right > innerWidth + 1)
+  .map(cell => `beyond the window: ${cell.textContent.trim().slice(0, 40)}`).slice(0, 1)"""
 #: Tables without a name in the list of a screen reader, or without headings for their cells.
 UNNAMED_TABLES = """() => [...document.querySelectorAll("main table")]
   .filter(table => table.checkVisibility())
@@ -69,6 +75,7 @@ def test_every_page_fits_its_window_and_is_accessible(seen: Seen, chromium: Brow
             for width, scheme in CHECKED + (UNCHECKED if PICTURES else []):
                 _turn(window.page, width, scheme)
                 found = _find_overflow(window.page) + find_violations(window.page, scheme)
+                found += window.page.evaluate(CUT_SENTENCES) if width == NARROW else []
                 wrong[name] += [f"{width} {scheme}: {each}" for each in found]
                 if PICTURES:
                     _take_screenshot(window.page, f"{name}-{width}-{scheme}.png")

@@ -26,6 +26,28 @@ def compare(recorded: Decision, recomputed: Decision) -> list[str]:
     return list(_compare_facts(ours, theirs))
 
 
+def why_not_now(node: str, now: Decision) -> str:
+    """Why the recomputed decision cannot choose a node; "" if the node lost by its score alone."""
+    if node not in now.nodes:
+        return f"{node} does not exist"
+    reason = _refusal(now, node)
+    if reason:
+        return f"{node} is rejected now: {reason}"
+    return "" if _is_feasible(now, node) else f"{node} is not evaluated now"
+
+
+def why_now(recorded: Decision, now: Decision, node: str) -> str:
+    """Why the recomputed decision chose its node, and not the recorded one; that can be ""."""
+    reason = _refusal(recorded, now.node)
+    if reason:
+        return f"{now.node} was rejected in the record: {reason}"
+    if not _is_feasible(recorded, now.node):
+        return f"{now.node} was not evaluated in the record"
+    if node:
+        return _compare_scores(recorded, now, node) or "the draw fell otherwise"
+    return f"{now.node} is feasible now"
+
+
 def _compare_facts(ours: Facts, theirs: Facts) -> Iterator[str]:
     for name in sorted(ours.keys() | theirs.keys()):
         if ours.get(name) != theirs.get(name):
@@ -99,3 +121,43 @@ def _map_statuses(decision: Decision, statuses: NodeStatuses | None) -> Facts | 
 def _abbreviate(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 300 else f"{text[:300]}…"
+
+
+def _is_feasible(decision: Decision, node: str) -> bool:
+    return node in decision.nodes and decision.nodes.index(node) in decision.feasible
+
+
+def _refusal(decision: Decision, node: str) -> str:
+    """Who rejected a node, and why; "" if it was feasible, or is unknown."""
+    try:
+        status = decision.status_of(node)
+    except KeyError:
+        return ""
+    if status is None or status.is_success:
+        return ""
+    return f"{status.plugin}: {status.message}" if status.plugin else status.message
+
+
+def _compare_scores(recorded: Decision, now: Decision, node: str) -> str:
+    """Which plugin favors the node of the replay more than in the record."""
+    try:
+        ours, theirs = now.scores_of(now.node), now.scores_of(node)
+    except KeyError:
+        return ""
+    try:
+        old, old_theirs = recorded.scores_of(now.node), recorded.scores_of(node)
+    except KeyError:
+        old, old_theirs = {}, {}
+    totals = [sum(each[2] for each in scores.values()) for scores in (ours, theirs)]
+    gains = {
+        plugin: (ours[plugin][2] - theirs[plugin][2])
+        - (old.get(plugin, (0, 0, 0))[2] - old_theirs.get(plugin, (0, 0, 0))[2])
+        for plugin in ours
+    }
+    if totals[0] == totals[1] or not gains:
+        return ""
+    plugin = max(gains, key=lambda name: gains[name])
+    return (
+        f"{now.node} scores {totals[0]}, {node} {totals[1]}; "
+        f"{plugin} gives {ours[plugin][2]} and {theirs[plugin][2]}"
+    )

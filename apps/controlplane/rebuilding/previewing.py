@@ -10,6 +10,7 @@ import msgspec
 from apps.cluster.errors import Expired
 from apps.controlplane.ledger.reading import read
 from apps.controlplane.models import SchedulingDecision
+from apps.controlplane.rebuilding.comparing import why_not_now, why_now
 from apps.controlplane.rebuilding.replaying import CannotRecompute, decide_again
 from apps.controlplane.rebuilding.state import PastState, rebuild_state_before
 from apps.scheduler.config import Configuration
@@ -55,7 +56,7 @@ class PreviewedDecision(msgspec.Struct, frozen=True, kw_only=True):
     node_after: str = ""
     total_before: int | None = None
     total_after: int | None = None
-    #: why it is unschedulable, or unknown
+    #: why it is unschedulable, has another node, or is unknown
     message: str = ""
 
 
@@ -93,7 +94,11 @@ def _preview_one(row: SchedulingDecision, state: PastState) -> PreviewedDecision
     recorded = read(row).decision
     again = decide_again(state, row, recorded)
     effect = compare_outcomes(recorded, again)
-    return _describe(row, effect, recorded, again, message=again.message)
+    message = again.message
+    if effect in (Effect.OTHER_NODE, Effect.NOW_SCHEDULED):
+        before = _selected_node(recorded)
+        message = (before and why_not_now(before, again)) or why_now(recorded, again, before)
+    return _describe(row, effect, recorded, again, message=message)
 
 
 def compare_outcomes(recorded: Decision, again: Decision) -> Effect:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from apps.controlplane.ledger.reading import read
 from apps.controlplane.models import SchedulingDecision
+from apps.controlplane.rebuilding.comparing import why_not_now, why_now
 from apps.controlplane.replay.levels import Levels
 from apps.scheduler.decision import Decision, Result
 
@@ -72,7 +73,7 @@ class Differences:
         if now.result is not Result.SCHEDULED:
             return now.message or "could not be scheduled"
         if before.node:
-            return _explain_node(before.node, now) or self._explain_recorded(before, now)
+            return why_not_now(before.node, now) or self._explain_recorded(before, now)
         return self._explain_recorded(before, now)
 
     def _explain_recorded(self, before: Attempt, now: Decision) -> str:
@@ -85,57 +86,7 @@ class Differences:
         )
         if row is None:
             return f"{now.node} was chosen"
-        recorded = read(row).decision
-        reason = _refusal(recorded, now.node)
-        if reason:
-            return f"{now.node} was rejected in the record: {reason}"
-        if before.node:
-            return _compare_scores(recorded, now, before.node) or "the draw fell otherwise"
-        return f"{now.node} is feasible now"
-
-
-def _explain_node(node: str, now: Decision) -> str:
-    """Why a node is not chosen now; "" if it lost by its score alone."""
-    if node not in now.nodes:
-        return f"{node} does not exist"
-    reason = _refusal(now, node)
-    return f"{node} is rejected now: {reason}" if reason else ""
-
-
-def _refusal(decision: Decision, node: str) -> str:
-    """Who rejected a node, and why; "" if it was feasible, or is unknown."""
-    try:
-        status = decision.status_of(node)
-    except KeyError:
-        return ""
-    if status is None or status.is_success:
-        return ""
-    return f"{status.plugin}: {status.message}" if status.plugin else status.message
-
-
-def _compare_scores(recorded: Decision, now: Decision, node: str) -> str:
-    """Which plugin favors the node of the replay more than in the record."""
-    try:
-        ours, theirs = now.scores_of(now.node), now.scores_of(node)
-    except KeyError:
-        return ""
-    try:
-        old, old_theirs = recorded.scores_of(now.node), recorded.scores_of(node)
-    except KeyError:
-        old, old_theirs = {}, {}
-    totals = [sum(each[2] for each in scores.values()) for scores in (ours, theirs)]
-    gains = {
-        plugin: (ours[plugin][2] - theirs[plugin][2])
-        - (old.get(plugin, (0, 0, 0))[2] - old_theirs.get(plugin, (0, 0, 0))[2])
-        for plugin in ours
-    }
-    if totals[0] == totals[1] or not gains:
-        return ""
-    plugin = max(gains, key=lambda name: gains[name])
-    return (
-        f"{now.node} scores {totals[0]}, {node} {totals[1]}; "
-        f"{plugin} gives {ours[plugin][2]} and {theirs[plugin][2]}"
-    )
+        return why_now(read(row).decision, now, before.node)
 
 
 def _outcome_of(decision: Decision) -> tuple[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -37,6 +38,8 @@ class PluginSummary:
     plugin: KnownPlugin
     #: in the order of a scheduling cycle
     points: Sequence[str]
+    #: of its scores in the default profile; None if it gives none
+    weight: int | None
     origin: str
     summary: str
     #: the name of its document; "" without one
@@ -125,12 +128,19 @@ def _summarize(plugin: KnownPlugin) -> PluginSummary:
     return PluginSummary(
         plugin,
         [point for point in EXTENSION_POINTS if point in plugin.extension_points],
+        plugin.default_weight or 1 if "score" in plugin.extension_points else None,
         _ORIGINS[plugin.origin],
-        document.summary if document else _describe(cls).partition("\n")[0],
+        _headline(document.summary if document else _describe(cls)),
         document.name if document else "",
         [] if document else _arguments(plugin),
         "" if document else _describe(cls),
     )
+
+
+def _headline(text: str) -> str:
+    """The first line of a description for a list: without the name before it and a full stop."""
+    line = re.sub(r"^\w+(, \w+)*: ", "", text.partition("\n")[0]).rstrip(".")
+    return line[:1].upper() + line[1:] if re.match(r"[a-z]+\b(?!\.)", line) else line
 
 
 def _describe(cls: Any) -> str:

@@ -9,13 +9,15 @@ from django import template
 from django.template.context import Context
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 
 from apps.cluster.models import Cluster
 from apps.controlplane.models import SchedulingDecision
 from apps.controlplane.profiles.plugins import registry
 
 register = template.Library()
+
+_WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 @register.simple_tag
@@ -54,5 +56,14 @@ def figures_link(
     address = reverse("decision-plugin", args=[cluster.name, row.pk, name])
     query = format_html("?node={}", node) if node else ""
     return format_html(
-        '<a href="{}{}" title="Figures of {} in this decision">{}</a>', address, query, name, name
+        '<a href="{}{}" title="Figures of {} in this decision">{}</a>',
+        address,
+        query,
+        name,
+        _breakable(name),
     )
+
+
+def _breakable(name: str) -> SafeString:
+    """The name; the table of points may break it between its words, such as Node and Resources."""
+    return format_html_join(mark_safe("<wbr>"), "{}", ((word,) for word in _WORD.split(name)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -370,6 +371,11 @@ def test_a_preview_says_which_recorded_decisions_would_differ(lab: Cluster) -> N
     second = effects["web-1"]
     assert second.effect is Effect.OTHER_NODE
     assert second.node_before != second.node_after == effects["web-0"].node_before
+    assert re.fullmatch(
+        rf"{second.node_after} scores (\d+), {second.node_before} \d+; "
+        r"NodeResourcesFit gives \d+ and \d+",
+        second.message,
+    )
     assert effects["huge"].effect is Effect.SAME and "Insufficient cpu" in effects["huge"].message
     assert done.message == f"{result.differing} of 5 decisions differ"
     assert list(result.effects.values()) and sum(result.effects.values()) == 5
