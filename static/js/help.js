@@ -40,7 +40,7 @@
     const menu = event.target.closest("details.menu[open]");
     closeMenus();
     if (menu) menu.querySelector("summary").focus();
-    else if (card && card.contains(event.target)) leaveTour();
+    else if (card && !event.target.closest("input, select, textarea")) leaveTour();
   });
 
   document.addEventListener("click", (event) => {

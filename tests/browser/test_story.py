@@ -81,6 +81,7 @@ def test_a_pending_pod_is_explained_and_shown_as_bound_when_it_fits(
     loop.run(cluster.pk)
     expect(page.get_by_text("Why it is pending:")).to_be_visible()
     expect(page.locator("#pod-why")).to_contain_text("0/3 nodes are available: 3 Insufficient cpu")
+    expect(page.locator("#story .attempt")).to_contain_text("the message above")
 
     other = seen.page.context.new_page()
     other.goto(f"{seen.address}/clusters/lab/new-node")
@@ -176,6 +177,7 @@ def test_focus_is_kept_in_menus_the_tour_and_after_an_action(seen: Seen, cluster
     page.get_by_role("button", name="Start the tour").press("Enter")
     tour = page.get_by_role("region", name="Tour")
     expect(tour).to_be_focused()
+    account.focus()
     page.keyboard.press("Escape")
     expect(tour).to_have_count(0)
     expect(page.get_by_role("main")).to_be_focused()

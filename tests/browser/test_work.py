@@ -65,6 +65,12 @@ def test_a_first_visit_starts_with_a_tour_and_keys_move_between_pages(
     page.get_by_role("link", name="lab", exact=True).click()
     expect(tour).to_contain_text("2 of 4")
     expect(page.locator(".sections .pointed")).to_have_text("Queue")
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.mouse.wheel(0, 10_000)
+    last = page.get_by_role("button", name="Show full times")
+    page.wait_for_function("scrollY + innerHeight >= document.documentElement.scrollHeight - 1")
+    assert last.bounding_box()["y"] < tour.bounding_box()["y"], "the tour covers the end"
+    page.set_viewport_size({"width": 1280, "height": 900})
     tour.get_by_role("button", name="Skip the tour").click()
     page.reload()
     expect(page.get_by_role("heading", name="lab", exact=True)).to_be_visible()

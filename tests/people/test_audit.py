@@ -170,8 +170,12 @@ def test_entries_are_found_by_filters_and_exported(admin: Api) -> None:
 def test_the_page_shows_entries_and_names_a_wrong_filter(client: Client) -> None:
     client.force_login(User.objects.create_superuser("admin"))
     record(Action.ROLE_CHANGED, user="<b>", cluster="lab", target="bob", details={"role": "viewer"})
+    limits = {"clusters": ["lab", "old"], "read_only": True, "expires_at": None}
+    record(Action.TOKEN_CREATED, user="bob", target="ci of bob", details=limits)
+    record(Action.SETTINGS_CHANGED, user="bob", details={"event_ttl_seconds": [3600, 60]})
     page = client.get("/audit?since=1h").content.decode()
-    assert "role changed" in page and "viewer" in page and "&lt;b&gt;" in page
+    assert "role changed" in page and "role: viewer" in page and "&lt;b&gt;" in page
+    assert "clusters: lab, old; read only" in page and "event ttl seconds: 3600 → 60" in page
     assert "No entries match" in client.get("/audit?user=nobody").content.decode()
     wrong = client.get("/audit?action=dance")
     assert wrong.status_code == 422 and "is not an action" in wrong.content.decode()

@@ -25,6 +25,7 @@ from apps.dashboard.links import object_url
 from apps.dashboard.preferences import wants_full_times
 from apps.dashboard.queries.usage import NodeUse
 from apps.dashboard.zones import chosen_zone
+from apps.people.models import AuditEntry
 
 register = template.Library()
 
@@ -185,6 +186,35 @@ def item(mapping: Mapping[Any, Any], key: Any) -> Any:
 def compact(value: Any) -> str:
     """A field's value on one line: text as it is, other values as JSON."""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+@register.simple_tag(takes_context=True)
+def message_once(context: template.Context, text: str) -> str:
+    """A message on the page of a pod; a reference to it where the page begins with this message."""
+    one = context.get("one")
+    if text and getattr(one, "why_pending", "") and text == getattr(one, "message", ""):
+        return format_html('<span class="quiet">{}</span>', "the message above")
+    return text
+
+
+@register.filter
+def audit_details(entry: AuditEntry) -> str:
+    """What an entry of the audit log tells beside its target, without what is false or empty."""
+    told = []
+    for name, value in entry.details.items():
+        words = name.replace("_", " ")
+        if entry.action == AuditEntry.Action.SETTINGS_CHANGED:
+            before, after = value
+            told.append(f"{words}: {compact(before)} → {compact(after)}")
+        elif name == "change":
+            told.append(compact(value))
+        elif value is True:
+            told.append(words)
+        elif isinstance(value, list) and value:
+            told.append(f"{words}: {comma_separated(map(compact, value))}")
+        elif value not in (False, None, "", [], {}):
+            told.append(f"{words}: {compact(value)}")
+    return "; ".join(told)
 
 
 @register.filter(expects_localtime=True)
