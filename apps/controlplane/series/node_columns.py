@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 import zstandard
 
+from apps.controlplane.compression import Compressor
 from apps.controlplane.series.levels import BASIC, NodeState
 
 #: Shares are stored in steps of half a percent, up to 127 %; this value means "has none".
@@ -43,7 +44,7 @@ class OneNode:
 
 
 _decoder = msgspec.msgpack.Decoder(_Columns)
-_compressor = zstandard.ZstdCompressor(level=6)
+_compressor = Compressor(level=6)
 
 
 def encode(state: NodeState) -> bytes:
