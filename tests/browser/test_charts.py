@@ -139,15 +139,37 @@ def test_nodes_are_selected_in_the_heat_map_and_cordoned(seen: Seen, lab: Cluste
     assert box is not None
     page.mouse.move(box["x"] + 2, box["y"] + 22)
     page.mouse.down()
-    page.mouse.move(box["x"] + 75, box["y"] + 40, steps=4)
+    page.mouse.move(box["x"] + 150, box["y"] + 40, steps=4)
     page.mouse.up()
     expect(heat).to_contain_text("3 nodes selected")
     assert heat.locator("input[type=hidden]").count() < 5, "any number of nodes is one field"
+    text = heat.get_by_role("textbox")
+    text.fill("not a label")
+    page.keyboard.press("Enter")
+    expect(heat.get_by_role("button", name="Label")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(heat.get_by_role("alert")).to_contain_text("Label:")
+    expect(heat).to_contain_text("3 nodes selected")
+    expect(text).to_have_value("not a label")
+    text.fill("pool=blue")
+    heat.get_by_role("button", name="Label").click()
+    expect(page.locator("#notices")).to_contain_text("3 nodes")
+    assert Node.objects.filter(labels__pool="blue").count() == 3
+    expect(heat).to_have_attribute("data-drawn", "4")
+    heat.locator("canvas").focus()
+    page.keyboard.press("Space")
+    page.keyboard.press("Shift+ArrowRight")
+    page.keyboard.press("Shift+ArrowRight")
     heat.get_by_role("button", name="Cordon these").click()
     expect(page.locator("#notices")).to_contain_text("3 nodes cordoned")
     assert list(
         Node.objects.filter(unschedulable=True).order_by("name").values_list("name", flat=True)
     ) == ["node-0", "node-1", "node-2"]
+    expect(heat).to_have_attribute("data-drawn", "4")
+    heat.locator("canvas").focus()
+    page.keyboard.press("Space")
+    heat.get_by_role("button", name="Drain").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Drain")
     assert seen.problems == []
 
 
