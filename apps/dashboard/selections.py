@@ -18,6 +18,8 @@ from apps.cluster.errors import ApiError, BadRequest, Invalid
 from apps.dashboard.rendering import Request
 
 _KEY = "rejected-action"
+#: Names that are kept in a session; of more, none is selected again.
+_MAX_KEPT = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +73,13 @@ def _read_names(request: Request, parameter: str) -> list[str]:
 
 def reject_action(request: Request, back: str, parameter: str, error: ApiError) -> HttpResponse:
     """Return to the page at `back`, which shows the error beside the selection and the text."""
+    names = _read_names(request, parameter)
     rejected = RejectedAction(
         path=back.partition("?")[0],
         action=request.POST.get("action", ""),
         text=request.POST.get("text", ""),
         message=_describe(error),
-        names=_read_names(request, parameter)[:250],
+        names=names if len(names) <= _MAX_KEPT else [],
         matching="matching" in request.POST,
     )
     request.session[_KEY] = asdict(rejected)

@@ -11,9 +11,10 @@ from django.db import connection, models, transaction
 from psycopg import sql
 
 from apps.cluster.errors import AlreadyExists
-from apps.cluster.models import Cluster
+from apps.cluster.models import Cluster, Node
 from apps.cluster.partitions import daily
 from apps.controlplane.models import LoopLease, Operation, Webhook
+from apps.controlplane.series import storing
 from apps.controlplane.workers.waking import make_due
 from apps.people import members
 from schedweb.backup import databases, tables
@@ -81,9 +82,17 @@ def _transfer(source: Connection, number: int, name: str) -> Cluster:
         for model in chosen:
             cursor.execute(_insert(model, found[model._meta.db_table], staged))
         restored = Cluster.objects.get(name=name)
+        _renumber_series(cursor, restored)
         # the worker that had the lease is of another site, or of another cluster
         LoopLease.objects.filter(cluster=restored).update(holder="", expires_at=None)
     return restored
+
+
+def _renumber_series(cursor: AnyCursor, restored: Cluster) -> None:
+    """The charts of nodes find a node by its id."""
+    ids = sql.Identifier(f"ids_{Node._meta.db_table}")
+    cursor.execute(sql.SQL("SELECT old, new FROM {}").format(ids))
+    storing.renumber_nodes(restored.pk, {int(old): int(new) for old, new in cursor.fetchall()})
 
 
 def _models_of_clusters() -> Iterator[type[models.Model]]:

@@ -177,12 +177,14 @@
         "aria-describedby": "chart-keys",
       });
       this.tip = element("div", { class: "tip", hidden: "" });
+      this.nothing = element("p", { class: "nothing", hidden: "" }, "Nothing in this span");
       this.legend = element("div", { class: "lines", role: "group" });
       this.rows = element("div", { class: "scroll rows", tabindex: "0", role: "region" });
       this.table = element("details", {}, element("summary", {}, "Table"), this.rows);
       this.frame = element(
         "div", { class: "frame" },
         this.plot,
+        this.nothing,
         this.tip,
       );
       this.section = element(
@@ -211,6 +213,7 @@
       this.plot.setAttribute("aria-label", `${chart.title}: time`);
       this.legend.setAttribute("aria-label", `Lines of ${chart.title}`);
       this.rows.setAttribute("aria-label", `Table of ${chart.title}`);
+      this.nothing.hidden = chart.lines.some(({ values }) => values.some((value) => typeof value === "number"));
       if (same && this.u) this.u.setData(this.values());
       else this.draw();
       this.plot.setAttribute("aria-valuemin", 0);
@@ -285,6 +288,8 @@
       dash: DASHES[look(this.chart, index) % DASHES.length],
       show: !this.hidden.has(name),
       spanGaps: false,
+      /* a state lasts until the next one: there is nothing in between */
+      ...(this.chart.unit === "yes or no" ? { paths: uPlot.paths.stepped({ align: 1 }) } : {}),
       points: { show: true, filter: alone, size: 5, fill: colour(look(this.chart, index)) },
     });
 

@@ -15,7 +15,11 @@
     GAP = 12,
     LEAST_COLUMN = 190,
     MOST_HEIGHT = 460,
-    LARGEST = 28,
+    /* cells of a small cluster, as long as they fill a few lines only; they contain the value */
+    LARGEST = 64,
+    FEW_HEIGHT = 180,
+    LARGE = 28,
+    WITH_TEXT = 40,
     SMALLEST = 4,
     DRAGGED = 4,
     REFRESH_MS = 2000;
@@ -28,7 +32,8 @@
     start = null,
     box = null,
     dragged = false;
-  const chosen = new Set();
+  const chosen = new Set(form.querySelector("[data-nodes]").value.split(" ").filter(Boolean));
+  const texts = form.querySelector("[data-texts]");
 
   async function load() {
     if (loading) {
@@ -63,7 +68,8 @@
   function fit(width) {
     let size = LARGEST,
       found = lay(width, size);
-    while (found.height > MOST_HEIGHT && size > SMALLEST) {
+    const isTooHigh = () => found.height > (size > LARGE ? FEW_HEIGHT : MOST_HEIGHT);
+    while (isTooHigh() && size > SMALLEST) {
       size -= 1;
       found = lay(width, size);
     }
@@ -102,18 +108,33 @@
 
   const token = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-  /* 101 colors from an empty to a full node, between the five colors of the legend. */
-  function ramp() {
-    const steps = [0, 1, 2, 3, 4].map((step) => {
-      const digits = token(`--heat-${step}`).slice(1);
-      return [0, 2, 4].map((at) => parseInt(digits.slice(at, at + 2), 16));
-    });
+  const parts = (color) => [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16));
+
+  /* Relative luminance, as WCAG defines it. */
+  function luminance(color) {
+    const [red, green, blue] = color.map((part) =>
+      part <= 10 ? part / 3294.6 : ((part / 255 + 0.055) / 1.055) ** 2.4,
+    );
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+  }
+
+  /* 101 colors from an empty to a full node, between the five colors of the legend, each with the
+     color of what is drawn on it. */
+  function ramp(inks) {
+    const steps = [0, 1, 2, 3, 4].map((step) => parts(token(`--heat-${step}`)));
+    const contrast = (one, other) => {
+      const [dark, light] = [luminance(one), luminance(other)].sort((a, b) => a - b);
+      return (light + 0.05) / (dark + 0.05);
+    };
     return Array.from({ length: 101 }, (_, percent) => {
       const place = percent / 25,
         from = Math.min(3, Math.floor(place)),
         part = place - from;
       const mixed = steps[from].map((low, at) => low + (steps[from + 1][at] - low) * part);
-      return `rgb(${mixed.map(Math.round).join(" ")})`;
+      const ink = inks.reduce((one, other) =>
+        contrast(parts(one), mixed) >= contrast(parts(other), mixed) ? one : other,
+      );
+      return { fill: `rgb(${mixed.map(Math.round).join(" ")})`, ink };
     });
   }
 
@@ -139,20 +160,33 @@
     canvas.style.width = `${width}px`;
     canvas.style.height = `${height}px`;
     const pen = canvas.getContext("2d"),
-      colors = ramp(),
       ink = token("--ink"),
-      panel = token("--panel"),
+      colors = ramp([ink, token("--panel")]),
+      quiet = token("--ink-2"),
       accent = token("--heat-chosen");
     pen.scale(scale, scale);
-    pen.fillStyle = token("--ink-2");
+    pen.fillStyle = quiet;
     pen.font = `12px ${getComputedStyle(document.body).fontFamily}`;
     for (const [text, x, y, most] of labels) pen.fillText(shorten(pen, text, most), x, y);
     cells.forEach(([x, y, size], index) => {
-      const share = Math.min(1000, data.shares[index]);
-      pen.fillStyle = colors[Math.round(share / 10)];
+      const share = Math.min(1000, data.shares[index]),
+        state = Number(data.states[index]);
+      if (share < 0) {
+        /* a node that has none of the resource is no empty one */
+        if (!state) dash(pen, x, y, size, quiet);
+        if (state) mark(pen, x, y, size, state, ink);
+        return;
+      }
+      const color = colors[Math.round(share / 10)];
+      pen.fillStyle = color.fill;
       pen.fillRect(x, y, size, size);
-      const state = Number(data.states[index]);
-      if (state) mark(pen, x, y, size, state, share < 500 ? ink : panel);
+      if (state) mark(pen, x, y, size, state, color.ink);
+      else if (size >= WITH_TEXT) {
+        pen.fillStyle = color.ink;
+        pen.textAlign = "center";
+        pen.fillText(percent(index), x + size / 2, y + size / 2 + 4);
+        pen.textAlign = "start";
+      }
     });
     pen.strokeStyle = accent;
     cells.forEach(([x, y, size], index) => {
@@ -175,6 +209,15 @@
     }
   }
 
+  function dash(pen, x, y, size, color) {
+    pen.strokeStyle = color;
+    pen.lineWidth = size > 8 ? 1.5 : 1;
+    pen.beginPath();
+    pen.moveTo(x + size * 0.3, y + size / 2);
+    pen.lineTo(x + size * 0.7, y + size / 2);
+    pen.stroke();
+  }
+
   /* One stroke for cordoned, two for not ready. */
   function mark(pen, x, y, size, state, color) {
     const inset = size > 8 ? 2 : 0.5;
@@ -190,9 +233,11 @@
     pen.stroke();
   }
 
+  const percent = (index) => `${Math.floor(data.shares[index] / 10)} %`;
+
   function words(index) {
     const state = STATES[Number(data.states[index])];
-    const share = `${data.resource} ${Math.floor(data.shares[index] / 10)} %`;
+    const share = data.shares[index] < 0 ? `no ${data.resource}` : `${data.resource} ${percent(index)}`;
     const selected = chosen.has(data.names[index]) ? ", selected" : "";
     return `${data.names[index]}: ${share}${state ? `, ${state}` : ""}${selected}`;
   }
@@ -235,8 +280,11 @@
       noun = chosen.size === 1 ? "node" : "nodes";
     form.querySelector("[data-count]").textContent = chosen.size ?
       `${count} ${noun} selected` :
+      matchMedia("(pointer: coarse)").matches ?
+      "Select nodes: turn on Click to select, and tap them." :
       "Select nodes: drag over them, or Ctrl and click; Space with the keyboard.";
     for (const button of form.querySelectorAll("[data-act]")) button.disabled = !chosen.size;
+    texts.hidden = !chosen.size;
     form.querySelector("[data-clear]").hidden = !chosen.size;
     form.querySelector("[data-nodes]").value = [...chosen].join(" ");
   }
@@ -334,6 +382,12 @@
     event.preventDefault();
   });
   form.querySelector("[data-clear]").addEventListener("click", clear);
+  /* Enter in the text field needs an action: it does not press the first button of the form. */
+  form.elements.text.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter") return;
+    event.preventDefault();
+    texts.querySelector("button").focus();
+  });
 
   /* Returns the node that a key moves to: the next in order, or the nearest one above or below. */
   function neighbour(key) {

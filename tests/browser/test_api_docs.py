@@ -23,7 +23,7 @@ PICTURES = os.environ.get("SCREENSHOTS", "")
 def test_the_documentation_sends_requests_with_a_session_and_with_a_token(
     seen: Seen, chromium: Browser
 ) -> None:
-    create_cluster("lab", user="admin")
+    create_cluster("lab", user="admin", nodes=1000)
     seen.log_in("admin", "open sesame")
     page = seen.page
     seen.open("/docs")
@@ -41,7 +41,10 @@ def test_the_documentation_sends_requests_with_a_session_and_with_a_token(
     picture(page, "api-docs-1280-light.png")
     export = open_operation(page, "clusters_export_retrieve", "Objects")
     execute(export, name="lab")
-    expect(export.locator(".live-responses-table")).to_contain_text("kind: Namespace")
+    # a large response does not stop the browser
+    expect(export.locator(".live-responses-table")).to_contain_text(
+        "kind: Namespace", timeout=10_000
+    )
     imported = open_operation(page, "clusters_import_create", "Objects")
     expect(imported.locator("textarea")).to_have_value(re.compile("kind: List"))
     execute(imported, name="lab")

@@ -36,7 +36,13 @@ def test_state_usage_configuration_and_settings_are_compared(
     assert not profile["filter"].differs
     assert not profile["arguments of NodeResourcesFit: scoringStrategy.type"].differs
     assert sections["Settings"]["Ties"].differs
-    assert "weight of NodeAffinity" in page.content.decode()
+    text = page.content.decode()
+    settings = text[text.index("Profile default-scheduler") :]
+    order = [settings.index(word) for word in ("weight of ImageLocality", "that are equal")]
+    assert order == sorted(order) and settings.index("weight of NodeAffinity") > order[1]
+    assert "nodes not ready" in text[: text.index("that are equal")], "a state is read anyway"
+    alone = alice.get("/compare-clusters?cluster=lab").content.decode()
+    assert "weight of NodeAffinity" in alone and "that are equal" not in alone
 
 
 def test_the_number_of_queries_is_bounded(

@@ -187,5 +187,9 @@ def test_the_heat_map_is_compact_json(alice: Client, lab: Cluster) -> None:
     assert heat["groups"] == [["linux", 4]]
     assert heat["names"] == ["gpu-1", "node-0", "node-1", "node-2"]
     assert heat["states"] == "0000" and len(heat["shares"]) == 4
+    gpus = alice.get("/clusters/lab/heat.json?resource=example.com/gpu").json()
+    assert [share < 0 for share in gpus["shares"]] == [name != "gpu-1" for name in gpus["names"]]
+    assert "– no example.com/gpu" in alice.get("/clusters/lab?resource=example.com/gpu").text
+    assert "– no cpu" not in alice.get("/clusters/lab").text
     zones = alice.get("/clusters/lab/heat.json").json()
     assert [name for name, _ in zones["groups"]] == ["zone-1", "zone-2", "zone-3"]

@@ -76,6 +76,10 @@ class ProfileViewSet(
     def get_queryset(self) -> Any:
         return revisions.revisions_of(cluster_named(self.kwargs["cluster"]))
 
+    def get_object(self) -> ConfigurationRevision:
+        cluster = cluster_named(self.kwargs["cluster"])
+        return revisions.get_revision(cluster, int(self.kwargs["revision"]))
+
     @extend_schema(
         request={"application/json": NewProfileSerializer, YAML: OpenApiTypes.STR},
         responses={201: ProfileSerializer, **_REFUSALS},

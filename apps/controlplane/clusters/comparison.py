@@ -77,10 +77,26 @@ class ComparedSection:
 
     title: str
     rows: Sequence[ComparedRow]
+    #: Facts that are read even if they are equal: a page folds the other equal rows.
+    is_measured: bool = False
 
     @property
     def differing(self) -> int:
         return sum(row.differs for row in self.rows)
+
+    @property
+    def leading(self) -> Sequence[ComparedRow]:
+        """The rows that a page shows at once: of a configuration, those that differ."""
+        return [row for row in self.rows if row.differs or not self._folds_equal]
+
+    @property
+    def folded(self) -> Sequence[ComparedRow]:
+        """The other ones."""
+        return [row for row in self.rows if self._folds_equal and not row.differs]
+
+    @property
+    def _folds_equal(self) -> bool:
+        return not self.is_measured and any(len(row.values) > 1 for row in self.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +115,8 @@ def compare_clusters(names: Iterable[str]) -> Comparison:
     return Comparison(
         chosen,
         [
-            ComparedSection("State", _compare_states(chosen)),
-            ComparedSection("Requested of allocatable", _compare_usage(chosen)),
+            ComparedSection("State", _compare_states(chosen), is_measured=True),
+            ComparedSection("Requested of allocatable", _compare_usage(chosen), is_measured=True),
             *_compare_configurations(chosen),
             ComparedSection("Settings", [_compare_setting(each, chosen) for each in SETTINGS]),
         ],

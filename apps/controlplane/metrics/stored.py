@@ -15,12 +15,13 @@ from psycopg.types.numeric import Int8
 
 from apps.cluster.models import Cluster
 from apps.cluster.prepared import Step, execute_together
+from apps.controlplane.compression import Compressor
 from apps.controlplane.models import SchedulerMetrics as Row
 from apps.scheduler.metrics.series import MetricsRegistry, SavedValues, Values
 
 _decoder = msgspec.msgpack.Decoder(SavedValues)
 #: level 1: the row is written with every batch
-_compressor = zstandard.ZstdCompressor(level=1)
+_compressor = Compressor(level=1)
 
 _WRITE = (
     "INSERT INTO controlplane_schedulermetrics (cluster_id, series) VALUES ($1, $2) "

@@ -12,6 +12,7 @@ from collections import Counter
 import msgspec
 import zstandard
 
+from apps.controlplane.compression import Compressor
 from apps.controlplane.series.quantiles import Histogram
 
 #: The name of the cluster's own part. Others are "namespace/…" and "profile/…".
@@ -69,7 +70,7 @@ class Part(msgspec.Struct, array_like=True):
 Bucket = dict[str, Part]
 
 _decoder = msgspec.msgpack.Decoder(Bucket)
-_compressor = zstandard.ZstdCompressor(level=6)
+_compressor = Compressor(level=6)
 
 
 def merge_level(name: str, before: float, now: float) -> float:

@@ -228,7 +228,7 @@ def _node_levels(keys: set[str]) -> Iterator[Chart]:
         "Stranded resources",
         "share",
         "What remains free on the nodes if they are filled with pods that request equal shares of "
-        "cpu, memory and pods, because another of the three runs out before.",
+        "their resources, because cpu, memory or pods run out before.",
         tuple(
             Line(name, "level", f"stranded.{name}") for name in list_resources(keys, "stranded.")
         ),

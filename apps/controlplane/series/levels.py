@@ -138,27 +138,40 @@ def add_nodes(bucket: Bucket, state: NodeState) -> None:
             f"use.{resource}.highest": float(own.max()),
             f"imbalance.{resource}": float(own.std()),
         }
-    _add_room(levels, state, usable)
+    if usable.any():
+        _add_stranded(levels, state, usable)
+        _add_room(levels, state, usable)
+
+
+def _add_stranded(levels: dict[str, float], state: NodeState, usable: NDArray[np.bool_]) -> None:
+    """The share of each resource that is stranded: cpu, memory or pods of its node run out before.
+
+    Of the others, only extended resources: pods rarely request ephemeral storage.
+    """
+    allocatable, requested = state.allocatable[usable], state.requested[usable]
+    free = np.maximum(allocatable - requested, 0)
+    basic = slice(0, len(BASIC))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = np.where(allocatable > 0, free / allocatable, 0)
+    stranded = np.maximum(free - shares[:, basic].min(axis=1, keepdims=True) * allocatable, 0)
+    for column, resource in enumerate(state.resources):
+        total = allocatable[:, column].sum()
+        if resource in BASIC:
+            levels[f"stranded.{resource}"] = (
+                float(stranded[:, column].sum() / total) if total else 0.0
+            )
+        elif "/" in resource and total:
+            levels[f"stranded.{resource}"] = float(stranded[:, column].sum() / total)
 
 
 def _add_room(levels: dict[str, float], state: NodeState, usable: NDArray[np.bool_]) -> None:
-    """Stranded resources, and how many more average pods fit: on cpu, memory and pods.
+    """How many more average pods fit: on cpu, memory and pods.
 
-    A share of a resource is stranded if another resource of its node runs out before. Fragmented
-    is the share of the average pods that would fit if all free resources were on one node, but do
-    not fit on the nodes.
+    Fragmented is the share of the average pods that would fit if all free resources were on one
+    node, but do not fit on the nodes.
     """
     basic = slice(0, len(BASIC))
-    allocatable = state.allocatable[usable, basic]
-    free = np.maximum(allocatable - state.requested[usable, basic], 0)
-    if not len(free):
-        return
-    with np.errstate(divide="ignore", invalid="ignore"):
-        free_share = np.where(allocatable > 0, free / allocatable, 0)
-    stranded = (free_share - free_share.min(axis=1, keepdims=True)) * allocatable
-    for column, resource in enumerate(BASIC):
-        total = allocatable[:, column].sum()
-        levels[f"stranded.{resource}"] = float(stranded[:, column].sum() / total) if total else 0.0
+    free = np.maximum(state.allocatable[usable, basic] - state.requested[usable, basic], 0)
     running = state.requested[:, BASIC.index("pods")].sum()
     if not running:
         return

@@ -6,12 +6,14 @@ their differences compress to almost nothing.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import msgspec
 import numpy as np
 import zstandard
 
+from apps.controlplane.compression import Compressor
 from apps.controlplane.series.levels import BASIC, NodeState
 
 #: Shares are stored in steps of half a percent, up to 127 %; this value means "has none".
@@ -43,7 +45,7 @@ class OneNode:
 
 
 _decoder = msgspec.msgpack.Decoder(_Columns)
-_compressor = zstandard.ZstdCompressor(level=6)
+_compressor = Compressor(level=6)
 
 
 def encode(state: NodeState) -> bytes:
@@ -58,6 +60,20 @@ def encode(state: NodeState) -> bytes:
         pods.tobytes(),
         states.tobytes(),
     )
+    return _compressor.compress(msgspec.msgpack.encode(columns))
+
+
+def renumber(data: bytes, new_ids: Mapping[int, int]) -> bytes:
+    """The columns with new ids in the same order; nodes without a new id are left out."""
+    columns = _decoder.decode(zstandard.decompress(data))
+    ids = np.cumsum(np.frombuffer(columns.ids, dtype="<i8")).tolist()
+    kept = [row for row, old in enumerate(ids) if old in new_ids]
+    renumbered = np.array([new_ids[ids[row]] for row in kept], dtype=np.int64)
+    shares = np.frombuffer(columns.shares, dtype=np.uint8).reshape(-1, len(ids))
+    columns.ids = np.diff(renumbered, prepend=0).astype("<i8").tobytes()
+    columns.shares = shares[:, kept].tobytes()
+    columns.pods = np.frombuffer(columns.pods, dtype="<u2")[kept].tobytes()
+    columns.states = np.frombuffer(columns.states, dtype=np.uint8)[kept].tobytes()
     return _compressor.compress(msgspec.msgpack.encode(columns))
 
 

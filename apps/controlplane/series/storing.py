@@ -9,7 +9,8 @@ from typing import Any
 
 from django.db import connection
 
-from apps.controlplane.series import buckets
+from apps.controlplane.models import SeriesBucket
+from apps.controlplane.series import buckets, node_columns
 from apps.controlplane.series.buckets import Bucket
 from apps.controlplane.series.resolutions import MANY_NODES, Resolution, list_resolutions
 
@@ -26,6 +27,9 @@ _WRITE = """
         until = coalesce(excluded.until, controlplane_seriesbucket.until),
         nodes = coalesce(excluded.nodes, controlplane_seriesbucket.nodes)
 """
+_RENUMBER = "UPDATE controlplane_seriesbucket SET nodes = %s WHERE id = %s"
+#: Buckets that are renumbered at a time.
+_AT_ONCE = 500
 #: The last bucket with levels before a new one: its levels lasted until `until`.
 _HOLD = """
     UPDATE controlplane_seriesbucket b SET until = %(until)s
@@ -65,6 +69,19 @@ def write(cluster_id: int, sample: Sample) -> None:
     current = {(each.step, each.start_of(now)) for each in every}
     _hold(cluster_id, sample, current)
     _add(cluster_id, sample, current, fine_nodes=sample.number_of_nodes <= MANY_NODES)
+
+
+def renumber_nodes(cluster_id: int, new_ids: Mapping[int, int]) -> None:
+    """Replace the ids of the nodes in all buckets: those of a restored cluster have new ones."""
+    rows = SeriesBucket.objects.filter(cluster=cluster_id, nodes__isnull=False)
+    last = 0
+    while batch := list(
+        rows.filter(pk__gt=last).order_by("pk").values_list("pk", "nodes")[:_AT_ONCE]
+    ):
+        changed = [(node_columns.renumber(bytes(nodes or b""), new_ids), pk) for pk, nodes in batch]
+        with connection.cursor() as cursor:
+            cursor.executemany(_RENUMBER, changed)
+        last = batch[-1][0]
 
 
 def _plan(sample: Sample, resolution: Resolution, moment: float, bucket: Bucket) -> None:

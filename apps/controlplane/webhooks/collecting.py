@@ -5,10 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from apps.controlplane.models import Webhook, WebhookDelivery
-from apps.controlplane.webhooks.events import collect_events
+from apps.controlplane.webhooks.events import TEST, collect_events
 
 #: Events in one request.
 MAX_EVENTS = 100
@@ -28,14 +29,18 @@ def collect() -> None:
             rows = Webhook.objects.select_for_update(of=("self",), skip_locked=True)
             webhook = rows.select_related("cluster").filter(pk=number).first()
             if webhook is not None:
-                _collect_one(webhook)
+                collect_one(webhook)
 
 
 def claim_due() -> list[int]:
-    """The deliveries to send now, at most one of each webhook, so that they stay in order."""
+    """The deliveries to send now, at most one of each webhook, so that they stay in order.
+
+    While a webhook is disabled, it is sent nothing but tests.
+    """
     now = timezone.now()
     waiting = WebhookDelivery.objects.filter(state=WebhookDelivery.State.WAITING)
-    oldest = waiting.order_by("webhook_id", "pk").distinct("webhook_id")
+    sent = waiting.filter(Q(webhook__enabled=True) | Q(events__0__kind=TEST))
+    oldest = sent.order_by("webhook_id", "pk").distinct("webhook_id")
     due = []
     for delivery in oldest.only("pk", "next_at"):
         claimed = waiting.filter(pk=delivery.pk, next_at__lte=now).update(next_at=now + _CLAIM)
@@ -54,7 +59,8 @@ def forget_old() -> None:
             finished.filter(webhook=webhook, pk__lte=beyond).delete()
 
 
-def _collect_one(webhook: Webhook) -> None:
+def collect_one(webhook: Webhook) -> None:
+    """Create deliveries for the new events of a webhook, whose row the caller has locked."""
     before = (webhook.decision_position, webhook.cluster_paused)
     events = collect_events(webhook)
     for start in range(0, len(events), MAX_EVENTS):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from apps.controlplane import opinions
-from apps.controlplane.models import Operation, SchedulingDecision, Webhook
+from apps.controlplane.models import Operation, SchedulingDecision, SecondOpinion, Webhook
 
 #: kind -> what happened
 KINDS: Mapping[str, str] = {
@@ -21,8 +22,12 @@ KINDS: Mapping[str, str] = {
     "cluster.paused": "The cluster was paused: its pods are no longer scheduled.",
     "cluster.resumed": "The cluster was resumed.",
 }
+#: The kind of the event that a user sends to try a webhook.
+TEST = "test"
 #: At most so many decisions are read at a time.
 _MAX_DECISIONS = 500
+#: The same of second opinions, and those that have the time of the last one.
+_MAX_OPINIONS = 500
 #: An operation's end is visible this long after the time it has.
 _LAG = timedelta(seconds=1)
 
@@ -32,6 +37,7 @@ Event = dict[str, Any]
 def collect_events(webhook: Webhook) -> list[Event]:
     """The events of the webhook's kinds since its position, which moves on; oldest first."""
     until = max(timezone.now() - _LAG, webhook.collected_at)
+    until = _limit(_list_opinions(webhook, until), until)
     events = [
         *_of_decisions(webhook),
         *_of_opinions(webhook, until),
@@ -42,8 +48,13 @@ def collect_events(webhook: Webhook) -> list[Event]:
     return [event for event in events if event["kind"] in webhook.kinds]
 
 
+def reads_decisions(kinds: Collection[str]) -> bool:
+    """Whether events of these kinds are read from the ledger."""
+    return any(kind.startswith("pod.") for kind in kinds)
+
+
 def _of_decisions(webhook: Webhook) -> list[Event]:
-    if not any(kind.startswith("pod.") for kind in webhook.kinds):
+    if not reads_decisions(webhook.kinds):
         return []
     rows = SchedulingDecision.objects.filter(
         cluster_id=webhook.cluster_id, pk__gt=webhook.decision_position
@@ -70,10 +81,21 @@ def _of_decision(row: SchedulingDecision) -> list[Event]:
     ]
 
 
+def _list_opinions(webhook: Webhook, until: datetime) -> QuerySet[SecondOpinion]:
+    rows = opinions.list_disagreements(webhook.cluster)
+    if "binding.disagreed" not in webhook.kinds:
+        return rows.none()
+    rows = rows.filter(recorded_at__gt=webhook.collected_at, recorded_at__lte=until)
+    return rows.order_by("recorded_at", "id")
+
+
+def _limit(rows: QuerySet[SecondOpinion], until: datetime) -> datetime:
+    """The time up to which events are read now: the others follow."""
+    last = rows.values_list("recorded_at", flat=True)[_MAX_OPINIONS - 1 : _MAX_OPINIONS]
+    return min([until, *last])
+
+
 def _of_opinions(webhook: Webhook, until: datetime) -> list[Event]:
-    rows = opinions.list_disagreements(webhook.cluster).filter(
-        recorded_at__gt=webhook.collected_at, recorded_at__lte=until
-    )
     return [
         {
             "kind": "binding.disagreed",
@@ -84,7 +106,7 @@ def _of_opinions(webhook: Webhook, until: datetime) -> list[Event]:
             "message": row.message,
             "user": row.user,
         }
-        for row in rows.order_by("id")[:_MAX_DECISIONS]
+        for row in _list_opinions(webhook, until)
     ]
 
 

@@ -40,6 +40,8 @@ def send(number: int) -> None:
         delivery.status_code, delivery.answer = _post(delivery)
     except (OSError, http.client.HTTPException, DestinationRefused, ValueError) as error:
         delivery.answer = describe_failure(error)
+    # the database does not store it
+    delivery.answer = delivery.answer.replace("\0", "\ufffd")
     delivery.duration_ms = int(1000 * (time.monotonic() - started))
     _record(delivery)
 
@@ -111,4 +113,7 @@ def _record(delivery: WebhookDelivery) -> None:
         delivery.state, delivery.finished_at = WebhookDelivery.State.FAILED, now
     else:
         delivery.next_at = now + BACKOFF[delivery.attempts - 1]
-    delivery.save()
+    fields = ("attempts", "status_code", "answer", "duration_ms", "state", "finished_at", "next_at")
+    # it may have been deleted in the meantime
+    rows = WebhookDelivery.objects.filter(pk=delivery.pk)
+    rows.update(**{name: getattr(delivery, name) for name in fields})

@@ -6,13 +6,15 @@ import secrets
 from collections.abc import Collection
 from urllib.parse import urlsplit
 
-from django.db.models import Max, Q, QuerySet
+from django.db import transaction
+from django.db.models import Max, OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 
 from apps.cluster.errors import Cause, Invalid, NotFound
 from apps.cluster.models import Cluster
 from apps.controlplane.models import SchedulingDecision, Webhook, WebhookDelivery
-from apps.controlplane.webhooks.events import KINDS
+from apps.controlplane.webhooks import collecting
+from apps.controlplane.webhooks.events import KINDS, TEST, reads_decisions
 
 #: Webhooks of one cluster.
 MAX_WEBHOOKS = 20
@@ -30,14 +32,13 @@ def add_webhook(
         causes.append(Cause("FieldValueInvalid", f"a cluster has at most {MAX_WEBHOOKS}", "url"))
     if causes:
         raise Invalid("Webhook", "", causes)
-    newest = SchedulingDecision.objects.filter(cluster=cluster).aggregate(last=Max("pk"))["last"]
     return Webhook.objects.create(
         cluster=cluster,
         url=url,
         kinds=[kind for kind in KINDS if kind in kinds],
         secret=secret or secrets.token_hex(20),
         user=user,
-        decision_position=newest or 0,
+        decision_position=_newest_decision(cluster),
         cluster_paused=cluster.paused,
     )
 
@@ -53,9 +54,17 @@ def change_webhook(
     kinds = webhook.kinds if kinds is None else kinds
     if causes := find_faults(url, kinds):
         raise Invalid("Webhook", "", causes)
-    webhook.url = url
-    webhook.kinds = [kind for kind in KINDS if kind in kinds]
-    webhook.save(update_fields=["url", "kinds"])
+    with transaction.atomic():
+        rows = webhooks_of(webhook.cluster).select_for_update(of=("self",))
+        webhook.refresh_from_db(from_queryset=rows)
+        if webhook.enabled:
+            # what has happened until now is sent if it is of the kinds chosen until now
+            collecting.collect_one(webhook)
+        if not reads_decisions(webhook.kinds):
+            webhook.decision_position = _newest_decision(webhook.cluster)
+        webhook.url = url
+        webhook.kinds = [kind for kind in KINDS if kind in kinds]
+        webhook.save()
 
 
 def webhooks_of(cluster: Cluster) -> QuerySet[Webhook]:
@@ -77,10 +86,9 @@ def deliveries_of(webhook: Webhook) -> QuerySet[WebhookDelivery]:
 
 
 def set_enabled(webhook: Webhook, enabled: bool) -> None:
-    """Enable or disable a webhook; events in between are not sent."""
-    newest = SchedulingDecision.objects.filter(cluster=webhook.cluster).aggregate(last=Max("pk"))
+    """Enable or disable a webhook: events in between are not sent, and what waits waits."""
     webhook.enabled = enabled
-    webhook.decision_position = newest["last"] or 0
+    webhook.decision_position = _newest_decision(webhook.cluster)
     webhook.collected_at = timezone.now()
     webhook.cluster_paused = webhook.cluster.paused
     webhook.save()
@@ -107,6 +115,14 @@ def retry(webhook: Webhook) -> int:
     )
 
 
+def list_webhooks(cluster: Cluster) -> QuerySet[Webhook]:
+    """The webhooks of a cluster, with `is_failing`: the last request was not accepted."""
+    own = WebhookDelivery.objects.filter(webhook=OuterRef("pk"), attempts__gt=0).order_by("-pk")
+    last = Subquery(own.values("state")[:1])
+    refused = Q(last_state__in=(WebhookDelivery.State.WAITING, WebhookDelivery.State.FAILED))
+    return webhooks_of(cluster).annotate(last_state=last, is_failing=refused)
+
+
 def has_failures(webhook: Webhook) -> bool:
     """Whether a delivery was not accepted at its last attempt."""
     failed = Q(state=WebhookDelivery.State.FAILED)
@@ -116,7 +132,7 @@ def has_failures(webhook: Webhook) -> bool:
 
 def send_test(webhook: Webhook) -> WebhookDelivery:
     """Create a delivery with one event of the kind "test"."""
-    event = {"kind": "test", "at": timezone.now().isoformat(timespec="milliseconds")}
+    event = {"kind": TEST, "at": timezone.now().isoformat(timespec="milliseconds")}
     return WebhookDelivery.objects.create(
         webhook=webhook, cluster_id=webhook.cluster_id, events=[event]
     )
@@ -125,6 +141,11 @@ def send_test(webhook: Webhook) -> WebhookDelivery:
 def delete_webhook(webhook: Webhook) -> None:
     """Delete a webhook with its deliveries."""
     webhook.delete()
+
+
+def _newest_decision(cluster: Cluster) -> int:
+    newest = SchedulingDecision.objects.filter(cluster=cluster).aggregate(last=Max("pk"))
+    return newest["last"] or 0
 
 
 def find_faults(url: str, kinds: Collection[str]) -> list[Cause]:

@@ -9,7 +9,13 @@ from django.db import connection
 
 from apps.cluster.models import Cluster, Event
 from apps.controlplane import queries
-from apps.controlplane.clusters.summaries import PodStates, Throughput, pod_states, throughputs
+from apps.controlplane.clusters.summaries import (
+    PodStates,
+    Throughput,
+    Use,
+    pod_states,
+    throughputs,
+)
 from apps.controlplane.models import Operation, SchedulingDecision
 from apps.controlplane.opinions import Agreement
 from apps.controlplane.queue.listing import Part
@@ -58,6 +64,11 @@ class Overview:
     agreement: Agreement | None
 
     @property
+    def has_none(self) -> bool:
+        """Whether a node has none of the charted resource."""
+        return any(_thousandths(node.of(self.resource)) < 0 for node in self.all.nodes)
+
+    @property
     def needs_attention(self) -> bool:
         """Whether pods or nodes are in a state that someone should look at."""
         waiting = self.pods.queues[Part.UNSCHEDULABLE] + self.pods.of_others
@@ -93,8 +104,9 @@ def cluster_overview(cluster: Cluster, *, resource: str, label: str) -> Overview
 def heat_map(cluster: Cluster, *, resource: str, label: str) -> dict[str, object]:
     """The nodes by group, as compact JSON.
 
-    `groups` are (name, number of nodes). `names`, `shares` (thousandths) and `states` (a digit:
-    1 cordoned, 2 not ready, 3 both) have an entry for each node, in the order of the groups.
+    `groups` are (name, number of nodes). `names`, `shares` (thousandths; -1 for a node that has
+    none of the resource) and `states` (a digit: 1 cordoned, 2 not ready, 3 both) have an entry for
+    each node, in the order of the groups.
     """
     groups = by_zone(nodes_in_use(cluster, resource=resource, label=label))
     nodes = [node for group in groups for node in group.nodes]
@@ -102,9 +114,15 @@ def heat_map(cluster: Cluster, *, resource: str, label: str) -> dict[str, object
         "resource": resource,
         "groups": [(group.name, len(group.nodes)) for group in groups],
         "names": [node.name for node in nodes],
-        "shares": [min(9999, int(node.of(resource).share * 1000)) for node in nodes],
+        "shares": [_thousandths(node.of(resource)) for node in nodes],
         "states": "".join(str(node.unschedulable + 2 * (not node.ready)) for node in nodes),
     }
+
+
+def _thousandths(use: Use) -> int:
+    if not (use.allocatable or use.requested):
+        return -1
+    return min(9999, int(use.share * 1000))
 
 
 def _read_rejecting_plugins(cluster: Cluster) -> list[tuple[str, int]]:

@@ -373,8 +373,12 @@ def use(of: Use, resource: str, *, brief: bool = False) -> dict[str, Any]:
 
 @register.inclusion_tag("dashboard/inc/chart.html")
 def spread(nodes: Sequence[NodeUse], resource: str) -> dict[str, Any]:
-    """A chart of the share of a resource that is requested on each node, in descending order."""
-    shares = [node.of(resource).share for node in nodes]
+    """A chart of the share of a resource that is requested on each node, in descending order.
+
+    Nodes that have none of it are left out.
+    """
+    uses = [node.of(resource) for node in nodes]
+    shares = [use.share for use in uses if use.allocatable or use.requested]
     return {"path": charts.spread(shares), "words": charts.summary(shares)}
 
 

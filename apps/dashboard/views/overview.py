@@ -18,6 +18,7 @@ from apps.controlplane.loop import clock as clocks
 from apps.dashboard.queries.overview import cluster_overview, heat_map
 from apps.dashboard.queries.usage import ZONE_LABEL
 from apps.dashboard.rendering import Request, cluster_page, render_page
+from apps.dashboard.selections import take_rejected
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
@@ -35,6 +36,7 @@ def cluster(request: Request, cluster: Cluster) -> HttpResponse:
         "overview": overview,
         "origin": origin_of(cluster),
         "clock_moves": moves,
+        "rejected": take_rejected(request),
     }
     return render_page(request, "cluster", context)
 

@@ -34,7 +34,7 @@ def webhooks(request: Request, cluster: Cluster) -> HttpResponse:
                 return _page(request, cluster, added, secret=added.secret)
             messages.success(request, "Webhook added. Send a test to see whether it answers.")
             return redirect("webhook", cluster=cluster.name, number=added.pk)
-    context = {"cluster": cluster, "form": form, "hooks": list(service.webhooks_of(cluster))}
+    context = {"cluster": cluster, "form": form, "hooks": list(service.list_webhooks(cluster))}
     return render_page(request, "webhooks", context, status=422 if form.errors else 200)
 
 

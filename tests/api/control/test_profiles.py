@@ -58,7 +58,8 @@ def test_plugins_of_earlier_releases_require_legacy(api: Api, profiles: str) -> 
 def test_unknown_objects_wrong_methods_and_unauthenticated_requests(
     api: Api, anonymous: Api, profiles: str
 ) -> None:
-    assert api.get(f"{profiles}/9").status_code == 404
+    missing = api.get(f"{profiles}/9")
+    assert (missing.status_code, missing.json()["message"]) == (404, 'profiles "9" not found')
     assert api.post(f"{profiles}/9/activate").status_code == 404
     assert api.get("/clusters/none/profiles").status_code == 404
     assert api.delete(f"{profiles}/1").status_code == 405

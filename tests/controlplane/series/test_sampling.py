@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from apps.cluster import kinds
 from apps.cluster.errors import BadRequest, NotFound
 from apps.cluster.models import Cluster, Pod
-from apps.cluster.writes import Delete
+from apps.cluster.writes import Create, Delete
 from apps.cluster.writing import store
 from apps.controlplane.clusters.lifecycle import create_cluster, delete_cluster
 from apps.controlplane.loop import clock
@@ -82,6 +82,32 @@ def test_states_rates_and_waiting_times_of_each_scope(cluster: Cluster) -> None:
     node = read(cluster, scope="node", name="node-0")
     assert values(node, "use", "cpu")[-1] == 0.5 and values(node, "pods", "pods")[-1] == 1
     assert values(node, "state", "cordoned")[-1] == 0
+
+
+def test_gpus_of_nodes_without_free_cpu_are_stranded(cluster: Cluster) -> None:
+    for name, gpus in (("gpu-0", "4"), ("gpu-1", "4")):
+        allocatable = {"cpu": "4", "memory": "8Gi", "pods": "10", "example.com/gpu": gpus}
+        metadata = {"name": name, "labels": {"pick": name}}
+        node = {"metadata": metadata, "status": {"allocatable": allocatable}}
+        store.write(cluster, [Create(kinds.NODE, node, "")], actor=ACTOR)
+    bodies = [pod("a", cpu="3"), pod("b", cpu="1")]
+    for body, name, gpus in zip(bodies, ("gpu-0", "gpu-1"), ("1", "4"), strict=True):
+        body["spec"]["nodeSelector"] = {"pick": name}
+        resources = body["spec"]["containers"][0]["resources"]
+        resources["requests"]["example.com/gpu"] = gpus
+        resources["limits"] = {"example.com/gpu": gpus}
+    run(cluster, *bodies)
+    sampling.sample_all()
+    found = read(cluster)
+    # gpu-0 has 3 of 4 gpus left, but cpu for one more pod like this; gpu-1 has none left
+    assert values(found, "stranded", "example.com/gpu")[-1] == pytest.approx(2 / 8)
+    stranded = next(each for each in found.charts if each.chart.id == "stranded")
+    assert [each.line.label for each in stranded.series] == [
+        "cpu",
+        "memory",
+        "pods",
+        "example.com/gpu",
+    ]
 
 
 def test_every_resolution_counts_each_attempt_once(cluster: Cluster) -> None:

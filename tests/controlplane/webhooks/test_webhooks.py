@@ -11,9 +11,10 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
@@ -23,7 +24,7 @@ from django.utils import timezone
 from apps.cluster.models import Cluster
 from apps.controlplane.clusters import lifecycle
 from apps.controlplane.loop.engines import Engines
-from apps.controlplane.models import Operation, Webhook, WebhookDelivery
+from apps.controlplane.models import Operation, SecondOpinion, Webhook, WebhookDelivery
 from apps.controlplane.webhooks import collecting, sending, service
 from apps.scheduler.outgoing.rules import OutgoingRules
 from tests.dashboard.conftest import add_pods, pod
@@ -37,6 +38,7 @@ class Receiver:
 
     url: str = ""
     status: int = 204
+    text: bytes = b"x" * 5000
     received: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
 
 
@@ -52,7 +54,7 @@ def receiver() -> Iterator[Receiver]:
             self.send_header("Location", "/elsewhere")
             self.end_headers()
             if found.status != 204:
-                self.wfile.write(b"x" * 5000)
+                self.wfile.write(found.text)
 
         def log_message(self, format: str, *args: object) -> None:
             """Nothing is logged."""
@@ -81,6 +83,27 @@ def work() -> None:
 
 def events(receiver: Receiver) -> list[dict[str, Any]]:
     return [event for _, body in receiver.received for event in json.loads(body)["events"]]
+
+
+def add_disagreement(cluster: Cluster, name: str, at: datetime) -> None:
+    version = SecondOpinion.objects.count() + 1
+    SecondOpinion.objects.create(
+        cluster=cluster,
+        version=version,
+        at=at,
+        recorded_at=at,
+        pod_uid=uuid4(),
+        namespace="default",
+        name=name,
+        profile_revision=1,
+        scheduler_name="default-scheduler",
+        verdict=SecondOpinion.Verdict.OTHER_NODE,
+        guest_node="node-0",
+        node="node-1",
+        nodes=2,
+        feasible_nodes=2,
+        tied_nodes=1,
+    )
 
 
 def is_signed(secret: str, headers: dict[str, str], body: bytes) -> bool:
@@ -197,6 +220,94 @@ def _drip(server: socket.socket) -> None:
             time.sleep(0.05)
 
 
+def test_an_answer_may_contain_bytes_that_are_no_text(lab: Cluster, receiver: Receiver) -> None:
+    receiver.status, receiver.text = 200, b"a\0b\xff"
+    hook = service.add_webhook(lab, receiver.url, ["pod.scheduled"], user="alice")
+    service.send_test(hook)
+    work()
+    delivery = WebhookDelivery.objects.get()
+    assert (delivery.state, delivery.answer) == ("succeeded", "a\ufffdb\ufffd")
+
+
+def test_a_webhook_that_is_deleted_while_it_is_sent_does_not_come_back(
+    lab: Cluster, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hook = service.add_webhook(lab, receiver.url, ["pod.scheduled"], user="alice")
+    service.send_test(hook)
+    collecting.collect()
+    (number,) = collecting.claim_due()
+    connect = sending.connect
+
+    def delete_and_connect(*arguments: Any, **options: Any) -> socket.socket:
+        service.delete_webhook(hook)
+        return connect(*arguments, **options)
+
+    monkeypatch.setattr(sending, "connect", delete_and_connect)
+    sending.send(number)
+    assert len(receiver.received) == 1
+    assert not WebhookDelivery.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_new_kind_of_events_is_sent_from_now_on(lab: Cluster, receiver: Receiver) -> None:
+    hook = service.add_webhook(lab, receiver.url, ["cluster.paused"], user="alice")
+    add_pods(lab, pod("before"))
+    Engines().run(lab.pk)
+    long_ago = timezone.now() - timedelta(hours=1)
+    Operation.objects.create(
+        kind="export", title="Before", cluster=lab, state="succeeded", finished_at=long_ago
+    )
+    Webhook.objects.update(collected_at=long_ago - timedelta(hours=1))
+    lifecycle.pause(lab)
+    service.change_webhook(hook, kinds=["cluster.resumed", "pod.scheduled", "operation.ended"])
+    work()
+    assert [event["kind"] for event in events(receiver)] == ["cluster.paused"], "chosen until now"
+    lifecycle.resume(lab)
+    add_pods(lab, pod("after"))
+    Engines().run(lab.pk)
+    receiver.received.clear()
+    work()
+    assert [(each["kind"], each.get("pod")) for each in events(receiver)] == [
+        ("pod.scheduled", "default/after"),
+        ("cluster.resumed", None),
+    ]
+
+
+def test_a_disabled_webhook_is_sent_nothing_but_tests(lab: Cluster, receiver: Receiver) -> None:
+    hook = service.add_webhook(lab, receiver.url, ["cluster.paused"], user="alice")
+    lifecycle.pause(lab)
+    receiver.status = 500
+    work()
+    receiver.status = 204
+    service.set_enabled(hook, False)
+    service.retry(hook)
+    service.send_test(hook)
+    receiver.received.clear()
+    work()
+    assert [event["kind"] for event in events(receiver)] == ["test"]
+    service.set_enabled(hook, True)
+    work()
+    assert [event["kind"] for event in events(receiver)] == ["test", "cluster.paused"]
+
+
+def test_disagreements_that_are_recorded_at_once_are_all_sent(
+    lab: Cluster, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("apps.controlplane.webhooks.events._MAX_OPINIONS", 3)
+    hook = service.add_webhook(lab, receiver.url, ["binding.disagreed"], user="alice")
+    now = timezone.now()
+    Webhook.objects.filter(pk=hook.pk).update(collected_at=now - timedelta(hours=1))
+    # two batches of a loop, each with one time
+    for number in range(8):
+        at = now - timedelta(minutes=2 - number // 5)
+        add_disagreement(lab, f"web-{number}", at)
+    work()
+    work()
+    work()
+    names = [event["pod"] for event in events(receiver)]
+    assert names == [f"default/web-{number}" for number in range(8)]
+
+
 def test_an_address_that_does_not_exist_is_an_error_in_the_log(lab: Cluster) -> None:
     hook = service.add_webhook(lab, "http://no-such-host.invalid/", ["pod.scheduled"], user="a")
     sending.send(service.send_test(hook).pk)
@@ -232,9 +343,11 @@ def test_webhooks_are_managed_on_pages(lab: Cluster, client: Client, receiver: R
     assert events(receiver)[0]["kind"] == "test"
     assert "204" in client.get(f"{page}/{hook.pk}").content.decode()
     assert "Send failed again" not in client.get(f"{page}/{hook.pk}").content.decode()
+    assert "failing" not in client.get(page).content.decode()
     receiver.status = 500
     client.post(f"{page}/{hook.pk}/change", {"action": "test"})
     work()
+    assert "enabled, failing" in client.get(page).content.decode()
     receiver.status = 204
     work()
     assert len(receiver.received) == 2, "the next attempt is not due"
