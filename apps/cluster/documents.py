@@ -43,6 +43,28 @@ _ManifestLoader.yaml_implicit_resolvers = {
 }
 
 
+class _StrictLoader(_ManifestLoader):
+    """The same; a key that occurs twice in a mapping is an error, and not the last of the two."""
+
+    def __init__(self, stream: bytes | str) -> None:
+        super().__init__(stream)
+        #: by id; a mapping that others merge comes again, with what was merged into it
+        self._checked: dict[int, yaml.MappingNode] = {}
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        if id(node) not in self._checked:
+            self._checked[id(node)] = node
+            seen: set[str] = set()
+            for key, _ in node.value:
+                if isinstance(key, yaml.ScalarNode) and key.value in seen:
+                    raise yaml.constructor.ConstructorError(
+                        None, None, f'key "{key.value}" already set in map', key.start_mark
+                    )
+                if isinstance(key, yaml.ScalarNode):
+                    seen.add(key.value)
+        super().flatten_mapping(node)
+
+
 def parse_json(raw: bytes) -> Any:
     """Plain data from JSON text."""
     try:
@@ -61,20 +83,23 @@ def parse_json(raw: bytes) -> Any:
     return value
 
 
-def parse_yaml(raw: bytes | str) -> Any:
+def parse_yaml(raw: bytes | str, *, strict: bool = False) -> Any:
     """Plain data from one YAML document; None from an empty text."""
-    return next(parse_yaml_stream(raw, single=True), None)
+    return next(parse_yaml_stream(raw, single=True, strict=strict), None)
 
 
-def parse_yaml_stream(raw: bytes | str, *, single: bool = False) -> Iterator[Any]:
+def parse_yaml_stream(
+    raw: bytes | str, *, single: bool = False, strict: bool = False
+) -> Iterator[Any]:
     """Plain data from each document of a YAML text, empty ones included (None).
 
-    With `single` a second document is refused.
+    With `single` a second document is refused. `strict` refuses a key that occurs twice in a
+    mapping, which a person did not mean; clients of the Kubernetes API get the last of the two.
     """
     loader = None
     try:
         _check_depth(raw)
-        loader = _ManifestLoader(raw)
+        loader = (_StrictLoader if strict else _ManifestLoader)(raw)
         if single:
             yield _check_value(loader.get_single_data())
             return

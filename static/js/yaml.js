@@ -27,14 +27,14 @@
       const wanted = area.value.split("\n").length;
       if (wanted !== lines) {
         lines = wanted;
-        gutter.replaceChildren(
-          ...Array.from({ length: lines }, (_, index) => {
-            const line = document.createElement("span");
-            line.textContent = wrong.has(index + 1) ? `▸ ${index + 1}` : index + 1;
-            if (wrong.has(index + 1)) line.className = "wrong";
-            return line;
-          }),
-        );
+        const numbers = document.createDocumentFragment();
+        for (let at = 1; at <= lines; at += 1) {
+          const line = document.createElement("span");
+          line.textContent = wrong.has(at) ? `▸ ${at}` : at;
+          if (wrong.has(at)) line.className = "wrong";
+          numbers.append(line);
+        }
+        gutter.replaceChildren(numbers);
       }
       gutter.scrollTop = area.scrollTop;
     };
@@ -81,18 +81,36 @@
     if (wrong.size) goTo(Math.min(...wrong));
   };
 
-  /* A chosen or dropped file is shown in its text area, and sent as text. */
+  /* A chosen or dropped file is shown in its text area, and sent as text. A large one is sent as it
+     is: an area with so many lines would stop the page. */
+  const SHOWN_BYTES = 1_000_000;
   const acceptFiles = (chosen) => {
     if (chosen.dataset.ready) return;
     chosen.dataset.ready = "true";
     const area = document.getElementById(chosen.dataset.fills);
+    const hint = chosen.previousElementSibling;
     const fill = async (file) => {
-      area.value = await file.text();
+      hint.classList.remove("problem");
+      if (file.size > SHOWN_BYTES) {
+        const files = new DataTransfer();
+        files.items.add(file);
+        chosen.files = files.files;
+        hint.textContent = `${file.name} is too large to be shown, and replaces the text above`;
+        return;
+      }
+      const text = await file.text();
+      if (text.includes("\0")) {
+        chosen.value = "";
+        hint.classList.add("problem");
+        hint.textContent = `${file.name} is not text; choose another file`;
+        return;
+      }
+      area.value = text;
       area.dispatchEvent(new Event("input", { bubbles: true }));
       area.focus();
       area.setSelectionRange(0, 0);
       area.scrollTop = 0;
-      chosen.previousElementSibling.textContent = `${file.name} is shown above; or another file`;
+      hint.textContent = `${file.name} is shown above; or another file`;
       chosen.value = "";
     };
     chosen.addEventListener("change", () => chosen.files.length && fill(chosen.files[0]));

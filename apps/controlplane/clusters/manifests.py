@@ -100,6 +100,8 @@ def import_yaml(
     unless there is nothing else. Raises ManifestError, which names the document, or ManifestErrors.
     """
     manifest = read_manifest(text)
+    if not manifest.documents and not manifest.errors:
+        raise ManifestError("the text contains no object")
     check_room(cluster.pk, cluster.resource_version, len(manifest.documents))
     created: list[Body] = []
     owners = Owners(cluster)

@@ -164,7 +164,7 @@ def _checked(place: str, kind: Kind, body: Body) -> Body:
 
 def _read_documents(text: str) -> list[Any]:
     try:
-        return list(parse_yaml_stream(text))
+        return list(parse_yaml_stream(text, strict=True))
     except UnreadableDocument as error:
         raise ManifestError(f"this is not YAML: {error}") from error
 

@@ -70,7 +70,7 @@ class FactsForm(forms.Form):
     def _read(self, name: str, kind: Kind) -> Document:
         """The object in a field; errors are added to it, with their lines."""
         try:
-            found = parse_yaml(self.cleaned_data[name]) or {}
+            found = parse_yaml(self.cleaned_data[name], strict=True) or {}
         except UnreadableDocument as error:
             show_syntax(self, name, str(error))
             return {}

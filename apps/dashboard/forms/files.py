@@ -51,11 +51,13 @@ class YamlField(forms.CharField):
     def clean(self, value: Any) -> Any:
         if isinstance(value, str) and value.startswith(_NOT_UTF8):
             raise ValidationError(f"the file {value.removeprefix(_NOT_UTF8)} is not UTF-8 text")
+        if isinstance(value, str) and "\0" in value:
+            raise ValidationError("this is not text: it contains NUL characters")
         return super().clean(value)
 
     def prepare_value(self, value: Any) -> Any:
-        """The text shown; empty for a file that cannot be shown."""
-        return "" if isinstance(value, str) and value.startswith(_NOT_UTF8) else value
+        """The text shown; empty for what is no text."""
+        return "" if isinstance(value, str) and "\0" in value else value
 
 
 class KeptFileInput(forms.FileInput):

@@ -55,7 +55,7 @@ class EditForm(ObjectForm):
 
     def clean_manifest(self) -> dict[str, Any]:
         try:
-            body = parse_yaml(self.cleaned_data["manifest"])
+            body = parse_yaml(self.cleaned_data["manifest"], strict=True)
         except UnreadableDocument as error:
             show_syntax(self, "manifest", str(error))
             return {}
