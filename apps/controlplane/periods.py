@@ -140,6 +140,18 @@ def parse_moment(
     return found
 
 
+def fix_offset(field: str, text: str, *, zone: tzinfo) -> str:
+    """A date, or a date and time without an offset, with that of the zone; other texts unchanged.
+
+    It then means the same in every zone. BadRequest names the parameter.
+    """
+    normal = _LOST_PLUS.sub(r"\1+\2", text.upper())
+    if _DATE.match(text) is None or normal.endswith("Z") or _OFFSET.search(normal):
+        return text
+    moment = parse_moment(field, text, now=timezone.now(), zone=zone, ends=field == "until")
+    return moment.astimezone(zone).isoformat()
+
+
 def parse_zone(name: str) -> tzinfo:
     """The zone with this name of the IANA time zone database; BadRequest for another name."""
     zone = find_zone(name)

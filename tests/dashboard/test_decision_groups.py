@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -180,6 +181,48 @@ def test_a_view_is_saved_shared_renamed_and_deleted(alice: Client, lab: Cluster)
     assert bob.delete(f"{API}/views/{view.pk}").status_code == 403
     assert alice.post(f"{permalink}/delete").status_code == 302
     assert alice.get(permalink).status_code == 404
+
+
+def test_a_view_shows_everyone_the_same_period(alice: Client, lab: Cluster) -> None:
+    """Whoever saves 09:00 in Kolkata does not send the others 09:00 of their zones."""
+    alice.cookies.load({"schedweb-zone": "Asia/Kolkata"})
+    query = urlencode({"since": "2026-11-22T09:00", "until": "2026-11-23", "pod": "web-1"})
+    alice.post(f"/clusters/lab/new-view?{query}", {"name": "incident", "shared": "on"})
+    view = SavedView.objects.get(cluster=lab)
+    fixed = {"since": "2026-11-22T09:00:00+05:30", "until": "2026-11-23T00:00:00+05:30"}
+    assert view.query == {"pod": "web-1", **fixed}
+    bob = Client()
+    bob.force_login(User.objects.create_superuser("bob", password="of the builders"))
+    bob.cookies.load({"schedweb-zone": "America/New_York"})
+    page = bob.get(bob.get(f"/clusters/lab/views/{view.pk}")["Location"]).content.decode()
+    assert ">2026-11-21 22:30:00 EST<" in page and ">2026-11-22 13:30:00 EST<" in page
+    # renaming changes nothing, and relative times stay relative
+    bob.post(f"/clusters/lab/views/{view.pk}/edit", {"name": "taken"})
+    alice.post(f"/clusters/lab/views/{view.pk}/edit", {"name": "outage"})
+    view.refresh_from_db()
+    assert (view.name, view.query) == ("outage", {"pod": "web-1", **fixed})
+    alice.post("/clusters/lab/new-view?since=yesterday&until=09:00", {"name": "night"})
+    night = SavedView.objects.get(cluster=lab, name="night")
+    assert night.query == {"since": "yesterday", "until": "09:00"}
+    body = {"name": "rest", "query": {"since": "2026-11-22", "zone": "Asia/Kolkata"}}
+    created = alice.post(f"{API}/views", body, content_type="application/json").json()
+    assert created["query"]["since"] == "2026-11-22T00:00:00+05:30"
+
+
+def test_a_period_has_a_permanent_link(alice: Client, lab: Cluster) -> None:
+    """`Last hour` as two times, which select the same rows for everyone, now and later."""
+    alice.cookies.load({"schedweb-zone": "Asia/Kolkata"})
+    page = alice.get(f"{PAGE}?since=1h&namespace=default&before=999999999999999")
+    (link,) = re.findall(r'href="([^"]*)">Permanent link<', page.content.decode())
+    address = urlsplit(link.replace("&amp;", "&"))
+    query = {name: value for name, (value,) in parse_qs(address.query).items()}
+    assert (address.path, query["namespace"], sorted(query)) == (
+        PAGE,
+        "default",
+        ["namespace", "since", "until"],
+    )
+    assert query["since"].endswith("Z") and query["until"].endswith("Z")
+    assert rows_behind(alice, address.geturl()) == rows_behind(alice, f"{PAGE}?since=1h")
 
 
 def test_views_in_the_api(alice: Client, lab: Cluster) -> None:
