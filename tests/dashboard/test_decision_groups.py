@@ -132,6 +132,8 @@ def test_every_ready_view_opens(alice: Client, lab: Cluster) -> None:
     [
         ("pod", "web", ["web-0", "web-1", "web-2"]),
         ("pod", "default/hu", ["default/huge"]),
+        ("pod", "default/*", ["default/huge", "default/web-0", "default/web-1", "default/web-2"]),
+        ("pod", "defa", ["default/*"]),
         ("pod", "%", []),
         ("node", "PU", ["gpu-1"]),
         ("namespace", "defa", ["default"]),
