@@ -211,11 +211,11 @@ def test_a_view_shows_everyone_the_same_period(alice: Client, lab: Cluster) -> N
     assert created["query"]["since"] == "2026-11-22T00:00:00+05:30"
 
 
-def test_a_period_has_a_permanent_link(alice: Client, lab: Cluster) -> None:
+def test_a_period_has_a_link_with_fixed_times(alice: Client, lab: Cluster) -> None:
     """`Last hour` as two times, which select the same rows for everyone, now and later."""
     alice.cookies.load({"schedweb-zone": "Asia/Kolkata"})
     page = alice.get(f"{PAGE}?since=1h&namespace=default&before=999999999999999")
-    (link,) = re.findall(r'href="([^"]*)">Permanent link<', page.content.decode())
+    (link,) = re.findall(r'href="([^"]*)">Link with fixed times<', page.content.decode())
     address = urlsplit(link.replace("&amp;", "&"))
     query = {name: value for name, (value,) in parse_qs(address.query).items()}
     assert (address.path, query["namespace"], sorted(query)) == (

@@ -64,7 +64,7 @@ def period(context: template.Context, region: str, selected: Period) -> dict[str
         "cluster": cluster,
         "chosen": _describe_period(request) if request.htmx else "",
         "others": _list_others(request, cluster) if cluster and selected else [],
-        "permanent": _fix_period(request, cluster, selected) if selected else "",
+        "fixed": _fix_period(request, cluster, selected) if selected else "",
     }
 
 
