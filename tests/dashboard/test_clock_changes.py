@@ -43,3 +43,15 @@ def test_the_hours_of_a_change_of_clocks_are_told_apart(alice: Client) -> None:
     text = both.content.decode()
     assert len(both.context["decisions"].page.rows) == 5
     assert ">01:30:00 EDT<" in text and ">01:30:00 EST<" in text
+
+
+def test_what_users_did_is_dated_by_the_clock_of_the_system(alice: Client) -> None:
+    """A view that was saved just now is not a year old because the cluster's clock is ahead."""
+    lab = create_cluster("lab", user="alice")
+    alice.post("/clusters/lab/new-view?group=pod", {"name": "by pod"})
+    clock.set_manual(lab)
+    lab.refresh_from_db()
+    clock.advance(lab, 400 * 86_400)
+    for page in ("views", "profiles", "profiles/1"):
+        text = shown(alice, f"/clusters/lab/{page}")
+        assert "400 d" not in text, page

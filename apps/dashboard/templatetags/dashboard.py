@@ -200,14 +200,17 @@ def moment(text: str | None) -> datetime | None:
 
 
 @register.inclusion_tag("dashboard/inc/ago.html", takes_context=True)
-def ago(context: template.Context, at: datetime | None) -> dict[str, Any]:
+def ago(
+    context: template.Context, at: datetime | None, by_system: bool = False
+) -> dict[str, Any]:
     """The time since `at` by the clock of the page's cluster, with the full time as title.
 
-    A script updates it on the page, unless the clock is stopped.
+    `by_system`: by the system's clock, for what users and workers did. A script updates it on the
+    page, unless the clock is stopped.
     """
     if at is None:
         return {"at": None}
-    now, running = _clock(context)
+    now, running = (timezone.now(), True) if by_system else _clock(context)
     return {
         "at": at,
         "title": _describe_fully(at),
