@@ -200,9 +200,7 @@ def moment(text: str | None) -> datetime | None:
 
 
 @register.inclusion_tag("dashboard/inc/ago.html", takes_context=True)
-def ago(
-    context: template.Context, at: datetime | None, by_system: bool = False
-) -> dict[str, Any]:
+def ago(context: template.Context, at: datetime | None, by_system: bool = False) -> dict[str, Any]:
     """The time since `at` by the clock of the page's cluster, with the full time as title.
 
     `by_system`: by the system's clock, for what users and workers did. A script updates it on the
