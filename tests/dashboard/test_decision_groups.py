@@ -151,6 +151,19 @@ def test_filters_complete_what_is_typed(
     assert [option.partition('"')[0] for option in options] == expected
 
 
+@pytest.mark.parametrize(
+    ("page", "field"), [("changes", "namespace"), ("events", "namespace"), ("pods", "node")]
+)
+def test_other_lists_complete_namespaces_and_nodes(
+    alice: Client, lab: Cluster, page: str, field: str
+) -> None:
+    text = alice.get(f"/clusters/lab/{page}").content.decode()
+    (found,) = re.findall(rf'<input[^>]*name="{field}"[^>]*>', text)
+    assert (
+        'hx-get="/clusters/lab/complete-filter"' in found and f'list="suggested-{field}"' in found
+    )
+
+
 def test_a_view_is_saved_shared_renamed_and_deleted(alice: Client, lab: Cluster) -> None:
     bob = Client()
     bob.force_login(User.objects.create_superuser("bob", password="of the builders"))
