@@ -11,9 +11,11 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from apps.cluster.access.roles import Role
 from apps.cluster.models import Cluster
 from apps.controlplane.ledger import aggregating
 from apps.controlplane.models import SavedView, SchedulingDecision
+from apps.people import members
 from tests.dashboard.conftest import shown
 
 pytestmark = pytest.mark.django_db
@@ -207,12 +209,18 @@ def test_a_view_shows_everyone_the_same_period(alice: Client, lab: Cluster) -> N
     fixed = {"since": "2026-11-22T09:00:00+05:30", "until": "2026-11-23T00:00:00+05:30"}
     assert view.query == {"pod": "web-1", **fixed}
     bob = Client()
-    bob.force_login(User.objects.create_superuser("bob", password="of the builders"))
+    bob.force_login(User.objects.create_user("bob", password="of the builders"))
+    assert bob.get(f"/clusters/lab/views/{view.pk}").status_code == 404
+    members.add_member(lab, user="bob", role=Role.VIEWER, actor="alice")
     bob.cookies.load({"schedweb-zone": "America/New_York"})
     page = bob.get(bob.get(f"/clusters/lab/views/{view.pk}")["Location"]).content.decode()
     assert ">2026-11-21 22:30:00 EST<" in page and ">2026-11-22 13:30:00 EST<" in page
+    # a viewer opens it, has views, and changes only these
+    assert bob.get(f"{API}/views/{view.pk}").json()["query"] == view.query
+    assert "save changes" not in page
+    assert bob.post(f"/clusters/lab/views/{view.pk}/edit", {"name": "taken"}).status_code == 403
+    assert bob.post("/clusters/lab/new-view?group=pod", {"name": "own"}).status_code == 302
     # renaming changes nothing, and relative times stay relative
-    bob.post(f"/clusters/lab/views/{view.pk}/edit", {"name": "taken"})
     alice.post(f"/clusters/lab/views/{view.pk}/edit", {"name": "outage"})
     view.refresh_from_db()
     assert (view.name, view.query) == ("outage", {"pod": "web-1", **fixed})
