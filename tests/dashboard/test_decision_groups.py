@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -81,7 +82,15 @@ def test_two_dimensions_sorting_and_files(alice: Client, lab: Cluster) -> None:
         ("default", "scheduled", "3"),
         ("default", "unschedulable", "1"),
     ]
-    assert alice.get(files["JSON"]).json()["total"] == 2
+    # times are written alike in all files
+    in_json = alice.get(files["JSON"]).json()
+    assert in_json["total"] == 2
+    for name in ("first", "last"):
+        assert [line[name] for line in lines] == [group[name] for group in in_json["groups"]]
+    exports = [alice.get(f"{API}/decisions/export?format={each}") for each in ("csv", "json")]
+    content = [b"".join(each.streaming_content).decode() for each in exports]
+    in_rows = [row["at"] for row in csv.DictReader(content[0].splitlines())]
+    assert in_rows == [row["at"] for row in json.loads(content[1])]
     slowest = groups(alice, group="decision")["groups"]
     durations = [group["max_us"] for group in slowest]
     assert durations == sorted(durations, reverse=True) and len(durations) == 4

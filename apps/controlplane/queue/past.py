@@ -20,6 +20,7 @@ from apps.cluster.models import Cluster, HistoricChange
 from apps.controlplane import periods, queries
 from apps.controlplane.models import QueueMove, SchedulingDecision
 from apps.controlplane.periods import wrong
+from apps.scheduler.framework import events
 
 #: The parts of the queue that are listed, in this order.
 PARTS = tuple(place for place in QueueMove.Place if place)
@@ -27,6 +28,8 @@ PARTS = tuple(place for place in QueueMove.Place if place)
 MOMENTS = ("at", "version", "decision")
 PARAMETERS = (*MOMENTS, "zone", "queue", "pod")
 _MAX_NUMBER = 2**63 - 1
+#: The events of the moves with which an attempt begins and fails.
+_OF_ATTEMPTS = (events.POP, events.POP_FROM_BACKOFF_QUEUE, events.SCHEDULE_ATTEMPT_FAILURE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +39,8 @@ class PastMoment:
     at: datetime
     version: int | None = None
     decision: int | None = None
-    #: The move with which the attempt of the decision began. Of the moves at this very time, which
-    #: are many while a clock is stopped, those after it are later than the moment.
+    #: The move with which the attempt of the decision began, or failed. Of the moves at this very
+    #: time, which are many while a clock is stopped, those after it are later than the moment.
     move: int | None = None
 
 
@@ -142,7 +145,7 @@ _PAGE = (
     LEFT JOIN LATERAL (
         SELECT d.id, d.unschedulable_plugins FROM controlplane_schedulingdecision d
         WHERE d.pod_uid = page.pod_uid AND d.at <= %(at)s AND page.target <> 'in_flight'
-            AND (d.at < %(at)s OR d.id < %(decision)s)
+            AND (d.at < %(at)s OR d.id <= %(decision)s)
         ORDER BY d.id DESC LIMIT 1
     ) decided ON true
     LEFT JOIN LATERAL (
@@ -188,7 +191,7 @@ def parse_past_moment(cluster: Cluster, query: Mapping[str, Any]) -> PastMoment 
     if given == ["decision"]:
         row = queries.decision_numbered(number, cluster)
         return PastMoment(
-            row.at, version=row.cluster_version, decision=row.pk, move=_find_start(row)
+            row.at, version=row.cluster_version, decision=row.pk, move=_find_move(row)
         )
     return PastMoment(_time_of_version(cluster, number), version=number)
 
@@ -281,10 +284,10 @@ def _find_gap(cluster: Cluster, at: datetime) -> datetime | None:
         return oldest if cursor.fetchone() is not None else None
 
 
-def _find_start(row: SchedulingDecision) -> int | None:
-    """The move with which the attempt began; None if it is no longer recorded."""
+def _find_move(row: SchedulingDecision) -> int | None:
+    """The last move of the attempt, except that of a placed pod; None if no longer recorded."""
     moves = QueueMove.objects.filter(
-        pod_uid=row.pod_uid, target=QueueMove.Place.IN_FLIGHT, attempt=row.attempt, at__lte=row.at
+        pod_uid=row.pod_uid, attempt=row.attempt, event__in=_OF_ATTEMPTS, at__lte=row.at
     )
     return moves.order_by("-id").values_list("id", flat=True).first()
 

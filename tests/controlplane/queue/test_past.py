@@ -117,9 +117,11 @@ def test_a_decision_of_a_stopped_clock_has_the_queue_in_which_it_was_taken(life:
         queues.append(read_past_queue(life.cluster, moment))
     begun, ended = ({part.value: size for part, size in each.sizes.items()} for each in queues)
     assert (begun["active"], begun["in_flight"], begun["unschedulable"]) == (3, 1, 0)
-    assert (ended["active"], ended["unschedulable"]) == (0, 2)
+    assert (ended["active"], ended["unschedulable"]) == (0, 3)
     own = next(each for each in queues[0].pods if each.uid == first.pod_uid)
     assert (own.queue, own.decision) == ("in_flight", None)
+    rejected = next(each for each in queues[1].pods if each.uid == last.pod_uid)
+    assert (rejected.queue, rejected.decision) == ("unschedulable", last.pk)
     waiting = [each for each in queues[0].pods if each.queue == "active"]
     assert {(each.decision, each.left_to) for each in waiting} == {(None, "in_flight")}
 
