@@ -45,6 +45,15 @@ def test_the_hours_of_a_change_of_clocks_are_told_apart(alice: Client) -> None:
     assert ">01:30:00 EDT<" in text and ">01:30:00 EST<" in text
 
 
+def test_what_happens_at_the_time_of_a_stopped_clock_is_not_in_the_future(alice: Client) -> None:
+    lab = create_cluster("lab", user="alice", nodes=1)
+    clock.set_manual(lab)
+    add_pods(lab, pod("web-0"))
+    Engines().run(lab.pk)
+    text = shown(alice, "/clusters/lab/changes?since=2099-01-01")
+    assert ">0 s</time>ago" in text and "Show last 15 minutes" in text
+
+
 def test_what_users_did_is_dated_by_the_clock_of_the_system(alice: Client) -> None:
     """A view that was saved just now is not a year old because the cluster's clock is ahead."""
     lab = create_cluster("lab", user="alice")

@@ -239,7 +239,8 @@ def when(context: template.Context, at: datetime | None) -> dict[str, Any]:
 def distance(context: template.Context, at: datetime) -> SafeString:
     """How far away a time is by the clock of the page's cluster: `5 min ago`, `in 3 h`."""
     now, running = _clock(context)
-    ahead = at > now
+    # changes of one moment have times that are microseconds apart
+    ahead = at - now >= timedelta(seconds=1)
     text = figures.span(abs(at - now))
     moving = ("data-until" if ahead else "data-ago") if running else ""
     shown = format_html('<time {} datetime="{}">{}</time>', moving, at.isoformat(), text)
