@@ -7,7 +7,7 @@ import io
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -73,13 +73,13 @@ FORMATS: Mapping[str, Format] = {each.name: each for each in (CSV, JSON, JSON_LI
 
 
 def format_cell(value: Any) -> Any:
-    """The value of a cell of a CSV file.
+    """The value of a cell of a CSV file; of a time, as JSON has it: `2026-11-22T09:00:00Z`.
 
     A text that a spreadsheet would compute as a formula has an apostrophe in front, which the
     spreadsheet shows as text. Numbers remain numbers, also negative ones.
     """
     if isinstance(value, datetime):
-        return value.isoformat()
+        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
     if isinstance(value, list | dict):
         return msgspec.json.encode(value).decode()
     if isinstance(value, str) and value.startswith(_FORMULA_STARTS) and not _is_number(value):

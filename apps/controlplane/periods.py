@@ -32,7 +32,9 @@ PRESETS = (
     ("Last 30 days", "30d", ""),
 )
 #: What an error says about the accepted forms.
-FORMS = "a span before now (15m, 1h, 7d), today, yesterday, 09:00, 2026-11-22 or 2026-11-22T09:00"
+FORMS_HINT = (
+    "use a span before now (15m, 1h, 7d), today, yesterday, 09:00, 2026-11-22 or 2026-11-22T09:00"
+)
 #: Years within which a time can be shown in every zone.
 _FIRST_YEAR, _LAST_YEAR = 1000, 9998
 #: Minutes; no zone of the world is further from UTC.
@@ -53,6 +55,9 @@ _SPAN = re.compile(rf"(?:now\s*-\s*|-)?((?:{_PART}\s*)+)(?:\s+ago)?")
 _DAYS = {"today": 0, "yesterday": 1}
 _CLOCK = re.compile(r"\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?")
 _DATE = re.compile(r"(\d{4,})-\d{2}-\d{2}")
+#: Seconds of the epoch, or milliseconds, as programs write them: 10 or 13 digits.
+_MILLISECONDS = 10**11
+_EPOCH = re.compile(r"\d{10}(\.\d+)?|\d{13}")
 _OFFSET = re.compile(r"[T ].*[+-](\d{2}):?(\d{2})$")
 #: In a query string, a plus is a space.
 _LOST_PLUS = re.compile(r"(:\d{2}(?:\.\d+)?) (\d{2}:?\d{2})$")
@@ -83,12 +88,15 @@ def parse_period(query: Mapping[str, Any], *, now: datetime) -> Period:
     """The period of `since` and `until`; relative times count back from `now`.
 
     Times without an offset are in the zone of the parameter `zone`, by default the current zone of
-    Django: the viewer's on pages, UTC in the API. BadRequest names the wrong parameter.
+    Django: the viewer's on pages, UTC in the API. BadRequest names the wrong parameter. A time that
+    occurs twice when clocks are set back starts a period the first time and ends it the second.
     """
     given = {name: str(query.get(name) or "").strip() for name in PARAMETERS}
     zone = parse_zone(given["zone"]) if given["zone"] else timezone.get_current_timezone()
     limits = {
-        name: parse_moment(name, given[name], now=now, zone=zone) if given[name] else None
+        name: parse_moment(name, given[name], now=now, zone=zone, ends=name == "until")
+        if given[name]
+        else None
         for name in ("since", "until")
     }
     period = Period(**limits)
@@ -105,24 +113,43 @@ def parse_at(query: Mapping[str, Any], *, now: datetime) -> datetime | None:
     return parse_moment("at", text, now=now, zone=found) if text else None
 
 
-def parse_moment(field: str, text: str, *, now: datetime, zone: tzinfo) -> datetime:
-    """The time, in UTC, that a parameter names; BadRequest names the parameter."""
+def parse_moment(
+    field: str, text: str, *, now: datetime, zone: tzinfo, ends: bool = False
+) -> datetime:
+    """The time, in UTC, that a parameter names; BadRequest names the parameter.
+
+    A local time that occurs twice is the first one, or the second one if it `ends` a period; one
+    that is skipped when clocks are set forward is the moment at which they are.
+    """
     words = " ".join(text.split())
     if len(words) > _LONGEST_TEXT:
         raise wrong(field, f"{words[:20]!r} … is too long for a time")
     out_of_range = f"{words!r} is outside of the years {_FIRST_YEAR} to {_LAST_YEAR}"
     try:
-        moment = _read(words, now, zone)
+        moment = _read(words, now, zone, ends)
         found = moment.astimezone(UTC) if moment is not None else None
     except OverflowError:
         raise wrong(field, out_of_range) from None
     except ValueError as error:
-        raise wrong(field, f"{words!r} is not a date and time: {error}") from None
+        reason = FORMS_HINT if str(error).startswith("Invalid isoformat") else error
+        raise wrong(field, f"{words!r} is not a date and time: {reason}") from None
     if found is None:
-        raise wrong(field, f"{words!r} is not a time: use {FORMS}")
+        raise wrong(field, f"{words!r} is not a time: {FORMS_HINT}")
     if not _FIRST_YEAR <= found.year <= _LAST_YEAR:
         raise wrong(field, out_of_range)
     return found
+
+
+def fix_offset(field: str, text: str, *, zone: tzinfo) -> str:
+    """A date, or a date and time without an offset, with that of the zone; other texts unchanged.
+
+    It then means the same in every zone. BadRequest names the parameter.
+    """
+    normal = _LOST_PLUS.sub(r"\1+\2", text.upper())
+    if _DATE.match(text) is None or normal.endswith("Z") or _OFFSET.search(normal):
+        return text
+    moment = parse_moment(field, text, now=timezone.now(), zone=zone, ends=field == "until")
+    return moment.astimezone(zone).isoformat()
 
 
 def parse_zone(name: str) -> tzinfo:
@@ -153,7 +180,7 @@ def wrong(field: str, message: str) -> BadRequest:
     return BadRequest(f"{field}: {message}", details={"causes": [cause]})
 
 
-def _read(text: str, now: datetime, zone: tzinfo) -> datetime | None:
+def _read(text: str, now: datetime, zone: tzinfo, ends: bool) -> datetime | None:
     """The time that the text names; None if it names none. Raises ValueError and OverflowError."""
     word = text.lower()
     if word == "now":
@@ -166,7 +193,10 @@ def _read(text: str, now: datetime, zone: tzinfo) -> datetime | None:
     if _CLOCK.fullmatch(text):
         today = now.astimezone(zone).date()
         text = f"{today.isoformat()}T{text.zfill(5) if text.count(':') == 1 else text.zfill(8)}"
-    return _read_iso(text, zone)
+    if _EPOCH.fullmatch(text):
+        seconds = float(text)
+        return datetime.fromtimestamp(seconds if seconds < _MILLISECONDS else seconds / 1000, UTC)
+    return _read_iso(text, zone, ends)
 
 
 def _read_span(text: str) -> timedelta:
@@ -174,14 +204,37 @@ def _read_span(text: str) -> timedelta:
     return timedelta(seconds=sum(float(number) * _UNITS[unit] for number, unit in parts))
 
 
-def _read_iso(text: str, zone: tzinfo) -> datetime | None:
+def _read_iso(text: str, zone: tzinfo, ends: bool) -> datetime | None:
     date = _DATE.match(text)
     if date is None:
         return None
     if len(date[1]) > 4:
         raise OverflowError
-    offset = _OFFSET.search(_LOST_PLUS.sub(r"\1+\2", text))
+    # RFC 3339 allows a lower-case t and z
+    text = _LOST_PLUS.sub(r"\1+\2", text.upper())
+    offset = _OFFSET.search(text)
     if offset is not None and int(offset[1]) * 60 + int(offset[2]) > _LARGEST_OFFSET:
         raise ValueError("the offset must be between -14:00 and +14:00")
-    moment = datetime.fromisoformat(_LOST_PLUS.sub(r"\1+\2", text))
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=zone)
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is not None:
+        return moment
+    # a day ends where the next one starts, also if midnight occurs twice
+    return _find_local(moment, zone, last=ends and ":" in text)
+
+
+def _find_local(local: datetime, zone: tzinfo, *, last: bool) -> datetime:
+    """The first or the last moment with this local time; of a skipped one, that of the change."""
+    first, second = (local.replace(tzinfo=zone, fold=fold) for fold in (0, 1))
+    before, after = first.utcoffset(), second.utcoffset()
+    assert before is not None
+    assert after is not None
+    if before >= after:
+        return second if last else first
+    # with the offset after the change, a skipped time is before it; with the other one, after it
+    early, late = (each.astimezone(UTC).replace(microsecond=0) for each in (second, first))
+    low, high = 0, int((late - early).total_seconds())
+    while high - low > 1:
+        middle = (low + high) // 2
+        at = (early + timedelta(seconds=middle)).astimezone(zone)
+        low, high = (low, middle) if at.utcoffset() == after else (middle, high)
+    return early + timedelta(seconds=high)

@@ -67,13 +67,23 @@ def utc_clock(moment: datetime) -> str:
 
 
 def short_clock(moment: datetime, now: datetime) -> str:
-    """A time in the viewer's zone: `14:03:22` today, `Nov 21 14:03:22`, `2025-11-21 14:03:22`."""
+    """A time in the viewer's zone: `14:03:22` today, `Nov 21 14:03:22`, `2025-11-21 14:03:22`.
+
+    With the zone in an hour that occurs twice: `02:03:22 CEST`.
+    """
     here, today = local(moment), local(now)
+    time = f"{here:%H:%M:%S}{name_zone_if_ambiguous(here)}"
     if here.date() == today.date():
-        return f"{here:%H:%M:%S}"
+        return time
     if here.year == today.year:
-        return f"{here:%b} {here.day} {here:%H:%M:%S}"
-    return f"{here:%Y-%m-%d %H:%M:%S}"
+        return f"{here:%b} {here.day} {time}"
+    return f"{here:%Y-%m-%d} {time}"
+
+
+def name_zone_if_ambiguous(here: datetime) -> str:
+    """The zone of a local time that occurs twice, as clocks are set back: ` CEST`; else nothing."""
+    other = here.replace(fold=1 - here.fold)
+    return f"{here: %Z}" if other.utcoffset() != here.utcoffset() else ""
 
 
 def offset(moment: datetime) -> str:

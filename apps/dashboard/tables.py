@@ -16,11 +16,14 @@ and the updates of a live page keep them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
+from django.urls import reverse
+
 from apps.cluster.errors import ApiError
+from apps.cluster.models import Cluster
 
 Key = TypeVar("Key")
 
@@ -50,6 +53,17 @@ class Field:
         """(value, label) of each choice, the empty one first."""
         pairs = [each if isinstance(each, tuple) else (each, each) for each in self.choices or ()]
         return [("", self.nothing), *pairs]
+
+
+def complete_fields(
+    cluster: Cluster, fields: Iterable[Field], names: Container[str]
+) -> list[Field]:
+    """The fields; those with these names complete what is typed with names of the cluster.
+
+    They are names of `apps.controlplane.ledger.completion`.
+    """
+    address = reverse("complete-filter", args=[cluster.name])
+    return [replace(each, complete=address) if each.name in names else each for each in fields]
 
 
 #: The filter by time; `{% period %}` shows in the region which period it selects.

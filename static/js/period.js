@@ -1,5 +1,5 @@
-/* The filter by time: presets fill in the limits, pickers write the time they select, and the
-   panel closes with Escape or a click elsewhere. */
+/* The filter by time: presets fill in the limits, pickers write the time they select and begin at
+   the time that is written, and the panel closes with Escape or a click elsewhere. */
 if (!window.schedwebPeriods) {
   window.schedwebPeriods = true;
 
@@ -21,6 +21,17 @@ if (!window.schedwebPeriods) {
       if (!panel.contains(event.target)) panel.open = false;
     }
   });
+
+  /* A date and time without an offset; of any other text, a picker shows nothing. */
+  const LOCAL = /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}(:\d{2})?)$/;
+
+  document.addEventListener("toggle", ({ target }) => {
+    if (!target.open || !target.matches("details.period")) return;
+    for (const picker of target.querySelectorAll("[data-fills]")) {
+      const found = LOCAL.exec(picker.form.elements[picker.dataset.fills].value.trim());
+      picker.value = found ? `${found[1]}T${found[2]}` : "";
+    }
+  }, true);
 
   document.addEventListener("input", ({ target }) => {
     if (target.dataset.fills) target.form.elements[target.dataset.fills].value = target.value;

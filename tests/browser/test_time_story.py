@@ -53,8 +53,24 @@ def test_times_are_picked_an_undo_says_what_is_lost_and_history_outlives_its_clu
     limit = page.locator("#period-decisions time").first
     expect(limit).to_have_attribute("title", "2026-01-31 03:00:00 UTC")
     expect(page.locator("#decisions")).to_contain_text("No decisions in this period")
+    # the picker begins at the time that is written
     page.keyboard.press("Escape")
     expect(time).not_to_have_attribute("open", "")
+    time.locator("summary").click()
+    expect(time.get_by_label("Pick the end")).to_have_value("2026-01-31T12:00")
+    time.get_by_role("link", name="Last hour", exact=True).click()
+
+    # grouping keeps the period, and so do the other pages about it
+    page.locator("[name=group]").select_option("pod")
+    page.wait_for_url("**group=pod*")
+    expect(page.locator("#period-decisions")).to_contain_text("(1 h ago)")
+    expect(time.locator("summary")).to_have_text("Time: Last hour")
+    for label in ("events", "changes", "queue history"):
+        page.locator(".others").get_by_role("link", name=label).click()
+        expect(page.locator("main")).to_contain_text("web-1")
+        expect(time.locator("summary")).to_have_text("Time: Last hour")
+    page.locator(".others").get_by_role("link", name="charts").click()
+    expect(page.locator(".spans [aria-current]")).to_have_text("1 h")
 
     # the pods that a taint evicts are listed first, and undo says which are lost
     name = Pod.objects.get(cluster=lab, name="web-0").node_name

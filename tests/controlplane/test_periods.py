@@ -43,6 +43,18 @@ BERLIN = ZoneInfo("Europe/Berlin")
         ("2026-11-22T09:00-05:00", "2026-11-22T14:00"),
         # a plus of a query string
         ("2026-11-22T09:00:00 02:00", "2026-11-22T07:00"),
+        ("2026-11-22t09:00z", "2026-11-22T09:00"),
+        # seconds and milliseconds of the epoch
+        ("1795338000", "2026-11-22T09:00"),
+        ("1795338000.5", "2026-11-22T09:00:00.5"),
+        ("1795338000000", "2026-11-22T09:00"),
+        # clocks are set forward from 02:00 to 03:00: no such time
+        ("2026-03-29T02:00", "2026-03-29T01:00"),
+        ("2026-03-29T02:59:59.9", "2026-03-29T01:00"),
+        ("2026-03-29T03:30", "2026-03-29T01:30"),
+        # and back from 03:00 to 02:00
+        ("2026-10-25T02:30", "2026-10-25T00:30"),
+        ("2026-10-25T02:30+01:00", "2026-10-25T01:30"),
     ],
 )
 def test_a_time_is_read_in_the_zone(text: str, wanted: str) -> None:
@@ -58,6 +70,7 @@ def test_a_time_is_read_in_the_zone(text: str, wanted: str) -> None:
         ({"until": "25:00"}, "until: '25:00' is not a date and time: hour"),
         ({"since": "2026-11-22T09:00+25:00"}, "since: '2026-11-22T09:00+25:00' is not a date and "),
         ({"since": "2026-11-22T09:00-99:00"}, "the offset must be between -14:00 and +14:00"),
+        ({"since": "2026-11-22 09:00 EST"}, "is not a date and time: use a span before now (15m"),
         ({"since": "99999999999999h"}, "since: '99999999999999h' is outside of the years 1000 to"),
         ({"since": "10000-01-01"}, "is outside of the years 1000 to 9998"),
         ({"since": "0001-01-01T00:00+10:00"}, "is outside of the years 1000 to 9998"),
@@ -84,6 +97,30 @@ def test_a_period_is_half_open_and_has_lasting_parameters() -> None:
     assert lasting == {"since": "2026-11-22T08:30:00Z", "until": "2026-11-22T09:00:00Z"}
     assert parse_period(lasting, now=NOW + timedelta(days=300)) == period
     assert not parse_period({}, now=NOW)
+
+
+@pytest.mark.parametrize(
+    ("zone", "since", "until", "wanted"),
+    [
+        # an hour that occurs twice is in the period as a whole
+        ("Europe/Berlin", "2026-10-25T02:00", "2026-10-25T02:45", ("00:00", "01:45")),
+        ("America/New_York", "2026-11-01T01:30", "2026-11-01T01:45", ("05:30", "06:45")),
+        # one that is skipped is an empty part of it
+        ("Europe/Berlin", "2026-03-29T02:30", "2026-03-29T03:30", ("01:00", "01:30")),
+        ("America/New_York", "2026-03-08T01:30", "2026-03-08T02:30", ("06:30", "07:00")),
+        # a day ends at the first of two midnights, and starts where midnight is skipped
+        ("America/Havana", "2026-11-01", "2026-11-01T00:30", ("04:00", "05:30")),
+        ("America/Havana", "2026-10-31T23:00", "2026-11-01", ("03:00", "04:00")),
+        ("Africa/Cairo", "2026-04-24", "2026-04-24T02:00", ("22:00", "23:00")),
+    ],
+)
+def test_a_period_misses_nothing_when_clocks_change(
+    zone: str, since: str, until: str, wanted: tuple[str, str]
+) -> None:
+    period = parse_period({"since": since, "until": until, "zone": zone}, now=NOW)
+    assert period.since is not None
+    assert period.until is not None
+    assert (f"{period.since:%H:%M}", f"{period.until:%H:%M}") == wanted
 
 
 @pytest.mark.django_db

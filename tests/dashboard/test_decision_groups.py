@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import json
+import re
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -10,9 +12,11 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from apps.cluster.access.roles import Role
 from apps.cluster.models import Cluster
 from apps.controlplane.ledger import aggregating
 from apps.controlplane.models import SavedView, SchedulingDecision
+from apps.people import members
 from tests.dashboard.conftest import shown
 
 pytestmark = pytest.mark.django_db
@@ -78,7 +82,15 @@ def test_two_dimensions_sorting_and_files(alice: Client, lab: Cluster) -> None:
         ("default", "scheduled", "3"),
         ("default", "unschedulable", "1"),
     ]
-    assert alice.get(files["JSON"]).json()["total"] == 2
+    # times are written alike in all files
+    in_json = alice.get(files["JSON"]).json()
+    assert in_json["total"] == 2
+    for name in ("first", "last"):
+        assert [line[name] for line in lines] == [group[name] for group in in_json["groups"]]
+    exports = [alice.get(f"{API}/decisions/export?format={each}") for each in ("csv", "json")]
+    content = [b"".join(each.streaming_content).decode() for each in exports]
+    in_rows = [row["at"] for row in csv.DictReader(content[0].splitlines())]
+    assert in_rows == [row["at"] for row in json.loads(content[1])]
     slowest = groups(alice, group="decision")["groups"]
     durations = [group["max_us"] for group in slowest]
     assert durations == sorted(durations, reverse=True) and len(durations) == 4
@@ -131,6 +143,8 @@ def test_every_ready_view_opens(alice: Client, lab: Cluster) -> None:
     [
         ("pod", "web", ["web-0", "web-1", "web-2"]),
         ("pod", "default/hu", ["default/huge"]),
+        ("pod", "default/*", ["default/huge", "default/web-0", "default/web-1", "default/web-2"]),
+        ("pod", "defa", ["default/*"]),
         ("pod", "%", []),
         ("node", "PU", ["gpu-1"]),
         ("namespace", "defa", ["default"]),
@@ -146,6 +160,19 @@ def test_filters_complete_what_is_typed(
     answer = alice.get(f"/clusters/lab/complete-filter?{urlencode({field: text})}")
     options = answer.content.decode().split('value="')[1:]
     assert [option.partition('"')[0] for option in options] == expected
+
+
+@pytest.mark.parametrize(
+    ("page", "field"), [("changes", "namespace"), ("events", "namespace"), ("pods", "node")]
+)
+def test_other_lists_complete_namespaces_and_nodes(
+    alice: Client, lab: Cluster, page: str, field: str
+) -> None:
+    text = alice.get(f"/clusters/lab/{page}").content.decode()
+    (found,) = re.findall(rf'<input[^>]*name="{field}"[^>]*>', text)
+    assert (
+        'hx-get="/clusters/lab/complete-filter"' in found and f'list="suggested-{field}"' in found
+    )
 
 
 def test_a_view_is_saved_shared_renamed_and_deleted(alice: Client, lab: Cluster) -> None:
@@ -180,6 +207,54 @@ def test_a_view_is_saved_shared_renamed_and_deleted(alice: Client, lab: Cluster)
     assert bob.delete(f"{API}/views/{view.pk}").status_code == 403
     assert alice.post(f"{permalink}/delete").status_code == 302
     assert alice.get(permalink).status_code == 404
+
+
+def test_a_view_shows_everyone_the_same_period(alice: Client, lab: Cluster) -> None:
+    """Whoever saves 09:00 in Kolkata does not send the others 09:00 of their zones."""
+    alice.cookies.load({"schedweb-zone": "Asia/Kolkata"})
+    query = urlencode({"since": "2026-11-22T09:00", "until": "2026-11-23", "pod": "web-1"})
+    alice.post(f"/clusters/lab/new-view?{query}", {"name": "incident", "shared": "on"})
+    view = SavedView.objects.get(cluster=lab)
+    fixed = {"since": "2026-11-22T09:00:00+05:30", "until": "2026-11-23T00:00:00+05:30"}
+    assert view.query == {"pod": "web-1", **fixed}
+    bob = Client()
+    bob.force_login(User.objects.create_user("bob", password="of the builders"))
+    assert bob.get(f"/clusters/lab/views/{view.pk}").status_code == 404
+    members.add_member(lab, user="bob", role=Role.VIEWER, actor="alice")
+    bob.cookies.load({"schedweb-zone": "America/New_York"})
+    page = bob.get(bob.get(f"/clusters/lab/views/{view.pk}")["Location"]).content.decode()
+    assert ">2026-11-21 22:30:00 EST<" in page and ">2026-11-22 13:30:00 EST<" in page
+    # a viewer opens it, has views, and changes only these
+    assert bob.get(f"{API}/views/{view.pk}").json()["query"] == view.query
+    assert "save changes" not in page
+    assert bob.post(f"/clusters/lab/views/{view.pk}/edit", {"name": "taken"}).status_code == 403
+    assert bob.post("/clusters/lab/new-view?group=pod", {"name": "own"}).status_code == 302
+    # renaming changes nothing, and relative times stay relative
+    alice.post(f"/clusters/lab/views/{view.pk}/edit", {"name": "outage"})
+    view.refresh_from_db()
+    assert (view.name, view.query) == ("outage", {"pod": "web-1", **fixed})
+    alice.post("/clusters/lab/new-view?since=yesterday&until=09:00", {"name": "night"})
+    night = SavedView.objects.get(cluster=lab, name="night")
+    assert night.query == {"since": "yesterday", "until": "09:00"}
+    body = {"name": "rest", "query": {"since": "2026-11-22", "zone": "Asia/Kolkata"}}
+    created = alice.post(f"{API}/views", body, content_type="application/json").json()
+    assert created["query"]["since"] == "2026-11-22T00:00:00+05:30"
+
+
+def test_a_period_has_a_link_with_fixed_times(alice: Client, lab: Cluster) -> None:
+    """`Last hour` as two times, which select the same rows for everyone, now and later."""
+    alice.cookies.load({"schedweb-zone": "Asia/Kolkata"})
+    page = alice.get(f"{PAGE}?since=1h&namespace=default&before=999999999999999")
+    (link,) = re.findall(r'href="([^"]*)">Link with fixed times<', page.content.decode())
+    address = urlsplit(link.replace("&amp;", "&"))
+    query = {name: value for name, (value,) in parse_qs(address.query).items()}
+    assert (address.path, query["namespace"], sorted(query)) == (
+        PAGE,
+        "default",
+        ["namespace", "since", "until"],
+    )
+    assert query["since"].endswith("Z") and query["until"].endswith("Z")
+    assert rows_behind(alice, address.geturl()) == rows_behind(alice, f"{PAGE}?since=1h")
 
 
 def test_views_in_the_api(alice: Client, lab: Cluster) -> None:

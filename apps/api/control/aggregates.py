@@ -91,7 +91,8 @@ class CsvRenderer(BaseRenderer):
         writer.writerow([*dimensions, *aggregating.MEASURES])
         for group in data["groups"]:
             keys = [format_cell(group["keys"][name]) for name in dimensions]
-            writer.writerow([*keys, *(group[name] for name in aggregating.MEASURES)])
+            values = [format_cell(group[name]) for name in aggregating.MEASURES]
+            writer.writerow([*keys, *values])
         return text.getvalue().encode()
 
 

@@ -17,7 +17,7 @@ MAX_SUGGESTIONS: Final = 20
 #: Operators of an index on text (at or after, after, before), and of one that compares bytewise.
 _COLLATED: Final = (">=", ">", "<")
 _BYTEWISE: Final = ("~>=~", "~>~", "~<~")
-#: The newest decisions whose reasons are suggested.
+#: The newest decisions whose reasons, or whose pods in a namespace, are suggested.
 RECENT: Final = 5_000
 
 #: The next name after the last one, each found in the index: not every row is read.
@@ -43,27 +43,42 @@ _REASONS: Final = """
 """
 
 
+#: Names of the pods of a namespace: of its newest decisions.
+_RECENT_NAMES: Final = """
+    SELECT DISTINCT name FROM (
+        SELECT name FROM controlplane_schedulingdecision
+        WHERE cluster_id = %s AND namespace = %s ORDER BY id DESC LIMIT %s
+    ) recent WHERE name LIKE %s ORDER BY name LIMIT %s
+"""
+
+
 def complete(cluster: Cluster, field: str, text: str) -> list[str]:
     """At most MAX_SUGGESTIONS values of a filter that contain the text or start with it.
 
-    Empty for a filter without suggestions.
+    All of them for plugins, which are few. Empty for a filter without suggestions.
     """
     text = text.strip()
     if field not in _COMPLETIONS or "\x00" in text:
         return []
-    return _COMPLETIONS[field](cluster, text)[:MAX_SUGGESTIONS]
+    found = _COMPLETIONS[field](cluster, text)
+    return found if field == "plugin" else found[:MAX_SUGGESTIONS]
 
 
 def _complete_pod(cluster: Cluster, text: str) -> list[str]:
-    """Names of pods by prefix, also of deleted ones; after a namespace and a slash, of its pods."""
+    """Names of pods by prefix, also of deleted ones; after a namespace and a slash, of its pods.
+
+    `billing/*`, for all pods of a namespace, completes the start of its name.
+    """
     namespace, slash, name = text.rstrip("*").rpartition("/")
     # the index by prefix compares text bytewise
     found = _find_names(cluster, "name", name, _BYTEWISE)
     if not slash:
-        return found
+        namespaces = _complete_namespace(cluster, name) if name else []
+        return [f"{each}/*" for each in namespaces if each.startswith(name)] + found
     rows = SchedulingDecision.objects.filter(cluster=cluster, namespace=namespace, name__in=found)
     there = set(rows.order_by().values_list("name", flat=True).distinct())
-    return [f"{namespace}/{each}" for each in found if each in there]
+    there.update(_find_recent_names(cluster, namespace, name))
+    return [f"{namespace}/{each}" for each in sorted(there)]
 
 
 def _complete_node(cluster: Cluster, text: str) -> list[str]:
@@ -83,14 +98,19 @@ def _complete_namespace(cluster: Cluster, text: str) -> list[str]:
 
 
 def _complete_workload(cluster: Cluster, text: str) -> list[str]:
-    """By prefix of the kind, or of the name of a kind that has pods here."""
+    """By prefix of the kind, in any case, or of the name of a kind that has pods here."""
     if "/" in text or text[:1].isupper() or not text:
         return _find_names(cluster, "workload", text, _COLLATED, "AND workload <> ''")
-    kinds = ("DaemonSet", "Deployment", "Job", "ReplicaSet", "StatefulSet")
+    kinds = (
+        *("DaemonSet", "Deployment", "Job"),
+        *("ReplicaSet", "ReplicationController", "StatefulSet"),
+    )
+    prefixes = [f"{kind}/{text}" for kind in kinds]
+    prefixes += [f"{kind}/" for kind in kinds if kind.lower().startswith(text.lower())]
     return _merge(
         *(
-            _find_names(cluster, "workload", f"{kind}/{text}", _COLLATED, "AND workload <> ''")
-            for kind in kinds
+            _find_names(cluster, "workload", prefix, _COLLATED, "AND workload <> ''")
+            for prefix in prefixes
         )
     )
 
@@ -138,7 +158,7 @@ def _find_names(
     `condition` is that of a partial index.
     """
     from_, above, below = operators
-    pattern = prefix.replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_") + "%"
+    pattern = _match_prefix(prefix)
     sql = _NEXT_NAMES.format(
         column=column, from_=from_, above=above, below=below, condition=condition
     )
@@ -151,6 +171,20 @@ def _find_names(
     with connection.cursor() as cursor:
         cursor.execute(sql, values)
         return [name for (name,) in cursor.fetchall() if name]
+
+
+def _find_recent_names(cluster: Cluster, namespace: str, prefix: str) -> list[str]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _RECENT_NAMES,
+            [cluster.pk, namespace, RECENT, _match_prefix(prefix), MAX_SUGGESTIONS],
+        )
+        return [name for (name,) in cursor.fetchall()]
+
+
+def _match_prefix(prefix: str) -> str:
+    """The pattern of LIKE for texts with this prefix."""
+    return prefix.replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_") + "%"
 
 
 def _merge(*lists: Iterable[str]) -> list[str]:

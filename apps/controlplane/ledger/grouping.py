@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from django.utils.timezone import localtime
@@ -81,12 +81,24 @@ def _truncate(unit: str) -> str:
     return f"date_trunc('{unit}', d.at, current_setting('schedweb.time_zone'))"
 
 
-def _select_span(length: timedelta) -> Callable[[Key, DecisionFilters], Mapping[str, str]]:
+def _next_hour(start: datetime) -> datetime:
+    """An hour later, also if clocks are set back at its end."""
+    return localtime(start.astimezone(UTC) + timedelta(hours=1))
+
+
+def _next_day(start: datetime) -> datetime:
+    """The next midnight, also if the day has 23 hours."""
+    return start + timedelta(days=1)
+
+
+def _select_span(
+    find_end: Callable[[datetime], datetime],
+) -> Callable[[Key, DecisionFilters], Mapping[str, str]]:
     """The part of a span of time that the present filters select, too."""
 
     def select(key: Key, present: DecisionFilters) -> Mapping[str, str]:
-        # a day ends at midnight, also where it has 23 hours
-        since, until = localtime(key[0]), localtime(key[0]) + length
+        since = localtime(key[0])
+        until = find_end(since)
         since = max(since, present.since) if present.since else since
         until = min(until, present.until) if present.until else until
         return {"since": format_time(since), "until": format_time(until)}
@@ -143,7 +155,7 @@ DIMENSIONS: Final = (
         "Hour",
         (_truncate("hour"),),
         _show_time,
-        _select_span(timedelta(hours=1)),
+        _select_span(_next_hour),
         is_text=False,
     ),
     Dimension(
@@ -151,7 +163,7 @@ DIMENSIONS: Final = (
         "Day",
         (_truncate("day"),),
         _show_time,
-        _select_span(timedelta(days=1)),
+        _select_span(_next_day),
         is_text=False,
     ),
     Dimension("decision", "Single attempt", ("d.id",), _first, lambda _key, _: {}, is_text=False),

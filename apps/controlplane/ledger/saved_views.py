@@ -1,8 +1,9 @@
 """Saved views of the ledger: a name for filters, grouping and sorting, with a permanent address.
 
 A view belongs to the user who saved it; others see it if it is shared, and only its owner changes
-it. Its query has the parameters of lists and aggregations of decisions, as they were written: a
-relative time is read again each time the view is opened.
+it. Its query has the parameters of lists and aggregations of decisions. A relative time (`1h`,
+`today`) is read again each time the view is opened; a date and time has an offset, so that it means
+the same to everyone.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any, Final
 
 from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
+from django.utils.timezone import get_current_timezone
 
 from apps.cluster.errors import AlreadyExists, BadRequest, Forbidden, NotFound
 from apps.cluster.models import Cluster
@@ -19,6 +21,7 @@ from apps.controlplane.ledger import finding
 from apps.controlplane.ledger.aggregating import parse_sorting
 from apps.controlplane.ledger.grouping import parse_grouping
 from apps.controlplane.models import SavedView
+from apps.controlplane.periods import fix_offset, parse_zone
 
 #: The most views of one user in a cluster.
 MAX_VIEWS: Final = 200
@@ -84,7 +87,11 @@ def check_name(name: str) -> str:
 
 
 def check_query(query: Mapping[str, Any]) -> dict[str, str]:
-    """The parameters that are not empty; BadRequest names one that is unknown or invalid."""
+    """The parameters that are not empty; BadRequest names one that is unknown or invalid.
+
+    Dates and times without an offset get that of the parameter `zone`, by default of the current
+    zone of Django: the viewer's on pages, UTC in the API.
+    """
     given: dict[str, str] = {}
     for name, value in query.items():
         if name not in PARAMETERS:
@@ -96,6 +103,9 @@ def check_query(query: Mapping[str, Any]) -> dict[str, str]:
             given[name] = str(value).strip()
     try:
         finding.parse(given)
+        zone = parse_zone(given["zone"]) if "zone" in given else get_current_timezone()
+        limits = {name: given[name] for name in ("since", "until") if name in given}
+        given |= {name: fix_offset(name, text, zone=zone) for name, text in limits.items()}
         parse_sorting(given.get("sort", ""), parse_grouping(given.get("group", "")))
     except BadRequest as error:
         raise BadRequest(f"query.{error.message}") from error

@@ -18,8 +18,9 @@ from django.db.backends.utils import CursorWrapper
 from apps.cluster.errors import BadRequest, Expired
 from apps.cluster.models import Cluster, HistoricChange
 from apps.controlplane import periods, queries
-from apps.controlplane.models import QueueMove
+from apps.controlplane.models import QueueMove, SchedulingDecision
 from apps.controlplane.periods import wrong
+from apps.scheduler.framework import events
 
 #: The parts of the queue that are listed, in this order.
 PARTS = tuple(place for place in QueueMove.Place if place)
@@ -27,6 +28,8 @@ PARTS = tuple(place for place in QueueMove.Place if place)
 MOMENTS = ("at", "version", "decision")
 PARAMETERS = (*MOMENTS, "zone", "queue", "pod")
 _MAX_NUMBER = 2**63 - 1
+#: The events of the moves with which an attempt begins and fails.
+_OF_ATTEMPTS = (events.POP, events.POP_FROM_BACKOFF_QUEUE, events.SCHEDULE_ATTEMPT_FAILURE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,9 @@ class PastMoment:
     at: datetime
     version: int | None = None
     decision: int | None = None
+    #: The move with which the attempt of the decision began, or failed. Of the moves at this very
+    #: time, which are many while a clock is stopped, those after it are later than the moment.
+    move: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +88,8 @@ _WAITING = """
     WITH last AS MATERIALIZED (
         SELECT DISTINCT ON (pod_uid) id, pod_uid, namespace, name, at, target, event, plugin,
             attempt
-        FROM controlplane_queuemove WHERE cluster_id = %(cluster)s AND at <= %(at)s
+        FROM controlplane_queuemove
+        WHERE cluster_id = %(cluster)s AND at <= %(at)s AND (at < %(at)s OR id <= %(move)s)
         ORDER BY pod_uid, id DESC
     ),
     unread AS (
@@ -92,7 +99,8 @@ _WAITING = """
             SELECT at FROM cluster_history c WHERE c.cluster_id = m.cluster_id
             AND c.uid = m.pod_uid ORDER BY version LIMIT 1
         ) created
-        WHERE m.cluster_id = %(cluster)s AND m.at > %(at)s AND m.source = ''
+        WHERE m.cluster_id = %(cluster)s AND m.source = ''
+            AND m.at >= %(at)s AND (m.at > %(at)s OR m.id > %(move)s)
             AND created.at <= %(at)s AND NOT EXISTS (SELECT FROM last l WHERE l.pod_uid = m.pod_uid)
         UNION ALL
         SELECT NULL, p.uid, p.namespace, p.name, p.created_at, 'active', '', '', 0
@@ -137,11 +145,13 @@ _PAGE = (
     LEFT JOIN LATERAL (
         SELECT d.id, d.unschedulable_plugins FROM controlplane_schedulingdecision d
         WHERE d.pod_uid = page.pod_uid AND d.at <= %(at)s AND page.target <> 'in_flight'
+            AND (d.at < %(at)s OR d.id <= %(decision)s)
         ORDER BY d.id DESC LIMIT 1
     ) decided ON true
     LEFT JOIN LATERAL (
         SELECT m.at, m.target, m.event FROM controlplane_queuemove m
-        WHERE m.pod_uid = page.pod_uid AND m.at > %(at)s ORDER BY m.id LIMIT 1
+        WHERE m.pod_uid = page.pod_uid AND m.at >= %(at)s AND (m.at > %(at)s OR m.id > %(move)s)
+        ORDER BY m.id LIMIT 1
     ) later ON true
     ORDER BY page.part, page.position, page.at, page.namespace, page.name
 """
@@ -180,7 +190,9 @@ def parse_past_moment(cluster: Cluster, query: Mapping[str, Any]) -> PastMoment 
     number = _parse_number(given[0], str(query[given[0]]).strip())
     if given == ["decision"]:
         row = queries.decision_numbered(number, cluster)
-        return PastMoment(row.at, version=row.cluster_version, decision=row.pk)
+        return PastMoment(
+            row.at, version=row.cluster_version, decision=row.pk, move=_find_move(row)
+        )
     return PastMoment(_time_of_version(cluster, number), version=number)
 
 
@@ -201,7 +213,7 @@ def read_past_queue(
         raise wrong("queue", f"{queue!r} is not one of {', '.join(PARTS)}")
     if "\x00" in pod:
         raise BadRequest("pod: contains a NUL character")
-    parameters = _build_parameters(cluster, moment.at)
+    parameters = _build_parameters(cluster, moment)
     where, selection = _build_condition(queue, pod)
     with connection.cursor() as cursor:
         sizes = _read_sizes(cursor, parameters)
@@ -229,14 +241,16 @@ def count_past_queue(
     And the oldest move that is still recorded, if the time is before it.
     """
     with connection.cursor() as cursor:
-        sizes = _read_sizes(cursor, _build_parameters(cluster, at))
+        sizes = _read_sizes(cursor, _build_parameters(cluster, PastMoment(at)))
     return sizes, _find_gap(cluster, at)
 
 
-def _build_parameters(cluster: Cluster, at: datetime) -> dict[str, Any]:
+def _build_parameters(cluster: Cluster, moment: PastMoment) -> dict[str, Any]:
     return {
         "cluster": cluster.pk,
-        "at": at,
+        "at": moment.at,
+        "move": _MAX_NUMBER if moment.move is None else moment.move,
+        "decision": _MAX_NUMBER if moment.decision is None else moment.decision,
         "schedulers": queries.list_scheduler_names(cluster),
         "parts": [str(part) for part in PARTS],
     }
@@ -266,8 +280,16 @@ def _find_gap(cluster: Cluster, at: datetime) -> datetime | None:
     if oldest is None or oldest <= at:
         return None
     with connection.cursor() as cursor:
-        cursor.execute(_LOST, _build_parameters(cluster, at))
+        cursor.execute(_LOST, _build_parameters(cluster, PastMoment(at)))
         return oldest if cursor.fetchone() is not None else None
+
+
+def _find_move(row: SchedulingDecision) -> int | None:
+    """The last move of the attempt, except that of a placed pod; None if no longer recorded."""
+    moves = QueueMove.objects.filter(
+        pod_uid=row.pod_uid, attempt=row.attempt, event__in=_OF_ATTEMPTS, at__lte=row.at
+    )
+    return moves.order_by("-id").values_list("id", flat=True).first()
 
 
 def _time_of_version(cluster: Cluster, version: int) -> datetime:

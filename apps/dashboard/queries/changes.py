@@ -17,7 +17,7 @@ from apps.controlplane.periods import Period
 from apps.dashboard.downloads import list_files
 from apps.dashboard.paging import page_size, parse_whole_number
 from apps.dashboard.queries.elsewhere import Elsewhere, look_elsewhere
-from apps.dashboard.tables import PERIOD, Field, describe_problem
+from apps.dashboard.tables import PERIOD, Field, complete_fields, describe_problem
 
 #: Versions that one page searches, so that a filter with few matches does not read the whole log.
 #: The page has a link to the next part.
@@ -82,8 +82,8 @@ def change_list(cluster: Cluster, query: Mapping[str, Any]) -> ChangeList:
     try:
         found = find_changes(cluster, query)
     except BadRequest as error:
-        problem = describe_problem(error, _filters())
-        return ChangeList([], None, True, None, _filters(), problem=problem)
+        problem = describe_problem(error, _filters(cluster))
+        return ChangeList([], None, True, None, _filters(cluster), problem=problem)
     before, size = parse_whole_number(query, "before"), page_size(query)
     top = min(before or found.last + 1, found.last + 1)
     lowest = max(cluster.forgotten_version + 1, found.first, 1)
@@ -103,7 +103,7 @@ def change_list(cluster: Cluster, query: Mapping[str, Any]) -> ChangeList:
         older=older,
         newest=before is None,
         searched_to=None if more or at_end else bottom,
-        filters=_filters(),
+        filters=_filters(cluster),
         files=list_files(cluster, "api-export-changes", PARAMETERS, query, found.period),
         period=found.period,
         elsewhere=elsewhere,
@@ -152,8 +152,8 @@ def one_change(cluster: Cluster, version: int) -> OneChange:
     )
 
 
-def _filters() -> list[Field]:
-    return [
+def _filters(cluster: Cluster) -> list[Field]:
+    fields = [
         Field("q", "Name", hint="contains"),
         Field("kind", "Kind", choices=sorted(kind.name for kind in kinds.ALL)),
         Field("namespace", "Namespace"),
@@ -162,3 +162,4 @@ def _filters() -> list[Field]:
         Field("request", "Request", hint="id"),
         PERIOD,
     ]
+    return complete_fields(cluster, fields, ("namespace",))

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-
-from django.urls import reverse
 
 from apps.cluster.errors import BadRequest, Timeout
 from apps.cluster.models import Cluster, Pod
@@ -29,7 +27,7 @@ from apps.dashboard.queries.decision_groups import (
     ready_views,
 )
 from apps.dashboard.queries.elsewhere import Elsewhere, look_elsewhere
-from apps.dashboard.tables import PERIOD, Field, describe_problem
+from apps.dashboard.tables import PERIOD, Field, complete_fields, describe_problem
 from apps.scheduler.decision import Decision
 
 #: Attempts of the same pod that are listed before and after a decision.
@@ -140,7 +138,6 @@ def ledger_entry(cluster: Cluster, number: int) -> LedgerEntry:
 
 def _filters(cluster: Cluster) -> list[Field]:
     """A field for each filter of `apps.controlplane.ledger.finding`, the most used first."""
-    address = reverse("complete-filter", args=[cluster.name])
     fields = [
         Field("pod", "Pod", hint="web-1, ns/web-*"),
         Field("node", "Node"),
@@ -157,7 +154,4 @@ def _filters(cluster: Cluster) -> list[Field]:
         PERIOD,
         Field("min_attempt", "Attempt from", number=True),
     ]
-    return [
-        replace(each, complete=address) if each.name in completion.FIELDS else each
-        for each in fields
-    ]
+    return complete_fields(cluster, fields, completion.FIELDS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from apps.controlplane.periods import PARAMETERS, PRESETS, Period, parse_period
@@ -33,6 +33,7 @@ def look_elsewhere(
         return None
     for label, since, until in PRESETS:
         begin = parse_period({"since": since}, now=now).since
-        if not until and begin is not None and begin <= at <= now:
+        # changes of one moment have times that are microseconds apart
+        if not until and begin is not None and begin <= at < now + timedelta(seconds=1):
             return Elsewhere(at.astimezone(UTC), label.lower(), since)
     return Elsewhere(at.astimezone(UTC), "any time", "")

@@ -15,7 +15,7 @@ from apps.controlplane.periods import Period
 from apps.dashboard.downloads import list_files
 from apps.dashboard.paging import LogPage, log_page
 from apps.dashboard.queries.elsewhere import Elsewhere, look_elsewhere
-from apps.dashboard.tables import PERIOD, Field, describe_problem
+from apps.dashboard.tables import PERIOD, Field, complete_fields, describe_problem
 
 #: Suggestions for the filter by reason, which accepts any other reason.
 COMMON_REASONS = ("FailedScheduling", "Preempted", "Scheduled", "TaintManagerEviction")
@@ -75,4 +75,4 @@ def _filters(cluster: Cluster) -> list[Field]:
     if cluster.deleted_at is None:
         expired = [("true", "also expired")]
         fields.append(Field(EXPIRED, "Expired", choices=expired, nothing="not shown"))
-    return [*fields, PERIOD]
+    return complete_fields(cluster, [*fields, PERIOD], ("namespace",))

@@ -19,7 +19,7 @@ from apps.controlplane.models import PermitWait, QueueEntry
 from apps.controlplane.queries import list_pods_of_other_schedulers, list_scheduler_names
 from apps.controlplane.queue.listing import Part
 from apps.dashboard.paging import NumberedPage, numbered_page
-from apps.dashboard.tables import Field, Sorting, read_sorting
+from apps.dashboard.tables import Field, Sorting, complete_fields, read_sorting
 
 Rows = TypeVar("Rows", bound=KubernetesObject)
 
@@ -214,7 +214,7 @@ def _parse_priority(text: str) -> int:
 
 def _filters(cluster: Cluster) -> list[Field]:
     namespaces = Namespace.objects.filter(cluster=cluster).order_by("name")
-    return [
+    fields = [
         Field("q", "Name", hint="contains"),
         Field("namespace", "Namespace", choices=list(namespaces.values_list("name", flat=True))),
         Field("state", "State", choices=[*STATES, *_queue_choices()]),
@@ -222,6 +222,7 @@ def _filters(cluster: Cluster) -> list[Field]:
         Field("labels", "Labels", hint="app=web,tier!=db"),
         Field("priority", "Priority"),
     ]
+    return complete_fields(cluster, fields, ("node",))
 
 
 def _queue_choices() -> list[Any]:

@@ -230,14 +230,15 @@ def moment(text: str | None) -> datetime | None:
 
 
 @register.inclusion_tag("dashboard/inc/ago.html", takes_context=True)
-def ago(context: template.Context, at: datetime | None) -> dict[str, Any]:
+def ago(context: template.Context, at: datetime | None, by_system: bool = False) -> dict[str, Any]:
     """The time since `at` by the clock of the page's cluster, with the full time as title.
 
-    A script updates it on the page, unless the clock is stopped.
+    `by_system`: by the system's clock, for what users and workers did. A script updates it on the
+    page, unless the clock is stopped.
     """
     if at is None:
         return {"at": None}
-    now, running = _clock(context)
+    now, running = (timezone.now(), True) if by_system else _clock(context)
     return {
         "at": at,
         "title": _describe_fully(at),
@@ -268,7 +269,8 @@ def when(context: template.Context, at: datetime | None) -> dict[str, Any]:
 def distance(context: template.Context, at: datetime) -> SafeString:
     """How far away a time is by the clock of the page's cluster: `5 min ago`, `in 3 h`."""
     now, running = _clock(context)
-    ahead = at > now
+    # changes of one moment have times that are microseconds apart
+    ahead = at - now >= timedelta(seconds=1)
     text = figures.span(abs(at - now))
     moving = ("data-until" if ahead else "data-ago") if running else ""
     shown = format_html('<time {} datetime="{}">{}</time>', moving, at.isoformat(), text)

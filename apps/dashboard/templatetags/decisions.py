@@ -33,11 +33,12 @@ def microseconds(value: int) -> str:
 
 @register.simple_tag
 def group_text(dimension: Dimension, text: str) -> str:
-    """The key of a group; of an hour or a day its start, without the offset of the time zone."""
+    """The key of a group; of an hour or a day its start, with the zone if it occurs twice."""
     formats = {"hour": "%Y-%m-%d %H:%M", "day": "%Y-%m-%d"}
     if dimension.name not in formats:
         return text
-    return datetime.fromisoformat(text).strftime(formats[dimension.name])
+    start = figures.local(datetime.fromisoformat(text))
+    return f"{start.strftime(formats[dimension.name])}{figures.name_zone_if_ambiguous(start)}"
 
 
 @register.filter

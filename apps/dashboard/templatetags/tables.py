@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
 
@@ -11,7 +13,8 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
 
-from apps.controlplane.periods import PRESETS, Period
+from apps.cluster.models import Cluster
+from apps.controlplane.periods import PARAMETERS, PRESETS, Period
 from apps.dashboard.paging import SIZES, LogPage, NumberedPage
 from apps.dashboard.tables import Field, Sorting
 
@@ -54,13 +57,51 @@ def period(context: template.Context, region: str, selected: Period) -> dict[str
 
     Also updates the filter form of the region, which an htmx request does not replace.
     """
-    request = context["request"]
+    request, cluster = context["request"], context.get("cluster")
     return {
         "region": region,
         "period": selected,
-        "cluster": context.get("cluster"),
+        "cluster": cluster,
         "chosen": _describe_period(request) if request.htmx else "",
+        "others": _list_others(request, cluster) if cluster and selected else [],
+        "fixed": _fix_period(request, cluster, selected) if selected else "",
     }
+
+
+def _fix_period(request: HttpRequest, cluster: Cluster | None, selected: Period) -> str:
+    """The address of the list with its period as times in UTC, until now if it is open."""
+    query = request.GET.copy()
+    for name in (*_POSITION, *PARAMETERS):
+        query.pop(name, None)
+    now = cluster.now() if cluster else timezone.now()
+    # rows of this moment are in the list, and a period ends before its limit
+    end = max(now, selected.since or now) + timedelta(seconds=1)
+    fixed = replace(selected, until=selected.until or end.replace(microsecond=0))
+    rest = f"{query.urlencode()}&" if query else ""
+    return f"{request.path}?{rest}{urlencode(fixed.parameters())}"
+
+
+#: (what happened in a period, route, parameters besides the period)
+_LOGS: Sequence[tuple[str, str, Mapping[str, str]]] = (
+    ("decisions", "decisions", {}),
+    ("queue history", "queue-history", {}),
+    ("changes", "changes", {}),
+    ("events", "events", {"expired": "true"}),
+    ("charts", "charts", {}),
+)
+
+
+def _list_others(request: HttpRequest, cluster: Cluster) -> list[tuple[str, str]]:
+    """(label, address) of the other pages about the period of this one, as it was written."""
+    given = {name: request.GET[name] for name in PARAMETERS if request.GET.get(name)}
+    here = request.resolver_match.url_name if request.resolver_match else ""
+    # charts are of present clusters, and of periods that have a start
+    left_out = {here} if "since" in given and not cluster.deleted_at else {here, "charts"}
+    return [
+        (label, f"{reverse(route, args=[cluster.name])}?{urlencode({**given, **more})}")
+        for label, route, more in _LOGS
+        if route not in left_out
+    ]
 
 
 def _build_presets(request: HttpRequest) -> list[dict[str, str]]:

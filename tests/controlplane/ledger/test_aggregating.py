@@ -9,7 +9,10 @@ from zoneinfo import ZoneInfo
 import pytest
 from django.utils import timezone
 
+from apps.cluster import kinds
 from apps.cluster.models import Cluster
+from apps.cluster.writes import Actor, Create
+from apps.cluster.writing import store
 from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.ledger import completion, finding
 from apps.controlplane.ledger.aggregating import aggregate
@@ -59,6 +62,21 @@ def test_decisions_are_grouped_by_the_controller_of_the_pod(lab: Cluster) -> Non
         assert finding.find(filters, cluster_id=lab.pk).count() == group.decisions
     assert completion.complete(lab, "workload", "we") == ["Deployment/web"]
     assert completion.complete(lab, "workload", "") == ["Deployment/web", "Job/import"]
+    assert completion.complete(lab, "workload", "depl") == ["Deployment/web"]
+
+
+def test_pods_of_a_namespace_are_completed_whatever_others_are_called(lab: Cluster) -> None:
+    """More pods of another namespace come first by name than are suggested."""
+    store.create(lab, kinds.NAMESPACE, {"metadata": {"name": "shop"}}, actor=Actor("alice"))
+    create_pods(lab, *(pod(f"a-{number:02}") for number in range(25)))
+    pods = [Create(kinds.POD, pod(name), "shop") for name in ("a-99", "cart")]
+    store.write(lab, pods, actor=Actor("alice"))
+    Engines().run(lab.pk)
+    assert completion.complete(lab, "pod", "shop/") == ["shop/a-99", "shop/cart"]
+    assert completion.complete(lab, "pod", "shop/a") == ["shop/a-99"]
+    assert completion.complete(lab, "pod", "sh") == ["shop/*"]
+    everything = finding.find(finding.parse({"pod": "shop/*"}), cluster_id=lab.pk)
+    assert everything.count() == 2
 
 
 def test_a_day_is_one_of_the_users_time_zone(lab: Cluster) -> None:

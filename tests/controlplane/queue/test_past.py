@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -106,6 +106,26 @@ def test_the_queue_of_a_moment_has_the_pods_that_waited_then(life: Life) -> None
     assert "default/huge-1" not in keys(queue_at(life, life.end))
 
 
+def test_a_decision_of_a_stopped_clock_has_the_queue_in_which_it_was_taken(life: Life) -> None:
+    """All decisions of a stopped clock have one time; each one leaves the later pods waiting."""
+    decisions = SchedulingDecision.objects.filter(cluster=life.cluster, at=life.full)
+    first, *_, last = decisions.order_by("pk")
+    queues = []
+    for row in (first, last):
+        moment = parse_past_moment(life.cluster, {"decision": str(row.pk)})
+        assert moment is not None
+        queues.append(read_past_queue(life.cluster, moment))
+    begun, ended = ({part.value: size for part, size in each.sizes.items()} for each in queues)
+    assert (begun["active"], begun["in_flight"], begun["unschedulable"]) == (3, 1, 0)
+    assert (ended["active"], ended["unschedulable"]) == (0, 3)
+    own = next(each for each in queues[0].pods if each.uid == first.pod_uid)
+    assert (own.queue, own.decision) == ("in_flight", None)
+    rejected = next(each for each in queues[1].pods if each.uid == last.pod_uid)
+    assert (rejected.queue, rejected.decision) == ("unschedulable", last.pk)
+    waiting = [each for each in queues[0].pods if each.queue == "active"]
+    assert {(each.decision, each.left_to) for each in waiting} == {(None, "in_flight")}
+
+
 def test_the_parts_of_the_queue_are_counted(life: Life) -> None:
     sizes = dict.fromkeys(PARTS, 0)
     assert queue_at(life, life.empty).sizes == sizes
@@ -153,7 +173,8 @@ def test_a_moment_is_a_time_a_version_or_a_decision(life: Life) -> None:
     assert at == PastMoment(life.full)
     decision = SchedulingDecision.objects.filter(cluster=life.cluster, name="web-1").get()
     by_decision = parse_past_moment(life.cluster, {"decision": f" {decision.pk} "})
-    assert by_decision == PastMoment(
+    assert by_decision is not None and by_decision.move is not None
+    assert replace(by_decision, move=None) == PastMoment(
         decision.at, version=decision.cluster_version, decision=decision.pk
     )
     created = Change.objects.get(cluster=life.cluster, kind="Pod", name="web-1", type="ADDED")
