@@ -303,3 +303,35 @@ def test_the_editor_starts_with_all_defaults_written_out(alice: Client, lab: Clu
     assert re.search(r"minCandidateNodesAbsolute: 100", text)
     assert revisions.check(text) == revisions.load_configuration(revisions.get_active(lab))
     assert page.context["problems"] == [] and page.context["effects"] == []
+
+
+def test_a_field_that_was_not_changed_is_not_rewritten(editor: Editor) -> None:
+    """Inputs cannot hold line breaks, and spaces around and in a value are part of it."""
+    text = COMMENTED + (
+        "    # two\n"
+        "  - {name: NodeAffinity, args: {}}\n"
+        '- schedulerName: " batch "\n'
+        "  pluginConfig:\n"
+        "  - name: NodeResourcesFit\n"
+        '    args: {ignoredResources: ["a b"]}\n'
+        "extenders:\n- urlPrefix: http://x/\n  filterVerb: f\n  tlsConfig:\n"
+        "    caData: |\n      aGVs\n      bG8=\n"
+    )
+    editor.send(configuration=text, trigger="id_configuration")
+    one_line = {
+        name: value.replace("\n", "")
+        for name, value in editor._fields().items()
+        if name.startswith("set:extenders")
+    }
+    changed = editor.send(**one_line, **{"set:podMaxBackoffSeconds": "20"})
+    assert changed == f"{text}podMaxBackoffSeconds: 20\n"
+    assert "base64" not in str(editor.problems)
+
+
+def test_a_key_that_is_set_twice_is_marked_where_it_is_set_again(editor: Editor) -> None:
+    editor.send(
+        configuration=f"{COMMENTED}percentageOfNodesToScore: 5\n", trigger="id_configuration"
+    )
+    assert editor.problems == [
+        (11, 'percentageOfNodesToScore: key "percentageOfNodesToScore" already set in map')
+    ]
