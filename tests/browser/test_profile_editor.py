@@ -46,6 +46,7 @@ def test_a_profile_is_edited_previewed_saved_and_activated(seen: Seen, lab: Clus
     page.get_by_role("link", name="Edit the configuration").click()
     _change_the_form(page)
     _change_the_yaml(page)
+    _undo_and_stay(page)
     _preview(page)
     _save_and_activate(page)
     _compare_clusters(page)
@@ -96,6 +97,31 @@ def _change_the_yaml(page: Page) -> None:
     area.fill(text)
     expect(page.locator(".gutter .wrong")).to_have_count(0)
     expect(field.locator("input")).to_have_value("100")
+
+
+def _undo_and_stay(page: Page) -> None:
+    """Changes in the YAML and in the form are undone one by one; leaving asks first."""
+    area, verdict = page.get_by_label("Configuration", exact=True), page.locator("#verdict")
+    backoff, text = page.get_by_label("podInitialBackoffSeconds"), area.input_value()
+    area.fill(f"{text}parallelism: 7\n")
+    expect(verdict).to_contain_text("parallelism: 16 7")
+    backoff.fill("3")
+    backoff.press("Enter")
+    expect(verdict).to_contain_text("podInitialBackoffSeconds: 1 3")
+    page.get_by_role("button", name="Undo").click()
+    expect(area).to_have_value(f"{text}parallelism: 7\n")
+    expect(backoff).to_have_value("")
+    area.press("Control+z")
+    expect(area).to_have_value(text)
+    page.get_by_role("button", name="Redo").click()
+    expect(verdict).to_contain_text("parallelism: 16 7")
+    page.get_by_role("button", name="Undo").click()
+    expect(verdict).not_to_contain_text("parallelism: 16 7")
+    with page.expect_event("dialog") as asked:
+        page.once("dialog", lambda dialog: dialog.dismiss())
+        page.get_by_role("link", name="Cancel").click(no_wait_after=True)
+    assert asked.value.type == "beforeunload"
+    expect(area).to_have_value(text)
 
 
 def _preview(page: Page) -> None:

@@ -8,9 +8,13 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from apps.cluster import kinds
 from apps.cluster.models import Cluster
+from apps.cluster.writes import Actor, Create
+from apps.cluster.writing import store
 from apps.controlplane.models import ConfigurationDraft, ConfigurationRevision
-from apps.controlplane.profiles import revisions
+from apps.controlplane.profiles import drafts, revisions
+from apps.controlplane.queries import count_pending_pods
 from apps.scheduler.config import Configuration
 
 pytestmark = pytest.mark.django_db
@@ -303,3 +307,81 @@ def test_the_editor_starts_with_all_defaults_written_out(alice: Client, lab: Clu
     assert re.search(r"minCandidateNodesAbsolute: 100", text)
     assert revisions.check(text) == revisions.load_configuration(revisions.get_active(lab))
     assert page.context["problems"] == [] and page.context["effects"] == []
+
+
+def test_a_field_that_was_not_changed_is_not_rewritten(editor: Editor) -> None:
+    """Inputs cannot hold line breaks, and spaces around and in a value are part of it."""
+    text = COMMENTED + (
+        "    # two\n"
+        "  - {name: NodeAffinity, args: {}}\n"
+        '- schedulerName: " batch "\n'
+        "  pluginConfig:\n"
+        "  - name: NodeResourcesFit\n"
+        '    args: {ignoredResources: ["a b"]}\n'
+        "extenders:\n- urlPrefix: http://x/\n  filterVerb: f\n  tlsConfig:\n"
+        "    caData: |\n      aGVs\n      bG8=\n"
+    )
+    editor.send(configuration=text, trigger="id_configuration")
+    one_line = {
+        name: value.replace("\n", "")
+        for name, value in editor._fields().items()
+        if name.startswith("set:extenders")
+    }
+    changed = editor.send(**one_line, **{"set:podMaxBackoffSeconds": "20"})
+    assert changed == f"{text}podMaxBackoffSeconds: 20\n"
+    assert "base64" not in str(editor.problems)
+
+
+def test_a_key_that_is_set_twice_is_marked_where_it_is_set_again(editor: Editor) -> None:
+    editor.send(
+        configuration=f"{COMMENTED}percentageOfNodesToScore: 5\n", trigger="id_configuration"
+    )
+    assert editor.problems == [
+        (11, 'percentageOfNodesToScore: key "percentageOfNodesToScore" already set in map')
+    ]
+
+
+def _confirm(client: Client, data: dict[str, Any]) -> str:
+    """Save, which asks first; returns what it asks, after confirming it."""
+    asked = client.post("/clusters/lab/new-profile", data)
+    assert asked.status_code == 422
+    shown = {"concerns": asked.context["concerns"]}
+    again = client.post("/clusters/lab/new-profile", {**data, **shown})
+    assert again.status_code == 302
+    return str(asked.content.decode())
+
+
+def test_activating_asks_if_another_revision_was_activated_meanwhile(
+    alice: Client, lab: Cluster
+) -> None:
+    opened = alice.get("/clusters/lab/new-profile").context["base"]
+    revisions.add_revision(lab, COMMENTED, user="bob")
+    data = {"configuration": COMMENTED, "base": opened, "save": "activate"}
+    asked = _confirm(alice, data)
+    assert "Revision 2 by bob is active now. When you began, it was revision 1." in asked
+    assert revisions.get_active(lab).revision == 3
+    # one that is not activated concerns nobody
+    assert alice.post("/clusters/lab/new-profile", {**data, "save": "revision"}).status_code == 302
+
+
+def test_activating_asks_if_it_strands_pods(alice: Client, lab: Cluster) -> None:
+    body = {"metadata": {"name": "web"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    store.write(lab, [Create(kinds.POD, body, "default")], actor=Actor("alice"))
+    other = COMMENTED.replace("schedulerName: default-scheduler", "schedulerName: batch")
+    asked = _confirm(alice, {"configuration": other, "base": "1", "save": "activate"})
+    waiting = "pending pods wait for scheduler default-scheduler, which no profile of this"
+    assert f"{count_pending_pods(lab)['default-scheduler']} {waiting}" in asked
+    # nothing is asked about pods that waited in vain before
+    data = {"configuration": other, "base": "2", "save": "activate"}
+    assert alice.post("/clusters/lab/new-profile", data).status_code == 302
+
+
+def test_replacing_what_another_user_saved_as_draft_asks(alice: Client, lab: Cluster) -> None:
+    address = "/clusters/lab/new-profile"
+    drafts.save_draft(lab, "wip", COMMENTED, user="bob")
+    data = {"configuration": COMMENTED, "name": "wip", "save": "draft"}
+    assert "bob has saved a draft wip. Yours would replace it." in _confirm(alice, data)
+    opened = alice.get(f"{address}?draft=wip").context
+    data |= {"draft": opened["draft"], "opened": opened["opened"]}
+    assert alice.post(address, data).status_code == 302
+    assert "alice has saved a draft wip since you opened it." in _confirm(alice, data)

@@ -13,6 +13,8 @@ from apps.controlplane.clusters.reading import ManifestError, ManifestErrors
 
 #: A step of a field's path: a name, or the text in brackets.
 _STEP = re.compile(r"([^.\[\]]+)|\[([^\]]*)\]")
+#: Of a key that is set twice, whose first line is not the wrong one.
+_STARTS_WITH_LINE = re.compile(r"^line (\d+): ")
 _LINE = re.compile(r"\bline (\d+)")
 #: The position of a manifest in its file, in the message of a ManifestError.
 _DOCUMENT = re.compile(r"^document (\d+)")
@@ -67,13 +69,15 @@ def _show_refusal(form: forms.Form, field: str, refusal: ApiError, text: str) ->
 
 def list_problems(text: str, causes: Iterable[tuple[str, str]]) -> list[tuple[int | None, str]]:
     """The line (from 1; None: unknown) and the text of each cause (path, message)."""
-    return [
-        (
-            (line_of(text, path) if path else None) or _find_line(message),
-            f"{path}: {message}" if path else message,
-        )
-        for path, message in causes
-    ]
+    return [_place_problem(text, path, message) for path, message in causes]
+
+
+def _place_problem(text: str, path: str, message: str) -> tuple[int | None, str]:
+    if found := _STARTS_WITH_LINE.match(message):
+        return int(found[1]), f"{path}: {message[found.end() :]}"
+    if not path:
+        return _find_line(message), message
+    return line_of(text, path) or _find_line(message), f"{path}: {message}"
 
 
 def _text(form: forms.Form, field: str) -> str:

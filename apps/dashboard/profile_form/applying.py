@@ -27,18 +27,15 @@ def apply_changes(text: str, posted: QueryDict, known: PluginTable) -> str:
     if "shown" not in posted or "form" not in posted:
         return text
     sheet, document = build_sheet(str(posted["shown"]), known), ConfigurationText(text)
-    before = document.text()
     for entry in sheet.entries():
         wanted = entry.read(posted)
-        if wanted != entry.value:
+        if wanted != entry.shown:
             entry.write(document, wanted)
     for profile in sheet.profiles:
         _apply_plugins(document, profile, posted, known)
     if "do" in posted:
         _do(document, sheet, str(posted["do"]), known)
-    after = document.text()
-    # without a change, the text keeps its own layout as well
-    return text if after == before else after
+    return document.text()
 
 
 def _apply_plugins(
@@ -51,7 +48,7 @@ def _apply_plugins(
                 switch(document, each.profile, known, each.point, each.plugin, on=on)
         if row.weight is not None:
             wanted = row.weight.read(posted)
-            if wanted != row.weight.value:
+            if wanted != row.weight.shown:
                 weight = row.weight.parse(wanted) if wanted else None
                 weigh(document, profile.index, known, row.name, weight)
 

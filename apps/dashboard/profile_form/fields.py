@@ -50,10 +50,20 @@ class Entry:
         nothing = f"default: {self.default}" if self.default else "not set"
         return [("", nothing), *((each, each) for each in known)]
 
+    @property
+    def shown(self) -> str:
+        """The value as `read` returns it when a browser sends it back unchanged."""
+        return self._normalize(self.value)
+
     def read(self, posted: QueryDict) -> str:
         """The text that a user has entered."""
-        text = posted.get(self.name, self.value)
-        return "\n".join(text.split()) if self.kind == "lines" else text.strip()
+        return self._normalize(posted.get(self.name, self.value))
+
+    def _normalize(self, text: str) -> str:
+        # an input has one line: browsers remove line breaks from its value
+        return (
+            "\n".join(text.split()) if self.kind == "lines" else "".join(text.splitlines()).strip()
+        )
 
     def write(self, document: ConfigurationText, text: str) -> None:
         """Write a text that a user has entered; an empty one removes the field."""

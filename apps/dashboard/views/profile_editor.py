@@ -6,7 +6,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import ValidationError
-from django.http import HttpResponse
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
@@ -42,7 +42,8 @@ def new_profile(request: Request, cluster: Cluster) -> HttpResponse:
         return _answer(request, cluster)
     initial = _read_start(request, cluster)
     form = ProfileForm(start=initial["configuration"], initial=initial)
-    return _render(request, cluster, form, initial["configuration"], draft=initial.get("draft"))
+    start = {name: initial[name] for name in ("draft", "opened") if name in initial}
+    return _render(request, cluster, form, initial["configuration"], **start)
 
 
 def _answer(request: Request, cluster: Cluster) -> HttpResponse:
@@ -150,6 +151,11 @@ def _save(request: Request, cluster: Cluster, text: str) -> HttpResponse:
     if form.is_valid() and cause is None and "apply" not in data:
         typed: dict[str, Any] = form.cleaned_data
         try:
+            concerns = _find_concerns(cluster, data, typed)
+            if concerns and data.getlist("concerns") != concerns:
+                return _render(
+                    request, cluster, form, text, concerns=concerns, save=data["save"], status=422
+                )
             if data.get("save") == "draft":
                 return _save_draft(request, cluster, typed)
             return _save_revision(request, cluster, typed, active=data.get("save") != "revision")
@@ -158,8 +164,33 @@ def _save(request: Request, cluster: Cluster, text: str) -> HttpResponse:
         except Invalid as refusal:
             form.add_error("name", refusal.causes[0].message)
     status = 200 if "apply" in data and not form.errors else 422
-    draft = data.get("draft")
-    return _render(request, cluster, form, text, draft=draft, status=status, refusal=cause)
+    return _render(request, cluster, form, text, status=status, refusal=cause)
+
+
+def _find_concerns(cluster: Cluster, data: QueryDict, typed: dict[str, Any]) -> list[str]:
+    """What saving would do besides, that a user has to confirm: saving again does."""
+    save, name = data.get("save"), typed["name"]
+    if save == "draft":
+        saved = drafts.drafts_of(cluster).filter(name=name).first()
+        if saved is None or data.get("opened") == saved.updated_at.isoformat():
+            return []
+        opened = " since you opened it" if data.get("draft") == name else ""
+        return [f"{saved.user} has saved a draft {name}{opened}. Yours would replace it."]
+    if save != "activate":
+        return []
+    concerns = []
+    active = revisions.get_active(cluster)
+    if data.get("base", str(active.revision)) != str(active.revision):
+        concerns.append(
+            f"Revision {active.revision} by {active.user} is active now. "
+            f"When you began, it was revision {data['base']}."
+        )
+    served = {each.scheduler_name for each in revisions.load_configuration(active).profiles}
+    configuration = revisions.check(typed["configuration"], legacy=typed["legacy"])
+    stranded = queries.count_stranded_pods(cluster, configuration)
+    return concerns + [
+        describe_stranded_pods(name, count) for name, count in stranded.items() if name in served
+    ]
 
 
 def _save_draft(request: Request, cluster: Cluster, typed: dict[str, Any]) -> HttpResponse:
@@ -221,7 +252,9 @@ def _read_start(request: Request, cluster: Cluster) -> dict[str, Any]:
     if name := request.GET.get("draft"):
         draft = drafts.get_draft(cluster, name)
         fields = ("configuration", "legacy", "note", "name")
-        return {"draft": draft.name, **{field: getattr(draft, field) for field in fields}}
+        opened = draft.updated_at.isoformat()
+        initial = {field: getattr(draft, field) for field in fields}
+        return {"draft": draft.name, "opened": opened, **initial}
     if number := parse_whole_number(request.GET, "preview"):
         _, result = previewing.get_preview(cluster, number)
         if result is not None:
@@ -268,7 +301,11 @@ def _render(
 ) -> HttpResponse:
     legacy = bool(form.data.get("legacy") if form.is_bound else form.initial.get("legacy"))
     context = _describe(request, cluster, text, legacy=legacy)
-    context |= {"form": form, **more}
+    # what the editor started from, to notice what others have saved since
+    start = {"base": str(context["active"].revision), "draft": "", "opened": ""}
+    start |= {name: request.POST[name] for name in start if name in request.POST}
+    context |= {**start, "form": form, **more}
+    context["unsaved"] = request.method == "POST"
     attributes = form.fields["configuration"].widget.attrs
     refreshing = {
         "hx-post": reverse("edit-profile", args=[cluster.name]),
@@ -276,7 +313,7 @@ def _render(
         "hx-swap": "morph:outerHTML",
         "hx-sync": "this:replace",
     }
-    attributes |= {**refreshing, "hx-trigger": "input changed delay:400ms"}
+    attributes |= {**refreshing, "hx-trigger": "input delay:400ms"}
     attributes["aria-describedby"] = "verdict"
     form.fields["legacy"].widget.attrs |= {**refreshing, "hx-trigger": "change"}
     if lines := [str(line) for line, _ in context["problems"] if line]:

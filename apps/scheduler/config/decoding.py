@@ -168,7 +168,8 @@ def _bytes(value: object, path: str, problems: Problems) -> object:
     if not isinstance(value, str):
         return _wrong(value, path, problems, "must be a base64 string")
     try:
-        return base64.b64decode(value, validate=True)
+        # as Go, whose decoder ignores line breaks
+        return base64.b64decode(value.replace("\r", "").replace("\n", ""), validate=True)
     except binascii.Error:
         return _wrong(value, path, problems, "must be a base64 string")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -79,7 +80,7 @@ def read(source: str | bytes | Mapping[str, Any]) -> Mapping[str, Any]:
     if isinstance(source, Mapping):
         return source
     try:
-        documents, duplicates = _documents(source)
+        documents, duplicates = _documents(replace_tabs(source))
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         said = " ".join(str(error).split())
         raise ConfigError([Cause("", f"cannot be read as YAML or JSON: {said}")]) from None
@@ -92,6 +93,18 @@ def read(source: str | bytes | Mapping[str, Any]) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise ConfigError([Cause("", "the text does not hold an object")])
     return value
+
+
+def replace_tabs(text: str | bytes) -> str | bytes:
+    """The text; without tabs if it is JSON, which may be indented with them, as YAML may not."""
+    if isinstance(text, str) and "\t" in text and text.lstrip().startswith("{"):
+        try:
+            json.loads(text)
+        except (ValueError, RecursionError):
+            return text
+        # strings of JSON have none
+        return text.replace("\t", " ")
+    return text
 
 
 def _documents(text: str | bytes) -> tuple[list[Any], list[Cause]]:

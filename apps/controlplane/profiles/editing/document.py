@@ -7,15 +7,15 @@ import re
 from io import StringIO
 from typing import Any, Final
 
-import yaml
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import YAMLError
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 from ruamel.yaml.util import load_yaml_guess_indent
 
+from apps.controlplane.profiles.editing.layout import is_json, keep_layout, write_json
 from apps.scheduler.config import Cause, ConfigError
-from apps.scheduler.config.reading import read
+from apps.scheduler.config.reading import read, replace_tabs
 
 #: A step of a path: the name of a field, or an index or the `name` of an element in brackets.
 _STEP: Final = re.compile(r"([^.\[\]]+)|\[([^\]]*)\]")
@@ -34,12 +34,14 @@ class ConfigurationText:
     def __init__(self, text: str) -> None:
         # aliases that grow without limit, and keys that are set twice, are refused here
         read(text)
+        self._source = text
         self._yaml = YAML()
         self._yaml.preserve_quotes = True
+        self._yaml.brace_single_entry_mapping_in_flow_sequence = True
         self._yaml.width = _NO_WRAPPING
         try:
             _, indent, offset = load_yaml_guess_indent(text)
-            self.body: Any = self._yaml.load(text)
+            self.body: Any = self._yaml.load(replace_tabs(text))
         except (YAMLError, ValueError, RecursionError) as error:
             said = " ".join(str(error).split())
             raise ConfigError([Cause("", f"cannot be read as YAML or JSON: {said}")]) from None
@@ -47,6 +49,7 @@ class ConfigurationText:
             raise ConfigError([Cause("", "the text does not hold an object")])
         offset = offset or 0
         self._yaml.indent(mapping=2, sequence=max(indent or 2, offset + 2), offset=offset)
+        self._before = self._dump()
 
     def get(self, path: str) -> Any:
         """The value at a path; None if there is none."""
@@ -98,7 +101,13 @@ class ConfigurationText:
         self._prune(above)
 
     def text(self) -> str:
-        """The YAML."""
+        """The YAML, or JSON if it was read as JSON, with the layout of the text that was read."""
+        after = self._dump()
+        if after != self._before and is_json(self._source):
+            return write_json(self.body, self._source)
+        return keep_layout(self._source, self._before, after)
+
+    def _dump(self) -> str:
         stream = StringIO()
         self._yaml.dump(self.body, stream)
         return stream.getvalue()
@@ -226,8 +235,8 @@ def _to_yaml(value: Any) -> Any:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether YAML as Kubernetes reads it (1.1) reads the plain text as this text."""
+    """Whether Kubernetes reads the plain text as this text."""
     try:
-        return bool(yaml.safe_load(text) == text)
-    except yaml.YAMLError:
-        return True
+        return bool(read(f"value: {text}") == {"value": text})
+    except ConfigError:
+        return False
