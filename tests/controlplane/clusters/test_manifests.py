@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -157,3 +158,35 @@ def test_an_export_leaves_out_what_the_server_sets(cluster: Cluster) -> None:
         == set()
     )
     assert found["metadata"]["name"] == "web"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("kind: Pod\napiVersion: v1\nkind: Node\n", 'key "kind" already set in map (line 3)'),
+        ("# nothing\n---\n", "the text contains no object"),
+        ("", "the text contains no object"),
+    ],
+)
+def test_what_a_person_did_not_mean_is_refused(cluster: Cluster, text: str, said: str) -> None:
+    with pytest.raises(ManifestError, match=re.escape(said)):
+        manifests.import_yaml(cluster, text, actor=Actor("alice"))
+
+
+def test_an_object_that_others_merge_has_its_keys_once(cluster: Cluster) -> None:
+    text = """
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: merged}
+data: {one: "1", two: "2"}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: own}
+data: {<<: {one: "1", two: "2"}, two: "3"}
+"""
+    imported = manifests.import_yaml(cluster, text, actor=Actor("alice"))
+    assert [each["data"] for each in imported.created] == [
+        {"one": "1", "two": "2"},
+        {"one": "1", "two": "3"},
+    ]
