@@ -25,13 +25,17 @@ if (!window.schedwebPeriods) {
   /* A date and time without an offset; of any other text, a picker shows nothing. */
   const LOCAL = /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}(:\d{2})?)$/;
 
-  document.addEventListener("toggle", ({ target }) => {
-    if (!target.open || !target.matches("details.period")) return;
-    for (const picker of target.querySelectorAll("[data-fills]")) {
+  function beginPickers(place) {
+    for (const picker of place.querySelectorAll("[type=datetime-local][data-fills]")) {
       const found = LOCAL.exec(picker.form.elements[picker.dataset.fills].value.trim());
       picker.value = found ? `${found[1]}T${found[2]}` : "";
     }
+  }
+
+  document.addEventListener("toggle", ({ target }) => {
+    if (target.open && target.matches("details.period")) beginPickers(target);
   }, true);
+  beginPickers(document);
 
   document.addEventListener("input", ({ target }) => {
     if (target.dataset.fills) target.form.elements[target.dataset.fills].value = target.value;

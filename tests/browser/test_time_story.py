@@ -69,6 +69,9 @@ def test_times_are_picked_an_undo_says_what_is_lost_and_history_outlives_its_clu
         page.locator(".others").get_by_role("link", name=label).click()
         expect(page.locator("main")).to_contain_text("web-1")
         expect(time.locator("summary")).to_have_text("Time: Last hour")
+    seen.open("/clusters/lab/queue?at=2026-01-31T12:00")
+    expect(page.get_by_label("Pick the time")).to_have_value("2026-01-31T12:00")
+    seen.open("/clusters/lab/events?since=1h")
     page.locator(".others").get_by_role("link", name="charts").click()
     expect(page.locator(".spans [aria-current]")).to_have_text("1 h")
 
