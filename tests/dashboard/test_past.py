@@ -78,6 +78,11 @@ def _read_past_queue(alice: Client, lab: Cluster, huge: SchedulingDecision) -> N
         refused = alice.get(f"/api/v1/clusters/lab/queue/past?{query}")
         assert refused.status_code == 400
         assert refused.json()["causes"][0]["field"] == field
+    start = lab.created_at.isoformat().replace("+00:00", "Z")
+    for query in ("at=2020-01-01", "at=2020-01-01&queue=gated"):
+        early = shown(alice, f"/clusters/lab/queue?{query}")
+        assert "The cluster had no objects yet: its first change was at" in early
+        assert "empty at that time" not in early and start[:13] in early
     mistyped = alice.get("/clusters/lab/queue?at=soon")
     text = mistyped.content.decode()
     assert mistyped.status_code == 400 and "Queue at: &#x27;soon&#x27; is not a time" in text

@@ -47,6 +47,13 @@ def read_life(cluster: Cluster) -> Life:
     return Life(now if first is None else Moment(*first), now)
 
 
+def find_beginning(cluster: Cluster, at: datetime) -> datetime | None:
+    """The time of the cluster's first change if `at` is before it; None if that is forgotten."""
+    if version_before(cluster.pk, at + _TICK, top=cluster.resource_version):
+        return None
+    return _find_first_change(cluster)
+
+
 def parse_selected_moment(cluster: Cluster, query: Mapping[str, Any]) -> Moment:
     """The moment of `at`, `version` or `decision`; now if none is given.
 
@@ -91,10 +98,16 @@ def _rename(error: BadRequest, field: str) -> BadRequest:
 
 def _moment_at(cluster: Cluster, field: str, at: datetime) -> Moment:
     version = version_before(cluster.pk, at + _TICK, top=cluster.resource_version)
-    if version == 0 and not cluster.forgotten_version and cluster.resource_version:
-        first = read_life(cluster).first
-        raise wrong(field, f"is before the first change, at {periods.format_utc(first.at)}")
+    if version == 0 and (first := _find_first_change(cluster)):
+        raise wrong(field, f"is before the first change, at {periods.format_utc(first)}")
     return _check(cluster, Moment(version, at))
+
+
+def _find_first_change(cluster: Cluster) -> datetime | None:
+    """The time of the first change; None if there is none, or the log forgot it."""
+    if cluster.forgotten_version or not cluster.resource_version:
+        return None
+    return read_life(cluster).first.at
 
 
 def _check(cluster: Cluster, moment: Moment) -> Moment:

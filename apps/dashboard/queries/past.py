@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -21,6 +22,7 @@ from apps.controlplane.explanations.around import (
 from apps.controlplane.history import past_clusters
 from apps.controlplane.ledger.reading import read
 from apps.controlplane.models import PastCluster, SchedulingDecision
+from apps.controlplane.past.moments import find_beginning
 from apps.controlplane.queue.past import PARTS, PastMoment, PastPod, PastQueue, read_past_queue
 from apps.dashboard.paging import NumberedPage, numbered_page, page_size, parse_whole_number
 from apps.dashboard.tables import Field
@@ -39,6 +41,8 @@ class PastQueuePage:
     filters: Sequence[Field]
     #: (part, label, number of pods, whether the table shows only this part)
     parts: Sequence[tuple[str, str, int, bool]]
+    #: When the cluster got its first object, if the moment is before it.
+    beginning: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +109,8 @@ def past_queue_page(
         (part.value, part.label, count, part.value == values["queue"])
         for part, count in found.sizes.items()
     ]
-    return PastQueuePage(found, page, filters, parts)
+    beginning = None if any(found.sizes.values()) else find_beginning(cluster, moment.at)
+    return PastQueuePage(found, page, filters, parts, beginning)
 
 
 def state_page(cluster: Cluster, number: int, query: Mapping[str, Any]) -> StatePage:
