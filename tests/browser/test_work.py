@@ -168,6 +168,7 @@ def test_all_nodes_that_match_are_labeled_and_a_mistake_keeps_the_selection(
     expect(page.locator("body")).to_have_attribute(
         "data-noticed", "Label 230 nodes: disk=hdd finished"
     )
+    expect(page.get_by_text("You can leave this page")).to_be_hidden()
 
     file = tmp_path / "node.yaml"
     file.write_text("apiVersion: v1\nkind: Node\nmetadata: {name: new}\nspek: {}\n")
