@@ -60,45 +60,56 @@
     showButtons();
   });
 
-  /* Fields of the form by their names. Morphing leaves what a field shows if its attributes are the
-     same as before; what has not been changed since it was sent shows what the response says. */
-  const fields = () => [...document.querySelectorAll("#sheet :is(input, select, textarea[name^='set:'])[name]")];
+  /* Responses replace the form: a field that was changed after its request was sent keeps what it
+     shows, for the next request, and all others show what the response says. */
+  const FIELDS = "#sheet :is(input, select, textarea[name^='set:'])[name]";
   const read = (field) => (field.type === "checkbox" ? field.checked : field.value);
-  const readDefault = (field) => {
-    if (field.type === "checkbox") return field.defaultChecked;
-    if (field.options) return ([...field.options].find((each) => each.defaultSelected) || field.options[0]).value;
-    return field.defaultValue;
-  };
-  let sentFields = new Map();
-  const showResponse = () => {
-    for (const field of fields()) {
-      const value = readDefault(field);
-      if (read(field) === value || read(field) !== sentFields.get(field.name)) continue;
-      if (field.type === "checkbox") field.checked = value;
-      else field.value = value;
-    }
+  const readFields = (page = document) =>
+    new Map([...page.querySelectorAll(FIELDS)].map((field) => [field.name, read(field)]));
+  const show = (field, value) => {
+    if (value === undefined || read(field) === value) return;
+    if (field.type === "checkbox") field.checked = value;
+    else field.value = value;
   };
 
-  let sent = area.value;
+  const requests = new WeakMap();
+  let count = 0;
+  let newest = 0;
+  let typed = 0;
+  area.addEventListener("input", () => {
+    typed += 1;
+  });
+  const requestOf = ({ xhr, target }) => (target.id === "sheet" ? requests.get(xhr) : undefined);
   document.body.addEventListener("htmx:beforeRequest", ({ detail }) => {
-    if (!editor.contains(detail.elt)) return;
-    sent = area.value;
-    if (detail.target.id !== "sheet") return;
-    sentFields = new Map(fields().map((field) => [field.name, read(field)]));
+    if (!editor.contains(detail.elt) || detail.target.id !== "sheet") return;
+    count += 1;
+    requests.set(detail.xhr, { number: count, typed, fields: readFields() });
     remember();
     markStale();
   });
-  document.body.addEventListener("htmx:afterSettle", (event) => {
-    const { elt } = event.detail.requestConfig || {};
-    if (!elt || event.detail.target.id !== "sheet") return;
-    const shown = document.getElementById("shown");
+  document.body.addEventListener("htmx:beforeSwap", ({ detail }) => {
+    const request = requestOf(detail);
+    if (!request) return;
+    request.shown = readFields(new DOMParser().parseFromString(detail.serverResponse, "text/html"));
+    for (const [name, value] of readFields())
+      if (request.fields.get(name) !== value) request.shown.set(name, value);
+  });
+  // before the next request, which may be waiting already, reads the text and the fields
+  document.body.addEventListener("htmx:afterSwap", ({ detail }) => {
+    const request = requestOf(detail);
+    if (!request) return;
+    for (const field of document.querySelectorAll(FIELDS)) show(field, request.shown.get(field.name));
     const top = area.scrollTop;
-    showResponse();
-    if (area.value === sent && elt !== area) area.value = shown.value;
-    else if (area.value !== sent) area.dispatchEvent(new Event("input", { bubbles: true }));
-    remember();
-    area.dispatchEvent(new Event("yaml:refresh"));
+    const isLate = typed !== request.typed || request.number < newest;
+    if (isLate) area.dispatchEvent(new Event("input", { bubbles: true }));
+    else if (detail.requestConfig.elt !== area) area.value = document.getElementById("shown").value;
+    newest = Math.max(newest, request.number);
     area.scrollTop = top;
+    remember();
+  });
+  document.body.addEventListener("htmx:afterSettle", ({ detail }) => {
+    if (!detail.requestConfig?.elt || detail.target.id !== "sheet") return;
+    area.dispatchEvent(new Event("yaml:refresh"));
     area.closest(".field").classList.toggle(
       "wrong",
       Boolean(document.querySelector("#verdict .problem")),

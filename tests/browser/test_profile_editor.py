@@ -47,6 +47,7 @@ def test_a_profile_is_edited_previewed_saved_and_activated(seen: Seen, lab: Clus
     _change_the_form(page)
     _change_the_yaml(page)
     _undo_and_stay(page)
+    _change_quickly(page)
     _preview(page)
     _save_and_activate(page)
     _compare_clusters(page)
@@ -122,6 +123,24 @@ def _undo_and_stay(page: Page) -> None:
         page.get_by_role("link", name="Cancel").click(no_wait_after=True)
     assert asked.value.type == "beforeunload"
     expect(area).to_have_value(text)
+
+
+def _change_quickly(page: Page) -> None:
+    """Changes that are faster than the responses all arrive."""
+    area, verdict = page.get_by_label("Configuration", exact=True), page.locator("#verdict")
+    text = area.input_value()
+    page.get_by_label("podMaxBackoffSeconds").fill("20")
+    page.get_by_label("podInitialBackoffSeconds").fill("2")
+    page.get_by_label("Weight of TaintToleration in default-scheduler").fill("30")
+    page.get_by_label("NodeAffinity at score").click()
+    page.get_by_label("ImageLocality at score").click()
+    expect(verdict).to_contain_text("score: ImageLocality: enabled disabled")
+    expect(verdict).to_contain_text("score: NodeAffinity: enabled disabled")
+    expect(verdict).to_contain_text("weight of TaintToleration: 3 30")
+    expect(verdict).to_contain_text("podInitialBackoffSeconds: 1 2")
+    expect(verdict).to_contain_text("podMaxBackoffSeconds: 10 20")
+    area.fill(text)
+    expect(verdict).not_to_contain_text("podMaxBackoffSeconds")
 
 
 def _preview(page: Page) -> None:

@@ -385,3 +385,16 @@ def test_replacing_what_another_user_saved_as_draft_asks(alice: Client, lab: Clu
     data |= {"draft": opened["draft"], "opened": opened["opened"]}
     assert alice.post(address, data).status_code == 302
     assert "alice has saved a draft wip since you opened it." in _confirm(alice, data)
+
+
+def test_a_revision_is_downloaded_as_kube_scheduler_reads_it(alice: Client, lab: Cluster) -> None:
+    gates = "featureGates:\n  GenericWorkload: true\n  OpportunisticBatching: false\n"
+    revisions.add_revision(lab, COMMENTED + gates, user="alice")
+    page = alice.get("/clusters/lab/profiles/2")
+    assert 'href="?download=1"' in page.content.decode()
+    file = alice.get("/clusters/lab/profiles/2?download=1")
+    assert file["Content-Disposition"] == 'attachment; filename="lab-2.yaml"'
+    flag = "--feature-gates=GenericWorkload=true,OpportunisticBatching=false"
+    assert file.content.decode() == f"# kube-scheduler {flag}\n{COMMENTED}"
+    revisions.add_revision(lab, COMMENTED, user="alice")
+    assert alice.get("/clusters/lab/profiles/3?download=1").content.decode() == COMMENTED

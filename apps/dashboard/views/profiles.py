@@ -32,6 +32,13 @@ def profiles(request: Request, cluster: Cluster) -> HttpResponse:
 @require_GET
 @cluster_page
 def profile(request: Request, cluster: Cluster, revision: int) -> HttpResponse:
+    """A revision; with `?download=1` its configuration as a file for kube-scheduler."""
+    if request.GET.get("download"):
+        text = revisions.write_for_kube_scheduler(revisions.get_revision(cluster, revision))
+        name = f"{cluster.name}-{revision}.yaml"
+        disposition = f'attachment; filename="{name}"'
+        headers = {"Content-Disposition": disposition}
+        return HttpResponse(text, content_type="application/yaml", headers=headers)
     return render_page(
         request, "profile", {"cluster": cluster, "one": one_profile(cluster, revision)}
     )
