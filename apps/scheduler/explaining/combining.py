@@ -98,6 +98,8 @@ def _lower_together(sight: Sight, passing: Mapping[str, BoolArray]) -> Iterator[
         if name != NodeResourcesFit.name:
             rows = rows & passes
     needed = {name: amount for name, amount in pod.requests.items() if amount}
+    if len(needed) < 2:
+        return
     free = {name: pod_changes.compute_free(sight, name) for name in needed}
     for amounts in free.values():
         rows = rows & (amounts > 0)

@@ -113,6 +113,29 @@ def test_a_pending_pod_is_explained_with_suggestions(
     assert found["decision"] == decision_of("second")
 
 
+def test_a_pod_without_requests_that_waits_for_its_claim_is_explained(
+    admin_client: Client, cluster: Cluster
+) -> None:
+    """No change of the pod is suggested: it fits on every node, and only its claim is unbound."""
+    claim = {
+        "metadata": {"name": "data"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    }
+    kind = kinds.by_name("PersistentVolumeClaim")
+    store.create(cluster, kind, claim, actor=ACTOR, namespace="default")
+    container = {"name": "c", "image": "i"}
+    volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
+    body = {
+        "metadata": {"name": "stateful"},
+        "spec": {"containers": [container], "volumes": [volume]},
+    }
+    store.create(cluster, kinds.POD, body, actor=ACTOR, namespace="default")
+    Engines().run(cluster.pk)
+    found = get(admin_client, "lab/pods/default/stateful/explanation")
+    assert "unbound immediate PersistentVolumeClaims" in found["message"]
+    assert found["unblocking"]["suggestions"] == [] and found["why_pending"]
+
+
 def test_a_queued_pod_has_the_pods_ahead_of_it(admin_client: Client, cluster: Cluster) -> None:
     for name in ("a", "b", "c"):
         create(cluster, name, "1")
