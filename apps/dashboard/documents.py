@@ -25,11 +25,12 @@ from markdown_it.token import Token
 from apps.cluster.errors import NotFound
 
 FOLDER: Final[Path] = settings.BASE_DIR / "docs"
+#: In the order in which they are listed: what users read comes first.
 _FOLDERS: Final = {
     "": "Guides",
-    "adr": "Architecture decisions",
     "api": "APIs",
     "plugins": "Plugins",
+    "adr": "Architecture decisions",
 }
 #: Files besides documents that are served, by their ending.
 MEDIA_TYPES: Final = {".svg": "image/svg+xml", ".png": "image/png"}
@@ -128,7 +129,13 @@ def document_address(name: str) -> str:
 def _document_names() -> tuple[str, ...]:
     paths = (path.relative_to(FOLDER).with_suffix("") for path in FOLDER.rglob("*.md"))
     names = (path.as_posix() for path in paths)
-    return tuple(sorted(names, key=lambda name: (posixpath.dirname(name), name)))
+    order = list(_FOLDERS)
+
+    def key(name: str) -> tuple[int, str, str]:
+        folder = posixpath.dirname(name)
+        return order.index(folder) if folder in _FOLDERS else len(order), folder, name
+
+    return tuple(sorted(names, key=key))
 
 
 @lru_cache(maxsize=256)

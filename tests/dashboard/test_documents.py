@@ -35,6 +35,9 @@ def test_every_document_is_a_page_and_its_links_lead_to_pages(alice: Client) -> 
 def test_documents_and_plugins_are_found_by_name(alice: Client) -> None:
     assert "The scheduling queue" in shown(alice, "/docs?q=queue")
     assert "Operating a site" not in shown(alice, "/docs?q=queue")
+    listed = shown(alice, "/docs").partition('id="documents"')[2]
+    headings = re.findall(r"<h2>(.*?)</h2>", listed)
+    assert headings[:4] == ["Guides", "APIs", "Plugins", "Architecture decisions"]
     page = shown(alice, "/plugins?q=taint")
     assert "TaintToleration" in page and "ImageLocality" not in page
     assert "TaintToleration" in shown(alice, "/search?q=tainttol")
