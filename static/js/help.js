@@ -90,11 +90,13 @@
     field.focus();
   }
 
-  /* The tour: once for each browser; "Start the tour" shows it again. */
+  /* The tour: once for each browser; "Start the tour" shows it again. It goes along with whoever uses
+     it; where nobody does, it is over after two more pages, with the second step in a cluster. */
   const KNOWN = "schedweb-tour";
   const template = document.getElementById("tour");
   let card = null;
   let step = 0;
+  let unused = 0;
 
   function showStep() {
     const steps = [...card.querySelectorAll("li")];
@@ -105,7 +107,7 @@
     card.querySelector("[data-tour=back]").disabled = step === 0;
     card.querySelector("[data-tour=next]").textContent = step === steps.length - 1 ? "Done" : "Next";
     card.querySelector("[data-tour-place]").textContent = `${step + 1} of ${steps.length}`;
-    sessionStorage.setItem(KNOWN, String(step));
+    sessionStorage.setItem(KNOWN, `${step} ${unused}`);
   }
 
   function startTour(from) {
@@ -114,6 +116,14 @@
     document.body.append(card);
     step = from;
     showStep();
+  }
+
+  function continueTour(from, pages) {
+    unused = pages + 1;
+    const inCluster = document.querySelector(".sections [data-go=q]") !== null;
+    if (unused > 2) localStorage.setItem(KNOWN, "seen");
+    if (unused > 2) endTour();
+    else startTour(from === 0 && inCluster ? 1 : from);
   }
 
   function endTour() {
@@ -141,6 +151,7 @@
       leaveTour();
     } else {
       step += action === "next" ? 1 : -1;
+      unused = 0;
       showStep();
     }
   });
@@ -148,7 +159,7 @@
   if (template) {
     const running = sessionStorage.getItem(KNOWN);
     if (location.hash === "#tour") startTour(0);
-    else if (running !== null) startTour(Number(running));
+    else if (running !== null) continueTour(...running.split(" ").map(Number));
     else if (localStorage.getItem(KNOWN) === null && location.pathname === "/") startTour(0);
   }
 

@@ -55,6 +55,8 @@ def _activate_without_default_scheduler(seen: Seen) -> None:
     expect(page.locator("#verdict")).to_contain_text(stranded)
     page.get_by_text("Save…").click()
     page.get_by_role("button", name="Save and activate").click()
+    expect(page.get_by_role("alert").filter(has_text=stranded)).to_be_visible()
+    page.get_by_role("button", name="Activate anyway").click()
     expect(page.get_by_text("Revision 2 is now active.")).to_be_visible()
     expect(page.locator("#notices")).to_contain_text(stranded)
 

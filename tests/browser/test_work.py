@@ -76,6 +76,20 @@ def test_a_first_visit_starts_with_a_tour_and_keys_move_between_pages(
     expect(page.get_by_role("heading", name="lab", exact=True)).to_be_visible()
     expect(tour).to_have_count(0)
 
+    # who does not use the tour meets it in one cluster, and then no more
+    page.evaluate("localStorage.clear()")
+    new.open("/")
+    expect(tour).to_contain_text("1 of 4")
+    new.open("/clusters/lab")
+    expect(tour).to_contain_text("2 of 4")
+    new.open("/clusters/lab/pods")
+    expect(tour).to_contain_text("2 of 4")
+    new.open("/clusters/lab")
+    expect(tour).to_have_count(0)
+    new.open("/")
+    expect(tour).to_have_count(0)
+    new.open("/clusters/lab")
+
     page.keyboard.press("?")
     expect(page.get_by_role("heading", name="Keyboard shortcuts")).to_be_visible()
     page.keyboard.press("Escape")

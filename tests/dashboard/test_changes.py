@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -31,7 +32,15 @@ def test_the_newest_change_comes_first_with_its_fields_and_user(lab: Cluster) ->
     first = change_list(lab, {}).rows[0]
     assert (first.verb, first.change.kind, first.change.name) == ("updated", "Node", "node-1")
     assert first.change.user == "alice" and first.change.request_id == "request-7"
-    assert "metadata.labels.team" in first.fields
+    assert "metadata.labels.team" in [each.path for each in first.fields]
+
+
+def test_a_list_of_changes_shows_short_values_before_and_after(alice: Client, lab: Cluster) -> None:
+    for value in ("a", "b", "long" * 10):
+        label(lab, value)
+    page = re.sub(r"(<[^>]+>|\s)+", " ", alice.get("/clusters/lab/changes").content.decode())
+    shown = re.findall(r"metadata.labels.team (\S+ → \S+|not set → \S+)?", page)
+    assert shown == ["", "a → b", "not set → a"]
 
 
 @pytest.mark.parametrize(

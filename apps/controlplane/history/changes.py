@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from apps.cluster.differences import differences
+from apps.cluster.differences import FieldDifference, differences
 from apps.cluster.errors import BadRequest
 from apps.cluster.log import changelog
 from apps.cluster.log.moments import versions_between
@@ -76,14 +76,16 @@ def find_changes(cluster: Cluster, query: Mapping[str, Any]) -> ChangeRange:
     return ChangeRange(rows, first, last, period)
 
 
-def changed_fields(cluster: Cluster, changes: Sequence[HistoricChange]) -> list[list[str]]:
-    """The paths of the fields that each change updated, in one statement for all of them.
+def changed_fields(
+    cluster: Cluster, changes: Sequence[HistoricChange]
+) -> list[list[FieldDifference]]:
+    """The fields that each change updated, in one statement for all of them.
 
     Empty for created and deleted objects, and where the previous version is no longer retained.
     """
     updates = [each.previous_version for each in changes if each.type == Change.Type.MODIFIED]
     earlier = changelog.objects_at(cluster.pk, [version for version in updates if version])
-    return [_changed_paths(each, earlier.get(each.previous_version or 0)) for each in changes]
+    return [_find_updated(each, earlier.get(each.previous_version or 0)) for each in changes]
 
 
 def batches(cluster: Cluster, query: Mapping[str, Any]) -> Iterator[list[dict[str, Any]]]:
@@ -102,11 +104,14 @@ def _read_batches(
         below = rows[-1].version
 
 
-def _row(change: HistoricChange, fields: list[str]) -> dict[str, Any]:
-    return {name: fields if name == "fields" else getattr(change, name) for name in FIELDS}
+def _row(change: HistoricChange, fields: list[FieldDifference]) -> dict[str, Any]:
+    paths = [each.path for each in fields]
+    return {name: paths if name == "fields" else getattr(change, name) for name in FIELDS}
 
 
-def _changed_paths(change: HistoricChange, before: Mapping[str, Any] | None) -> list[str]:
+def _find_updated(
+    change: HistoricChange, before: Mapping[str, Any] | None
+) -> list[FieldDifference]:
     if before is None or change.type != Change.Type.MODIFIED:
         return []
-    return [each.path for each in differences(before, change.object)]
+    return differences(before, change.object)

@@ -32,7 +32,7 @@ class ChangeRow:
     """A change and the fields that differ; none for a created or deleted object."""
 
     change: HistoricChange
-    fields: Sequence[str]
+    fields: Sequence[FieldDifference]
     more: int
 
     @property
@@ -121,8 +121,8 @@ def change_rows(cluster: Cluster, changes: Sequence[HistoricChange]) -> list[Cha
     """Changes with the fields that differ, in one more statement."""
     fields = changed_fields(cluster, changes)
     return [
-        ChangeRow(change, paths[:MAX_FIELDS], max(0, len(paths) - MAX_FIELDS))
-        for change, paths in zip(changes, fields, strict=True)
+        ChangeRow(change, updated[:MAX_FIELDS], max(0, len(updated) - MAX_FIELDS))
+        for change, updated in zip(changes, fields, strict=True)
     ]
 
 

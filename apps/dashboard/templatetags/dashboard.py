@@ -15,6 +15,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from apps.cluster import kinds
+from apps.cluster.differences import FieldDifference
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Change, Cluster
 from apps.controlplane.clusters.summaries import Use
@@ -28,6 +29,9 @@ from apps.dashboard.zones import chosen_zone
 from apps.people.models import AuditEntry
 
 register = template.Library()
+
+#: Values of so many characters are shown in the lists of changes.
+_SHORT = 24
 
 #: (label, route of the link, routes of the pages that belong to the section)
 SECTIONS = (
@@ -186,6 +190,17 @@ def item(mapping: Mapping[Any, Any], key: Any) -> Any:
 def compact(value: Any) -> str:
     """A field's value on one line: text as it is, other values as JSON."""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+@register.filter
+def short_values(field: FieldDifference) -> str:
+    """The values of a field before and after a change; "" unless a line has room for both."""
+    if any(isinstance(value, (Mapping, list)) for value in (field.before, field.after)):
+        return ""
+    texts = [
+        "not set" if value is None else compact(value) for value in (field.before, field.after)
+    ]
+    return " → ".join(texts) if all(len(text) <= _SHORT for text in texts) else ""
 
 
 @register.simple_tag(takes_context=True)

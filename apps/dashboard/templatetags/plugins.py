@@ -47,9 +47,17 @@ def link_plugins(text: str) -> SafeString:
 
 @register.simple_tag(takes_context=True)
 def figures_link(
-    context: Context, name: str, row: SchedulingDecision | None = None, node: str = ""
+    context: Context,
+    name: str,
+    row: SchedulingDecision | None = None,
+    node: str = "",
+    *,
+    breaks: bool = False,
 ) -> SafeString:
-    """A link to a plugin's page with its figures in a decision of the page's cluster."""
+    """A link to a plugin's page with its figures in a decision of the page's cluster.
+
+    With `breaks` a narrow column may break the name between its words, such as Node and Resources.
+    """
     cluster = context.get("cluster")
     if row is None or not isinstance(cluster, Cluster) or name not in registry():
         return plugin_link(name)
@@ -60,10 +68,7 @@ def figures_link(
         address,
         query,
         name,
-        _breakable(name),
+        format_html_join(mark_safe("<wbr>"), "{}", ((word,) for word in _WORD.split(name)))
+        if breaks
+        else name,
     )
-
-
-def _breakable(name: str) -> SafeString:
-    """The name; the table of points may break it between its words, such as Node and Resources."""
-    return format_html_join(mark_safe("<wbr>"), "{}", ((word,) for word in _WORD.split(name)))
