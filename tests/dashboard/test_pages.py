@@ -34,7 +34,7 @@ PAGES = [
     ("/queue/history", "ScheduleAttemptFailure", 5),
     ("/queue/history?pod=huge&event=Pop", "huge", 5),
     ("/nodes", "gpu-1", 6),
-    ("/nodes/gpu-1", "dedicated=gpu:NoSchedule", 11),
+    ("/nodes/gpu-1", "dedicated=gpu:NoSchedule", 13),
     ("/pods", "web-1", 8),
     ("/pods/default/web-1", "node-", 15),
     ("/pods/default/huge", "Insufficient cpu", 18),

@@ -84,7 +84,7 @@ BOUNDS = {
     "new-pod": 6,
     "new-profile": 6,
     "new-view": 3,
-    "node": 11,
+    "node": 13,
     "nodes": 7,
     "object": 9,
     "objects": 7,

@@ -19,6 +19,7 @@ from apps.controlplane.explanations.node_devices import NodeDevice, list_node_de
 from apps.controlplane.models import Operation, SchedulingDecision
 from apps.controlplane.operations.service import running_drain
 from apps.dashboard.paging import NumberedPage, numbered_page
+from apps.dashboard.queries.changes import ChangeRow, object_changes
 from apps.dashboard.queries.usage import ZONE_LABEL, NodeUse, nodes_in_use
 from apps.dashboard.tables import Field, Sorting, read_sorting
 
@@ -116,7 +117,8 @@ class OneNode:
     pod_count: int
     events: Sequence[Event]
     decisions: Sequence[SchedulingDecision]
-
+    #: the newest ones
+    changes: Sequence[ChangeRow]
     devices: Sequence[NodeDevice]
     drain: Operation | None
 
@@ -210,6 +212,7 @@ def one_node(cluster: Cluster, name: str) -> OneNode:
         pod_count=len(requests),
         events=list(events[:RECENT]),
         decisions=list(queries.list_decisions(cluster, node=name)[:RECENT]),
+        changes=object_changes(cluster, node.uid, limit=RECENT),
         devices=list_node_devices(cluster, name),
         drain=running_drain(cluster),
     )
