@@ -15,6 +15,7 @@ from apps.controlplane.explanations.claims import (
 from apps.controlplane.explanations.places import QueuePosition, find_queue_position
 from apps.controlplane.explanations.reasons import find_dominant_reason
 from apps.controlplane.explanations.states import states
+from apps.controlplane.explanations.volumes import describe_unbound_claims
 from apps.controlplane.lab.prospects import PodProspect, find_prospects
 from apps.controlplane.models import PermitWait, QueueEntry, SchedulingDecision
 from apps.scheduler.explaining.devices import DeviceMatrix, compare_devices
@@ -139,7 +140,7 @@ def why_pending(
         return f"Attempt {last.attempt} chose {last.node}, but the pod is not bound there."
     if pod.nominated_node_name:
         return f"It is nominated to {pod.nominated_node_name} and waits for room there."
-    reason = find_dominant_reason(cluster, pod, last)
+    reason = find_dominant_reason(cluster, pod, last) or describe_unbound_claims(cluster, pod)
     return reason or scheduler_message(last) or "Its last attempt failed without a message."
 
 

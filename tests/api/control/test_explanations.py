@@ -133,7 +133,11 @@ def test_a_pod_without_requests_that_waits_for_its_claim_is_explained(
     Engines().run(cluster.pk)
     found = get(admin_client, "lab/pods/default/stateful/explanation")
     assert "unbound immediate PersistentVolumeClaims" in found["message"]
-    assert found["unblocking"]["suggestions"] == [] and found["why_pending"]
+    assert found["unblocking"]["suggestions"] == []
+    assert found["why_pending"] == (
+        "Its PersistentVolumeClaim data has no volume: it names no StorageClass, and the cluster "
+        "has no default one."
+    )
 
 
 def test_a_queued_pod_has_the_pods_ahead_of_it(admin_client: Client, cluster: Cluster) -> None:

@@ -1,0 +1,57 @@
+"""Why a pod waits for its PersistentVolumeClaims before any node is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from apps.cluster import kinds
+from apps.cluster.models import Cluster, Pod
+
+_NO_PROVISIONER = "kubernetes.io/no-provisioner"
+
+
+def describe_unbound_claims(cluster: Cluster, pod: Pod) -> str:
+    """A sentence for each claim that keeps the pod from all nodes; "" if there is none now."""
+    names = list(_claim_names(pod))
+    if not names:
+        return ""
+    rows = kinds.by_name("PersistentVolumeClaim").objects(cluster)
+    found = {row.name: row.body for row in rows.filter(namespace=pod.namespace, name__in=names)}
+    told = (_describe(cluster, name, found.get(name)) for name in names)
+    return " ".join(sentence for sentence in told if sentence)
+
+
+def _claim_names(pod: Pod) -> Iterator[str]:
+    for volume in pod.body["spec"].get("volumes") or ():
+        if "persistentVolumeClaim" in volume:
+            yield volume["persistentVolumeClaim"]["claimName"]
+        elif "ephemeral" in volume:
+            yield f"{pod.name}-{volume['name']}"
+
+
+def _describe(cluster: Cluster, name: str, claim: Mapping[str, Any] | None) -> str:
+    if claim is None:
+        return f"Its PersistentVolumeClaim {name} does not exist."
+    if claim["metadata"].get("deletionTimestamp"):
+        return f"Its PersistentVolumeClaim {name} is being deleted."
+    if claim["spec"].get("volumeName"):
+        return ""
+    why = _why_unbound(cluster, claim["spec"].get("storageClassName"))
+    return f"Its PersistentVolumeClaim {name} has no volume: {why}." if why else ""
+
+
+def _why_unbound(cluster: Cluster, class_name: str | None) -> str:
+    """Why a claim of a class has no volume; "" if it gets one when its pod has a node."""
+    if class_name is None:
+        return "it names no StorageClass, and the cluster has no default one"
+    if not class_name:
+        return "no PersistentVolume without a StorageClass matches it"
+    row = kinds.by_name("StorageClass").objects(cluster).filter(name=class_name).first()
+    if row is None:
+        return f"its StorageClass {class_name} does not exist"
+    if row.body.get("volumeBindingMode") == "WaitForFirstConsumer":
+        return ""
+    if row.body.get("provisioner") == _NO_PROVISIONER:
+        return f"no PersistentVolume of StorageClass {class_name} matches it"
+    return f"it waits for one of StorageClass {class_name}"
