@@ -17,7 +17,7 @@ from apps.controlplane.explanations.reasons import find_dominant_reason
 from apps.controlplane.explanations.states import states
 from apps.controlplane.explanations.volumes import describe_unbound_claims
 from apps.controlplane.lab.prospects import PodProspect, find_prospects
-from apps.controlplane.models import PermitWait, QueueEntry, SchedulingDecision
+from apps.controlplane.models import PermitWait, QueueEntry, QueueMove, SchedulingDecision
 from apps.scheduler.explaining.devices import DeviceMatrix, compare_devices
 from apps.scheduler.explaining.sight import look
 from apps.scheduler.explaining.unblocking import Unblocking, unblock
@@ -130,7 +130,7 @@ def why_pending(
     if entry is not None and entry.gated_by == DynamicResources.name:
         return describe_missing_claims(cluster, pod)
     if entry is not None and entry.gated_by:
-        return f"It is kept out of the queue by {entry.gated_by}."
+        return f"It is kept out of the queue by {entry.gated_by}{_gating_reason(pod)}."
     waiting = describe_binding_wait(cluster, pod)
     if waiting:
         return waiting
@@ -142,6 +142,13 @@ def why_pending(
         return f"It is nominated to {pod.nominated_node_name} and waits for room there."
     reason = find_dominant_reason(cluster, pod, last) or describe_unbound_claims(cluster, pod)
     return reason or scheduler_message(last) or "Its last attempt failed without a message."
+
+
+def _gating_reason(pod: Pod) -> str:
+    """What the PreEnqueue plugin said when it gated the pod."""
+    moves = QueueMove.objects.filter(pod_uid=pod.uid, target=QueueMove.Place.GATED)
+    reason = moves.order_by("-id").values_list("reason", flat=True).first()
+    return f": {reason.removesuffix('.')}" if reason else ""
 
 
 def find_wake_events(cluster: Cluster, pod: Pod, entry: QueueEntry | None) -> tuple[WakeEvent, ...]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.events import ClusterEventWithHint
 from apps.scheduler.framework.per_node import PerNodePlugin
-from apps.scheduler.framework.status import Code, Status
+from apps.scheduler.framework.status import Code, Status, unresolvable
 from apps.scheduler.framework.types import PodInfo
 
 
@@ -27,6 +27,18 @@ class Gatekeeper(PerNodePlugin):
             return None, 0.0
         self.handle.client.event(pod, "Held", f"held on its way to {node_name}", action="Permit")
         return Status(Code.WAIT), 60.0
+
+
+class Budget(PerNodePlugin):
+    """Keeps pods whose name begins with "dear" out of the queue."""
+
+    name = "Budget"
+
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        return ()
+
+    def pre_enqueue(self, pod: PodInfo) -> Status | None:
+        return unresolvable("the budget is spent") if pod.name.startswith("dear") else None
 
 
 class Preparer(PerNodePlugin):

@@ -14,6 +14,7 @@ from django.core.management.base import CommandError, SystemCheckError
 
 from apps.cluster.models import Cluster
 from apps.controlplane.clusters.lifecycle import create_cluster
+from apps.controlplane.explanations.pods import explain_pod
 from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import SchedulingDecision
 from apps.controlplane.profiles.plugins import custom_plugins, find_plugins, known_plugins
@@ -146,6 +147,19 @@ def test_what_a_plugin_refuses_and_scores_is_in_the_ledger(
     assert status is not None and status.plugin == "Licences"
     (placed,) = decisions_on(cluster, "modest")
     assert placed.scores_of("node-0")["Licences"] == (0, 100, 100)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_pod_that_a_plugin_gates_says_what_the_plugin_said(
+    cluster: Cluster, settings: Any
+) -> None:
+    settings.SCHEDWEB_PLUGINS = ("tests.controlplane.profiles.outside_plugins:Budget",)
+    enable(cluster, "Budget")
+    create_pods(cluster, pod("dear"))
+    Engines().run(cluster.pk)
+    assert explain_pod(cluster, "default", "dear").why_pending == (
+        "It is kept out of the queue by Budget: the budget is spent."
+    )
 
 
 @pytest.mark.django_db(transaction=True)
