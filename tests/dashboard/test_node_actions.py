@@ -210,3 +210,20 @@ def test_mock_usage_is_set_and_a_mistake_names_its_field(alice: Client, lab: Clu
     }
     alice.post(address, {}, follow=True)
     assert not node("node-0").body["metadata"].get("annotations")
+
+
+def test_a_taint_that_the_node_controller_sets_again_cannot_be_removed(
+    alice: Client, lab: Cluster
+) -> None:
+    taints = [
+        {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"},
+        {"key": "team", "value": "ml", "effect": "NoSchedule"},
+    ]
+
+    def taint(body: Any) -> Any:
+        return {**body, "spec": {**body["spec"], "unschedulable": True, "taints": taints}}
+
+    store.patch(lab, kinds.NODE, "", "node-1", taint, actor=ACTOR)
+    page = alice.get("/clusters/lab/nodes/node-1").content.decode()
+    assert 'value="team:NoSchedule-"' in page and "by the node controller" in page
+    assert 'value="node.kubernetes.io/unschedulable:NoSchedule-"' not in page
