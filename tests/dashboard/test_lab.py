@@ -88,7 +88,7 @@ def test_the_list_of_pods_says_whether_pending_ones_ever_run(lab: Cluster, alice
 def test_a_mistake_is_shown_at_its_field(lab: Cluster, alice: Client) -> None:
     address = f"/clusters/{lab.name}/lab"
     mistakes = [
-        ({"ask": "simulate", "drain": "nobody"}, "there is no node 'nobody'"),
+        ({"ask": "simulate", "drain": "nobody"}, "entry 1: there is no node 'nobody'"),
         ({"ask": "simulate", "objects": POD % "-1"}, "must be greater than or equal to 0"),
         ({"ask": "simulate", "objects": "a: ["}, "YAML"),
         ({"ask": "simulate", "configuration": "a: b"}, "apiVersion"),

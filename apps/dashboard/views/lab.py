@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -162,6 +163,8 @@ def _show(form: LabForm, refusal: ApiError) -> None:
     elif refusal.message.startswith("document") or "YAML" in refusal.message:
         show_in_yaml(form, "objects", refusal)
     elif name in form.fields:
-        form.add_error(name, rest.strip() if "[" not in field else refusal.message)
+        entry = re.search(r"\[(\d+)\]", field)
+        place = f"entry {int(entry[1]) + 1}: " if entry else ""
+        form.add_error(name, f"{place}{rest.strip()}")
     else:
         form.add_error(None, refusal.message)
