@@ -208,7 +208,7 @@ def message_once(context: template.Context, text: str) -> str:
     """A message on the page of a pod; a reference to it where the page begins with this message."""
     one = context.get("one")
     if text and getattr(one, "why_pending", "") and text == getattr(one, "message", ""):
-        return format_html('<span class="quiet">{}</span>', "the message above")
+        return format_html('<span class="quiet">{}</span>', "the message above.")
     return text
 
 
