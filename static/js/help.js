@@ -121,9 +121,9 @@
   function continueTour(from, pages) {
     unused = pages + 1;
     const inCluster = document.querySelector(".sections [data-go=q]") !== null;
-    if (unused > 2) localStorage.setItem(KNOWN, "seen");
-    if (unused > 2) endTour();
-    else startTour(from === 0 && inCluster ? 1 : from);
+    if (unused <= 2) return startTour(from === 0 && inCluster ? 1 : from);
+    localStorage.setItem(KNOWN, "seen");
+    endTour();
   }
 
   function endTour() {

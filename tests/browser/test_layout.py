@@ -30,6 +30,7 @@ def test_the_layout_follows_the_window_and_the_user(seen: Seen) -> None:
     _fold_filters(seen, page)
     _read_difference(seen, page)
     _scroll_table(seen, page)
+    _sort_list(seen, page)
     seen.open("/clusters/lab")
     attention = page.locator("#attention")
     expect(attention).to_contain_text("rejected by")
@@ -94,6 +95,16 @@ def _scroll_table(seen: Seen, page: Page) -> None:
     expect(page.get_by_role("button", name="Cordon", exact=True)).to_be_hidden()
     page.get_by_label("Select gpu-1").check()
     expect(page.get_by_role("button", name="Cordon", exact=True)).to_be_visible()
+
+
+def _sort_list(seen: Seen, page: Page) -> None:
+    """A list is paragraphs on a phone: nothing is beyond the window, and it can be sorted."""
+    seen.open("/clusters/lab/pods")
+    rows = page.locator("#pods tbody tr")
+    expect(rows.first.locator("[data-label=memory]")).to_be_in_viewport(ratio=1)
+    page.locator("#pods thead").get_by_role("link", name="CPU").click()
+    expect(page).to_have_url(re.compile("sort=-cpu"))
+    expect(rows.first).to_contain_text("huge")
 
 
 def _read_as_viewer(seen: Seen, page: Page) -> None:

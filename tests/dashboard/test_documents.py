@@ -55,6 +55,18 @@ def test_every_plugin_has_a_page(alice: Client) -> None:
     assert 'href="/plugins/DefaultPreemption"' in shown(alice, "/docs/plugins/README")
 
 
+def test_the_list_of_plugins_says_what_each_does_and_its_weight(alice: Client) -> None:
+    rows = re.findall(r"<tr>(.*?)</tr>", alice.get("/plugins").content.decode(), re.S)
+    cells = [re.sub(r"(<[^>]+>|\s)+", " ", row).strip() for row in rows]
+    assert "NodeName spec.nodeName filter – in-tree" in cells
+    assert "NodeUnschedulable Cordoned nodes filter – in-tree" in cells
+    assert "CinderLimits Disks a node can attach (until 1.30) filter – legacy" in cells
+    assert any(
+        cell.startswith("VolumeBinding Volumes that") and cell.endswith(" 1 in-tree")
+        for cell in cells
+    )
+
+
 def test_the_page_of_a_plugin_from_outside_has_its_docstring_and_defaults(
     alice: Client, settings: Any
 ) -> None:

@@ -47,6 +47,14 @@ def test_undo_changes_back_only_the_nodes_that_were_changed(alice: Client, lab: 
     assert "Nothing changed" in again and "Undo" not in again
 
 
+def test_the_page_of_a_node_says_who_cordoned_it(alice: Client, lab: Cluster) -> None:
+    act(alice, "cordon", "node-1")
+    page = alice.get("/clusters/lab/nodes/node-1").content.decode()
+    history = page[page.index('id="history"') :]
+    newest = re.sub(r"(<[^>]+>|\s)+", " ", history[history.index("<tbody") :])
+    assert re.search(r"updated spec.unschedulable not set → true alice", newest)
+
+
 def test_undo_restores_earlier_values_and_keeps_later_ones(alice: Client, lab: Cluster) -> None:
     act(alice, "label", "node-0", text="tier=web")
     act(alice, "taint", "node-1", text="team=a:NoSchedule")

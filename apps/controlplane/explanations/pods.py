@@ -25,6 +25,7 @@ from apps.scheduler.explaining.waking import WakeEvent, wake_events
 from apps.scheduler.framework.status import StatusError
 from apps.scheduler.plugins.dynamicresources.plugin import DynamicResources
 from apps.scheduler.plugins.gang_scheduling import GangScheduling
+from apps.scheduler.plugins.volumebinding.plugin import VolumeBinding
 
 ENDED = ("Succeeded", "Failed")
 
@@ -140,7 +141,9 @@ def why_pending(
         return f"Attempt {last.attempt} chose {last.node}, but the pod is not bound there."
     if pod.nominated_node_name:
         return f"It is nominated to {pod.nominated_node_name} and waits for room there."
-    reason = find_dominant_reason(cluster, pod, last) or describe_unbound_claims(cluster, pod)
+    reason = find_dominant_reason(cluster, pod, last)
+    if not reason and VolumeBinding.name in last.unschedulable_plugins:
+        reason = describe_unbound_claims(cluster, pod)
     return reason or scheduler_message(last) or "Its last attempt failed without a message."
 
 

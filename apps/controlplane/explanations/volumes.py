@@ -18,7 +18,8 @@ def describe_unbound_claims(cluster: Cluster, pod: Pod) -> str:
         return ""
     rows = kinds.by_name("PersistentVolumeClaim").objects(cluster)
     found = {row.name: row.body for row in rows.filter(namespace=pod.namespace, name__in=names)}
-    told = (_describe(cluster, name, found.get(name)) for name in names)
+    classes = {row.name: row.body for row in kinds.by_name("StorageClass").objects(cluster)}
+    told = (_describe(name, found.get(name), classes) for name in names)
     return " ".join(sentence for sentence in told if sentence)
 
 
@@ -30,28 +31,30 @@ def _claim_names(pod: Pod) -> Iterator[str]:
             yield f"{pod.name}-{volume['name']}"
 
 
-def _describe(cluster: Cluster, name: str, claim: Mapping[str, Any] | None) -> str:
+def _describe(
+    name: str, claim: Mapping[str, Any] | None, classes: Mapping[str, Mapping[str, Any]]
+) -> str:
     if claim is None:
         return f"Its PersistentVolumeClaim {name} does not exist."
     if claim["metadata"].get("deletionTimestamp"):
         return f"Its PersistentVolumeClaim {name} is being deleted."
     if claim["spec"].get("volumeName"):
         return ""
-    why = _why_unbound(cluster, claim["spec"].get("storageClassName"))
+    why = _why_unbound(claim["spec"].get("storageClassName"), classes)
     return f"Its PersistentVolumeClaim {name} has no volume: {why}." if why else ""
 
 
-def _why_unbound(cluster: Cluster, class_name: str | None) -> str:
+def _why_unbound(class_name: str | None, classes: Mapping[str, Mapping[str, Any]]) -> str:
     """Why a claim of a class has no volume; "" if it gets one when its pod has a node."""
     if class_name is None:
         return "it names no StorageClass, and the cluster has no default one"
     if not class_name:
         return "no PersistentVolume without a StorageClass matches it"
-    row = kinds.by_name("StorageClass").objects(cluster).filter(name=class_name).first()
-    if row is None:
+    body = classes.get(class_name)
+    if body is None:
         return f"its StorageClass {class_name} does not exist"
-    if row.body.get("volumeBindingMode") == "WaitForFirstConsumer":
+    if body.get("volumeBindingMode") == "WaitForFirstConsumer":
         return ""
-    if row.body.get("provisioner") == _NO_PROVISIONER:
+    if body.get("provisioner") == _NO_PROVISIONER:
         return f"no PersistentVolume of StorageClass {class_name} matches it"
     return f"it waits for one of StorageClass {class_name}"

@@ -11,7 +11,6 @@ to the first format.
 
 from __future__ import annotations
 
-import threading
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,6 +18,8 @@ from typing import Any, TypeVar
 import numpy as np
 import zstandard
 from numpy.typing import NDArray
+
+from apps.controlplane.compression import Compressor
 
 #: Fast, and within a few percent of the densest level for columns of small integers.
 _LEVEL = 3
@@ -38,7 +39,7 @@ T = TypeVar("T", bound=np.integer[Any])
 
 def compress(data: bytes) -> bytes:
     """The bytes as a zstandard frame that names its dictionary."""
-    return _contexts.compressor.compress(data)
+    return _compressor.compress(data)
 
 
 def decompress(blob: bytes) -> bytes:
@@ -114,11 +115,4 @@ def _dictionary(number: int) -> zstandard.ZstdCompressionDict:
     return dictionary
 
 
-class _Contexts(threading.local):
-    """A context is for one thread, and expensive to create."""
-
-    def __init__(self) -> None:
-        self.compressor = zstandard.ZstdCompressor(dict_data=_dictionary(_DICTIONARY))
-
-
-_contexts = _Contexts()
+_compressor = Compressor(dictionary=_dictionary(_DICTIONARY))

@@ -17,6 +17,15 @@ MAX_SUGGESTIONS: Final = 20
 #: Operators of an index on text (at or after, after, before), and of one that compares bytewise.
 _COLLATED: Final = (">=", ">", "<")
 _BYTEWISE: Final = ("~>=~", "~>~", "~<~")
+#: The kinds whose names are completed without the kind.
+_WORKLOADS: Final = (
+    "DaemonSet",
+    "Deployment",
+    "Job",
+    "ReplicaSet",
+    "ReplicationController",
+    "StatefulSet",
+)
 #: The newest decisions whose reasons, or whose pods in a namespace, are suggested.
 RECENT: Final = 5_000
 
@@ -101,12 +110,8 @@ def _complete_workload(cluster: Cluster, text: str) -> list[str]:
     """By prefix of the kind, in any case, or of the name of a kind that has pods here."""
     if "/" in text or text[:1].isupper() or not text:
         return _find_names(cluster, "workload", text, _COLLATED, "AND workload <> ''")
-    kinds = (
-        *("DaemonSet", "Deployment", "Job"),
-        *("ReplicaSet", "ReplicationController", "StatefulSet"),
-    )
-    prefixes = [f"{kind}/{text}" for kind in kinds]
-    prefixes += [f"{kind}/" for kind in kinds if kind.lower().startswith(text.lower())]
+    prefixes = [f"{kind}/{text}" for kind in _WORKLOADS]
+    prefixes += [f"{kind}/" for kind in _WORKLOADS if kind.lower().startswith(text.lower())]
     return _merge(
         *(
             _find_names(cluster, "workload", prefix, _COLLATED, "AND workload <> ''")

@@ -13,7 +13,6 @@ from apps.cluster.models import Cluster
 from apps.cluster.validation.gates import API_GATES
 from apps.controlplane.models import ConfigurationRevision
 from apps.controlplane.profiles import plugins
-from apps.controlplane.profiles.editing.document import ConfigurationText
 from apps.controlplane.profiles.names import check_name, invalid_name
 from apps.controlplane.workers.waking import make_due
 from apps.people.audit.recording import record
@@ -218,19 +217,6 @@ def get_active(cluster: Cluster) -> ConfigurationRevision:
 def load_configuration(revision: ConfigurationRevision) -> Configuration:
     """The typed configuration of a revision."""
     return _load(revision.configuration, revision.legacy)
-
-
-def write_for_kube_scheduler(revision: ConfigurationRevision) -> str:
-    """The text of a revision without feature gates, which kube-scheduler takes as a flag."""
-    document = ConfigurationText(revision.configuration)
-    gates = document.get("featureGates")
-    if gates is None:
-        return revision.configuration
-    document.remove("featureGates")
-    flag = ",".join(f"{name}={str(value).lower()}" for name, value in gates.items())
-    return (
-        f"# kube-scheduler --feature-gates={flag}\n{document.text()}" if flag else document.text()
-    )
 
 
 @lru_cache(maxsize=256)

@@ -156,12 +156,9 @@ def _add_stranded(levels: dict[str, float], state: NodeState, usable: NDArray[np
     stranded = np.maximum(free - shares[:, basic].min(axis=1, keepdims=True) * allocatable, 0)
     for column, resource in enumerate(state.resources):
         total = allocatable[:, column].sum()
-        if resource in BASIC:
-            levels[f"stranded.{resource}"] = (
-                float(stranded[:, column].sum() / total) if total else 0.0
-            )
-        elif "/" in resource and total:
-            levels[f"stranded.{resource}"] = float(stranded[:, column].sum() / total)
+        if resource in BASIC or ("/" in resource and total):
+            share = stranded[:, column].sum() / total if total else 0.0
+            levels[f"stranded.{resource}"] = float(share)
 
 
 def _add_room(levels: dict[str, float], state: NodeState, usable: NDArray[np.bool_]) -> None:

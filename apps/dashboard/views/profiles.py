@@ -11,6 +11,7 @@ from apps.cluster.errors import Invalid
 from apps.cluster.models import Cluster
 from apps.controlplane import queries
 from apps.controlplane.profiles import drafts, revisions
+from apps.controlplane.profiles.editing.files import write_for_kube_scheduler
 from apps.controlplane.profiles.gates import list_gates
 from apps.dashboard.forms.profile import describe_stranded_pods
 from apps.dashboard.paging import parse_whole_number
@@ -34,7 +35,7 @@ def profiles(request: Request, cluster: Cluster) -> HttpResponse:
 def profile(request: Request, cluster: Cluster, revision: int) -> HttpResponse:
     """A revision; with `?download=1` its configuration as a file for kube-scheduler."""
     if request.GET.get("download"):
-        text = revisions.write_for_kube_scheduler(revisions.get_revision(cluster, revision))
+        text = write_for_kube_scheduler(revisions.get_revision(cluster, revision).configuration)
         name = f"{cluster.name}-{revision}.yaml"
         disposition = f'attachment; filename="{name}"'
         headers = {"Content-Disposition": disposition}

@@ -351,6 +351,51 @@ PACKING = (
 )
 
 
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        (
+            "  plugins: {filter: {disabled: [{name: NodeResourcesFit}]}}\n",
+            r"node-\d+ was rejected in the record: NodeResourcesFit: Insufficient cpu",
+        ),
+        (
+            "  pluginConfig:\n"
+            "  - name: NodeAffinity\n"
+            "    args:\n"
+            "      addedAffinity:\n"
+            "        requiredDuringSchedulingIgnoredDuringExecution:\n"
+            "          nodeSelectorTerms:\n"
+            "          - matchExpressions:\n"
+            "            - {key: kubernetes.io/hostname, operator: NotIn, values: [node-119]}\n",
+            r"node-119 is rejected now: NodeAffinity: .*",
+        ),
+        ("percentageOfNodesToScore", "node-119 is not evaluated now"),
+    ],
+)
+def test_a_preview_says_why_another_node_is_selected(changes: str, why: str) -> None:
+    cluster = create_cluster("wide", user="alice", nodes=120, zones=1, seed=1)
+    wanted = {"key": "kubernetes.io/hostname", "operator": "In", "values": ["node-119"]}
+    preferred = {"weight": 100, "preference": {"matchExpressions": [wanted]}}
+    body = pod("picky")
+    body["spec"]["affinity"] = {
+        "nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [preferred]}
+    }
+    store.create(cluster, kinds.POD, body, actor=ACTOR, namespace="default")
+    body = pod("huge")
+    body["spec"]["containers"][0] |= {"resources": {"requests": {"cpu": "900"}}}
+    store.create(cluster, kinds.POD, body, actor=ACTOR, namespace="default")
+    Engines().run(cluster.pk)
+    text = revisions.BUILT_IN + changes
+    if changes == "percentageOfNodesToScore":
+        text = revisions.BUILT_IN.replace(f"{changes}: 100", f"{changes}: 1")
+    started = previewing.start_preview(cluster, text, subject="other", actor=ACTOR)
+    run_operation(started)
+    _, result = previewing.get_preview(cluster, started.pk)
+    assert result is not None
+    messages = [each.message for each in result.decisions if each.effect.differs]
+    assert len(messages) == 1 and re.fullmatch(why, messages[0]), messages
+
+
 def test_a_preview_says_which_recorded_decisions_would_differ(lab: Cluster) -> None:
     requests = {"resources": {"requests": {"cpu": "1"}}}
     for number in range(4):
