@@ -23,7 +23,7 @@ from django.db.backends.utils import CursorWrapper
 
 from apps.cluster.arrays import DUMPERS, BinaryArray, JsonArray, NestedArray
 from apps.cluster.exchange import Exchange
-from apps.cluster.sql import preparing_connection
+from apps.cluster.sql import column_type, preparing_connection
 
 _PARAMETER = re.compile(r"\$(\d+)")
 
@@ -130,15 +130,10 @@ def _insert_statement(
 
 def _value(model: type[models.Model], number: int, column: str, kind: type) -> str:
     if not issubclass(kind, BinaryArray):
-        return f"${number}::{_type_of(model, column)}"
+        return f"${number}::{column_type(model, column)}"
     if issubclass(kind, NestedArray | JsonArray):
-        return f'd."{column}"::{_type_of(model, column)}'
+        return f'd."{column}"::{column_type(model, column)}'
     return f'd."{column}"'
-
-
-def _type_of(model: type[models.Model], column: str) -> str:
-    field = next(each for each in model._meta.concrete_fields if each.column == column)
-    return str(field.rel_db_type(connection))
 
 
 @cache

@@ -23,6 +23,11 @@ Rows = Sequence[Mapping[str, Any]]
 _ROWS_AT_ONCE: Final = 64
 
 
+def column_type(model: type[models.Model], column: str) -> str:
+    """The type of a column in the database; raises StopIteration if the model has none."""
+    return str(_field(model, column).rel_db_type(connection))
+
+
 def load_json(text: str) -> Any:
     """Plain data from a jsonb column selected as text."""
     return msgspec.json.decode(text)
@@ -115,9 +120,8 @@ def _types(model: type[models.Model], columns: Sequence[str]) -> str:
 
 
 def _type(model: type[models.Model], column: str) -> str:
-    field = _field(model, column)
     # bytes are base64 in JSON
-    return "text" if _is_binary(field) else str(field.rel_db_type(connection))
+    return "text" if _is_binary(_field(model, column)) else column_type(model, column)
 
 
 def _value(model: type[models.Model], column: str) -> str:

@@ -24,11 +24,11 @@ from weakref import WeakKeyDictionary
 
 import psycopg
 
+from apps.cluster.arrays import array
 from apps.cluster.connections import Channel, Statement, connect
 from apps.cluster.log.announce import CHANNEL
 from apps.cluster.log.changelog import read_changes
 from apps.cluster.log.feed import ChangeFeed
-from apps.cluster.parameters import array
 
 log = logging.getLogger(__name__)
 

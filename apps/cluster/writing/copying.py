@@ -14,8 +14,9 @@ from django.db import connection
 from django.db.backends.utils import CursorWrapper
 
 from apps.cluster import kinds
-from apps.cluster.models import Change, Cluster, DataObject, KubernetesObject
+from apps.cluster.models import Cluster, DataObject, KubernetesObject
 from apps.cluster.writes import Actor
+from apps.cluster.writing.fragments import insert_taints, log_changes
 
 #: Objects per statement.
 _BATCH = 2000
@@ -26,19 +27,7 @@ _COPY = """
     INSERT INTO {table} (cluster_id, {columns})
     SELECT %s, {columns} FROM {table} WHERE cluster_id = %s AND id = ANY(%s) ORDER BY id
 """
-_LOG = """
-    INSERT INTO {log} (cluster_id, version, type, kind, namespace, name, uid, object,
-        previous_version, at, "user", request_id)
-    SELECT %s, resource_version, 'ADDED', {kind}, namespace, name, uid, body, NULL, %s, %s, %s
-    FROM {table} WHERE cluster_id = %s AND id = ANY(%s)
-"""
-_TAINTS = """
-    INSERT INTO cluster_taint (node_id, position, key, value, effect, time_added)
-    SELECT copy.id, t.position, t.key, t.value, t.effect, t.time_added
-    FROM cluster_node original JOIN cluster_taint t ON t.node_id = original.id
-    JOIN cluster_node copy ON copy.cluster_id = %s AND copy.name = original.name
-    WHERE original.cluster_id = %s
-"""
+_TAINTS = insert_taints(condition="n.cluster_id = %s")
 
 
 def copy_objects(
@@ -59,7 +48,7 @@ def copy_objects(
                 _copy(cursor, model, source, target, actor, batch)
                 done += len(batch)
                 progress(done, total)
-        cursor.execute(_TAINTS, [target.pk, source.pk])
+        cursor.execute(_TAINTS, [target.pk])
     return total
 
 
@@ -85,8 +74,26 @@ def _copy(
     )
     cursor.execute(_COPY.format(table=table, columns=columns), [target.pk, source.pk, batch])
     kind = "kind" if model is DataObject else f"'{model.__name__}'"
-    log = _LOG.format(log=Change._meta.db_table, table=table, kind=kind)
+    values = {
+        "cluster_id": "%(target)s",
+        "version": "resource_version",
+        "type": "'ADDED'",
+        "kind": kind,
+        "object": "body",
+        "previous_version": "NULL",
+        "at": "%(now)s",
+        "user": "%(user)s",
+        "request_id": "%(request)s",
+        **{name: name for name in ("namespace", "name", "uid")},
+    }
     cursor.execute(
-        log,
-        [target.pk, target.now(), actor.user, actor.request_id, source.pk, batch],
+        log_changes(values, f"{table} WHERE cluster_id = %(source)s AND id = ANY(%(batch)s)"),
+        {
+            "target": target.pk,
+            "now": target.now(),
+            "user": actor.user,
+            "request": actor.request_id,
+            "source": source.pk,
+            "batch": batch,
+        },
     )

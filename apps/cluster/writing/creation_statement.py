@@ -8,14 +8,12 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any, Final
 
-from django.db import connection
-
-from apps.cluster import kinds
+from apps.cluster import kinds, sql
+from apps.cluster.arrays import array, encoder
 from apps.cluster.connections import Channel, OnOutcome, Statement
 from apps.cluster.kinds import Kind
-from apps.cluster.models import Change, Taint
-from apps.cluster.parameters import array, encoder
 from apps.cluster.writing.creation import Creation
+from apps.cluster.writing.fragments import insert_taints, log_changes, take_versions
 from apps.cluster.writing.memory import AdmissionState
 
 
@@ -108,7 +106,9 @@ def _columns(kind: Kind) -> tuple[_Column, ...]:
 
 
 def _projected(kind: Kind, column: str) -> _Column:
-    array_type = {"boolean": "bool", "integer": "int4"}.get(_column_type(kind, column), "text")
+    array_type = {"boolean": "bool", "integer": "int4"}.get(
+        sql.column_type(kind.model, column), "text"
+    )
     return _Column(column, array_type, lambda creation: creation.columns[column])
 
 
@@ -119,7 +119,7 @@ def _statement(kind: Kind, *, alone: bool) -> Statement:
     types = [each.type for each in columns] + ["timestamptz"]
     names = [f'"{each.name}"' for each in columns] + ["at"]
     projected = kind.model.projected
-    extra = {f'"{name}"': f'"{name}"::{_column_type(kind, name)}' for name in projected}
+    extra = {f'"{name}"': f'"{name}"::{sql.column_type(kind.model, name)}' for name in projected}
     extra |= {name: f"'{value}'" for name, value in kind.constants.items()}
     if kind is kinds.EVENT:
         # its time to live starts at its creation
@@ -132,15 +132,23 @@ def _statement(kind: Kind, *, alone: bool) -> Statement:
                 {"".join(f", {value}" for value in extra.values())}
             FROM item{" RETURNING id, name" if kind is kinds.NODE else ""}
         ), logged AS (
-            INSERT INTO {Change._meta.db_table} (cluster_id, version, type, kind, namespace, name,
-                uid, object, previous_version, at, "user", request_id)
-            SELECT $1::bigint, version, 'ADDED', '{kind.key}', namespace, name, uid, object, NULL,
-                at, actor, request_id
-            FROM item
-        ){_TAINTS if kind is kinds.NODE else ""}
+            {log_changes(_log_values(kind), "item")}
+        ){_TAINTED if kind is kinds.NODE else ""}
         SELECT base, wakes FROM counter
     """
     return Statement(statement.encode(), (False,) * (_FIRST - 1) + (True,) * len(types))
+
+
+def _log_values(kind: Kind) -> dict[str, str]:
+    own = ("version", "namespace", "name", "uid", "object", "at", "request_id")
+    return {
+        "cluster_id": "$1::bigint",
+        "type": "'ADDED'",
+        "kind": f"'{kind.key}'",
+        "previous_version": "NULL",
+        "user": "actor",
+        **{name: name for name in own},
+    }
 
 
 #: The number of the first parameter that belongs to the objects.
@@ -174,36 +182,16 @@ def _item(names: Sequence[str], types: Sequence[str]) -> str:
 
 def _counter(count: str, *returned: str) -> str:
     """`counter`: takes this many versions, unless the admission state is out of date."""
-    columns = (
-        f"resource_version - {count} AS base",
-        "due_at = statement_timestamp() AND NOT paused AS wakes",
-        *returned,
+    update = take_versions(
+        count,
+        "c.id = $1::bigint AND c.admission_version = $2::bigint "
+        "AND c.quotas = 0 AND c.manual_time IS NULL AND jsonb_build_array("
+        "c.admission_plugins, c.controllers, c.paused, c.api_gates) = $3::jsonb",
+        returning=returned,
     )
-    return f"""counter AS MATERIALIZED (
-            UPDATE cluster_cluster SET resource_version = resource_version + {count},
-                due_at = CASE WHEN due_at <= statement_timestamp() THEN due_at
-                    ELSE statement_timestamp() END
-            WHERE id = $1::bigint AND admission_version = $2::bigint
-            AND quotas = 0 AND manual_time IS NULL
-            AND jsonb_build_array(admission_plugins, controllers, paused, api_gates) = $3::jsonb
-            RETURNING {", ".join(columns)}
-        )"""
+    return f"counter AS MATERIALIZED ({update})"
 
 
 #: The taints of new nodes, as rows.
-_TAINTS: Final = f""", tainted AS (
-            INSERT INTO {Taint._meta.db_table} (node_id, position, key, value, effect, time_added)
-            SELECT stored.id, taint.ord - 1, coalesce(taint.key, ''), coalesce(taint.value, ''),
-                coalesce(taint.effect, ''), taint."timeAdded"
-            FROM stored JOIN item USING (name), ROWS FROM (jsonb_to_recordset(
-                CASE WHEN jsonb_typeof(object #> '{{spec,taints}}') = 'array'
-                THEN object #> '{{spec,taints}}' ELSE '[]' END
-            ) AS (key text, value text, effect text, "timeAdded" timestamptz))
-            WITH ORDINALITY AS taint(key, value, effect, "timeAdded", ord)
-        )"""
-
-
-@cache
-def _column_type(kind: Kind, column: str) -> str:
-    field = next(each for each in kind.model._meta.concrete_fields if each.column == column)
-    return str(field.rel_db_type(connection))
+_NEW_NODES: Final = "(SELECT stored.id, object AS body FROM stored JOIN item USING (name))"
+_TAINTED: Final = f", tainted AS ({insert_taints(_NEW_NODES)})"

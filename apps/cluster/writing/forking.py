@@ -16,6 +16,7 @@ from django.db.backends.utils import CursorWrapper
 from apps.cluster import kinds, sql
 from apps.cluster.errors import Expired
 from apps.cluster.models import Cluster, DataObject, ForkPoint, KubernetesObject
+from apps.cluster.writing.fragments import insert_taints
 
 Body = dict[str, Any]
 
@@ -57,14 +58,7 @@ _ORDER = """
     ORDER BY coalesce(added.version, 0), o.id
 """
 _NUMBERS = "SELECT nextval(pg_get_serial_sequence('{table}', 'id')) FROM generate_series(1, %s)"
-_TAINTS = """
-    INSERT INTO cluster_taint (node_id, position, key, value, effect, time_added)
-    SELECT n.id, t.ordinality - 1, coalesce(t.value->>'key', ''), coalesce(t.value->>'value', ''),
-        coalesce(t.value->>'effect', ''), (t.value->>'timeAdded')::timestamptz
-    FROM cluster_node n CROSS JOIN LATERAL jsonb_array_elements(
-        CASE jsonb_typeof(n.body#>'{spec,taints}') WHEN 'array' THEN n.body#>'{spec,taints}' END
-    ) WITH ORDINALITY t WHERE n.cluster_id = %s
-"""
+_TAINTS = insert_taints(condition="n.cluster_id = %s")
 _POINTS = """
     INSERT INTO cluster_forkpoint (cluster_id, ancestor, name, version, at, shared)
     SELECT %s, ancestor, name, least(version, %s), at, shared FROM cluster_forkpoint

@@ -6,9 +6,9 @@ import asyncio
 import logging
 from typing import Final
 
+from apps.cluster.arrays import array
 from apps.cluster.connections import Channel, Connections, Outcome, Statement
 from apps.cluster.log.announce import CHANNEL, announcer, payload
-from apps.cluster.parameters import array
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,8 @@ import msgspec
 
 from apps.cluster.arrays import BinaryArray, int8s, texts, uuids
 from apps.cluster.exchange import KEEP_PLAN, Answer, Exchange
-from apps.cluster.models import Change, Cluster, Event, Pod
+from apps.cluster.models import Cluster, Event, Pod
+from apps.cluster.writing.fragments import log_changes, take_versions
 from apps.cluster.writing.placement import TAIL, Placement
 
 #: Placements of one statement for which its plan is not made again: planning takes longer than the
@@ -86,6 +87,34 @@ def _columns(placements: Sequence[Placement]) -> dict[str, BinaryArray]:
     }
 
 
+#: The loop holds the lease while it places pods, so the cluster is due until the loop has ended.
+_COUNTER: Final = take_versions(
+    "%(changes)s",
+    "c.id = %(cluster)s AND c.quotas = 0 AND c.admission_version <= %(read_version)s "
+    "AND (SELECT count(*) FROM pod) = %(pods)s",
+    wake="false",
+)
+_LOGGED: Final = log_changes(
+    {
+        "cluster_id": "%(cluster)s",
+        "namespace": "namespace",
+        "at": "%(now)s + (entry.version - base - 1) * interval '1 microsecond'",
+        "user": "entry.actor",
+        "request_id": "''",
+        **{
+            name: f"entry.{name}"
+            for name in ("version", "type", "kind", "name", "uid", "object", "previous_version")
+        },
+    },
+    """change, LATERAL (VALUES
+            (bound_version, 'MODIFIED', 'Pod', change.name, change.uid, bound_object, expected,
+                %(binder)s),
+            (bound_version + 1, 'MODIFIED', 'Pod', change.name, change.uid, running_object,
+                bound_version, %(starter)s),
+            (base + finish, 'ADDED', 'Event', event_name, event_uid, event_object, NULL, %(binder)s)
+        ) AS entry(version, type, kind, name, uid, object, previous_version, actor)
+        WHERE entry.object IS NOT NULL ORDER BY entry.version""",
+)
 _TEMPLATE: Final = f"""
     WITH found AS MATERIALIZED (
         SELECT t.id, d.* FROM unnest(
@@ -109,10 +138,7 @@ _TEMPLATE: Final = f"""
         SELECT found.*, locked.uid FROM found JOIN locked USING (id)
         WHERE locked.resource_version = found.expected
     ), counter AS MATERIALIZED (
-        UPDATE cluster_cluster SET resource_version = resource_version + %(changes)s
-        WHERE id = %(cluster)s AND quotas = 0 AND admission_version <= %(read_version)s
-            AND (SELECT count(*) FROM pod) = %(pods)s
-        RETURNING resource_version - %(changes)s AS base
+        {_COUNTER}
     ), change AS MATERIALIZED (
         SELECT pod.*, counter.base, counter.base + start AS bound_version,
             (bound || (counter.base + start) || '{TAIL}')::jsonb AS bound_object,
@@ -132,20 +158,7 @@ _TEMPLATE: Final = f"""
             event_at, uid::text, event_reason, event_at
         FROM change ORDER BY start
     ), logged AS (
-        INSERT INTO {Change._meta.db_table} (cluster_id, version, type, kind, namespace, name, uid,
-            object, previous_version, at, "user", request_id)
-        SELECT %(cluster)s, entry.version, entry.type, entry.kind, namespace, entry.name, entry.uid,
-            entry.object, entry.previous_version,
-            %(now)s + (entry.version - base - 1) * interval '1 microsecond',
-            entry.actor, ''
-        FROM change, LATERAL (VALUES
-            (bound_version, 'MODIFIED', 'Pod', change.name, change.uid, bound_object, expected,
-                %(binder)s),
-            (bound_version + 1, 'MODIFIED', 'Pod', change.name, change.uid, running_object,
-                bound_version, %(starter)s),
-            (base + finish, 'ADDED', 'Event', event_name, event_uid, event_object, NULL, %(binder)s)
-        ) AS entry(version, type, kind, name, uid, object, previous_version, actor)
-        WHERE entry.object IS NOT NULL ORDER BY entry.version
+        {_LOGGED}
     )
     SELECT (SELECT base FROM counter), 1 / (SELECT count(*) FROM counter)
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 from django.db import IntegrityError
 from django.db.backends.utils import CursorWrapper
@@ -14,11 +14,25 @@ from apps.cluster import kinds, sql
 from apps.cluster.errors import AlreadyExists, NotFound
 from apps.cluster.kinds import Kind
 from apps.cluster.log.changelog import ObjectChange
-from apps.cluster.models import Change, Cluster, Taint
+from apps.cluster.models import Change, Cluster
 from apps.cluster.writes import Actor
+from apps.cluster.writing.fragments import insert_taints, take_versions
 from apps.cluster.writing.lookups import LOOKED_UP
 
 Body = dict[str, Any]
+
+_TAKE_VERSIONS: Final = take_versions(
+    "%(changes)s",
+    "c.id = %(cluster)s",
+    wake="%(wake)s",
+    assignments=(
+        "quotas = c.quotas + %(more_quotas)s",
+        "admission_version = "
+        "CASE WHEN %(changes_admission)s THEN c.resource_version + 1 ELSE c.admission_version END",
+    ),
+    returning=("c.resource_version", "c.quotas"),
+)
+_TAINT: Final = insert_taints(condition="n.id = ANY(%s)")
 
 
 @dataclass(slots=True)
@@ -110,21 +124,19 @@ def _take_versions(
     more_quotas = of_quotas.count(Change.Type.ADDED) - of_quotas.count(Change.Type.DELETED)
     changes_admission = any(change.row.kind.key in LOOKED_UP for change in changes)
     cursor.execute(
-        "UPDATE cluster_cluster c SET resource_version = c.resource_version + %s, "
-        "quotas = c.quotas + %s, "
-        "admission_version = "
-        "CASE WHEN %s THEN c.resource_version + 1 ELSE c.admission_version END, "
-        "due_at = CASE WHEN %s AND o.idle THEN clock_timestamp() ELSE c.due_at END "
-        "FROM (SELECT id, paused, due_at IS NULL OR due_at > clock_timestamp() AS idle "
-        "FROM cluster_cluster WHERE id = %s FOR NO KEY UPDATE) o "
-        "WHERE c.id = o.id RETURNING c.resource_version, %s AND o.idle AND NOT o.paused, "
-        "c.quotas",
-        [len(changes), more_quotas, changes_admission, wake, cluster.pk, wake],
+        _TAKE_VERSIONS,
+        {
+            "cluster": cluster.pk,
+            "changes": len(changes),
+            "more_quotas": more_quotas,
+            "changes_admission": changes_admission,
+            "wake": wake,
+        },
     )
     row = cursor.fetchone()
     if row is None:
         raise NotFound("clusters", cluster.name)
-    version, became_due, quotas = row
+    _, became_due, version, quotas = row
     return version, became_due, quotas
 
 
@@ -141,7 +153,7 @@ def _write_rows(cursor: CursorWrapper, cluster: Cluster, rows: Sequence[Row]) ->
         _insert(cursor, cluster, kind, new)
         _update(cursor, cluster, kind, known)
         if kind is kinds.NODE:
-            _project_taints(cursor, remaining)
+            _project_taints(cursor, [row.id for row, _ in remaining])
 
 
 def _insert(
@@ -223,22 +235,7 @@ def _log_row(change: PendingChange, cluster: Cluster, actor: Actor) -> dict[str,
     }
 
 
-def _project_taints(cursor: CursorWrapper, nodes: Sequence[tuple[Row, Body]]) -> None:
+def _project_taints(cursor: CursorWrapper, nodes: list[int | None]) -> None:
     """Rewrite the taint rows of these nodes."""
-    cursor.execute(
-        "DELETE FROM cluster_taint WHERE node_id = ANY(%s)",
-        [[row.id for row, _ in nodes]],
-    )
-    rows = [
-        {
-            "node_id": row.id,
-            "position": position,
-            "key": taint.get("key", ""),
-            "value": taint.get("value") or "",
-            "effect": taint.get("effect", ""),
-            "time_added": taint.get("timeAdded"),
-        }
-        for row, body in nodes
-        for position, taint in enumerate((body.get("spec") or {}).get("taints") or [])
-    ]
-    sql.insert_rows(cursor, Taint, rows)
+    cursor.execute("DELETE FROM cluster_taint WHERE node_id = ANY(%s)", [nodes])
+    cursor.execute(_TAINT, [nodes])

@@ -26,6 +26,7 @@ from apps.cluster.kinds import Kind
 from apps.cluster.models import Change, Cluster, Taint
 from apps.cluster.quota.charging import QUOTA
 from apps.cluster.writes import Actor, Create, Write, key_of
+from apps.cluster.writing.fragments import log_changes, take_versions
 from apps.cluster.writing.lookups import LOOKED_UP
 from apps.cluster.writing.rows import PendingChange, Row
 
@@ -156,34 +157,41 @@ def _statement(kind: Kind, types: tuple[str, ...]) -> str:
     ]
     is_deleted = types[-1] == Change.Type.DELETED
     stored = _deletion(kind, given) if is_deleted else _update(kind, given, changes)
-    admission = ", admission_version = c.resource_version + 1" if kind.key in LOOKED_UP else ""
+    admission = ["admission_version = c.resource_version + 1"] if kind.key in LOOKED_UP else []
+    counter = take_versions(
+        str(changes),
+        f"c.id = {given['cluster']} AND c.quotas = 0 AND EXISTS (SELECT FROM locked)",
+        wake=given["wake"],
+        assignments=admission,
+    )
+    logged = log_changes(_log_values(given), "entry ORDER BY version")
     return f"""
         WITH locked AS MATERIALIZED (
             SELECT t.id FROM {kind.model._meta.db_table} t
             WHERE t.id = {given["id"]} AND t.resource_version = {given["version"]}
             FOR NO KEY UPDATE
         ), counter AS MATERIALIZED (
-            UPDATE cluster_cluster c SET resource_version = c.resource_version + {changes},
-                due_at = CASE WHEN NOT {given["wake"]} OR c.due_at <= statement_timestamp()
-                    THEN c.due_at ELSE statement_timestamp() END{admission}
-            WHERE c.id = {given["cluster"]} AND c.quotas = 0 AND EXISTS (SELECT FROM locked)
-            RETURNING c.resource_version - {changes} AS base,
-                {given["wake"]} AND c.due_at = statement_timestamp() AND NOT c.paused AS wakes
+            {counter}
         ), entry AS MATERIALIZED (
             SELECT base, base + ord AS version, ord, type, text::jsonb AS object
             FROM counter, LATERAL (VALUES {", ".join(texts)}) AS change(ord, type, text)
         ), {stored}, logged AS (
-            INSERT INTO {Change._meta.db_table} (cluster_id, version, type, kind, namespace, name,
-                uid, object, previous_version, at, "user", request_id)
-            SELECT {given["cluster"]}, version, type, {given["kind"]}, {given["namespace"]},
-                {given["name"]}, {given["uid"]}, object,
-                CASE ord WHEN 1 THEN {given["version"]} ELSE version - 1 END,
-                {given["now"]} + (ord - 1) * interval '1 microsecond',
-                {given["user"]}, {given["request_id"]}
-            FROM entry ORDER BY version
+            {logged}
         )
         SELECT base, wakes FROM counter
     """
+
+
+def _log_values(given: dict[str, str]) -> dict[str, str]:
+    return {
+        "cluster_id": given["cluster"],
+        **{
+            name: given[name] for name in ("kind", "namespace", "name", "uid", "user", "request_id")
+        },
+        **{name: name for name in ("version", "type", "object")},
+        "previous_version": f"CASE ord WHEN 1 THEN {given['version']} ELSE version - 1 END",
+        "at": f"{given['now']} + (ord - 1) * interval '1 microsecond'",
+    }
 
 
 def _places() -> Iterator[int]:
@@ -194,7 +202,10 @@ def _places() -> Iterator[int]:
 def _update(kind: Kind, given: dict[str, str], changes: int) -> str:
     first = len(_COMMON) + 2 * changes + 1
     names = sorted({*kind.model.projected, "labels"})
-    columns = [f'"{name}" = ${n}::{_type(kind, name)}' for n, name in enumerate(names, first)]
+    columns = [
+        f'"{name}" = ${n}::{sql.column_type(kind.model, name)}'
+        for n, name in enumerate(names, first)
+    ]
     if kind is kinds.EVENT:
         # events expire after a time without an update
         columns.append(f"written_at = {given['now']} + (ord - 1) * interval '1 microsecond'")
@@ -216,8 +227,3 @@ def _deletion(kind: Kind, given: dict[str, str]) -> str:
             DELETE FROM {Taint._meta.db_table} WHERE node_id = {row_id}
                 AND EXISTS (SELECT FROM counter)
         ), {deleted}"""
-
-
-def _type(kind: Kind, column: str) -> str:
-    field = next(each for each in kind.model._meta.concrete_fields if each.column == column)
-    return str(field.rel_db_type(connection))
