@@ -10,14 +10,10 @@ from typing import Any, Final
 import msgspec
 
 from apps.cluster import kinds
-from apps.cluster.admission import admit
 from apps.cluster.admission.defaulting import default_metadata
 from apps.cluster.admission.names import generate_name
-from apps.cluster.admission.nodes import is_tainted_when_new
-from apps.cluster.admission.plugins.registry import Chain
-from apps.cluster.errors import Cause, Invalid
+from apps.cluster.errors import Invalid
 from apps.cluster.kinds import Kind
-from apps.cluster.validation import validate
 from apps.cluster.validation.metadata import validate_metadata
 from apps.cluster.warnings import warnings_of, warnings_of_pod_metadata
 from apps.cluster.writes import Actor
@@ -31,6 +27,7 @@ from apps.cluster.writing.lookups import LOOKED_UP
 from apps.cluster.writing.memory import AdmissionState
 from apps.cluster.writing.metadata import stamp_new
 from apps.cluster.writing.preconditions import check_namespace
+from apps.cluster.writing.rules import admit_new
 from apps.cluster.writing.sent_pods import SentPod
 
 Body = dict[str, Any]
@@ -143,24 +140,7 @@ def prepare_known(
 def _admit(
     kind: Kind, stamped: Body, state: AdmissionState, actor: Actor, now: datetime
 ) -> Creation:
-    plugins = Chain(state.admission_plugins, actor.user)
-    tainted = kind is kinds.NODE and is_tainted_when_new(
-        stamped,
-        controllers=state.controllers,
-        paused=state.paused,
-        by_client=actor.is_api_client,
-    )
-    admitted = admit(
-        kind.name,
-        stamped,
-        state,
-        taint_new_nodes=tainted,
-        plugins=plugins,
-        decoded=True,
-        gates=state.api_gates,
-    )
-    _refuse(kind, admitted, validate(kind.name, admitted, gates=state.api_gates))
-    plugins.validate(kind.name, admitted, state)
+    admitted = admit_new(kind, stamped, state, settings=state, actor=actor, decoded=True)
     head, tail = _encode(admitted)
     return Creation(kind, actor, admitted, head, tail, _columns(kind, admitted), now)
 
@@ -170,7 +150,9 @@ def _admit_metadata(stamped: Body, known: AdmittedSpec, actor: Actor, now: datet
     metadata = stamped["metadata"]
     generate_name(metadata)
     default_metadata(metadata)
-    _refuse(kinds.POD, stamped, list(validate_metadata(kinds.POD.name, metadata)))
+    causes = list(validate_metadata(kinds.POD.name, metadata))
+    if causes:
+        raise Invalid(kinds.POD.name, metadata.get("name", ""), causes)
     body = {**stamped, "spec": known.spec, "status": known.status}
     tail = b'",%b,%b' % (msgspec.json.encode(metadata)[1:], known.text)
     head = _head(body)
@@ -189,11 +171,6 @@ def _shared_part(pod: Creation) -> AdmittedSpec:
         pod.columns,
         has_warnings=bool(warnings_of(pod.kind.name, nameless)),
     )
-
-
-def _refuse(kind: Kind, body: Body, causes: list[Cause]) -> None:
-    if causes:
-        raise Invalid(kind.name, body["metadata"].get("name", ""), causes, kind.group)
 
 
 def _columns(kind: Kind, body: Body) -> dict[str, Any]:

@@ -2,58 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
-from functools import cached_property
 from typing import Any, Final
 
-import msgspec
 from django.db import transaction
 from django.db.backends.utils import CursorWrapper
 
-from apps.cluster import kinds, sql
+from apps.cluster import sql
 from apps.cluster.access.deciding import with_role
 from apps.cluster.access.identity import AUTHENTICATED, Identity, service_account_groups
-from apps.cluster.admission import admit, certificates
-from apps.cluster.admission.nodes import is_tainted_when_new
-from apps.cluster.admission.plugins.registry import Chain
-from apps.cluster.admission.policies.requests import CREATE, DELETE, UPDATE, Review
-from apps.cluster.allocation.services import SERVICE, Allocations, may_allocate
-from apps.cluster.custom.admission import admit_custom, validate_custom_object
-from apps.cluster.errors import (
-    AlreadyExists,
-    ApiError,
-    Invalid,
-    NotFound,
-    RequestEntityTooLarge,
-)
+from apps.cluster.allocation.services import Allocations, may_allocate
+from apps.cluster.errors import ApiError, NotFound
 from apps.cluster.kinds import Kind
 from apps.cluster.log.announce import announcer
 from apps.cluster.log.changelog import ObjectChange
 from apps.cluster.models import Change, Cluster
-from apps.cluster.ownership.managers import Manager
-from apps.cluster.ownership.writes import Updating
 from apps.cluster.quota.charging import QUOTA, Charges
 from apps.cluster.quota.usage import countable
-from apps.cluster.validation import validate
 from apps.cluster.writes import Actor, Create, Delete, Key, Update, Write, key_of
-from apps.cluster.writing import deletion, single_object
+from apps.cluster.writing import single_object
 from apps.cluster.writing.lookups import StoreLookups
-from apps.cluster.writing.metadata import (
-    count_generation,
-    stamp_new,
-    stamp_updated,
-    timestamp,
-)
-from apps.cluster.writing.parts import SPEC_PARTS
 from apps.cluster.writing.policies import StoreParams, policies_of
-from apps.cluster.writing.preconditions import check_deletable, check_namespace, check_preconditions
 from apps.cluster.writing.rows import PendingChange, Row, commit, take_counter
+from apps.cluster.writing.rules import Effect, WriteRules
 
 Body = dict[str, Any]
 
-_LARGEST_OBJECT: Final = 1_572_864
+_DELETED: Final = Change.Type.DELETED
 
 
 class _QuotasAppeared(Exception):
@@ -77,25 +53,26 @@ class WriteTransaction:
         self.collect_refusals = collect_refusals
         self.journal = journal
         self.found = found
-        self.now: datetime = cluster.now()
-        self.lookups = StoreLookups(cluster)
-        self.plugins = Chain(cluster.admission_plugins, actor.user)
+        self.rules = WriteRules(
+            cluster=cluster,
+            actor=actor,
+            now=cluster.now(),
+            lookups=StoreLookups(cluster),
+            policies=lambda: policies_of(cluster),
+            params=StoreParams(cluster),
+            identify=self._identify,
+        )
         self.rows: dict[Key, Row] = {}
         self.changes: list[PendingChange] = []
         self.latest: dict[Key, PendingChange] = {}
-        #: None in a cluster without quotas
-        self.charges: Charges | None = None
-        self.dry_run = False
-        #: None in a write without new or changed services
-        self.allocations: Allocations | None = None
 
     def run(self, writes: Sequence[Write], *, dry_run: bool, wake: bool) -> list[Body | ApiError]:
-        self.dry_run = dry_run
+        self.rules.dry_run = dry_run
         prepared = [self._prepare(write) for write in writes]
         if self.cluster.quotas or any(_is_about(QUOTA, write) for write in prepared):
-            self.charges = Charges(self.cluster)
+            self.rules.charges = Charges(self.cluster)
         existing = [write for write in prepared if not isinstance(write, ApiError | Create)]
-        if self.charges is None and not dry_run and len(existing) == len(prepared) > 0:
+        if self.rules.charges is None and not dry_run and len(existing) == len(prepared) > 0:
             outcomes = self._write_one(existing, wake)
             if outcomes is not None:
                 return outcomes
@@ -104,13 +81,13 @@ class WriteTransaction:
             return self._execute(prepared, dry_run, wake)
         except _QuotasAppeared:
             self._start_again()
-            self.charges = Charges(self.cluster)
+            self.rules.charges = Charges(self.cluster)
             return self._execute(prepared, dry_run, wake)
 
     def _start_again(self) -> None:
         """Forget what was applied to rows; nothing of it has been written."""
         self.rows, self.changes, self.latest = {}, [], {}
-        self.allocations = None
+        self.rules.allocations = None
 
     def _write_one(
         self, writes: Sequence[Update | Delete], wake: bool
@@ -127,7 +104,7 @@ class WriteTransaction:
         if not self.changes or old is None:
             return outcomes
         committed = single_object.commit(
-            self.cluster, row, old, self.changes, actor=self.actor, now=self.now, wake=wake
+            self.cluster, row, old, self.changes, actor=self.actor, now=self.rules.now, wake=wake
         )
         if committed is None:
             return None
@@ -158,71 +135,14 @@ class WriteTransaction:
         """Admit and validate new objects before any lock is held."""
         if not isinstance(write, Create):
             return write
-        kind = write.kind
         try:
-            stamped = stamp_new(
-                kind, write.body, write.namespace, self.now, self.actor.manager, write.uid
-            )
-            if write.applying is not None:
-                owners = write.applying.creation_entries(timestamp(self.now))
-                stamped["metadata"]["managedFields"] = owners
-            check_namespace(kind, stamped, self.lookups)
-            if kind.name == certificates.KIND:
-                stamped = certificates.with_requestor(stamped, self.actor)
-            tainted = kind is kinds.NODE and is_tainted_when_new(
-                stamped,
-                controllers=self.cluster.controllers,
-                paused=self.cluster.paused,
-                by_client=self.actor.is_api_client,
-            )
-            if kind.schema_name:
-                body = admit_custom(kind, stamped, None)
-            else:
-                body = admit(
-                    kind.name,
-                    stamped,
-                    self.lookups,
-                    taint_new_nodes=tainted,
-                    plugins=self.plugins,
-                    gates=self.cluster.api_gates,
-                )
-            self._validate(kind, body, None)
-            if not kind.schema_name:
-                self.plugins.validate(kind.name, body, self.lookups)
-            self._review(CREATE, kind, body, None)
+            return self.rules.prepare(write)
         except ApiError as refusal:
             return self._guard(refusal)
-        return Create(kind, body, body["metadata"].get("namespace", ""))
 
-    def _review(
-        self, operation: str, kind: Kind, body: Body | None, old: Body | None, part: str = ""
-    ) -> None:
-        """Ask the admission policies of the cluster, if it has any."""
-        policies = policies_of(self.cluster)
-        if not policies:
-            return
-        metadata = (body or old or {})["metadata"]
-        request = Review(
-            operation,
-            kind,
-            self._known_actor,
-            metadata.get("namespace", ""),
-            metadata["name"],
-            body,
-            old,
-            subresource=part,
-            dry_run=self.dry_run,
-        )
-        policies.review(request, self.lookups, StoreParams(self.cluster))
-
-    @cached_property
-    def _known_actor(self) -> Actor:
-        """The actor with its identity, which pages and operations do not say."""
-        if self.actor.identity is not None:
-            return self.actor
-        user = self.actor.user
-        identity = Identity(user, (*service_account_groups(user), AUTHENTICATED))
-        return replace(self.actor, identity=with_role(identity, self.cluster))
+    def _identify(self, actor: Actor) -> Actor:
+        identity = Identity(actor.user, (*service_account_groups(actor.user), AUTHENTICATED))
+        return replace(actor, identity=with_role(identity, self.cluster))
 
     def _lock(self, cursor: CursorWrapper, writes: Sequence[Write | ApiError]) -> None:
         """Lock the rows, kind by kind and in id order, so that two writes never deadlock."""
@@ -243,7 +163,7 @@ class WriteTransaction:
                 [[ns for ns, _ in names], [name for _, name in names]],
             )
         self._expect_services(cursor, writes)
-        if self.charges is not None:
+        if self.rules.charges is not None:
             countable_kinds = [each for each in wanted if countable(kinds_of[each])]
             self._lock_quotas(cursor, {ns for each in countable_kinds for ns, _ in wanted[each]})
 
@@ -254,21 +174,21 @@ class WriteTransaction:
             return
         take_counter(cursor, self.cluster)
         checks_range = self.actor.is_api_client
-        self.allocations = Allocations(self.cluster, checks_range=checks_range)
+        self.rules.allocations = Allocations(self.cluster, checks_range=checks_range)
         for write in services:
             if isinstance(write, Create):
-                self.allocations.expect(write.body)
+                self.rules.allocations.expect(write.body)
 
     def _lock_quotas(self, cursor: CursorWrapper, namespaces: set[str]) -> None:
         """All quotas of these namespaces, behind the counter (see `quota.charging`)."""
-        if self.charges is None or not namespaces:
+        if self.rules.charges is None or not namespaces:
             return
         take_counter(cursor, self.cluster)
         wanted = "JOIN unnest(%s::text[]) AS w(namespace) ON t.namespace = w.namespace"
         self._read_locked(cursor, QUOTA, wanted, [sorted(namespaces)])
         for key, row in self.rows.items():
             if row.kind is QUOTA and row.body is not None:
-                self.charges.watch(key, row.body)
+                self.rules.charges.watch(key, row.body)
 
     def _read_locked(
         self, cursor: CursorWrapper, kind: Kind, wanted: str, parameters: list[Any]
@@ -291,43 +211,18 @@ class WriteTransaction:
         try:
             if isinstance(write, Create):
                 return self._create(write)
-            row, body = self._locked_row(write)
-            if isinstance(write, Update):
-                return self._update(write, row, body)
-            return self._delete(write, row, body)
+            row, old = self._locked_row(write)
+            return self._record(write, row, old, self.rules.change(write, old))
         except ApiError as refusal:
             return self._guard(refusal)
 
     def _create(self, write: Create) -> Body:
         key = key_of(write)
         row = self.rows.get(key)
-        is_taken = row is not None and row.body is not None
-        if is_taken and not self._names_are_last(write):
-            raise AlreadyExists(write.kind.plural, key[2], write.kind.group)
-        body = self._allocate(write, dict(write.body), None)
-        self._check_size(body)
-        if self.charges is not None:
-            self.charges.check(write.kind, body)
-        if is_taken:
-            raise AlreadyExists(write.kind.plural, key[2], write.kind.group)
-        if self.charges is not None and write.kind is QUOTA:
-            body = self.charges.recount(key, body)
+        body = self.rules.create(write, exists=row is not None and row.body is not None)
         if row is None:
             row = self.rows[key] = Row(write.kind, None, None, None)
-        return self._record(Change.Type.ADDED, key, row, body)
-
-    def _names_are_last(self, write: Create) -> bool:
-        """Whether the name is looked up after addresses, ports and quotas, as the API server does.
-
-        An import, an apply and a repeated request have to learn that the object exists.
-        """
-        return self.actor.is_api_client and not write.uid and write.applying is None
-
-    def _allocate(self, write: Write, body: Body, old: Body | None) -> Body:
-        """The object with the addresses and ports that services share."""
-        if self.allocations is None or not may_allocate(write):
-            return body
-        return self.allocations.allocate(body, old)
+        return self._record(write, row, body, [(Change.Type.ADDED, body)])
 
     def _locked_row(self, write: Update | Delete) -> tuple[Row, Body]:
         key = key_of(write)
@@ -336,119 +231,37 @@ class WriteTransaction:
             raise NotFound(write.kind.plural, key[2], write.kind.group)
         return row, row.body
 
-    def _validate(self, kind: Kind, body: Body, old: Body | None, subresource: str = "") -> None:
-        if kind.schema_name:
-            causes = validate_custom_object(kind, body, old)
-        else:
-            gates = self.cluster.api_gates
-            causes = validate(kind.name, body, old, subresource=subresource, gates=gates)
-        if causes:
-            raise Invalid(kind.name, body["metadata"].get("name", ""), causes, kind.group)
+    def _record(self, write: Write, row: Row, body: Body, effects: Sequence[Effect]) -> Body:
+        """Note the changes of a row; returns the object after the last one, `body` without any."""
+        for change_type, body in effects:
+            self.rules.record(write, row.body, None if change_type == _DELETED else body)
+            self._note(key_of(write), row, change_type, body)
+        return body
 
-    def _update(self, write: Update, row: Row, old: Body) -> Body:
-        kind, key = write.kind, key_of(write)
-        if write.uid and write.uid != old["metadata"]["uid"]:
-            raise NotFound(kind.plural, key[2], kind.group)
-        changed = write.change(old)
-        new = stamp_updated(kind, old, changed, write.subresource)
-        if not write.trusted:
-            part = write.subresource
-            if kind.schema_name:
-                new = admit_custom(kind, new, old)
-            else:
-                new = admit(
-                    kind.name,
-                    new,
-                    self.lookups,
-                    old=old,
-                    subresource=part,
-                    plugins=self.plugins,
-                    gates=self.cluster.api_gates,
-                )
-            self._validate(kind, new, old, part)
-            if not part and not kind.schema_name:
-                self.plugins.validate(kind.name, new, self.lookups, old)
-            if not write.reviewed:
-                self._review(UPDATE, kind, new, old, part)
-            new = self._allocate(write, new, old)
-        if not write.subresource or write.subresource in SPEC_PARTS:
-            count_generation(kind, old, new)
-        if self.charges is not None and kind is QUOTA:
-            new = self.charges.recount_if_changed(key, old, new, write.subresource)
-        if not write.trusted:
-            new = self._with_owners(write, old, new, changed)
-            self._check_size(new)
-        if new == old:
-            return old
-        if new["metadata"].get("deletionTimestamp") and not deletion.is_held(kind, new):
-            return self._record(Change.Type.DELETED, key, row, new)
-        return self._record(Change.Type.MODIFIED, key, row, new)
-
-    def _check_size(self, body: Body) -> None:
-        """Reject an object of a client that the API server's storage would not accept."""
-        if self.actor.manager and len(msgspec.json.encode(body)) > _LARGEST_OBJECT:
-            raise RequestEntityTooLarge(
-                f"Request entity too large: an object may have {_LARGEST_OBJECT} bytes"
-            )
-
-    def _with_owners(self, write: Update, old: Body, new: Body, changed: Mapping[str, Any]) -> Body:
-        """`new` with the owners of its fields after a client's write."""
-        if not self.actor.manager:
-            return new
-        kind = write.kind
-        manager = Manager(self.actor.manager, "Update", kind.api_version, write.subresource)
-        owners = write.applying or Updating(kind, manager)
-        given = changed["metadata"].get("managedFields")
-        entries = owners.entries(old, new, given, timestamp(self.now))
-        return {**new, "metadata": {**new["metadata"], "managedFields": entries}}
-
-    def _delete(self, write: Delete, row: Row, old: Body) -> Body:
-        kind, key = write.kind, key_of(write)
-        check_deletable(kind, old)
-        check_preconditions(kind, old, write.options.get("preconditions") or {})
-        if self.actor.manager and not write.reviewed:
-            self._review(DELETE, kind, None, old)
-        new = deletion.mark_deleted(kind, old, write.options, self.now)
-        if deletion.is_held(kind, new):
-            return old if new == old else self._record(Change.Type.MODIFIED, key, row, new)
-        if kind is kinds.POD and new != old:
-            # a pod's end is a separate change, which watches see before the deletion
-            self._record(Change.Type.MODIFIED, key, row, new)
-            return self._record(Change.Type.DELETED, key, row, dict(new))
-        return self._record(Change.Type.DELETED, key, row, dict(old))
-
-    def _record(self, change_type: Change.Type, key: Key, row: Row, body: Body) -> Body:
+    def _note(self, key: Key, row: Row, change_type: Change.Type, body: Body) -> None:
         body["metadata"] = dict(body["metadata"])
-        deleted = change_type == Change.Type.DELETED
-        if self.allocations is not None and row.kind is SERVICE:
-            self.allocations.record(row.body, None if deleted else body)
-        if self.charges is not None:
-            self.charges.record(row.kind, row.body, None if deleted else body)
-            if deleted:
-                self.charges.forget(key)
         previous = self.latest.get(key)
         change = PendingChange(change_type, row, body, previous, row.version if row.body else None)
         self.changes.append(change)
         self.latest[key] = change
-        row.body = None if deleted else body
+        row.body = None if change_type == _DELETED else body
         row.changed = True
-        return body
 
     def _commit(self, cursor: CursorWrapper, *, wake: bool) -> None:
-        if self.charges is not None:
-            for key, quota in list(self.charges.settle()):
-                self._record(Change.Type.MODIFIED, key, self.rows[key], quota)
+        charges = self.rules.charges
+        for key, quota in [] if charges is None else list(charges.settle()):
+            self._note(key, self.rows[key], Change.Type.MODIFIED, quota)
         last, became_due, quotas = commit(
             cursor,
             self.cluster,
             list(self.rows.values()),
             self.changes,
             actor=self.actor,
-            now=self.now,
+            now=self.rules.now,
             wake=wake,
         )
         self.cluster.quotas = quotas
-        if quotas and self.charges is None and any(countable(c.row.kind) for c in self.changes):
+        if quotas and charges is None and any(countable(c.row.kind) for c in self.changes):
             raise _QuotasAppeared
         self._note_journal()
         transaction.on_commit(lambda: announcer.announce(self.cluster.pk, last, due=became_due))

@@ -1,0 +1,298 @@
+"""What a write does to an object: the rules of every way to write, without rows, locks and logs.
+
+The store applies them to locked rows, a cluster in memory to its own objects. Both admit, validate,
+ask policies, allocate, charge quotas and delete by what stands here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cached_property
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from apps.cluster import kinds
+from apps.cluster.admission import admit, certificates
+from apps.cluster.admission.lookups import Lookups
+from apps.cluster.admission.nodes import is_tainted_when_new
+from apps.cluster.admission.plugins.registry import Chain
+from apps.cluster.admission.policies.requests import CREATE, DELETE, UPDATE, Review
+from apps.cluster.admission.policies.reviewing import FindParams, Policies
+from apps.cluster.allocation.services import SERVICE, Allocations, may_allocate
+from apps.cluster.custom.admission import admit_custom, validate_custom_object
+from apps.cluster.errors import AlreadyExists, Invalid, NotFound, RequestEntityTooLarge
+from apps.cluster.kinds import Kind
+from apps.cluster.models import Change, Cluster
+from apps.cluster.ownership.managers import Manager
+from apps.cluster.ownership.writes import Updating
+from apps.cluster.quota.charging import QUOTA, Charges
+from apps.cluster.validation import validate
+from apps.cluster.writes import Actor, Create, Delete, Update, Write, key_of
+from apps.cluster.writing import deletion
+from apps.cluster.writing.metadata import (
+    count_generation,
+    stamp_new,
+    stamp_updated,
+    timestamp,
+)
+from apps.cluster.writing.parts import SPEC_PARTS
+from apps.cluster.writing.preconditions import check_deletable, check_namespace, check_preconditions
+
+Body = dict[str, Any]
+#: A change of an object: its type, and the object after it.
+Effect = tuple[Change.Type, Body]
+
+_LARGEST_OBJECT: Final = 1_572_864
+
+
+class AdmissionSettings(Protocol):
+    """The settings of a cluster that admission depends on."""
+
+    @property
+    def admission_plugins(self) -> Mapping[str, Any]: ...
+    @property
+    def controllers(self) -> bool: ...
+    @property
+    def paused(self) -> bool: ...
+    @property
+    def api_gates(self) -> Sequence[str]: ...
+
+
+def admit_new(
+    kind: Kind,
+    stamped: Body,
+    lookups: Lookups,
+    *,
+    settings: AdmissionSettings,
+    actor: Actor,
+    decoded: bool = False,
+) -> Body:
+    """A stamped new object, admitted and valid; raises the ApiError that refuses it.
+
+    One that is `decoded` has the shape of its kind already, and is changed in place.
+    """
+    plugins = Chain(settings.admission_plugins, actor.user)
+    tainted = kind is kinds.NODE and is_tainted_when_new(
+        stamped,
+        controllers=settings.controllers,
+        paused=settings.paused,
+        by_client=actor.is_api_client,
+    )
+    body = admit(
+        kind.name,
+        stamped,
+        lookups,
+        taint_new_nodes=tainted,
+        plugins=plugins,
+        decoded=decoded,
+        gates=settings.api_gates,
+    )
+    _check_valid(kind, body, None, settings.api_gates)
+    plugins.validate(kind.name, body, lookups)
+    return body
+
+
+@dataclass(kw_only=True)
+class WriteRules:
+    """The rules as of one moment, for the writes of one actor.
+
+    All methods raise the ApiError that refuses the write.
+    """
+
+    cluster: Cluster
+    actor: Actor
+    now: datetime
+    lookups: Lookups
+    #: the policies of the cluster, and the objects that parameterize them
+    policies: Callable[[], Policies]
+    params: FindParams
+    #: the actor with the identity that policies see
+    identify: Callable[[Actor], Actor]
+    dry_run: bool = False
+    #: None in a cluster without quotas
+    charges: Charges | None = None
+    #: None in a write without new or changed services
+    allocations: Allocations | None = None
+    _plugins: Chain = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._plugins = Chain(self.cluster.admission_plugins, self.actor.user)
+
+    def prepare(self, write: Create) -> Create:
+        """The creation of the object as it is admitted and valid; depends on no other write."""
+        kind = write.kind
+        stamped = stamp_new(
+            kind, write.body, write.namespace, self.now, self.actor.manager, write.uid
+        )
+        if write.applying is not None:
+            owners = write.applying.creation_entries(timestamp(self.now))
+            stamped["metadata"]["managedFields"] = owners
+        check_namespace(kind, stamped, self.lookups)
+        if kind.name == certificates.KIND:
+            stamped = certificates.with_requestor(stamped, self.actor)
+        if kind.schema_name:
+            body = admit_custom(kind, stamped, None)
+            self._validate(kind, body, None)
+        else:
+            body = admit_new(kind, stamped, self.lookups, settings=self.cluster, actor=self.actor)
+        self.review(CREATE, kind, body, None)
+        return replace(write, body=body, namespace=body["metadata"].get("namespace", ""))
+
+    def create(self, write: Create, *, exists: bool) -> Body:
+        """The object to store for a prepared creation; `exists`: there is one of its name."""
+        key = key_of(write)
+        taken = AlreadyExists(write.kind.plural, key[2], write.kind.group) if exists else None
+        if taken is not None and not self._names_are_last(write):
+            raise taken
+        body = self._allocate(write, dict(write.body), None)
+        self._check_size(body)
+        if self.charges is not None:
+            self.charges.check(write.kind, body)
+        if taken is not None:
+            raise taken
+        if self.charges is not None and write.kind is QUOTA:
+            body = self.charges.recount(key, body)
+        return body
+
+    def change(self, write: Update | Delete, old: Body) -> list[Effect]:
+        """The changes of the stored object `old`; none if it remains as it is."""
+        return self._update(write, old) if isinstance(write, Update) else self._delete(write, old)
+
+    def record(self, write: Write, old: Body | None, new: Body | None) -> None:
+        """An object was created (`old` None), updated, or deleted (`new` None)."""
+        if self.allocations is not None and write.kind is SERVICE:
+            self.allocations.record(old, new)
+        if self.charges is not None:
+            self.charges.record(write.kind, old, new)
+            if new is None:
+                self.charges.forget(key_of(write))
+
+    def review(
+        self, operation: str, kind: Kind, body: Body | None, old: Body | None, part: str = ""
+    ) -> None:
+        """Ask the admission policies of the cluster, if it has any."""
+        policies = self.policies()
+        if not policies:
+            return
+        metadata = (body or old or {})["metadata"]
+        request = Review(
+            operation,
+            kind,
+            self._known_actor,
+            metadata.get("namespace", ""),
+            metadata["name"],
+            body,
+            old,
+            subresource=part,
+            dry_run=self.dry_run,
+        )
+        policies.review(request, self.lookups, self.params)
+
+    def _update(self, write: Update, old: Body) -> list[Effect]:
+        kind = write.kind
+        if write.uid and write.uid != old["metadata"]["uid"]:
+            raise NotFound(kind.plural, write.name, kind.group)
+        changed = write.change(old)
+        new = stamp_updated(kind, old, changed, write.subresource)
+        if not write.trusted:
+            new = self._admit(write, new, old)
+        if not write.subresource or write.subresource in SPEC_PARTS:
+            count_generation(kind, old, new)
+        if self.charges is not None and kind is QUOTA:
+            new = self.charges.recount_if_changed(key_of(write), old, new, write.subresource)
+        if not write.trusted:
+            new = self._with_owners(write, old, new, changed)
+            self._check_size(new)
+        if new == old:
+            return []
+        if new["metadata"].get("deletionTimestamp") and not deletion.is_held(kind, new):
+            return [(Change.Type.DELETED, new)]
+        return [(Change.Type.MODIFIED, new)]
+
+    def _delete(self, write: Delete, old: Body) -> list[Effect]:
+        kind = write.kind
+        check_deletable(kind, old)
+        check_preconditions(kind, old, write.options.get("preconditions") or {})
+        if self.actor.manager and not write.reviewed:
+            self.review(DELETE, kind, None, old)
+        new = deletion.mark_deleted(kind, old, write.options, self.now)
+        if deletion.is_held(kind, new):
+            return [] if new == old else [(Change.Type.MODIFIED, new)]
+        if kind is kinds.POD and new != old:
+            # a pod's end is a separate change, which watches see before the deletion
+            return [(Change.Type.MODIFIED, new), (Change.Type.DELETED, dict(new))]
+        return [(Change.Type.DELETED, dict(old))]
+
+    @cached_property
+    def _known_actor(self) -> Actor:
+        """The actor with its identity, which pages and operations do not say."""
+        return self.actor if self.actor.identity is not None else self.identify(self.actor)
+
+    def _admit(self, write: Update, new: Body, old: Body) -> Body:
+        kind, part = write.kind, write.subresource
+        if kind.schema_name:
+            new = admit_custom(kind, new, old)
+        else:
+            new = admit(
+                kind.name,
+                new,
+                self.lookups,
+                old=old,
+                subresource=part,
+                plugins=self._plugins,
+                gates=self.cluster.api_gates,
+            )
+        self._validate(kind, new, old, part)
+        if not part and not kind.schema_name:
+            self._plugins.validate(kind.name, new, self.lookups, old)
+        if not write.reviewed:
+            self.review(UPDATE, kind, new, old, part)
+        return self._allocate(write, new, old)
+
+    def _validate(self, kind: Kind, body: Body, old: Body | None, subresource: str = "") -> None:
+        _check_valid(kind, body, old, self.cluster.api_gates, subresource)
+
+    def _names_are_last(self, write: Create) -> bool:
+        """Whether the name is looked up after addresses, ports and quotas, as the API server does.
+
+        An import, an apply and a repeated request have to learn that the object exists.
+        """
+        return self.actor.is_api_client and not write.uid and write.applying is None
+
+    def _allocate(self, write: Write, body: Body, old: Body | None) -> Body:
+        """The object with the addresses and ports that services share."""
+        if self.allocations is None or not may_allocate(write):
+            return body
+        return self.allocations.allocate(body, old)
+
+    def _check_size(self, body: Body) -> None:
+        """Reject an object of a client that the API server's storage would not accept."""
+        if self.actor.manager and len(msgspec.json.encode(body)) > _LARGEST_OBJECT:
+            raise RequestEntityTooLarge(
+                f"Request entity too large: an object may have {_LARGEST_OBJECT} bytes"
+            )
+
+    def _with_owners(self, write: Update, old: Body, new: Body, changed: Mapping[str, Any]) -> Body:
+        """`new` with the owners of its fields after a client's write."""
+        if not self.actor.manager:
+            return new
+        kind = write.kind
+        manager = Manager(self.actor.manager, "Update", kind.api_version, write.subresource)
+        owners = write.applying or Updating(kind, manager)
+        given = changed["metadata"].get("managedFields")
+        entries = owners.entries(old, new, given, timestamp(self.now))
+        return {**new, "metadata": {**new["metadata"], "managedFields": entries}}
+
+
+def _check_valid(
+    kind: Kind, body: Body, old: Body | None, gates: Sequence[str], subresource: str = ""
+) -> None:
+    if kind.schema_name:
+        causes = validate_custom_object(kind, body, old)
+    else:
+        causes = validate(kind.name, body, old, subresource=subresource, gates=gates)
+    if causes:
+        raise Invalid(kind.name, body["metadata"].get("name", ""), causes, kind.group)
