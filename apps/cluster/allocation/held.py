@@ -84,10 +84,11 @@ def read_added_networks(cluster: Cluster) -> list[IPv4Network]:
             [cluster.pk],
         )
         texts = [cidr for (text,) in cursor.fetchall() for cidr in sql.load_json(text)]
-    return list(_networks(texts))
+    return list(ipv4_networks(texts))
 
 
-def _networks(texts: Iterable[str]) -> Iterator[IPv4Network]:
+def ipv4_networks(texts: Iterable[str]) -> Iterator[IPv4Network]:
+    """Those of the networks, as CIDRs, that are of IPv4."""
     for text in texts:
         try:
             yield IPv4Network(text, strict=False)

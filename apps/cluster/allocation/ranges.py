@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Iterable
 from ipaddress import IPv4Address, IPv4Network
 from itertools import chain
+from secrets import randbelow
 from typing import Final
+
+#: A random number from 0 up to a number, which it does not reach.
+Draw = Callable[[int], int]
 
 #: Node ports.
 NODE_PORTS: Final = range(30_000, 32_768)
@@ -28,22 +31,22 @@ def contains(networks: Iterable[IPv4Network], address: IPv4Address) -> bool:
     )
 
 
-def draw_port(is_taken: Callable[[int], bool]) -> int | None:
+def draw_port(is_taken: Callable[[int], bool], draw: Draw = randbelow) -> int | None:
     """A random free node port; None if all are taken."""
-    return _draw(NODE_PORTS, _LOW_PORTS, is_taken)
+    return _draw(NODE_PORTS, _LOW_PORTS, is_taken, draw)
 
 
-def draw_address(is_taken: Callable[[str], bool]) -> str | None:
+def draw_address(is_taken: Callable[[str], bool], draw: Draw = randbelow) -> str | None:
     """A random free address of the default network; None if all are taken."""
     numbers = range(int(NETWORK.network_address) + 1, int(NETWORK.broadcast_address))
-    number = _draw(numbers, _LOW_ADDRESSES, lambda number: is_taken(str(IPv4Address(number))))
+    number = _draw(numbers, _LOW_ADDRESSES, lambda each: is_taken(str(IPv4Address(each))), draw)
     return None if number is None else str(IPv4Address(number))
 
 
-def _draw(values: range, low: int, is_taken: Callable[[int], bool]) -> int | None:
+def _draw(values: range, low: int, is_taken: Callable[[int], bool], draw: Draw) -> int | None:
     """The first free value after a random one; one of the first `low` if no other is free."""
     for part in (values[low:], values[:low]):
-        start = secrets.randbelow(len(part))
+        start = draw(len(part))
         for value in chain(part[start:], part[:start]):
             if not is_taken(value):
                 return value

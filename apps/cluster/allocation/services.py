@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv4Network
+from secrets import randbelow
 from typing import Any, Final
 
 from apps.cluster import kinds
@@ -20,7 +21,7 @@ from apps.cluster.allocation.node_ports import (
     requested_ports,
     shared_ports,
 )
-from apps.cluster.allocation.ranges import NETWORK, contains, draw_address, draw_port
+from apps.cluster.allocation.ranges import NETWORK, Draw, contains, draw_address, draw_port
 from apps.cluster.errors import ApiError, Invalid
 from apps.cluster.models import Cluster
 from apps.cluster.validation.addresses import read_address
@@ -47,8 +48,9 @@ class Allocations:
     so that services of other clusters can be imported.
     """
 
-    def __init__(self, cluster: Cluster, *, checks_range: bool) -> None:
+    def __init__(self, cluster: Cluster, *, checks_range: bool, draw: Draw = randbelow) -> None:
         self._cluster = cluster
+        self._draw = draw
         self._checks_range = checks_range
         self._requested = Held()
         #: The specs before and after each change of this write.
@@ -57,11 +59,17 @@ class Allocations:
     @cached_property
     def _held(self) -> Held:
         """Read once, when the first service needs it."""
-        held = read_held(self._cluster)
+        held = self._read_held()
         for old, new in self._recorded:
             held.remove(old)
             held.add(new)
         return held
+
+    def _read_held(self) -> Held:
+        return read_held(self._cluster)
+
+    def _read_added_networks(self) -> list[IPv4Network]:
+        return read_added_networks(self._cluster)
 
     def expect(self, service: Mapping[str, Any]) -> None:
         """Draw nothing that this service, of the same write, asks for."""
@@ -94,7 +102,7 @@ class Allocations:
 
     def _allocate_address(self, service: Body, spec: Body, before: Spec) -> None:
         if not spec.get("clusterIPs"):
-            address = draw_address(self._is_address_taken)
+            address = draw_address(self._is_address_taken, self._draw)
             if address is None:
                 raise _full("a serviceIP")
             spec["clusterIP"], spec["clusterIPs"] = address, [address]
@@ -111,10 +119,7 @@ class Allocations:
         address = read_address(text)
         if self._checks_range and not (
             isinstance(address, IPv4Address)
-            and (
-                contains([NETWORK], address)
-                or contains(read_added_networks(self._cluster), address)
-            )
+            and (contains([NETWORK], address) or contains(self._read_added_networks(), address))
         ):
             return "the provided network does not match the current range"
         is_held = self._held.addresses[str(address)] > 0
@@ -140,7 +145,7 @@ class Allocations:
 
     def _next_port(self, drawn: set[int]) -> int:
         """A free node port, which is added to those `drawn` for the service."""
-        number = draw_port(lambda port: port in drawn or self._is_port_taken(port))
+        number = draw_port(lambda port: port in drawn or self._is_port_taken(port), self._draw)
         if number is None:
             raise _full("a nodePort")
         drawn.add(number)

@@ -7,6 +7,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
+from apps.cluster import kinds
+from apps.cluster.admission.policies.matching import parse_selector
+from apps.cluster.admission.policies.reviewing import Policies
+from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster
 from apps.cluster.writing.memory import AdmissionState
 
@@ -15,10 +19,6 @@ Body = dict[str, Any]
 Objects = Mapping[tuple[str, str], Body]
 
 _DEFAULT_CLASS: Final = "storageclass.kubernetes.io/is-default-class"
-#: Kinds whose objects admission looks up.
-LOOKED_UP: Final = frozenset(
-    {"LimitRange", "Namespace", "PriorityClass", "RuntimeClass", "StorageClass", "Workload"}
-)
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,7 @@ class MemoryAdmission(AdmissionState):
     """The lookups of a cluster in memory, at the time of its clock."""
 
     cluster: Cluster = field(kw_only=True, repr=False)
+    #: those of the cluster, as they are when they are looked up
     workloads: Objects = field(kw_only=True, repr=False)
 
     def now(self) -> datetime:
@@ -35,11 +36,37 @@ class MemoryAdmission(AdmissionState):
         return self.workloads.get((namespace, name))
 
 
+@dataclass(frozen=True)
+class MemoryParams:
+    """The objects that parameterize admission policies; `objects` are the cluster's, by kind."""
+
+    bodies: Mapping[str, Objects]
+
+    def kind(self, api_version: str, name: str) -> Kind | None:
+        """The kind of the parameters; None if a cluster in memory does not have it."""
+        try:
+            return kinds.by_api_version(api_version, name)
+        except KeyError:
+            return None
+
+    def objects(
+        self, kind: Kind, namespace: str, name: str, selector: Mapping[str, Any] | None
+    ) -> Sequence[Body]:
+        """The object of this name, or those that the selector selects."""
+        selects = parse_selector(selector or {})
+        return [
+            body
+            for (place, own), body in sorted(self.bodies.get(kind.key, {}).items())
+            if (not kind.namespaced or place == namespace)
+            and (own == name if name else selects.matches(body["metadata"].get("labels") or {}))
+        ]
+
+
 def build_admission(cluster: Cluster, objects: Mapping[str, Objects]) -> MemoryAdmission:
-    """The lookups as of now; `objects` are the cluster's, by kind."""
+    """The lookups as of now; `objects` are the cluster's, by kind, also of later changes."""
 
     def named(kind: str) -> dict[str, Body]:
-        return {name: body for (_, name), body in objects.get(kind, {}).items()}
+        return {name: body for (_, name), body in sorted(objects.get(kind, {}).items())}
 
     limits: dict[str, list[Body]] = {}
     for (namespace, _), body in sorted(objects.get("LimitRange", {}).items()):
@@ -58,8 +85,12 @@ def build_admission(cluster: Cluster, objects: Mapping[str, Objects]) -> MemoryA
         limit_ranges_of=limits,
         _default_priority_class=_default_priority(list(named("PriorityClass").values())),
         _default_storage_class=_default_storage(list(named("StorageClass").values())),
+        policies=Policies(
+            list(named("ValidatingAdmissionPolicy").values()),
+            list(named("ValidatingAdmissionPolicyBinding").values()),
+        ),
         cluster=cluster,
-        workloads=dict(objects.get("Workload", {})),
+        workloads=objects["Workload"],
     )
 
 

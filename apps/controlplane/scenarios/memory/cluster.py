@@ -20,7 +20,7 @@ from apps.controlplane.loop.next_times import FLUSH_SECONDS, next_backoff, next_
 from apps.controlplane.profiles import plugins
 from apps.controlplane.scenarios.memory.clock import MemoryClock
 from apps.controlplane.scenarios.memory.controllers import NoEvents, build_controllers
-from apps.controlplane.scenarios.memory.objects import Change, MemoryObjects
+from apps.controlplane.scenarios.memory.objects import MemoryChange, MemoryObjects
 from apps.scheduler.config import Configuration
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.objects import Pod
@@ -64,7 +64,7 @@ class MemoryCluster:
         )
         self.scheduler.queue.max_in_unschedulable = self.row.pod_max_in_unschedulable_pods_seconds
         #: called with every change, and with every decision
-        self.on_change: Callable[[Change], None] = lambda change: None
+        self.on_change: Callable[[MemoryChange], None] = lambda change: None
         self.on_decision: Callable[[Decision], None] = lambda decision: None
         self._intended = IntendedWrites(self, NoEvents(self.row))
         self._flushed_at = self.clock.now()
@@ -176,7 +176,7 @@ class MemoryCluster:
             self._note_progress(change)
             self.on_change(change)
 
-    def _note_progress(self, change: Change) -> None:
+    def _note_progress(self, change: MemoryChange) -> None:
         # the status of a pod that waits helps no other pod
         if isinstance(change.new, Pod) and not change.new.spec.node_name:
             return

@@ -1,8 +1,8 @@
-"""The objects of a cluster in memory, and writes with the rules of the store.
+"""The objects of a cluster in memory, written by the rules of the store.
 
-Defaults, admission, validation, generations, grace periods and finalizers are those of the store
-(`apps.cluster.writing`), from the same functions. Without a database there are no rows, locks and
-logs; uids and generated names are drawn from a seed, so a run can be repeated.
+What a write does is in `apps.cluster.writing.rules`, for both. Without a database there are no
+rows, no locks and no log; uids, generated names and addresses are drawn from a seed, so that a run
+can be repeated.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from apps.cluster import kinds
-from apps.cluster.admission import admit
 from apps.cluster.admission.draft import draft_of
-from apps.cluster.errors import AlreadyExists, ApiError, BadRequest, Invalid, NotFound
+from apps.cluster.admission.policies.requests import CREATE
+from apps.cluster.allocation.services import may_allocate
+from apps.cluster.errors import ApiError, BadRequest, NotFound
 from apps.cluster.kinds import Kind
-from apps.cluster.models import Cluster
-from apps.cluster.quota.charging import QUOTA, Charges
-from apps.cluster.validation import validate
-from apps.cluster.writes import Actor, Create, Delete, Key, Update, Write
-from apps.cluster.writing import creation, deletion
+from apps.cluster.models import Change, Cluster
+from apps.cluster.quota.charging import QUOTA
+from apps.cluster.writes import Actor, Create, Write, key_of
+from apps.cluster.writing import creation
 from apps.cluster.writing.admitted_specs import AdmittedSpecs
-from apps.cluster.writing.metadata import count_generation, stamp_updated
-from apps.cluster.writing.parts import SPEC_PARTS
-from apps.cluster.writing.preconditions import check_deletable, check_preconditions
-from apps.controlplane.scenarios.memory.admission import LOOKED_UP, build_admission
+from apps.cluster.writing.lookups import LOOKED_UP
+from apps.cluster.writing.rules import Effect, WriteRules
+from apps.controlplane.scenarios.memory.admission import MemoryParams, build_admission
 from apps.controlplane.scenarios.memory.quotas import charges_for
+from apps.controlplane.scenarios.memory.services import MemoryAllocations
 from apps.scheduler.objects import KINDS, KubeObject, decode, decode_as
 
 Body = dict[str, Any]
@@ -41,7 +41,7 @@ _SUFFIX: Final = 5
 _LONGEST_PREFIX: Final = 58
 
 
-class Change(NamedTuple):
+class MemoryChange(NamedTuple):
     """An object was created (`old` None), updated, or deleted (`new` None)."""
 
     kind: str
@@ -58,7 +58,7 @@ class MemoryObjects:
 
     def __init__(self, cluster: Cluster, seed: int) -> None:
         self.cluster = cluster
-        self.changes: deque[Change] = deque()
+        self.changes: deque[MemoryChange] = deque()
         #: uids of all objects that have existed, and of those that were deleted
         self.known: set[str] = set()
         self.deleted: set[str] = set()
@@ -67,7 +67,9 @@ class MemoryObjects:
         self._items: dict[tuple[str, Name], KubeObject] = {}
         self._draw = random.Random(f"names {seed}")
         self._specs = AdmittedSpecs()
+        self._draw_address = random.Random(f"addresses {seed}")
         self._admission = build_admission(cluster, self._bodies)
+        self._params = MemoryParams(self._bodies)
 
     def find(self, kind: Kind, namespace: str, name: str) -> Body | None:
         """The object; None if there is none."""
@@ -96,16 +98,36 @@ class MemoryObjects:
         return outcomes
 
     def _apply(self, write: Write, user: str) -> Body:
+        rules = self._rules(write, user)
         if isinstance(write, Create):
-            return self._create(write, user)
+            prepared = self._prepare(write, rules)
+            exists = self.find(write.kind, *key_of(prepared)[1:]) is not None
+            effects = [(Change.Type.ADDED, rules.create(prepared, exists=exists))]
+            return self._record(prepared, None, effects, rules)
         old = self.find(write.kind, write.namespace, write.name)
         if old is None:
             raise NotFound(write.kind.plural, write.name, write.kind.group)
-        if isinstance(write, Update):
-            return self._update(write, old, user)
-        return self._delete(write, old, user)
+        return self._record(write, old, rules.change(write, old), rules)
 
-    def _create(self, write: Create, user: str) -> Body:
+    def _rules(self, write: Write, user: str) -> WriteRules:
+        allocations = None
+        if may_allocate(write):
+            services, ranges = (self._bodies[key].values() for key in ("Service", "ServiceCIDR"))
+            allocations = MemoryAllocations(self.cluster, services, ranges, self._draw_address)
+        return WriteRules(
+            cluster=self.cluster,
+            actor=Actor(user),
+            now=self.cluster.now(),
+            lookups=self._admission,
+            policies=lambda: self._admission.policies,
+            params=self._params,
+            identify=lambda actor: actor,
+            charges=charges_for(self.cluster, self._bodies, write.kind),
+            allocations=allocations,
+        )
+
+    def _prepare(self, write: Create, rules: WriteRules) -> Create:
+        """`WriteRules.prepare`, which admits equal specs of pods once."""
         kind = write.kind
         if kind.schema_name:
             raise BadRequest(f"{kind.name}: custom resources are not part of a scenario")
@@ -118,73 +140,27 @@ class MemoryObjects:
             shaped,
             write.namespace,
             state=self._admission,
-            actor=Actor(user),
+            actor=rules.actor,
             specs=self._specs,
         ).body
-        metadata = body["metadata"]
-        if self.find(kind, metadata.get("namespace", ""), metadata["name"]) is not None:
-            raise AlreadyExists(kind.plural, metadata["name"], kind.group)
-        metadata["uid"] = str(UUID(int=self._draw.getrandbits(128), version=4))
-        charges = charges_for(self.cluster, self._bodies, kind)
-        if charges is not None:
-            charges.check(kind, body)
-            if kind is QUOTA:
-                body = charges.recount(key_of(kind, body), body)
-        return self._record(kind, body, user, charges=charges)
-
-    def _update(self, write: Update, old: Body, user: str) -> Body:
-        kind = write.kind
-        if write.uid and write.uid != old["metadata"]["uid"]:
-            raise NotFound(kind.plural, write.name, kind.group)
-        new = stamp_updated(kind, old, write.change(old), write.subresource)
-        if not write.trusted:
-            part = write.subresource
-            gates = self.cluster.api_gates
-            new = admit(kind.name, new, self._admission, old=old, subresource=part, gates=gates)
-            causes = validate(kind.name, new, old, subresource=part, gates=gates)
-            if causes:
-                raise Invalid(kind.name, write.name, causes, kind.group)
-        if not write.subresource or write.subresource in SPEC_PARTS:
-            count_generation(kind, old, new)
-        charges = charges_for(self.cluster, self._bodies, kind)
-        if charges is not None and kind is QUOTA:
-            new = charges.recount_if_changed(key_of(kind, new), old, new, write.subresource)
-        if new == old:
-            return old
-        gone = new["metadata"].get("deletionTimestamp") and not deletion.is_held(kind, new)
-        return self._record(kind, new, user, deleted=bool(gone), charges=charges)
-
-    def _delete(self, write: Delete, old: Body, user: str) -> Body:
-        kind = write.kind
-        check_deletable(kind, old)
-        check_preconditions(kind, old, write.options.get("preconditions") or {})
-        charges = charges_for(self.cluster, self._bodies, kind)
-        new = deletion.mark_deleted(kind, old, write.options, self.cluster.now())
-        if deletion.is_held(kind, new):
-            return old if new == old else self._record(kind, new, user, charges=charges)
-        return self._record(kind, new, user, deleted=True, charges=charges)
+        body["metadata"]["uid"] = str(UUID(int=self._draw.getrandbits(128), version=4))
+        rules.review(CREATE, kind, body, None)
+        return Create(kind, body, body["metadata"].get("namespace", ""))
 
     def _record(
-        self,
-        kind: Kind,
-        body: Body,
-        user: str,
-        *,
-        deleted: bool = False,
-        charges: Charges | None = None,
+        self, write: Write, body: Body | None, effects: Sequence[Effect], rules: WriteRules
     ) -> Body:
-        """Apply a change, and charge it to the quotas that count the object."""
-        metadata = body["metadata"]
-        name = (metadata.get("namespace", ""), metadata["name"])
-        old = self._bodies[kind.key].get(name)
-        body = self._store(kind, body, user, deleted=deleted)
-        if charges is not None:
-            charges.record(kind, old, None if deleted else body)
-            if deleted:
-                charges.forget(key_of(kind, body))
-            for _, quota in list(charges.settle()):
-                self._store(QUOTA, quota, user)
-        return body
+        """Store the changes of `body`, and the usage of quotas; returns the last state."""
+        user = rules.actor.user
+        last = body
+        for change_type, new in effects:
+            deleted = change_type == Change.Type.DELETED
+            rules.record(write, last, None if deleted else new)
+            last = self._store(write.kind, new, user, deleted=deleted)
+        for _, quota in [] if rules.charges is None else list(rules.charges.settle()):
+            self._store(QUOTA, quota, user)
+        assert last is not None
+        return last
 
     def _store(self, kind: Kind, body: Body, user: str, *, deleted: bool = False) -> Body:
         self.version += 1
@@ -204,7 +180,7 @@ class MemoryObjects:
             new = self._items[kind.key, name] = _decode(kind, body)
         if kind.key in LOOKED_UP:
             self._admission = build_admission(self.cluster, self._bodies)
-        self.changes.append(Change(kind.key, old, new, body, user))
+        self.changes.append(MemoryChange(kind.key, old, new, body, user))
         return body
 
     def _name(self, metadata: Body) -> None:
@@ -213,12 +189,6 @@ class MemoryObjects:
         if prefix and not metadata.get("name"):
             suffix = "".join(self._draw.choices(_LETTERS, k=_SUFFIX))
             metadata["name"] = prefix[:_LONGEST_PREFIX] + suffix
-
-
-def key_of(kind: Kind, body: Body) -> Key:
-    """The key of an object."""
-    metadata = body["metadata"]
-    return kind.key, metadata.get("namespace", ""), metadata["name"]
 
 
 def _decode(kind: Kind, body: Body) -> KubeObject:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from apps.controlplane.scenarios.memory.cluster import MemoryCluster
-from apps.controlplane.scenarios.memory.objects import Change
+from apps.controlplane.scenarios.memory.objects import MemoryChange
 from apps.controlplane.scenarios.running.pods import WORKLOAD
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.objects import Pod
@@ -182,7 +182,7 @@ class Recorder:
             record.attempts = max(record.attempts + 1, decision.attempt)
             record.message = decision.message
 
-    def _take_change(self, change: Change) -> None:
+    def _take_change(self, change: MemoryChange) -> None:
         if change.kind != "Pod":
             return
         pod = change.new or change.old
