@@ -321,7 +321,8 @@ SERIES_RETENTION = CONFIG.series_retention
 #: What extenders and webhooks may reach and read: docs/operations.md.
 OUTGOING = OutgoingRules(
     CONFIG.outgoing_networks,
-    loopback=CONFIG.is_personal,
+    CONFIG.outgoing_public,
+    internal=CONFIG.is_personal,
     folders=CONFIG.tls_folders or ((Path("/"),) if CONFIG.is_personal else ()),
 )
 
