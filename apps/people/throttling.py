@@ -32,7 +32,7 @@ _COOKIE: Final = "schedweb-device-"
 _YEAR_SECONDS: Final = 365 * 24 * 3600
 
 
-class Limits(AxesDatabaseHandler):
+class Limits(AxesDatabaseHandler):  # type: ignore[misc]
     """Counts failures in the database; records have the known device instead of the user agent."""
 
     def get_failures(self, request: Any, credentials: Mapping[str, Any] | None = None) -> int:
@@ -52,7 +52,7 @@ class Limits(AxesDatabaseHandler):
         most = settings.AXES_FAILURE_LIMIT
         guessed = counts["named"] - counts["both"] >= _ELSEWHERE
         limits = {"both": 1 if guessed else most, "here": _OF_ADDRESS, "named": _OF_NAME}
-        return max(counts[each] * most // limit for each, limit in limits.items())
+        return max(int(counts[each]) * most // limit for each, limit in limits.items())
 
     def user_login_failed(
         self,

@@ -15,7 +15,7 @@ from apps.controlplane.periods import find_zone
 from apps.dashboard.forms.lines import SuggestedField
 
 
-class PasswordForm(PasswordChangeForm):  # type: ignore[type-arg]
+class PasswordForm(PasswordChangeForm):
     """The old password, which is limited like a sign-in, and the new one twice."""
 
     def __init__(self, *args: Any, request: HttpRequest, **kwargs: Any) -> None:
