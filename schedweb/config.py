@@ -116,6 +116,8 @@ class Config:
     series_retention: tuple[tuple[int, int], ...] = ((10, 21_600),)
     #: Where extenders and webhooks may be; None: `OutgoingRules` has the default.
     outgoing_networks: tuple[IPv4Network | IPv6Network, ...] | None = None
+    #: Whether they may also be at any address in the Internet.
+    outgoing_public: bool = False
     #: Folders whose files the TLS settings of extenders may name; None: see `is_personal`.
     tls_folders: tuple[Path, ...] | None = None
     #: Out-of-tree scheduler plugins, each as "package.module:Class".
@@ -160,6 +162,7 @@ def load(environ: Mapping[str, str] = os.environ) -> Config:
     A variable ``NAME_FILE`` is the file with the value of NAME, unless NAME is given, too.
     """
     environ = _with_files(environ)
+    outgoing_networks, outgoing_public = _outgoing(environ)
     return Config(
         data=Path(environ.get("SCHEDWEB_DATA") or ROOT / "var").expanduser().absolute(),
         bind=environ.get("SCHEDWEB_BIND") or "127.0.0.1",
@@ -214,7 +217,8 @@ def load(environ: Mapping[str, str] = os.environ) -> Config:
         mail_from=environ.get("SCHEDWEB_MAIL_FROM") or "schedweb@localhost",
         audit_max_days=_integer(environ, "SCHEDWEB_AUDIT_MAX_DAYS", 365, lowest=0, highest=36500),
         series_retention=_series(environ.get("SCHEDWEB_SERIES_RETENTION") or _SERIES),
-        outgoing_networks=_networks(environ, "SCHEDWEB_OUTGOING_NETWORKS", "") or None,
+        outgoing_networks=outgoing_networks,
+        outgoing_public=outgoing_public,
         tls_folders=_folders(environ, "SCHEDWEB_TLS_FOLDERS"),
         plugins=_words(environ.get("SCHEDWEB_PLUGINS", "")),
     )
@@ -238,6 +242,17 @@ def _with_files(environ: Mapping[str, str]) -> dict[str, str]:
 def _default_web_processes() -> int:
     """One on a small machine, which the database and a worker share; two from four cores."""
     return 1 if (os.cpu_count() or 1) < 4 else 2
+
+
+def _outgoing(
+    environ: Mapping[str, str],
+) -> tuple[tuple[IPv4Network | IPv6Network, ...] | None, bool]:
+    """Where extenders and webhooks may be; None: the default. And whether `global` is listed."""
+    name = "SCHEDWEB_OUTGOING_NETWORKS"
+    words = _words(environ.get(name, ""))
+    networks = [word for word in words if word != "global"]
+    found = _networks({name: ",".join(networks)}, name, "")
+    return found if words else None, "global" in words
 
 
 def _networks(

@@ -142,10 +142,11 @@ AUTHENTICATION_BACKENDS = [
 ]
 #: The OpenID Connect provider; None without one.
 OPENID = CONFIG.openid
-#: Failed sign-ins of one account, or from one address, within the time; others then have to wait.
+#: Wrong passwords of one account from one address, or from one known device, within the time; then
+#: it has to wait. The handler has the other limits.
 AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = timedelta(minutes=5)
-AXES_LOCKOUT_PARAMETERS = ["username", "ip_address"]
+AXES_HANDLER = "apps.people.throttling.Limits"
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_LOCKOUT_CALLABLE = "apps.dashboard.views.accounts.show_lockout"
 #: The front has replaced the address of a trusted proxy by that of its client.
@@ -153,6 +154,7 @@ AXES_CLIENT_IP_CALLABLE = "apps.people.throttling.client_address"
 # the audit log has what these would record
 AXES_DISABLE_ACCESS_LOG = True
 AXES_VERBOSE = False
+AXES_SENSITIVE_PARAMETERS = ["username", "old_password", "new_password1", "new_password2"]
 AXES_ENABLE_ADMIN = False
 
 SESSION_ENGINE = "apps.people.sessions"
@@ -321,7 +323,8 @@ SERIES_RETENTION = CONFIG.series_retention
 #: What extenders and webhooks may reach and read: docs/operations.md.
 OUTGOING = OutgoingRules(
     CONFIG.outgoing_networks,
-    loopback=CONFIG.is_personal,
+    CONFIG.outgoing_public,
+    internal=CONFIG.is_personal,
     folders=CONFIG.tls_folders or ((Path("/"),) if CONFIG.is_personal else ()),
 )
 

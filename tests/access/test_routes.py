@@ -114,7 +114,7 @@ def is_expected(need: Need, name: str) -> bool:
     match need:
         case Need.NOTHING:
             return True
-        case Need.USER | Need.CREATOR:
+        case Need.USER | Need.ACCOUNT | Need.CREATOR:
             return name in PEOPLE
         case Need.SITE_ADMIN:
             return role == Role.SITE_ADMIN

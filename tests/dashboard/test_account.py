@@ -65,11 +65,11 @@ def test_a_token_is_created_shown_once_and_deleted(alice: Client, lab: Cluster) 
     again = alice.post("/account/new-token", wanted)
     assert again.status_code == 422 and "already exists" in again.content.decode()
     headers = {"Authorization": f"Bearer {shown[0]}"}
-    assert Client(headers=headers).get("/api/v1/tokens").status_code == 200
+    assert Client(headers=headers).get("/api/v1/clusters").status_code == 200
     token = AccessToken.objects.get()
     assert token.expiry is not None and token.clusters == ["lab"]
     alice.post(f"/account/tokens/{token.pk}/delete")
-    assert Client(headers=headers).get("/api/v1/tokens").status_code == 401
+    assert Client(headers=headers).get("/api/v1/clusters").status_code == 401
     assert alice.post(f"/account/tokens/{token.pk}/delete").status_code == 404
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from apps.cluster.models import Cluster
+from apps.controlplane.clusters.comparison import MAX_CLUSTERS
+from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.profiles import revisions
 from tests.dashboard.conftest import shown
 
@@ -67,3 +70,16 @@ def test_the_page_of_clusters_leads_to_it(alice: Client, lab: Cluster, empty: Cl
     assert "at least two clusters" in alice.get("/compare-clusters?cluster=lab").content.decode()
     unknown = alice.get("/compare-clusters?cluster=lab&cluster=nowhere")
     assert unknown.status_code == 404 and "nowhere" in unknown.content.decode()
+
+
+def test_a_name_that_is_repeated_hides_no_cluster_from_the_check() -> None:
+    carol = User.objects.create_user("carol")
+    User.objects.create_user("bob")
+    create_cluster("mine", user="carol")
+    create_cluster("secret", user="bob")
+    browser = Client()
+    browser.force_login(carol)
+    repeated = "&".join(["cluster=mine"] * MAX_CLUSTERS)
+    assert browser.get(f"/compare-clusters?{repeated}").status_code == 200
+    answer = browser.get(f"/compare-clusters?{repeated}&cluster=secret")
+    assert answer.status_code == 404

@@ -106,3 +106,7 @@ def test_the_rules_for_other_services_are_networks_and_folders() -> None:
     assert config.outgoing_networks == (ip_network("10.0.0.0/8"), ip_network("::1/128"))
     assert config.tls_folders == (Path("/etc/a"), Path("/etc/b"))
     assert load({}).outgoing_networks is None and load({}).tls_folders is None
+    assert not config.outgoing_public
+    both = load({"SCHEDWEB_OUTGOING_NETWORKS": "global,10.0.0.0/8"})
+    assert both.outgoing_networks == (ip_network("10.0.0.0/8"),) and both.outgoing_public
+    assert load({"SCHEDWEB_OUTGOING_NETWORKS": "global"}).outgoing_networks == ()

@@ -13,7 +13,7 @@ from apps.cluster.access.needs import Need
 from apps.cluster.access.refusals import refuse
 from apps.cluster.access.roles import Role
 from apps.cluster.access.routes import READING_POSTS, ROUTES, SUBJECTS, Subject
-from apps.cluster.access.scopes import token_scope_of
+from apps.cluster.access.scopes import is_limited, token_scope_of
 from apps.cluster.errors import ApiError, Forbidden, NotFound
 
 #: Parameters of addresses that are the id of a deleted cluster, and those that are a name.
@@ -95,8 +95,7 @@ def require_role(user: AnyUser, cluster: int | str, name: str, role: Role) -> Ro
 
 def check_may_create(user: AnyUser) -> None:
     """Forbidden unless the user may create clusters."""
-    scope = token_scope_of(user)
-    if scope is not None and scope.clusters is not None:
+    if is_limited(user):
         refuse(user.get_username(), Forbidden("the token is limited to some clusters"))
     if not may_create(user):
         why = "only site admins create clusters on this site (SCHEDWEB_CLUSTER_CREATION)"
@@ -120,9 +119,9 @@ def _check_scope(user: AnyUser, route: str, method: str, need: Need) -> None:
     reads = method in ("GET", "HEAD", "OPTIONS") or route in READING_POSTS
     if scope.read_only and not reads:
         refuse(user.get_username(), Forbidden("the token is read-only"))
-    # nor may it create a token that is not limited
-    about_site = need == Need.SITE_ADMIN or (need == Need.USER and not reads)
-    if scope.clusters is not None and about_site:
+    # nor may it create a token that is not limited, or read which clusters other tokens reach
+    about_site = need in (Need.SITE_ADMIN, Need.ACCOUNT) or (need == Need.USER and not reads)
+    if is_limited(user) and about_site:
         refuse(user.get_username(), Forbidden("the token is limited to some clusters"))
 
 
@@ -142,7 +141,8 @@ def _check_subject(user: AnyUser, route: str, role: Role, names: Mapping[str, An
         raise missing
     started = owned.user == user.get_username()
     if owned.cluster_id is None:
-        if not started and not is_site_admin(user):
+        # what has no cluster may have been done with, or for, one that the token does not reach
+        if is_limited(user) or not (started or is_site_admin(user)):
             refuse(user.get_username(), missing)
         return None
     required = Role.VIEWER if started and route in _BY_STARTER else role

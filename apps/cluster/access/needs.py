@@ -14,6 +14,8 @@ class Need(Enum):
     NOTHING = "nothing"
     #: Any user; the answer has only what the user may see.
     USER = "user"
+    #: As USER, about the account: its tokens and sessions.
+    ACCOUNT = "account"
     #: A user who may create clusters.
     CREATOR = "creator"
     VIEWER = "viewer"

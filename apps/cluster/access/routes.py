@@ -17,6 +17,7 @@ Subject = Literal["decision", "operation"]
 
 _NOTHING = Need.NOTHING
 _USER = Need.USER
+_ACCOUNT = Need.ACCOUNT
 _CREATOR = Need.CREATOR
 _VIEWER = Need.VIEWER
 _COPIER = Need.COPIER
@@ -35,24 +36,24 @@ ROUTES: Final[Mapping[str, Mapping[str, Need]]] = {
     # --- accounts
     "login": {"GET": _NOTHING, "POST": _NOTHING},
     "logout": {"POST": _USER},
-    "account": {"GET": _USER, "POST": _USER},
+    "account": {"GET": _ACCOUNT, "POST": _ACCOUNT},
     "set-theme": {"POST": _USER},
     "set-times": {"POST": _USER},
     "set-password": {"GET": _NOTHING, "POST": _NOTHING},
     "openid": {"GET": _NOTHING},
     "openid-callback": {"GET": _NOTHING},
-    "new-token": {"GET": _USER, "POST": _USER},
-    "delete-token": {"POST": _USER},
-    "end-sessions": {"POST": _USER},
-    "end-session": {"POST": _USER},
-    "delete-identity": {"POST": _USER},
+    "new-token": {"GET": _ACCOUNT, "POST": _ACCOUNT},
+    "delete-token": {"POST": _ACCOUNT},
+    "end-sessions": {"POST": _ACCOUNT},
+    "end-session": {"POST": _ACCOUNT},
+    "delete-identity": {"POST": _ACCOUNT},
     "groups": {"GET": _SITE, "POST": _SITE},
     "change-group": {"POST": _SITE},
     "users": {"GET": _SITE, "POST": _SITE},
     "user": {"GET": _SITE},
     "change-user": {"POST": _SITE},
     "audit": {"GET": _SITE},
-    "password": {"GET": _USER, "POST": _USER},
+    "password": {"GET": _ACCOUNT, "POST": _ACCOUNT},
     # --- pages about the site, and about several clusters
     "clusters": {"GET": _USER},
     "help": {"GET": _USER},
@@ -180,10 +181,10 @@ ROUTES: Final[Mapping[str, Mapping[str, Need]]] = {
     "api-sign-out-user": {"POST": _SITE},
     "api-user-tokens": {"GET": _SITE},
     "api-user-token": {"DELETE": _SITE},
-    "api-sessions": {"GET": _USER, "DELETE": _USER},
-    "api-session": {"DELETE": _USER},
-    "api-tokens": {"GET": _USER, "POST": _USER},
-    "api-token": {"GET": _USER, "DELETE": _USER},
+    "api-sessions": {"GET": _ACCOUNT, "DELETE": _ACCOUNT},
+    "api-session": {"DELETE": _ACCOUNT},
+    "api-tokens": {"GET": _ACCOUNT, "POST": _ACCOUNT},
+    "api-token": {"GET": _ACCOUNT, "DELETE": _ACCOUNT},
     "api-cluster-list": {"GET": _USER, "POST": _CREATOR},
     "api-bundles": {"POST": _USER},
     "api-compare-clusters": {"GET": _USER},

@@ -19,6 +19,12 @@ class TokenScope:
     read_only: bool = False
 
 
+def is_limited(user: object) -> bool:
+    """Whether this user was authenticated with a token that reaches only some clusters."""
+    scope = token_scope_of(user)
+    return scope is not None and scope.clusters is not None
+
+
 def token_scope_of(user: object) -> TokenScope | None:
     """The limits of the token with which this user was authenticated; None without limits."""
     scope = getattr(user, "token_scope", None)

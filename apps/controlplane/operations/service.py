@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from apps.cluster.access.grants import AnyUser
 from apps.cluster.access.reach import reach_of
+from apps.cluster.access.scopes import is_limited
 from apps.cluster.errors import ApiError, NotFound, TooManyRequests
 from apps.cluster.models import Cluster
 from apps.cluster.writes import Actor
@@ -101,12 +102,17 @@ def operations() -> QuerySet[Operation]:
 
 
 def operations_for(user: AnyUser) -> QuerySet[Operation]:
-    """Those of the clusters that a user sees, and the user's own that have no cluster yet."""
+    """Those of the clusters that a user sees, and the user's own that have no cluster yet.
+
+    A token that reaches only some clusters does not reach the latter.
+    """
     reach = reach_of(user)
     if reach.ids is None:
         return operations()
-    own = Q(cluster=None, user=user.get_username())
-    return operations().filter(Q(cluster__in=reach.ids) | own)
+    seen = Q(cluster__in=reach.ids)
+    if not is_limited(user):
+        seen |= Q(cluster=None, user=user.get_username())
+    return operations().filter(seen)
 
 
 def get_operation(number: int) -> Operation:

@@ -6,10 +6,28 @@ from typing import Any
 from zoneinfo import available_timezones
 
 from django import forms
+from django.contrib.auth import authenticate
+from django.contrib.auth.forms import PasswordChangeForm
 from django.core.exceptions import ValidationError
+from django.http import HttpRequest
 
 from apps.controlplane.periods import find_zone
 from apps.dashboard.forms.lines import SuggestedField
+
+
+class PasswordForm(PasswordChangeForm):
+    """The old password, which is limited like a sign-in, and the new one twice."""
+
+    def __init__(self, *args: Any, request: HttpRequest, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._request = request
+
+    def clean_old_password(self) -> str:
+        old: str = self.cleaned_data["old_password"]
+        if authenticate(self._request, username=self.user.get_username(), password=old) is None:
+            wrong = self.error_messages["password_incorrect"]
+            raise ValidationError(wrong, code="password_incorrect")
+        return old
 
 
 class PreferencesForm(forms.Form):

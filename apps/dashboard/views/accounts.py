@@ -17,9 +17,9 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 from django_htmx.http import HttpResponseClientRedirect
 
-from apps.cluster.errors import ApiError
+from apps.cluster.errors import ApiError, TooManyRequests
 from apps.dashboard import zones
-from apps.dashboard.forms.account import PreferencesForm
+from apps.dashboard.forms.account import PasswordForm, PreferencesForm
 from apps.dashboard.notices import get_next_address
 from apps.dashboard.preferences import (
     KEYS_COOKIE,
@@ -36,6 +36,7 @@ from apps.dashboard.views.openid import proof_of
 from apps.people import identities, sessions
 from apps.people.audit.recording import record
 from apps.people.models import AuditEntry
+from apps.people.throttling import remember_device
 
 
 @method_decorator(login_not_required, name="dispatch")
@@ -54,6 +55,11 @@ class Login(LoginView):
             return HttpResponseClientRedirect(_login_url(request))
         return super().dispatch(request, *args, **kwargs)
 
+    def form_valid(self, form: Any) -> HttpResponse:
+        response = super().form_valid(form)
+        remember_device(response, form.get_user())
+        return response
+
 
 def _login_url(request: HttpRequest) -> str:
     """The login page, which leads back to the page that contains the region of this request."""
@@ -64,9 +70,13 @@ def _login_url(request: HttpRequest) -> str:
     return f"{request.path}?{urlencode({'next': address}, safe='/')}"
 
 
-def show_lockout(request: HttpRequest, *_: Any) -> HttpResponse:
-    """The login page after too many failed attempts."""
+def show_lockout(request: Any, *_: Any) -> HttpResponse:
+    """After too many wrong passwords: the login page, or an error for a user who is signed in."""
     minutes = int(settings.AXES_COOLOFF_TIME.total_seconds() // 60)
+    if request.user.is_authenticated:
+        why = f"too many wrong passwords; try again in {minutes} minutes"
+        details = {"retryAfterSeconds": minutes * 60}
+        return render_refusal(request, TooManyRequests(why, details=details))
     response = render(
         request,
         Login.template_name,
@@ -122,11 +132,17 @@ class ChangePassword(PasswordChangeView):
 
     template_name = "dashboard/password.html"
     success_url = reverse_lazy("account")
+    form_class = PasswordForm
+
+    def get_form_kwargs(self) -> dict[str, Any]:
+        return {**super().get_form_kwargs(), "request": self.request}
 
     def form_valid(self, form: Any) -> HttpResponse:
         record(AuditEntry.Action.PASSWORD_CHANGED, target=self.request.user.get_username())
         messages.success(self.request, "Password changed.")
-        return super().form_valid(form)
+        response = super().form_valid(form)
+        remember_device(response, form.user)
+        return response
 
     def form_invalid(self, form: Any) -> HttpResponse:
         response = super().form_invalid(form)
@@ -158,7 +174,9 @@ class SetPassword(PasswordResetConfirmView):
         name = form.user.get_username()
         record(AuditEntry.Action.PASSWORD_CHANGED, user=name, target=name, details={"by": "link"})
         messages.success(self.request, "Password set. You can sign in with it now.")
-        return super().form_valid(form)
+        response = super().form_valid(form)
+        remember_device(response, form.user)
+        return response
 
     def form_invalid(self, form: Any) -> HttpResponse:
         response = super().form_invalid(form)

@@ -41,7 +41,7 @@ def cluster_list(request: Request) -> HttpResponse:
 @require_GET
 def compare(request: Request) -> HttpResponse:
     """Clusters side by side, `?cluster=` for each; all rows, or with `?show=` those that differ."""
-    names = [name for name in request.GET.getlist("cluster") if name]
+    names = list(dict.fromkeys(filter(None, request.GET.getlist("cluster"))))
     try:
         for name in names[:MAX_CLUSTERS]:
             require_role(request.user, name, name, Role.VIEWER)

@@ -23,6 +23,7 @@ from django.views.decorators.http import require_GET
 from apps.cluster.errors import ApiError, Forbidden
 from apps.people import openid
 from apps.people.openid import Invitation
+from apps.people.throttling import remember_device
 
 #: In the session: where to go after the login, and whether it is to link the present user, or the
 #: one who was invited with this number.
@@ -62,9 +63,9 @@ def callback(request: HttpRequest) -> HttpResponse:
     token = str(request.session.get(INTERNAL_RESET_SESSION_TOKEN, ""))
     try:
         if links:
-            openid.link(request)
+            user = openid.link(request)
         else:
-            openid.finish(request, Invitation(invited, token) if invited else None)
+            user = openid.finish(request, Invitation(invited, token) if invited else None)
     except ApiError as refusal:
         return _show_problem(request, refusal)
     if links:
@@ -72,7 +73,9 @@ def callback(request: HttpRequest) -> HttpResponse:
     own = url_has_allowed_host_and_scheme(
         address, allowed_hosts={request.get_host()}, require_https=request.is_secure()
     )
-    return redirect(address if own and address else "clusters")
+    response = redirect(address if own and address else "clusters")
+    remember_device(response, user)
+    return response
 
 
 def _show_problem(request: HttpRequest, refusal: ApiError) -> HttpResponse:

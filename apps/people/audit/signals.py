@@ -41,7 +41,10 @@ def record_failure(
         # recorded when it began
         return
     known = _known_name(credentials.get("username"))
-    record(AuditEntry.Action.SIGN_IN_FAILED, user=known, target="" if known else _UNKNOWN)
+    signed_in = getattr(getattr(request, "user", None), "is_authenticated", False)
+    details = {"form": "change of the password"} if signed_in else None
+    target = "" if known else _UNKNOWN
+    record(AuditEntry.Action.SIGN_IN_FAILED, user=known, target=target, details=details)
 
 
 @receiver(user_locked_out)

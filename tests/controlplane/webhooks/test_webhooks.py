@@ -189,7 +189,7 @@ def test_an_address_that_never_answers_does_not_fill_the_database(
 def test_a_shared_site_sends_nothing_to_its_machine_and_its_link(
     lab: Cluster, settings: Any, host: str
 ) -> None:
-    settings.OUTGOING = OutgoingRules(loopback=False)
+    settings.OUTGOING = OutgoingRules(internal=False)
     hook = service.add_webhook(lab, f"http://{host}:9/x", ["pod.scheduled"], user="alice")
     sending.send(service.send_test(hook).pk)
     assert "this site does not send requests" in WebhookDelivery.objects.get().answer
