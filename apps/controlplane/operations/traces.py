@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from apps.cluster.models import Cluster
-from apps.controlplane.clusters import openb
-from apps.controlplane.clusters.openb import TraceFile
 from apps.controlplane.operations.importing import new_cluster
 from apps.controlplane.operations.progress import Progress
+from apps.controlplane.scenarios.recordings import openb
+from apps.controlplane.scenarios.recordings.openb import TraceFile
 
 
 def run_create(work: Progress) -> str:

@@ -10,9 +10,10 @@ from django.core.management.base import CommandParser
 from tqdm import tqdm
 
 from apps.cluster.writes import Actor
-from apps.controlplane.clusters import lifecycle, openb
-from apps.controlplane.clusters.openb import TraceFile
+from apps.controlplane.clusters import lifecycle
 from apps.controlplane.management.command import USER, ControlPlaneCommand
+from apps.controlplane.scenarios.recordings import openb
+from apps.controlplane.scenarios.recordings.openb import TraceFile
 
 
 class Command(ControlPlaneCommand):

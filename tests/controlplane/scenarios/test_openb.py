@@ -12,10 +12,10 @@ from django.core.management import CommandError, call_command
 from apps.cluster import kinds, queries
 from apps.cluster.models import Cluster, Node, Pod
 from apps.cluster.writes import Actor
-from apps.controlplane.clusters import openb
 from apps.controlplane.clusters.lifecycle import create_cluster
-from apps.controlplane.clusters.openb import TraceFile
 from apps.controlplane.loop.engines import Engines
+from apps.controlplane.scenarios.recordings import openb
+from apps.controlplane.scenarios.recordings.openb import TraceFile
 from tests.openb_trace import write_trace
 
 ACTOR = Actor("tests")

@@ -23,16 +23,19 @@ from apps.cluster import kinds
 from apps.cluster.errors import ApiError, BadRequest
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster
-from apps.cluster.writes import Actor, Create
+from apps.cluster.writes import Actor, Create, Delete
 from apps.cluster.writing import store
-from apps.controlplane.clusters import openb_devices
-from apps.controlplane.clusters.openb_devices import (
+from apps.controlplane.controllers.kubelet.registration import node_labels, node_status
+from apps.controlplane.scenarios.recordings import openb_devices
+from apps.controlplane.scenarios.recordings.events import TimedWrite
+from apps.controlplane.scenarios.recordings.files import to_text
+from apps.controlplane.scenarios.recordings.formats import Format, Objects
+from apps.controlplane.scenarios.recordings.openb_devices import (
     GpuRequest,
     build_slice,
     build_template,
     use_devices,
 )
-from apps.controlplane.controllers.kubelet.registration import node_labels, node_status
 
 Body = dict[str, Any]
 T = TypeVar("T")
@@ -180,6 +183,26 @@ def _build_timed_pod(row: Row) -> tuple[float, float | None, Body]:
     return float(created), None if deleted is None else float(deleted), _build_pod(False, row)
 
 
+def read_objects(content: bytes, name: str) -> Objects:
+    """The nodes of a file of nodes."""
+    return [(kinds.NODE, body) for body in read_nodes(TraceFile(name, to_text(content, name)))]
+
+
+def read_writes(content: bytes, name: str, places: bool) -> list[TimedWrite]:
+    """The pods of a file of pods at their times, without nodes, which the file does not have.
+
+    Each ends at its deletion, wherever it is then.
+    """
+    found: list[TimedWrite] = []
+    for created, deleted, body in read_timed_pods(TraceFile(name, to_text(content, name))):
+        found.append(TimedWrite(created, [Create(kinds.POD, body, "default")]))
+        if deleted is not None:
+            pod = body["metadata"]["name"]
+            options = {"gracePeriodSeconds": 0}
+            found.append(TimedWrite(deleted, [Delete(kinds.POD, "default", pod, options)]))
+    return sorted(found, key=lambda each: each.at)
+
+
 def check_pods(file: TraceFile) -> list[str]:
     """Why rows of the file of pods cannot be imported, one message for each row."""
     return _read(file, POD_COLUMNS, partial(_build_pod, False))[1]
@@ -291,3 +314,6 @@ def _read_count(row: Row, column: str) -> int:
     if value is None or not value.isascii() or not value.isdigit():
         raise ValueError(f"column {column}: {value!r} is not a non-negative integer")
     return int(value)
+
+
+FORMAT = Format("openb", read_objects, read_writes)
