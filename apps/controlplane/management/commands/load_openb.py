@@ -12,7 +12,7 @@ from tqdm import tqdm
 from apps.cluster.writes import Actor
 from apps.controlplane.clusters import lifecycle
 from apps.controlplane.management.command import USER, ControlPlaneCommand
-from apps.controlplane.scenarios.recordings import openb
+from apps.controlplane.operations import traces
 from apps.controlplane.scenarios.recordings.openb import TraceFile
 
 
@@ -43,7 +43,7 @@ class Command(ControlPlaneCommand):
                 bar.total = total
                 bar.update(done - bar.n)
 
-            nodes, pods = openb.load(
+            nodes, pods = traces.load(
                 cluster,
                 TraceFile.read(options["nodes"]),
                 TraceFile.read(options["pods"]),
