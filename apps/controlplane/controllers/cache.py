@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, TypeVar, cast
 
@@ -14,7 +14,6 @@ from apps.cluster.queries import Selection
 from apps.controlplane.controllers.autoscaling.behavior import History
 from apps.controlplane.controllers.kubelet.thresholds import NodePressure
 from apps.controlplane.controllers.usage import NodeUsage
-from apps.controlplane.profiles.gates import gates_of
 from apps.scheduler.features import FeatureGates
 from apps.scheduler.objects import (
     KINDS,
@@ -60,8 +59,10 @@ UNWATCHED = frozenset(
 class ControllerCache:
     """The objects of one cluster by kind and name, with indexes for the controllers."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, read_gates: Callable[[Cluster], FeatureGates]) -> None:
+        """`read_gates`: the feature gates in effect, whenever a controller asks."""
         self.cluster = cluster
+        self._read_gates = read_gates
         self._objects: dict[str, dict[tuple[str, str], KubeObject]] = defaultdict(dict)
         self._bodies: dict[Ref, Body] = {}
         #: node -> the pods bound to it, in order of arrival
@@ -152,7 +153,7 @@ class ControllerCache:
 
     def gates(self) -> FeatureGates:
         """The feature gates in effect."""
-        return gates_of(self.cluster)
+        return self._read_gates(self.cluster)
 
     def has_any(self, names: Iterable[str]) -> bool:
         """Whether there is an object of one of the kinds with these names."""

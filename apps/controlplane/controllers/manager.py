@@ -23,7 +23,6 @@ from apps.controlplane.controllers.controller import Concerns, Controller, Repor
 from apps.controlplane.controllers.kubelet.starting import ImmediateStarts
 from apps.controlplane.controllers.registry import CONTROLLERS, KUBELET
 from apps.controlplane.events.writer import EventWriter, PendingEvent
-from apps.controlplane.workers.lease import ClusterLease
 from apps.scheduler.objects import KINDS, KubeObject
 
 log = logging.getLogger(__name__)
@@ -84,14 +83,15 @@ class StoreCommit:
     """Writes to the store while the lease is held."""
 
     cluster: Cluster
-    lease: ClusterLease
+    #: extends the lease in the transaction, or raises an error if another process has taken it
+    renew_lease: Callable[[], None]
     #: called with the changes of each committed transaction
     note_writes: NoteWrites
 
     def __call__(self, user: str, writes: Sequence[Write]) -> list[dict[str, Any] | ApiError]:
         journal: list[ObjectChange] = []
         with transaction.atomic():
-            self.lease.renew()
+            self.renew_lease()
             outcomes = store.write(
                 self.cluster,
                 writes,
@@ -109,23 +109,22 @@ class Controllers:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cache: ControllerCache,
         commit: Commit,
         controllers: Sequence[Controller] = CONTROLLERS,
-        cache: ControllerCache | None = None,
         *,
         records_events: bool = True,
     ) -> None:
         """`commit` executes the writes of a controller, which is the user, in one transaction."""
-        self.cache = cache or ControllerCache(cluster)
-        self._cluster = cluster
+        self.cache = cache
+        self._cluster = cache.cluster
         self._commit = commit
         self._controllers = controllers
         self._records_events = records_events
         #: ordered, because taking the first entries of a plain dictionary walks over those taken
         self._queue: OrderedDict[Item, None] = OrderedDict()
         self._timers = _Timers()
-        self._events = EventWriter(cluster)
+        self._events = EventWriter(cache.cluster)
         self._acting = self._settings()
         #: kind -> the enabled controllers that it concerns
         self._listening = self._listeners()

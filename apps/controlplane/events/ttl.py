@@ -12,7 +12,6 @@ from apps.cluster.log.changelog import ObjectChange
 from apps.cluster.models import Cluster, Event
 from apps.cluster.writes import Actor, Delete
 from apps.cluster.writing import store
-from apps.controlplane.workers.lease import ClusterLease
 
 #: Events per transaction.
 BATCH = 1000
@@ -28,12 +27,15 @@ class EventTtl:
     def __init__(
         self,
         cluster: Cluster,
-        lease: ClusterLease,
+        renew_lease: Callable[[], None],
         note_writes: Callable[[Sequence[ObjectChange]], None],
     ) -> None:
-        """`note_writes` is called with the changes of each committed transaction."""
+        """`renew_lease` extends the lease in a transaction, or raises an error if it is lost.
+
+        `note_writes` is called with the changes of each committed transaction.
+        """
         self._cluster = cluster
-        self._lease = lease
+        self._renew_lease = renew_lease
         self._note_writes = note_writes
         #: no event expires before; None: unknown
         self._not_before: datetime | None = None
@@ -50,7 +52,7 @@ class EventTtl:
             writes = [Delete(kinds.EVENT, namespace, name) for namespace, name in names]
             journal: list[ObjectChange] = []
             with transaction.atomic():
-                self._lease.renew()
+                self._renew_lease()
                 store.write(
                     self._cluster,
                     writes,

@@ -21,6 +21,7 @@ from apps.cluster.log.announce import announcer
 from apps.cluster.log.background import background_listener
 from apps.cluster.models import Cluster
 from apps.cluster.prepared import send_together
+from apps.controlplane.controllers.cache import ControllerCache
 from apps.controlplane.controllers.manager import Controllers, StoreCommit
 from apps.controlplane.events.ttl import EventTtl
 from apps.controlplane.ledger.records import DecisionRecord, Draws, Expected, SeenState
@@ -37,6 +38,7 @@ from apps.controlplane.loop.second_opinion import SecondOpinions
 from apps.controlplane.metrics import stored
 from apps.controlplane.models import ConfigurationRevision
 from apps.controlplane.profiles import plugins, revisions
+from apps.controlplane.profiles.gates import gates_of
 from apps.controlplane.queue import activation
 from apps.controlplane.queue.history import Deferred, QueueHistory
 from apps.controlplane.workers.lease import ClusterLease, LeaseLost
@@ -106,12 +108,12 @@ class Engine:
             observer=self.history.note,
         )
         self.informer = Informer(cluster.pk, self.scheduler.handle)
-        commit = StoreCommit(cluster, lease, self.informer.note_own_writes)
-        self.controllers = Controllers(cluster, commit)
+        commit = StoreCommit(cluster, lease.renew, self.informer.note_own_writes)
+        self.controllers = Controllers(ControllerCache(cluster, gates_of), commit)
         self.informer.observe = self.controllers.take_in
         self.opinions = SecondOpinions(cluster, self.scheduler, revision.revision)
         self.informer.before_binding = self.opinions.review
-        self.event_ttl = EventTtl(cluster, lease, self.informer.note_own_writes)
+        self.event_ttl = EventTtl(cluster, lease.renew, self.informer.note_own_writes)
         self.recorder = Recorder(
             cluster,
             lease,

@@ -10,12 +10,13 @@ from django.core.exceptions import ValidationError
 
 from apps.cluster.errors import ApiError
 from apps.cluster.settings import SETTINGS
-from apps.controlplane.clusters import lifecycle, openb
+from apps.controlplane.clusters import lifecycle
 from apps.controlplane.clusters.generating import MAX_GENERATED_NODES, NodeSize
-from apps.controlplane.clusters.openb import TraceFile
 from apps.controlplane.clusters.reading import check_yaml
 from apps.controlplane.controllers.devices.templates import TEMPLATES, find_fault
 from apps.controlplane.profiles.revisions import ALL_NODES
+from apps.controlplane.scenarios.recordings import openb
+from apps.controlplane.scenarios.recordings.openb import TraceFile
 from apps.dashboard.forms.files import CsvField, YamlField
 from apps.dashboard.forms.lines import LinesField, check_quantity
 from apps.dashboard.forms.refusals import show_refusal

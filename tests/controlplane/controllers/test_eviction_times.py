@@ -11,6 +11,7 @@ import pytest
 from apps.cluster.models import Cluster
 from apps.controlplane.controllers.cache import ControllerCache
 from apps.controlplane.controllers.taint_eviction import deadline, refs_for_node
+from apps.scheduler.features import FeatureGates
 from apps.scheduler.objects import Node, Pod, Taint, decode
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -97,7 +98,7 @@ def test_a_very_long_time_is_about_thirty_years() -> None:
 def test_a_node_that_is_deleted_or_reports_its_state_concerns_no_pod() -> None:
     node: Node = decode("Node", {"metadata": {"name": "n1"}})
     bound: Pod = decode("Pod", {"spec": {"nodeName": "n1", "containers": [{"name": "c"}]}})
-    cache = ControllerCache(Cluster())
+    cache = ControllerCache(Cluster(), lambda cluster: FeatureGates())
     cache.take_in("Pod", None, msgspec.structs.replace(pod(60), spec=bound.spec), None)
     assert list(refs_for_node(cache, node, None)) == []
     assert list(refs_for_node(cache, node, node)) == []

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import base64
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import msgspec
 import pytest
 
 from apps.controlplane.scenarios.language.reading import ScenarioError, Source
+from apps.controlplane.scenarios.language.types import Import, Trace
 from apps.controlplane.scenarios.recordings.files import Files
+from apps.controlplane.scenarios.recordings.registry import IMPORTS, RECORDINGS
 from apps.controlplane.scenarios.running.run import FinishedRun
 from apps.controlplane.scenarios.running.sweeping import load_scenario, run_scenario
 
@@ -320,3 +322,8 @@ def test_error_names_file_and_field(name: str, content: str, message: str) -> No
         run(f"format: {name}", content)
     assert message in raised.value.message
     assert raised.value.message.startswith("x.yaml:5: workloads[0]: f")
+
+
+def test_a_scenario_may_name_each_format_that_has_an_importer() -> None:
+    assert set(get_args(get_type_hints(Import)["format"])) == set(IMPORTS)
+    assert set(get_args(get_type_hints(Trace)["format"])) == set(RECORDINGS)

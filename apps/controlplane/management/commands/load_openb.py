@@ -10,9 +10,10 @@ from django.core.management.base import CommandParser
 from tqdm import tqdm
 
 from apps.cluster.writes import Actor
-from apps.controlplane.clusters import lifecycle, openb
-from apps.controlplane.clusters.openb import TraceFile
+from apps.controlplane.clusters import lifecycle
 from apps.controlplane.management.command import USER, ControlPlaneCommand
+from apps.controlplane.operations import traces
+from apps.controlplane.scenarios.recordings.openb import TraceFile
 
 
 class Command(ControlPlaneCommand):
@@ -42,7 +43,7 @@ class Command(ControlPlaneCommand):
                 bar.total = total
                 bar.update(done - bar.n)
 
-            nodes, pods = openb.load(
+            nodes, pods = traces.load(
                 cluster,
                 TraceFile.read(options["nodes"]),
                 TraceFile.read(options["pods"]),

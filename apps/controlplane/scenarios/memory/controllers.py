@@ -36,9 +36,8 @@ class MemoryCache(ControllerCache):
     """The controllers' cache, with what stored clusters look up in the database."""
 
     def __init__(self, objects: MemoryObjects, gates: FeatureGates) -> None:
-        super().__init__(objects.cluster)
+        super().__init__(objects.cluster, lambda cluster: gates)
         self._memory = objects
-        self._gates = gates
 
     def has_existed(self, uid: str, *, deleted: bool = False) -> bool:
         return uid in (self._memory.deleted if deleted else self._memory.known)
@@ -50,9 +49,6 @@ class MemoryCache(ControllerCache):
         found = self._memory.list_all(kind)
         return [body for body in found if body["metadata"].get("namespace", "") == namespace]
 
-    def gates(self) -> FeatureGates:
-        return self._gates
-
 
 def build_controllers(objects: MemoryObjects, gates: FeatureGates) -> Controllers:
     """The controllers of a cluster in memory; they record no events."""
@@ -61,7 +57,7 @@ def build_controllers(objects: MemoryObjects, gates: FeatureGates) -> Controller
         return objects.write(writes, user, collect_refusals=True)
 
     cache = MemoryCache(objects, gates)
-    return Controllers(objects.cluster, commit, ACTING, cache, records_events=False)
+    return Controllers(cache, commit, ACTING, records_events=False)
 
 
 class NoEvents(EventWriter):

@@ -1,1 +1,4 @@
-"""Reads recordings and snapshots of other systems: objects of a cluster, and timed writes."""
+"""Imports files of other systems: objects of a cluster, and recordings as timed writes.
+
+A module for each format declares it as a `Format`; `registry` has the list.
+"""

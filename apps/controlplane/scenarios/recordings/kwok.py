@@ -12,10 +12,12 @@ from apps.cluster.documents import UnreadableDocument, parse_yaml_stream
 from apps.cluster.errors import BadRequest
 from apps.cluster.kinds import Kind
 from apps.cluster.schema import definition_of
+from apps.cluster.writes import Create
 from apps.controlplane.scenarios.recordings.events import (
     Body,
     Event,
     Key,
+    TimedWrite,
     has_effect,
     read_event,
 )
@@ -26,6 +28,8 @@ from apps.controlplane.scenarios.recordings.files import (
     get_text,
     to_text,
 )
+from apps.controlplane.scenarios.recordings.formats import Format, Objects
+from apps.controlplane.scenarios.recordings.replaying import to_writes
 
 _PATCH_KIND: Final = "ResourcePatch"
 _GROUP: Final = "action.kwok.x-k8s.io/"
@@ -35,8 +39,23 @@ _OFFSET: Final = re.compile(r"\$\(time-offset-nanosecond (-?\d{1,19})\)")
 _START: Final = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def read_recording(content: bytes, name: str) -> list[Event]:
-    """All events, in order; BadRequest names document and field of what is wrong."""
+def read_objects(content: bytes, name: str) -> Objects:
+    """The objects at the start of a recording; what their controllers create is left out."""
+    return [
+        (write.kind, dict(write.body))
+        for entry in to_writes(_read_snapshot(content, name), places=True)
+        for write in entry.writes
+        if isinstance(write, Create)
+    ]
+
+
+def read_writes(content: bytes, name: str, places: bool) -> list[TimedWrite]:
+    """The writes of a recording; BadRequest names document and field of what is wrong."""
+    return to_writes(_read_recording(content, name), places=places)
+
+
+def _read_recording(content: bytes, name: str) -> list[Event]:
+    """All events, in order."""
     text = _OFFSET.sub(_to_time, to_text(content, name))
     events: list[Event] = []
     states: dict[Key, Body] = {}
@@ -52,7 +71,7 @@ def read_recording(content: bytes, name: str) -> list[Event]:
     return sorted(events, key=lambda each: each.at)
 
 
-def read_snapshot(content: bytes, name: str) -> list[Event]:
+def _read_snapshot(content: bytes, name: str) -> list[Event]:
     """The objects at the start of the recording, without its patches."""
     text = _OFFSET.sub(_to_time, to_text(content, name))
     found = (
@@ -135,3 +154,6 @@ def _patched(kind: Kind, old: Body, patch: Body, place: Place) -> Body:
         return strategic_merge_patch.merge(old, patch, definition)
     except BadRequest as error:
         raise place.error(error.message) from error
+
+
+FORMAT = Format("kwok", read_objects, read_writes)

@@ -11,22 +11,29 @@ from typing import Any, Final
 import msgspec
 
 from apps.controlplane.controllers.kubelet.annotations import SUCCEEDS_AFTER
-from apps.controlplane.scenarios.recordings.events import Body, Event, read_event
+from apps.controlplane.scenarios.recordings.events import Body, Event, TimedWrite, read_event
 from apps.controlplane.scenarios.recordings.files import (
     Place,
     get_number,
     get_objects,
     read_json,
 )
+from apps.controlplane.scenarios.recordings.formats import Format
 from apps.controlplane.scenarios.recordings.lifetimes import with_lifetime
+from apps.controlplane.scenarios.recordings.replaying import to_writes
 
 VERSION: Final = 2
 #: (kind, namespace/name) of an owner -> the usual seconds from start to end of its pods
 Lifetimes = Mapping[tuple[str, str], float]
 
 
-def read_trace(content: bytes, name: str) -> list[Event]:
-    """The events of a trace, in order; BadRequest names the field of what is wrong."""
+def read_writes(content: bytes, name: str, places: bool) -> list[TimedWrite]:
+    """The writes of a trace; BadRequest names the field of what is wrong."""
+    return to_writes(_read_events(content, name), places=places)
+
+
+def _read_events(content: bytes, name: str) -> list[Event]:
+    """The events of a trace, in order."""
     place = Place(name)
     trace = _decode(content, place)
     if get_number(trace, "version", place) != VERSION:
@@ -124,3 +131,6 @@ def _seconds(entries: Any, place: Place) -> Iterator[float]:
         start = get_number(entry, "start_ts", place)
         if entry.get("end_ts") is not None:
             yield get_number(entry, "end_ts", place) - start
+
+
+FORMAT = Format("simkube", read_writes=read_writes)

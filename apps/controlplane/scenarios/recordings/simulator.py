@@ -8,7 +8,13 @@ from typing import Any, Final
 
 from apps.cluster import kinds
 from apps.cluster.kinds import Kind
-from apps.controlplane.scenarios.recordings.events import Body, Event, read_event, without_own
+from apps.controlplane.scenarios.recordings.events import (
+    Body,
+    Event,
+    TimedWrite,
+    read_event,
+    without_own,
+)
 from apps.controlplane.scenarios.recordings.files import (
     Place,
     get_object,
@@ -16,6 +22,8 @@ from apps.controlplane.scenarios.recordings.files import (
     get_text,
     read_json,
 )
+from apps.controlplane.scenarios.recordings.formats import Format, Objects
+from apps.controlplane.scenarios.recordings.replaying import to_writes
 
 #: Fields of a snapshot, in the order of creation.
 SNAPSHOT_LISTS: Final[Mapping[str, str]] = {
@@ -27,6 +35,17 @@ SNAPSHOT_LISTS: Final[Mapping[str, str]] = {
     "nodes": "Node",
     "pods": "Pod",
 }
+
+
+def read_objects(content: bytes, name: str) -> Objects:
+    """The objects of a snapshot, without those that every cluster has."""
+    document = read_snapshot(content, name)
+    return [(kind, body) for kind, body, _ in snapshot_objects(document, name)]
+
+
+def read_writes(content: bytes, name: str, places: bool) -> list[TimedWrite]:
+    """The writes of a recording."""
+    return to_writes(read_recording(content, name), places=places)
 
 
 def read_snapshot(content: bytes, name: str) -> Body:
@@ -97,3 +116,6 @@ def _time_of(record: Body, place: Place) -> datetime:
     if at is None or at.tzinfo is None:
         raise place.at("time").error(f"{text!r} is not a time such as 2026-01-01T00:00:00Z")
     return at
+
+
+FORMAT = Format("kube-scheduler-simulator", read_objects, read_writes)

@@ -21,10 +21,10 @@ from apps.controlplane.scenarios.language.types import (
     Workload,
 )
 from apps.controlplane.scenarios.memory.cluster import MemoryCluster, parse_start
-from apps.controlplane.scenarios.recordings import reading
 from apps.controlplane.scenarios.recordings.events import TimedWrite
 from apps.controlplane.scenarios.recordings.files import Files
 from apps.controlplane.scenarios.results.checking import Outcome, check
+from apps.controlplane.scenarios.running import reading
 from apps.controlplane.scenarios.running.acting import Actions
 from apps.controlplane.scenarios.running.furnishing import (
     first_objects,

@@ -12,10 +12,11 @@ from django.core.management import CommandError, call_command
 from apps.cluster import kinds, queries
 from apps.cluster.models import Cluster, Node, Pod
 from apps.cluster.writes import Actor
-from apps.controlplane.clusters import openb
 from apps.controlplane.clusters.lifecycle import create_cluster
-from apps.controlplane.clusters.openb import TraceFile
 from apps.controlplane.loop.engines import Engines
+from apps.controlplane.operations.traces import load
+from apps.controlplane.scenarios.recordings import openb
+from apps.controlplane.scenarios.recordings.openb import TraceFile
 from tests.openb_trace import write_trace
 
 ACTOR = Actor("tests")
@@ -39,7 +40,7 @@ def test_rows_become_nodes_and_pods_as_documented(cluster: Cluster, tmp_path: Pa
     paths = files(
         tmp_path, "n0,32000,262144,2,T4\n", "p0,6000,12288,1,460,T4|P100,LS\np1,500,64,2,,,BE\n"
     )
-    assert openb.load(cluster, *map(TraceFile.read, paths), actor=ACTOR) == (1, 2)
+    assert load(cluster, *map(TraceFile.read, paths), actor=ACTOR) == (1, 2)
     node = queries.get(cluster, kinds.NODE, "", "n0")
     assert node["status"]["allocatable"] == {
         "cpu": "32",
@@ -66,7 +67,7 @@ def test_gpus_can_be_devices_that_pods_share(cluster: Cluster, tmp_path: Path) -
         "rest,1000,64,1,500,T4|P100,LS\nlate,1000,64,1,100,P100,LS\ncpu,500,64,0,,,BE\n"
     )
     paths = files(tmp_path, "n0,32000,262144,2,T4\nn1,32000,262144,2,A100\n", pods)
-    loaded = openb.load(cluster, *map(TraceFile.read, paths), actor=ACTOR, gpu_devices=True)
+    loaded = load(cluster, *map(TraceFile.read, paths), actor=ACTOR, gpu_devices=True)
     assert loaded == (2, 6)
     templates = queries.list_objects(cluster, kinds.by_name("ResourceClaimTemplate"))
     names = {each["metadata"]["name"] for each in templates.items}
@@ -109,7 +110,7 @@ def test_a_bad_row_is_named_and_nothing_is_imported(
     cluster: Cluster, tmp_path: Path, nodes: str, pods: str, message: str
 ) -> None:
     with pytest.raises(openb.TraceError, match=message):
-        openb.load(cluster, *map(TraceFile.read, files(tmp_path, nodes, pods)), actor=ACTOR)
+        load(cluster, *map(TraceFile.read, files(tmp_path, nodes, pods)), actor=ACTOR)
     assert not Node.objects.filter(cluster=cluster).exists()
     assert not Pod.objects.filter(cluster=cluster).exists()
 
@@ -118,7 +119,7 @@ def test_a_file_without_a_column_is_refused(cluster: Cluster, tmp_path: Path) ->
     node_file, pod_file = files(tmp_path, "", "")
     pod_file.write_text("name,cpu_milli\n")
     with pytest.raises(openb.TraceError, match="line 1: missing columns memory_mib, num_gpu"):
-        openb.load(cluster, *map(TraceFile.read, (node_file, pod_file)), actor=ACTOR)
+        load(cluster, *map(TraceFile.read, (node_file, pod_file)), actor=ACTOR)
 
 
 def test_the_trace_is_scheduled_and_printed_as_placements(cluster: Cluster, tmp_path: Path) -> None:
@@ -140,6 +141,6 @@ def test_the_trace_is_scheduled_and_printed_as_placements(cluster: Cluster, tmp_
 
 def test_waiting_ends_with_an_error_after_the_timeout(cluster: Cluster, tmp_path: Path) -> None:
     paths = files(tmp_path, "n0,1000,1,0,\n", "p0,1,1,0,,,LS\n")
-    openb.load(cluster, *map(TraceFile.read, paths), actor=ACTOR)
+    load(cluster, *map(TraceFile.read, paths), actor=ACTOR)
     with pytest.raises(CommandError, match="is not quiet after 0"):
         call_command("wait", "trace", timeout=0, stdout=io.StringIO())

@@ -17,35 +17,31 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from django.db import transaction
-
 from apps.cluster import kinds
-from apps.cluster.errors import ApiError, BadRequest
+from apps.cluster.errors import BadRequest
 from apps.cluster.kinds import Kind
-from apps.cluster.models import Cluster
-from apps.cluster.writes import Actor, Create
-from apps.cluster.writing import store
-from apps.controlplane.clusters import openb_devices
-from apps.controlplane.clusters.openb_devices import (
+from apps.cluster.writes import Create, Delete
+from apps.controlplane.controllers.kubelet.registration import node_labels, node_status
+from apps.controlplane.scenarios.recordings import openb_devices
+from apps.controlplane.scenarios.recordings.events import TimedWrite
+from apps.controlplane.scenarios.recordings.files import to_text
+from apps.controlplane.scenarios.recordings.formats import Format, Objects
+from apps.controlplane.scenarios.recordings.openb_devices import (
     GpuRequest,
     build_slice,
     build_template,
     use_devices,
 )
-from apps.controlplane.controllers.kubelet.registration import node_labels, node_status
 
 Body = dict[str, Any]
 T = TypeVar("T")
 Row = Mapping[str, str | None]
-#: Called with the number of objects written so far, and the total.
-Progress = Callable[[int, int], None]
 
 GPU_RESOURCE = "alibabacloud.com/gpu-milli"
 GPU_MODEL_LABEL = "alibabacloud.com/gpu-card-model"
 QOS_LABEL = "openb/qos"
 NODE_COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
 POD_COLUMNS = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec", "qos")
-_BATCH = 500
 
 
 #: At most so many rows of a file are reported.
@@ -71,20 +67,22 @@ class TraceFile(NamedTuple):
             raise TraceError(f"{path.name}: {error}") from error
 
 
-def load(
-    cluster: Cluster,
-    nodes_file: TraceFile,
-    pods_file: TraceFile,
-    *,
-    actor: Actor,
-    gpu_devices: bool = False,
-    progress: Progress = lambda done, total: None,
-) -> tuple[int, int]:
-    """Import both files in one transaction; returns the number of nodes and pods created.
+class Line(NamedTuple):
+    """An object of a trace, and the line of the file that it is from."""
 
-    With `gpu_devices` each GPU is a device, else a part of the node's gpu-milli.
+    file: TraceFile
+    number: int
+    kind: Kind
+    body: Body
 
-    Raises TraceError; when the store refuses an object, the message names its line.
+
+def read_trace(
+    nodes_file: TraceFile, pods_file: TraceFile, *, gpu_devices: bool = False
+) -> list[Line]:
+    """The objects of both files, in the order of their creation.
+
+    With `gpu_devices` each GPU is a device, else a part of the node's gpu-milli. TraceError names
+    the rows that are wrong.
     """
     build_node, build_pod = partial(_build_node, gpu_devices), partial(_build_pod, gpu_devices)
     nodes, wrong_nodes = _read(nodes_file, NODE_COLUMNS, build_node)
@@ -92,35 +90,27 @@ def load(
     if wrong_nodes or wrong_pods:
         raise TraceError("; ".join([*wrong_nodes, *wrong_pods]))
     devices = _list_devices(nodes_file, pods_file) if gpu_devices else []
-    lines = [
-        *((nodes_file, line, kinds.NODE, body) for line, body in nodes),
+    return [
+        *(Line(nodes_file, line, kinds.NODE, body) for line, body in nodes),
         *devices,
-        *((pods_file, line, kinds.POD, body) for line, body in pods),
+        *(Line(pods_file, line, kinds.POD, body) for line, body in pods),
     ]
-    with transaction.atomic():
-        for start in range(0, len(lines), _BATCH):
-            batch = lines[start : start + _BATCH]
-            _create(cluster, batch, actor)
-            progress(start + len(batch), len(lines))
-    return len(nodes), len(pods)
 
 
-def _list_devices(
-    nodes_file: TraceFile, pods_file: TraceFile
-) -> list[tuple[TraceFile, int, Kind, Body]]:
+def _list_devices(nodes_file: TraceFile, pods_file: TraceFile) -> list[Line]:
     """The class, a slice for each node with GPUs, and a template for each distinct request."""
     slices, _ = _read(nodes_file, NODE_COLUMNS, _build_slice)
     requests, _ = _read(pods_file, POD_COLUMNS, _read_gpus)
     first = {request: line for line, request in reversed(requests) if request is not None}
     return [
-        (nodes_file, 1, kinds.by_name("DeviceClass"), openb_devices.build_class()),
+        Line(nodes_file, 1, kinds.by_name("DeviceClass"), openb_devices.build_class()),
         *(
-            (nodes_file, line, kinds.by_name("ResourceSlice"), body)
+            Line(nodes_file, line, kinds.by_name("ResourceSlice"), body)
             for line, body in slices
             if body is not None
         ),
         *(
-            (pods_file, line, kinds.by_name("ResourceClaimTemplate"), build_template(request))
+            Line(pods_file, line, kinds.by_name("ResourceClaimTemplate"), build_template(request))
             for request, line in first.items()
         ),
     ]
@@ -180,24 +170,29 @@ def _build_timed_pod(row: Row) -> tuple[float, float | None, Body]:
     return float(created), None if deleted is None else float(deleted), _build_pod(False, row)
 
 
+def read_objects(content: bytes, name: str) -> Objects:
+    """The nodes of a file of nodes."""
+    return [(kinds.NODE, body) for body in read_nodes(TraceFile(name, to_text(content, name)))]
+
+
+def read_writes(content: bytes, name: str, places: bool) -> list[TimedWrite]:
+    """The pods of a file of pods at their times, without nodes, which the file does not have.
+
+    Each ends at its deletion, wherever it is then.
+    """
+    found: list[TimedWrite] = []
+    for created, deleted, body in read_timed_pods(TraceFile(name, to_text(content, name))):
+        found.append(TimedWrite(created, [Create(kinds.POD, body, "default")]))
+        if deleted is not None:
+            pod = body["metadata"]["name"]
+            options = {"gracePeriodSeconds": 0}
+            found.append(TimedWrite(deleted, [Delete(kinds.POD, "default", pod, options)]))
+    return sorted(found, key=lambda each: each.at)
+
+
 def check_pods(file: TraceFile) -> list[str]:
     """Why rows of the file of pods cannot be imported, one message for each row."""
     return _read(file, POD_COLUMNS, partial(_build_pod, False))[1]
-
-
-def _create(
-    cluster: Cluster, batch: Iterable[tuple[TraceFile, int, Kind, Body]], actor: Actor
-) -> None:
-    batch = list(batch)
-    outcomes = store.write(
-        cluster,
-        [Create(kind, body, "default" if kind.namespaced else "") for _, _, kind, body in batch],
-        actor=actor,
-        collect_refusals=True,
-    )
-    for (file, line, _, _), outcome in zip(batch, outcomes, strict=True):
-        if isinstance(outcome, ApiError):
-            raise TraceError(f"{file.name}, line {line}: {outcome.message}") from outcome
 
 
 def _read(
@@ -291,3 +286,6 @@ def _read_count(row: Row, column: str) -> int:
     if value is None or not value.isascii() or not value.isdigit():
         raise ValueError(f"column {column}: {value!r} is not a non-negative integer")
     return int(value)
+
+
+FORMAT = Format("openb", read_objects, read_writes)
