@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 import yaml
 
+from apps.cluster import limits
 from apps.cluster.documents import UnreadableDocument, parse_yaml
 from apps.cluster.errors import BadRequest
 from apps.controlplane.scenarios.language.types import (
@@ -88,12 +89,18 @@ class Source:
 
     def error(self, problems: Sequence[tuple[Path, str]]) -> ScenarioError:
         """The error about these fields."""
-        found = [Problem(path, message, self.line_of(path)) for path, message in problems]
+        listed = problems[:_MOST_ERRORS]
+        found = [Problem(path, message, self.line_of(path)) for path, message in listed]
         return ScenarioError(found, self.file)
 
 
 def read_scenario(source: Source) -> Scenario:
     """The scenario of a text; raises ScenarioError with everything that has the wrong form."""
+    size = len(source.text.encode())
+    if not limits.SCENARIO_BYTES.admits(size):
+        most = limits.SCENARIO_BYTES.highest
+        message = f"the scenario has {size:,} bytes, at most {most:,} are read"
+        raise ScenarioError([Problem((), message)], source.file)
     try:
         value = parse_yaml(source.text)
     except UnreadableDocument as error:
