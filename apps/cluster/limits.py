@@ -30,6 +30,7 @@ class Limit:
 
 
 _DAY: Final = 86_400
+_KIB: Final = 1024
 _MIB: Final = 1024 * 1024
 
 # --- clusters
@@ -46,7 +47,7 @@ SAVED_VIEWS: Final = Limit("saved views of a user in a cluster", 200)
 TOKENS: Final = Limit("tokens of a user", 100)
 
 # --- scenarios
-SCENARIO_BYTES: Final = Limit("bytes of a scenario's text", _MIB)
+SCENARIO_BYTES: Final = Limit("bytes of a scenario's text, without its files", 256 * _KIB)
 SCENARIO_ENTRIES: Final = Limit(
     "clusters, workloads, operations, expectations, profiles or seeds of a scenario", 1000
 )

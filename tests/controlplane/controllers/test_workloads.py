@@ -240,3 +240,25 @@ def test_a_percentage_budget_counts_the_replicas_of_the_workload(nodes: Lab) -> 
     status = nodes.get("PodDisruptionBudget", "b")["status"]
     assert (status["expectedPods"], status["desiredHealthy"]) == (4, 2)
     assert status["disruptionsAllowed"] == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec"),
+    [
+        ("Deployment", {"replicas": 2**31 - 1}),
+        ("StatefulSet", {"replicas": 2**31 - 1, "podManagementPolicy": "Parallel"}),
+        ("Job", {"parallelism": 2**31 - 1}),
+        ("Job", {"parallelism": 2**31 - 1, "completions": 2**31 - 1}),
+        ("Job", {"parallelism": 90_000, "completions": 90_000, "completionMode": "Indexed"}),
+    ],
+)
+def test_endless_workload_leaves_the_loop_to_others(
+    nodes: Lab, kind: str, spec: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = workload("web", **spec) if kind != "Job" else job(**spec)
+    nodes.create(kind, body)
+    nodes.run_once()
+    nodes.pod("other")
+    nodes.run_once()
+    assert nodes.get("Pod", "other")["spec"].get("nodeName")
+    assert 500 <= len(living(nodes)) <= 5_000

@@ -10,7 +10,7 @@ from typing import Any
 from apps.cluster import kinds, limits
 from apps.cluster.admission.fields import check_fields
 from apps.cluster.errors import Invalid
-from apps.controlplane.scenarios.language.reading import Path, Source
+from apps.controlplane.scenarios.language.reading import Path, Source, describe_excess
 from apps.controlplane.scenarios.language.types import (
     ACTIONS,
     CHECKS,
@@ -66,8 +66,7 @@ def _check_amounts(scenario: Scenario) -> Found:
     """What the scenario has too much of, with the limit."""
     for path, entries in _entries(scenario):
         if not limits.SCENARIO_ENTRIES.admits(len(entries)):
-            most = limits.SCENARIO_ENTRIES.highest
-            yield path, f"has {len(entries):,} entries, at most {most:,} are read"
+            yield path, describe_excess(entries)
     if not limits.SCENARIO_RUNS.admits(count_runs(scenario)):
         yield ("sweep",), f"has more than {limits.SCENARIO_RUNS.highest} runs"
     yield from _check_nodes(scenario)
@@ -82,8 +81,8 @@ def _check_amounts(scenario: Scenario) -> Found:
 
 
 def _entries(scenario: Scenario) -> Iterator[tuple[Path, Sized]]:
-    for name in ("clusters", "workloads", "operations", "expectations"):
-        yield (name,), getattr(scenario, name)
+    """The parts besides the lists, whose entries were counted before they were read."""
+    yield ("clusters",), scenario.clusters
     yield ("sweep", "profiles"), scenario.sweep.profiles
     yield ("sweep", "seeds"), scenario.sweep.seeds
     for path, spec in _clusters(scenario):

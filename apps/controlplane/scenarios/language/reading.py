@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -111,6 +111,8 @@ def read_scenario(source: Source) -> Scenario:
     parsed = {**value}
     for name, entry in _LISTS.items():
         if isinstance(value.get(name), list):
+            if not limits.SCENARIO_ENTRIES.admits(len(value[name])):
+                raise source.error([((name,), describe_excess(value[name]))])
             parsed[name] = _read_items(name, value[name], entry, problems)
     try:
         scenario = msgspec.convert(
@@ -125,6 +127,12 @@ def read_scenario(source: Source) -> Scenario:
     return msgspec.structs.replace(
         scenario, **{name: parsed[name] for name in _LISTS if name in parsed and parsed[name]}
     )
+
+
+def describe_excess(entries: Sized) -> str:
+    """What is wrong with a part of a scenario that has too many entries."""
+    most = limits.SCENARIO_ENTRIES.highest
+    return f"has {len(entries):,} entries, at most {most:,} are read"
 
 
 def _is_list(value: Any) -> bool:
