@@ -89,8 +89,9 @@ DOCUMENT_VALUES: Final = Limit("values of a YAML or JSON document, its aliases e
 DOCUMENT_DEPTH: Final = Limit("levels of a YAML or JSON document", 200)
 PATCH_STEPS: Final = Limit("steps of a JSON patch", 10_000)
 BUNDLE_BYTES: Final = Limit("bytes of a bundle's file", 16 * _MIB)
-BUNDLE_CONTENTS: Final = Limit("bytes of a bundle's contents", 256 * _MIB)
+BUNDLE_CONTENTS: Final = Limit("bytes of a bundle's contents", 64 * _MIB)
 BUNDLE_OBJECTS: Final = Limit("objects in a table of a bundle", 1_000_000)
+BUNDLE_FIELDS: Final = Limit("fields of all objects in a table of a bundle", 5_000_000)
 ARCHIVE_FILE: Final = Limit("bytes of a file of the data folder in a backup", _MIB)
 ARCHIVE_MANIFEST: Final = Limit("bytes of the manifest of a backup", 16 * _MIB)
 

@@ -56,6 +56,9 @@ def read_table(table: Table) -> list[Document]:
     if not limits.BUNDLE_OBJECTS.admits(table.length):
         most = limits.BUNDLE_OBJECTS.highest
         raise BadRequest(f"bundle: a table has more than {most:,} objects")
+    if not limits.BUNDLE_FIELDS.admits(table.length * len(table.paths)):
+        most = limits.BUNDLE_FIELDS.highest
+        raise BadRequest(f"bundle: the objects of a table have more than {most:,} fields")
     documents: list[Document] = [{} for _ in range(table.length)]
     listed = zip(table.paths, table.values, table.places, strict=True)
     # names first: other columns refer to them

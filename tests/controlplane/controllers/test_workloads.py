@@ -253,12 +253,12 @@ def test_a_percentage_budget_counts_the_replicas_of_the_workload(nodes: Lab) -> 
     ],
 )
 def test_endless_workload_leaves_the_loop_to_others(
-    nodes: Lab, kind: str, spec: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    nodes: Lab, kind: str, spec: dict[str, Any]
 ) -> None:
     body = workload("web", **spec) if kind != "Job" else job(**spec)
     nodes.create(kind, body)
-    nodes.run_once()
+    nodes.run_slice()
     nodes.pod("other")
-    nodes.run_once()
+    nodes.run_slice()
     assert nodes.get("Pod", "other")["spec"].get("nodeName")
     assert 500 <= len(living(nodes)) <= 5_000
