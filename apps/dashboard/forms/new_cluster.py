@@ -122,7 +122,10 @@ class GeneratedForm(OwnSettingsForm):
         initial=10, min_value=0, max_value=limits.NODES.highest, help_text="0: no nodes."
     )
     zones = forms.IntegerField(
-        initial=2, min_value=1, max_value=1000, help_text="Nodes are spread evenly across zones."
+        initial=2,
+        min_value=limits.ZONES.lowest,
+        max_value=limits.ZONES.highest,
+        help_text="Nodes are spread evenly across zones.",
     )
     sizes = SizesField(
         label="Node sizes",
