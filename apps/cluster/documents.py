@@ -8,9 +8,8 @@ from typing import Any
 import msgspec
 import yaml
 
-#: Objects, lists and values in one document, after YAML aliases are followed.
-_MAX_NODES = 500_000
-_MAX_DEPTH = 200
+from apps.cluster import limits
+
 _TOO_LARGE = "the document is too large or too deep after its aliases are expanded"
 
 
@@ -31,7 +30,7 @@ class _ManifestLoader(yaml.CSafeLoader):
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
         super().flatten_mapping(node)
         self._walked += len(node.value)
-        if self._walked > _MAX_NODES:
+        if self._walked > limits.DOCUMENT_VALUES.highest:
             raise yaml.constructor.ConstructorError(
                 None, None, "merge keys copy too many values", node.start_mark
             )
@@ -120,7 +119,7 @@ def _check_depth(raw: bytes | str) -> None:
             depth += 1
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
-        if depth > _MAX_DEPTH:
+        if depth > limits.DOCUMENT_DEPTH.highest:
             raise UnreadableDocument(_TOO_LARGE)
 
 
@@ -131,11 +130,12 @@ def _check_value(value: Any) -> Any:
 
 def _check(value: Any) -> None:
     """Reject values that JSON or the database cannot represent, and expanded aliases."""
+    most, deepest = limits.DOCUMENT_VALUES.highest, limits.DOCUMENT_DEPTH.highest
     stack, nodes = [(value, "", 0)], 0
     while stack:
         item, path, depth = stack.pop()
         nodes += 1
-        if nodes > _MAX_NODES or depth > _MAX_DEPTH:
+        if nodes > most or depth > deepest:
             raise UnreadableDocument(_TOO_LARGE)
         if isinstance(item, dict):
             for key, child in item.items():

@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from apps.cluster import limits
 from apps.cluster.errors import AlreadyExists, Cause, Invalid, NotFound
 from apps.cluster.models import Cluster
 from apps.people.audit.recording import record
@@ -19,7 +20,6 @@ from apps.people.models import AccessToken, AuditEntry
 #: What every token starts with, so that scanners of secrets recognize it.
 PREFIX: Final = "schedweb_"
 #: Tokens of one user.
-MAX_TOKENS: Final = 100
 _MAX_NAME: Final = 100
 
 
@@ -45,8 +45,10 @@ def create_token(
     another token.
     """
     _check(name, clusters, expires_at)
-    if AccessToken.objects.filter(user=user).count() >= MAX_TOKENS:
-        raise _invalid("name", f"a user has at most {MAX_TOKENS} tokens; delete some first")
+    if AccessToken.objects.filter(user=user).count() >= limits.TOKENS.highest:
+        raise _invalid(
+            "name", f"a user has at most {limits.TOKENS.highest} tokens; delete some first"
+        )
     try:
         with transaction.atomic():
             token, key = AccessToken.objects.create(

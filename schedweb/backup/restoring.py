@@ -4,6 +4,7 @@ then the migrations since.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -20,6 +21,7 @@ from schedweb.backup.archive import BackupError, Manifest, Reader
 from schedweb.backup.tables import AnyCursor
 
 _LISTED = 3
+_DAY = re.compile(r"[0-9]{6}")
 
 
 def refuse_newer(manifest: Manifest) -> None:
@@ -50,6 +52,7 @@ def fill_database(backup: Reader) -> None:
         # COPY waits for the file and its decompression
         cursor.execute("SET LOCAL idle_in_transaction_session_timeout = '10min'")
         _create_former_tables(cursor, manifest)
+        _refuse_other_tables(cursor, manifest)
         _empty_tables(cursor)
         _create_days(cursor, manifest)
         for name, table in manifest.tables.items():
@@ -88,6 +91,18 @@ def _create_former_tables(cursor: AnyCursor, manifest: Manifest) -> None:
         )
 
 
+def _refuse_other_tables(cursor: AnyCursor, manifest: Manifest) -> None:
+    """Raise BackupError for tables that are not the site's, and days of tables without days."""
+    other = manifest.tables.keys() - tables.list_tables(cursor).keys()
+    other |= manifest.days.keys() - {*daily.TABLES, daily.AUDIT}
+    if other:
+        raise BackupError(f"the backup has a table that a site does not have: {min(other)[:100]!r}")
+    for table, days in manifest.days.items():
+        for day in days:
+            if not _DAY.fullmatch(day):
+                raise BackupError(f"the backup has an invalid day of {table}: {day[:100]!r}")
+
+
 def _empty_tables(cursor: AnyCursor) -> None:
     """Delete rows that migrations have added; partitioned tables have none."""
     names = [
@@ -108,7 +123,12 @@ def _fill_table(cursor: AnyCursor, backup: Reader, name: str) -> None:
     table = backup.manifest.tables[name]
     try:
         with cursor.copy(tables.copy_in(name, table)) as rows:
+            left = table.rows
             for block in backup.read_table(name):
+                # in the text format of COPY each row ends with the only line break in it
+                left -= block.count(b"\n")
+                if left < 0:
+                    raise BackupError(f"the backup has more rows of {name} than its manifest says")
                 rows.write(block)
     except psycopg.DataError as error:
         raise BackupError(f"the rows of {name} cannot be restored: {error}") from error

@@ -12,12 +12,9 @@ from psycopg import sql
 
 from apps.cluster.errors import NotFound
 from schedweb.backup import tables
-from schedweb.backup.archive import Manifest, Table, Writer, create
+from schedweb.backup.archive import FILES, Manifest, Table, Writer, create
 from schedweb.backup.databases import Connection
 from schedweb.backup.tables import AnyCursor
-
-#: Files of the data folder that a restored site needs, so that sessions and kubeconfigs stay valid.
-FILES = ("secret-key", "tls/*")
 
 
 def save_site(connection: Connection, data: Path, path: Path) -> Manifest:

@@ -22,13 +22,14 @@ def restore_site(path: Path, data: Path) -> Manifest:
                 "add --cluster NAME to restore it as a cluster"
             )
         refuse_newer(backup.manifest)
+        files = backup.files()
         databases.refuse_running_site()
         with databases.scratch_database() as scratch:
             with databases.using(scratch):
                 fill_database(backup)
             databases.replace_with(scratch)
-        for name, content in backup.files().items():
-            write_private(data / name, content.decode())
+        for name, content in files.items():
+            write_private(data / name, content)
             if name.suffix == ".crt":
                 (data / name).chmod(0o644)
         return backup.manifest

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
+from apps.cluster import limits
 from schedweb.front.asgi import Receive, Scope
 
 #: Maximum size of a request body in bytes; the settings configure Django with the same limit.
-LARGEST_BODY = 64 * 1024 * 1024
+LARGEST_BODY = limits.BODY_BYTES.highest
 
 
 #: The same for the Kubernetes API, as in kube-apiserver.
-LARGEST_OBJECT: Final = 3 * 1024 * 1024
+LARGEST_OBJECT: Final = limits.OBJECT_BYTES.highest
 
 
 class BodyTooLarge(Exception):

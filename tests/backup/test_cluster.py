@@ -254,6 +254,16 @@ def test_a_file_with_other_rows_or_of_a_newer_version_is_refused(
         altered = rewrite(saved, tmp_path / "altered.backup", changes, sealed=sealed)
         with pytest.raises(CommandError, match=message):
             call_command("restore", str(altered), "--cluster", "shop-2")
+    for text, changed, message in (
+        (b'"days": {', b'"days": {"x (); DROP TABLE auth_user; --": ["260101"], ', "not have: 'x "),
+        (b'"tables": {', b'"tables": {"pg_authid": {"columns": []}, ', "members differ"),
+    ):
+        altered_manifest = manifest.replace(text, changed, 1)
+        assert altered_manifest != manifest
+        changes = {"manifest.json": altered_manifest}
+        altered = rewrite(saved, tmp_path / "hostile.backup", changes, sealed=True)
+        with pytest.raises(CommandError, match=message):
+            call_command("restore", str(altered), "--cluster", "shop-2")
     later = manifest.replace(b'"0001_initial"', b'"9900_of_the_future"', 1)
     altered = rewrite(saved, tmp_path / "later.backup", {"manifest.json": later}, sealed=True)
     with pytest.raises(CommandError, match="does not have the migrations .*9900_of_the_future"):

@@ -21,6 +21,7 @@ from apps.api.control.decisions import FILTERS, DecisionViewSet, find_cluster
 from apps.api.control.documentation.areas import Area
 from apps.api.control.recorded import recorded_cluster
 from apps.api.control.serializers import ErrorSerializer
+from apps.cluster import limits
 from apps.cluster.access.reach import reach_of
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
@@ -32,7 +33,6 @@ from apps.controlplane.ledger.grouping import Dimension
 from apps.controlplane.periods import parse_zone
 
 _DEFAULT_LIMIT = 100
-_MAX_OFFSET = 10**6
 _TOTALS = ("total", "decisions", "pods", "oldest", "is_limited")
 
 
@@ -165,9 +165,11 @@ class DecisionAggregateView(ControlView):
                 reach=reach_of(request.user),
                 sorting=aggregating.parse_sorting(query.get("sort", ""), by),
                 limit=parse_whole_number(
-                    request, "limit", _DEFAULT_LIMIT, highest=aggregating.MAX_GROUPS
+                    request, "limit", _DEFAULT_LIMIT, highest=limits.GROUPS.highest
                 ),
-                offset=parse_whole_number(request, "offset", 0, highest=_MAX_OFFSET),
+                offset=parse_whole_number(
+                    request, "offset", 0, highest=limits.GROUPS_OFFSET.highest
+                ),
             )
             groups = [present_group(group, by, filters) for group in found.groups]
         totals = {name: getattr(found, name) for name in _TOTALS}

@@ -15,14 +15,11 @@ from rest_framework.request import Request
 from apps.api.control.documentation.areas import Area
 from apps.api.control.errors import handle
 from apps.api.releasing import ReleasingView
+from apps.cluster import limits
 from apps.cluster.errors import BadRequest, RequestEntityTooLarge
 
 #: Maximum number of rows of a page.
-MAX_PAGE = 1000
-
-
-#: Maximum size of a body of YAML.
-MAX_IMPORT_BYTES = 64 * 1024 * 1024
+MAX_PAGE = limits.PAGE.highest
 
 
 class NewestFirst(CursorPagination):
@@ -67,9 +64,11 @@ class YamlParser(BaseParser):
     def parse(
         self, stream: Any, media_type: Any = None, parser_context: Any = None
     ) -> dict[str, str]:
-        raw = stream.read(MAX_IMPORT_BYTES + 1)
-        if len(raw) > MAX_IMPORT_BYTES:
-            raise RequestEntityTooLarge(f"Request entity too large: limit is {MAX_IMPORT_BYTES}")
+        raw = stream.read(limits.BODY_BYTES.highest + 1)
+        if len(raw) > limits.BODY_BYTES.highest:
+            raise RequestEntityTooLarge(
+                f"Request entity too large: limit is {limits.BODY_BYTES.highest}"
+            )
         try:
             return {"yaml": str(raw, "utf-8")}
         except UnicodeDecodeError as error:

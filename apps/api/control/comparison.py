@@ -12,11 +12,11 @@ from rest_framework.response import Response
 from apps.api.control.base import ControlView, parse_switch, reject_unknown
 from apps.api.control.documentation.areas import Area
 from apps.api.control.serializers import ErrorSerializer
+from apps.cluster import limits
 from apps.cluster.access.gate import require_role
 from apps.cluster.access.roles import Role
 from apps.cluster.errors import BadRequest
 from apps.controlplane.clusters.comparison import (
-    MAX_CLUSTERS,
     ComparedRow,
     ComparedSection,
     compare_clusters,
@@ -61,7 +61,8 @@ class ComparisonView(ControlView):
                 "clusters",
                 str,
                 required=True,
-                description=f"2 to {MAX_CLUSTERS} names of clusters, separated by commas.",
+                description=f"2 to {limits.COMPARED_CLUSTERS.highest} names of clusters, "
+                "separated by commas.",
             ),
             OpenApiParameter(
                 "differences",
@@ -80,9 +81,10 @@ class ComparisonView(ControlView):
         reject_unknown(request, ("clusters", "differences"))
         text = request.query_params.get("clusters", "")
         names = list(dict.fromkeys(filter(None, map(str.strip, text.split(",")))))
-        if not 2 <= len(names) <= MAX_CLUSTERS:
+        if not limits.COMPARED_CLUSTERS.admits(len(names)):
             raise BadRequest(
-                f"clusters: name 2 to {MAX_CLUSTERS} different clusters, not {len(names)}"
+                f"clusters: name 2 to {limits.COMPARED_CLUSTERS.highest} different clusters, "
+                f"not {len(names)}"
             )
         for name in names:
             require_role(request.user, name, name, Role.VIEWER)

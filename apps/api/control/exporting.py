@@ -20,6 +20,7 @@ from apps.api.control.recorded import (
     recorded_cluster,
 )
 from apps.api.control.serializers import ErrorSerializer
+from apps.cluster import limits
 from apps.cluster.access.reach import reach_of
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
@@ -30,9 +31,6 @@ from apps.controlplane.explanations.exporting import (
     add_score_inputs,
 )
 from apps.controlplane.ledger import export, finding
-
-_MAX_LIMIT = 10**9
-
 
 _QUERY = [
     OpenApiParameter("format", str, enum=list(export.FORMATS), default="csv"),
@@ -64,7 +62,10 @@ class DecisionExportView(FileErrors):
         A file with a row for each decision that the filters select, newest first.
         """
         reject_unknown(request, self.parameters)
-        limit = parse_whole_number(request, "limit", 0, highest=_MAX_LIMIT) or None
+        limit = (
+            parse_whole_number(request, "limit", 0, highest=limits.EXPORTED_DECISIONS.highest)
+            or None
+        )
         extent = _parse_extent(request)
         cluster = self.find_cluster(request, **names)
         filters = finding.parse(request.query_params, now=cluster.now() if cluster else None)

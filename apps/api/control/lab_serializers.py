@@ -20,10 +20,10 @@ from apps.api.control.serializers import (
     SearchSerializer,
     StatusSerializer,
 )
-from apps.controlplane.lab import emptying, failures, fitting, planning
+from apps.cluster import limits
+from apps.controlplane.lab import emptying, fitting, planning
 from apps.controlplane.lab.changes import Origin
 from apps.controlplane.lab.run import MAX_EXPLAINED
-from apps.controlplane.lab.simulation import MAX_COPIES
 
 _NAMES = "Names of nodes."
 
@@ -70,7 +70,7 @@ class SimulationRequestSerializer(_StateRequestSerializer):
         "that the scheduler reads.",
     )
     copies = serializers.IntegerField(
-        default=1, min_value=1, max_value=MAX_COPIES, help_text="Of each given pod."
+        default=1, min_value=1, max_value=limits.LAB_COPIES.highest, help_text="Of each given pod."
     )
     pending = serializers.BooleanField(
         default=True, help_text="Whether pods that wait in the cluster are scheduled as well."
@@ -89,7 +89,7 @@ class FittingRequestSerializer(_StateRequestSerializer):
     limit = serializers.IntegerField(
         default=fitting.DEFAULT_LIMIT,
         min_value=1,
-        max_value=fitting.MAX_LIMIT,
+        max_value=limits.FITTING_PODS.highest,
         help_text="Copies that are tried at most.",
     )
 
@@ -104,17 +104,17 @@ class ShapeSerializer(serializers.Serializer[Any]):
 
 class PlanRequestSerializer(_StateRequestSerializer):
     objects = _ObjectsField(required=False, help_text="The pods and workloads that need room.")
-    copies = serializers.IntegerField(default=1, min_value=1, max_value=MAX_COPIES)
+    copies = serializers.IntegerField(default=1, min_value=1, max_value=limits.LAB_COPIES.highest)
     pending = serializers.BooleanField(
         default=True, help_text="Whether pods that wait in the cluster need room as well."
     )
     shapes = ShapeSerializer(
-        many=True, allow_empty=False, help_text=f"{planning.MAX_SHAPES} at most."
+        many=True, allow_empty=False, help_text=f"{limits.PLANNED_SHAPES.highest} at most."
     )
     max_nodes = serializers.IntegerField(
         default=planning.DEFAULT_NODES,
         min_value=1,
-        max_value=planning.MAX_NODES,
+        max_value=limits.PLANNED_NODES.highest,
         help_text="Nodes of one shape at most.",
     )
 
@@ -123,13 +123,13 @@ class EmptyingRequestSerializer(_StateRequestSerializer):
     nodes = serializers.ListField(
         child=serializers.CharField(),
         default=list,
-        max_length=emptying.MAX_NODES,
+        max_length=limits.EMPTIED_NODES.highest,
         help_text="The nodes to try; by default those with the fewest pods.",
     )
     limit = serializers.IntegerField(
         default=emptying.DEFAULT_NODES,
         min_value=1,
-        max_value=emptying.MAX_NODES,
+        max_value=limits.EMPTIED_NODES.highest,
         help_text="How many nodes to try if none are named.",
     )
 
@@ -138,9 +138,9 @@ class FailuresRequestSerializer(_StateRequestSerializer):
     nodes = serializers.ListField(
         child=serializers.CharField(),
         default=list,
-        max_length=failures.MAX_NODES,
+        max_length=limits.FAILED_NODES.highest,
         help_text="The nodes that die, each alone; by default all of a cluster of "
-        f"{failures.MAX_NODES} nodes or fewer.",
+        f"{limits.FAILED_NODES.highest} nodes or fewer.",
     )
 
 

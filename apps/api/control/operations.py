@@ -15,7 +15,7 @@ from apps.api.control.base import MAX_PAGE, YAML_FILES, ControlView, parse_whole
 from apps.api.control.documentation.areas import Area
 from apps.api.control.request_shapes import StrictSerializer
 from apps.api.control.serializers import ErrorSerializer
-from apps.cluster import kinds, queries
+from apps.cluster import kinds, limits, queries
 from apps.cluster.access.gate import require_role
 from apps.cluster.access.roles import Role
 from apps.cluster.context import current_request_id
@@ -26,11 +26,9 @@ from apps.controlplane.clusters import bulk, lifecycle
 from apps.controlplane.clusters.bulk import BulkAction
 from apps.controlplane.models import Operation
 from apps.controlplane.operations import service
-from apps.controlplane.operations.drain import DEFAULT_TIMEOUT, LONGEST_TIMEOUT
+from apps.controlplane.operations.drain import DEFAULT_TIMEOUT
 
 _MISSING = {404: ErrorSerializer}
-#: Maximum number of objects of one action.
-MAX_BULK = 50_000
 _REFUSALS = {404: ErrorSerializer, 409: ErrorSerializer, 422: ErrorSerializer}
 
 
@@ -75,7 +73,7 @@ class DrainSerializer(StrictSerializer):
         default=False, help_text="Also evict pods that no controller replaces."
     )
     timeout_seconds = serializers.IntegerField(
-        default=DEFAULT_TIMEOUT, min_value=1, max_value=LONGEST_TIMEOUT
+        default=DEFAULT_TIMEOUT, min_value=1, max_value=limits.DRAIN_SECONDS.highest
     )
 
 
@@ -203,7 +201,7 @@ class BulkSerializer(StrictSerializer):
     names = serializers.ListField(
         child=serializers.CharField(),
         min_length=1,
-        max_length=MAX_BULK,
+        max_length=limits.BULK.highest,
         help_text="Names of nodes, or pods as `namespace/name`.",
     )
     text = serializers.CharField(
@@ -216,7 +214,10 @@ class BulkSerializer(StrictSerializer):
         default=False, help_text="Of drain: also evict pods that no controller replaces."
     )
     timeout_seconds = serializers.IntegerField(
-        default=DEFAULT_TIMEOUT, min_value=1, max_value=LONGEST_TIMEOUT, help_text="Of drain."
+        default=DEFAULT_TIMEOUT,
+        min_value=1,
+        max_value=limits.DRAIN_SECONDS.highest,
+        help_text="Of drain.",
     )
 
 

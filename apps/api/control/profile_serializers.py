@@ -7,8 +7,9 @@ from typing import Any
 from rest_framework import serializers
 
 from apps.api.control.operations import OperationSerializer
+from apps.cluster import limits
 from apps.controlplane.models import ConfigurationDraft, ConfigurationRevision, SchedulingDecision
-from apps.controlplane.operations.previewing import DEFAULT_DECISIONS, MAX_DECISIONS
+from apps.controlplane.operations.previewing import DEFAULT_DECISIONS
 from apps.controlplane.profiles.revisions import find_warnings
 from apps.controlplane.rebuilding.previewing import Effect
 
@@ -178,7 +179,7 @@ class NewPreviewSerializer(serializers.Serializer[Any]):
     decisions = serializers.IntegerField(
         default=DEFAULT_DECISIONS,
         min_value=1,
-        max_value=MAX_DECISIONS,
+        max_value=limits.PREVIEWED_DECISIONS.highest,
         help_text="Number of decisions, the newest ones.",
     )
     result = serializers.ChoiceField(

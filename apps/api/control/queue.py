@@ -24,6 +24,7 @@ from apps.api.control.documentation.areas import Area
 from apps.api.control.recorded import FILES, FORMAT, PERIOD, FileView, recorded_cluster
 from apps.api.control.request_shapes import StrictSerializer
 from apps.api.control.serializers import ErrorSerializer
+from apps.cluster import limits
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import BadRequest
 from apps.cluster.queries import cluster_named
@@ -108,7 +109,7 @@ class ActivationSerializer(StrictSerializer):
     pods = serializers.ListField(
         child=serializers.CharField(),
         allow_empty=False,
-        max_length=activation.MAX_PODS,
+        max_length=limits.ACTIVATED_PODS.highest,
         help_text="`namespace/name` of each.",
     )
 

@@ -12,14 +12,14 @@ import msgspec
 
 from apps.api.kubernetes.errors import JSON_TYPES, MEDIA_TYPES, unknown_format
 from apps.api.kubernetes.protobuf import envelopes
-from apps.cluster import kinds
+from apps.cluster import kinds, limits
 from apps.cluster.documents import UnreadableDocument, parse_json, parse_yaml
 from apps.cluster.errors import BadRequest, RequestEntityTooLarge
 from apps.cluster.schema import Decoded, ShapeError, decode
 
 Body = dict[str, Any]
 
-MAX_BYTES = 3 * 1024 * 1024
+MAX_BYTES = limits.OBJECT_BYTES.highest
 _SHOWN = 30
 #: keys that occur twice in an object and are named
 _MAX_DUPLICATES = 100

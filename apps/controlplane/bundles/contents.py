@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 import zstandard
 
+from apps.cluster import limits
 from apps.cluster.errors import BadRequest
 from apps.controlplane.bundles.tables import Document, Packed, Table
 
@@ -20,9 +21,8 @@ _NAME: Final = b"schedweb bundle "
 _HEADER: Final = _NAME + b"1\n"
 MEDIA_TYPE: Final = "application/vnd.schedweb.bundle"
 _DIGEST_SIZE: Final = 32
-#: A file of a bundle is at most this large, and what it holds.
-MAX_FILE: Final = 16 * 1024 * 1024
-_MAX_CONTENTS: Final = 256 * 1024 * 1024
+#: A file of a bundle is at most this large.
+MAX_FILE: Final = limits.BUNDLE_BYTES.highest
 _LEVEL: Final = 19
 
 
@@ -127,8 +127,9 @@ def _split(rest: bytes) -> tuple[bytes, bytes]:
 def _decompress(packed: bytes) -> bytes:
     """Raises ZstdError for what is no frame, or has no size or too much."""
     size: Any = zstandard.frame_content_size(packed)
-    if not 0 <= size <= _MAX_CONTENTS:
-        raise zstandard.ZstdError(f"it holds more than {_MAX_CONTENTS:,} bytes")
+    if not limits.BUNDLE_CONTENTS.admits(size):
+        most = limits.BUNDLE_CONTENTS.highest
+        raise zstandard.ZstdError(f"it holds more than {most:,} bytes")
     return zstandard.ZstdDecompressor().decompress(packed)
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
+from apps.cluster import limits
 from apps.cluster.errors import BadRequest
 from apps.controlplane.ledger import columns
 
@@ -17,7 +18,6 @@ Packed = list[Any]
 
 #: A stored value is [value], or this: the name of the object itself.
 _OWN_NAME: Final[list[Any]] = []
-_MAX_LENGTH: Final = 1_000_000
 
 
 class Table(msgspec.Struct, array_like=True):
@@ -53,8 +53,12 @@ def build_table(documents: Sequence[Document]) -> Table:
 
 def read_table(table: Table) -> list[Document]:
     """The documents of a table; BadRequest if its columns contradict each other."""
-    if not 0 <= table.length <= _MAX_LENGTH:
-        raise BadRequest(f"bundle: a table has more than {_MAX_LENGTH:,} objects")
+    if not limits.BUNDLE_OBJECTS.admits(table.length):
+        most = limits.BUNDLE_OBJECTS.highest
+        raise BadRequest(f"bundle: a table has more than {most:,} objects")
+    if not limits.BUNDLE_FIELDS.admits(table.length * len(table.paths)):
+        most = limits.BUNDLE_FIELDS.highest
+        raise BadRequest(f"bundle: the objects of a table have more than {most:,} fields")
     documents: list[Document] = [{} for _ in range(table.length)]
     listed = zip(table.paths, table.values, table.places, strict=True)
     # names first: other columns refer to them

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 from django.db import connection
 
+from apps.cluster import limits
 from apps.cluster.models import Cluster
 from apps.cluster.queries import cluster_named
 from apps.cluster.settings import SETTINGS, Setting
@@ -24,8 +25,6 @@ from apps.controlplane.profiles import revisions
 from apps.controlplane.profiles.differences import NOTHING, describe_configuration
 from apps.controlplane.queue.listing import Part
 
-#: Clusters in one comparison.
-MAX_CLUSTERS: Final = 6
 #: Totals over the nodes of each cluster, and over the pods on them; milli-CPU, bytes, units.
 _ALLOCATABLE = """
     SELECT n.cluster_id, r.key, sum(r.value::numeric)::text FROM cluster_node n
@@ -108,8 +107,9 @@ class Comparison:
 
 
 def compare_clusters(names: Iterable[str]) -> Comparison:
-    """Compare clusters, at most MAX_CLUSTERS, in the given order; NotFound for an unknown name."""
-    chosen = [cluster_named(name) for name in list(dict.fromkeys(names))[:MAX_CLUSTERS]]
+    """Compare clusters, the first ones up to the limit; NotFound for an unknown name."""
+    compared = list(dict.fromkeys(names))[: limits.COMPARED_CLUSTERS.highest]
+    chosen = [cluster_named(name) for name in compared]
     if not chosen:
         return Comparison((), ())
     return Comparison(

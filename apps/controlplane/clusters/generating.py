@@ -19,7 +19,6 @@ Body = dict[str, Any]
 BUILT_IN_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 
 
-MAX_GENERATED_NODES = 20_000
 #: The region of all generated nodes.
 REGION = "region-1"
 _NOT_IN_LABELS = re.compile(r"[^A-Za-z0-9_.-]")

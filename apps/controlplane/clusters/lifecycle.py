@@ -9,7 +9,7 @@ from django.apps import apps as django_apps
 from django.db import IntegrityError, connection, transaction
 from django.db.backends.utils import CursorWrapper
 
-from apps.cluster import kinds
+from apps.cluster import kinds, limits
 from apps.cluster.access.roles import Visibility
 from apps.cluster.errors import AlreadyExists, Cause, Invalid, NotFound
 from apps.cluster.kinds import Kind
@@ -21,7 +21,6 @@ from apps.cluster.writes import Actor
 from apps.cluster.writing import store
 from apps.controlplane.clusters.control_plane import create_control_plane
 from apps.controlplane.clusters.generating import (
-    MAX_GENERATED_NODES,
     NodeSize,
     generate_built_in_objects,
     generate_nodes,
@@ -217,12 +216,9 @@ def _check(
                 "percentage_of_nodes_to_score",
             )
         )
-    if not 0 <= nodes <= MAX_GENERATED_NODES:
-        causes.append(
-            Cause("FieldValueInvalid", f"must be between 0 and {MAX_GENERATED_NODES}", "nodes")
-        )
-    if zones < 1:
-        causes.append(Cause("FieldValueInvalid", "must be at least 1", "zones"))
+    for name, amount, limit in (("nodes", nodes, limits.NODES), ("zones", zones, limits.ZONES)):
+        if not limit.admits(amount):
+            causes.append(Cause("FieldValueInvalid", f"must be {limit}", name))
     causes += find_faults(cluster)
     if causes:
         raise Invalid("Cluster", cluster.name, causes)

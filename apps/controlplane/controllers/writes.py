@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 from apps.cluster import kinds
 from apps.cluster.errors import ApiError
@@ -16,6 +16,9 @@ from apps.controlplane.events.writer import PendingEvent, pod_reference
 from apps.scheduler.objects import Pod
 
 Body = dict[str, Any]
+
+#: Pods of one workload that are created or deleted at once, whatever number it names.
+BURST: Final = 500
 
 
 def delete_pod(pod: Pod, *, grace_seconds: int | None = None) -> Delete:

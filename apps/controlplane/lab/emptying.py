@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from apps.cluster import limits
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
 from apps.controlplane.lab.base import Base, build_scheduler
@@ -25,9 +26,8 @@ from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.schedule_one import scheduling_cycle
 from apps.scheduler.scheduler import Scheduler
 
-#: Nodes that are tried, by default and at most.
+#: Nodes that are tried by default.
 DEFAULT_NODES: Final = 100
-MAX_NODES: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +76,8 @@ def find_emptiable_nodes(
     Each node is tried alone. Those that could be emptied are then emptied one after the other, as
     long as all pods fit. Nothing is preempted; pods of DaemonSets and static pods do not count.
     """
-    if not 1 <= limit <= MAX_NODES:
-        raise BadRequest(f"limit: must be between 1 and {MAX_NODES:,}")
+    if not limits.EMPTIED_NODES.admits(limit):
+        raise BadRequest(f"limit: must be {limits.EMPTIED_NODES}")
     base, changes = read_base_and_changes(cluster, request, user=user)
     apply_changes(base, without_pods(changes))
     for index, name in enumerate(nodes):
@@ -86,7 +86,8 @@ def find_emptiable_nodes(
     clock = VirtualClock(base.at.timestamp())
     scheduler = build_scheduler(base, clock, seed=request.seed)
     try:
-        wanted = list(dict.fromkeys(nodes))[:MAX_NODES] or _emptiest(scheduler, limit)
+        given = list(dict.fromkeys(nodes))[: limits.EMPTIED_NODES.highest]
+        wanted = given or _emptiest(scheduler, limit)
         alone = [_empty(scheduler, name, keeps=False) for name in wanted]
         together = {
             each.node

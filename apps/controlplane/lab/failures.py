@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
+from apps.cluster import limits
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
 from apps.controlplane.lab.base import Base
@@ -18,9 +18,6 @@ from apps.controlplane.lab.simulation import (
     read_base_and_changes,
     run_simulation,
 )
-
-#: Nodes of a request at most.
-MAX_NODES: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +57,9 @@ def simulate_failures(
     base, changes = read_base_and_changes(cluster, request, user=user)
     apply_changes(base, without_pods(changes))
     wanted = list(dict.fromkeys(nodes)) or list(base.nodes)
-    if len(wanted) > MAX_NODES:
-        raise BadRequest(f"nodes: name at most {MAX_NODES} nodes, not {len(wanted):,}")
+    if not limits.FAILED_NODES.admits(len(wanted)):
+        most = limits.FAILED_NODES.highest
+        raise BadRequest(f"nodes: name at most {most} nodes, not {len(wanted):,}")
     found = [
         NodeFailure(name, _fail(base, name, request.seed, f"nodes[{index}]"))
         for index, name in enumerate(wanted)

@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from apps.cluster import limits
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
 from apps.controlplane.lab.base import Base, build_scheduler
@@ -20,9 +21,8 @@ from apps.controlplane.lab.run import Run, VirtualClock
 from apps.controlplane.lab.simulation import SimulationRequest, read_base_and_changes
 from apps.scheduler.objects import Pod
 
-#: Copies that are tried, by default and at most.
+#: Copies that are tried by default.
 DEFAULT_LIMIT: Final = 1000
-MAX_LIMIT: Final = 20_000
 _BATCH: Final = 200
 
 
@@ -51,8 +51,8 @@ def count_fitting(
     The request's changes are applied first. Pending pods do not take room. BadRequest if there is
     not exactly one pod, or for a wrong limit.
     """
-    if not 1 <= limit <= MAX_LIMIT:
-        raise BadRequest(f"limit: must be between 1 and {MAX_LIMIT:,}")
+    if not limits.FITTING_PODS.admits(limit):
+        raise BadRequest(f"limit: must be {limits.FITTING_PODS}")
     base, changes = read_base_and_changes(cluster, request, user=user)
     (pod,) = _single(changes.manifests)
     apply_changes(base, without_pods(changes))

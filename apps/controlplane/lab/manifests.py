@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from apps.cluster import kinds
+from apps.cluster import kinds, limits
 from apps.cluster.admission.draft import draft_of
 from apps.cluster.errors import ApiError, BadRequest, RequestEntityTooLarge
 from apps.cluster.kinds import Kind
@@ -32,8 +32,6 @@ from apps.scheduler.objects import KubeObject, Node, Pod
 
 Body = dict[str, Any]
 
-#: The pods of a request at most, copies included.
-MAX_PODS: Final = 20_000
 #: Kinds whose pods are scheduled in place of the object, and where they have the number of pods.
 _REPLICAS: Final = {
     "Deployment": "replicas",
@@ -110,6 +108,7 @@ class _Reader:
 
     def read(self, kind: Kind, body: Body, copies: int) -> None:
         if kind is kinds.POD:
+            self._check_room(copies)
             for number in range(copies):
                 self._add_pod(_copy(body, number, copies))
         elif kind.name in _REPLICAS:
@@ -123,9 +122,12 @@ class _Reader:
         else:
             raise BadRequest("the scheduler does not read objects of this kind")
 
+    def _check_room(self, pods: int) -> None:
+        if not limits.LAB_PODS.admits(len(self.found.pods) + pods):
+            most = limits.LAB_PODS.highest
+            raise RequestEntityTooLarge(f"a simulation takes {most:,} pods at most")
+
     def _add_pod(self, body: Body) -> None:
-        if len(self.found.pods) >= MAX_PODS:
-            raise RequestEntityTooLarge(f"a simulation takes {MAX_PODS:,} pods at most")
         admitted = self._admit(kinds.POD, body)
         if admitted["spec"].get("nodeName"):
             raise BadRequest("spec.nodeName: a pod that has a node is not scheduled")
@@ -137,7 +139,9 @@ class _Reader:
         admitted = self._admit(kind, body)
         self._add_other(kind, admitted)
         metadata, spec = admitted["metadata"], admitted["spec"]
-        for number in range(int(spec.get(_REPLICAS[kind.name], 1)) * copies):
+        count = int(spec.get(_REPLICAS[kind.name], 1)) * copies
+        self._check_room(count)
+        for number in range(count):
             template = spec["template"]
             owner = {
                 "apiVersion": kind.api_version,

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
+from apps.cluster import limits
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
 from apps.controlplane.lab.base import Base
@@ -34,10 +35,8 @@ METHOD: Final = (
     "another shape that cost less, as long as all pods have a node. The mix is the cheapest one "
     "found, which need not be the cheapest one possible."
 )
-#: Nodes of a plan, by default and at most; shapes of a request; exchanges that are tried.
+#: Nodes of a plan by default; exchanges that are tried.
 DEFAULT_NODES: Final = 100
-MAX_NODES: Final = 2000
-MAX_SHAPES: Final = 10
 _MAX_EXCHANGES: Final = 60
 _MOST_FOR_ONE: Final = 3
 
@@ -242,10 +241,11 @@ def _free_name(base: Base, name: str, number: int) -> str:
 
 
 def _check(shapes: Sequence[Shape], most: int) -> None:
-    if not 1 <= len(shapes) <= MAX_SHAPES:
-        raise BadRequest(f"shapes: must have 1 to {MAX_SHAPES} shapes, not {len(shapes)}")
-    if not 1 <= most <= MAX_NODES:
-        raise BadRequest(f"max_nodes: must be between 1 and {MAX_NODES:,}")
+    if not limits.PLANNED_SHAPES.admits(len(shapes)):
+        most_shapes = limits.PLANNED_SHAPES.highest
+        raise BadRequest(f"shapes: must have 1 to {most_shapes} shapes, not {len(shapes)}")
+    if not limits.PLANNED_NODES.admits(most):
+        raise BadRequest(f"max_nodes: must be {limits.PLANNED_NODES}")
     names = [shape.name for shape in shapes]
     for index, shape in enumerate(shapes):
         if names.index(shape.name) != index:

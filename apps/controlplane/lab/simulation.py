@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
+from apps.cluster import limits
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
 from apps.controlplane.lab.base import Base, build_scheduler, read_base
@@ -15,8 +16,6 @@ from apps.controlplane.lab.configurations import choose_configuration
 from apps.controlplane.lab.manifests import read_manifests
 from apps.controlplane.lab.run import MAX_EXPLAINED, Run, SimulatedPod, VirtualClock
 from apps.controlplane.queue.past import parse_past_moment
-
-MAX_COPIES = 10_000
 
 
 @dataclass(slots=True, kw_only=True)
@@ -154,8 +153,8 @@ def _check_explained(explained: Collection[str] | None, *arrivals: Sequence[Arri
 
 
 def _check(request: SimulationRequest) -> None:
-    if not 1 <= request.copies <= MAX_COPIES:
-        raise BadRequest(f"copies: must be between 1 and {MAX_COPIES:,}")
+    if not limits.LAB_COPIES.admits(request.copies):
+        raise BadRequest(f"copies: must be {limits.LAB_COPIES}")
     if request.configuration and request.revision is not None:
         raise BadRequest("revision: cannot be combined with configuration")
     if request.explain is not None and len(request.explain) > MAX_EXPLAINED:

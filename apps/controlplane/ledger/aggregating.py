@@ -30,8 +30,6 @@ from apps.controlplane.models import SchedulingDecision
 MAX_DECISIONS: Final = 50_000
 #: Seconds after which an aggregation is cancelled.
 MAX_SECONDS: Final = 10
-#: The most groups of one answer.
-MAX_GROUPS: Final = 10_000
 
 _COLUMNS: Final = (
     "id",

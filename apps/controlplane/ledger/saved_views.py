@@ -15,6 +15,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 from django.utils.timezone import get_current_timezone
 
+from apps.cluster import limits
 from apps.cluster.errors import AlreadyExists, BadRequest, Forbidden, NotFound
 from apps.cluster.models import Cluster
 from apps.controlplane.ledger import finding
@@ -24,7 +25,6 @@ from apps.controlplane.models import SavedView
 from apps.controlplane.periods import fix_offset, parse_zone
 
 #: The most views of one user in a cluster.
-MAX_VIEWS: Final = 200
 MAX_NAME: Final = 100
 #: The parameters that a view holds.
 PARAMETERS: Final = (*(each.name for each in finding.PARAMETERS), "group", "sort")
@@ -49,8 +49,10 @@ def create_view(
     cluster: Cluster, user: str, *, name: str, query: Mapping[str, Any], shared: bool = False
 ) -> SavedView:
     """Save a view. BadRequest names the wrong field; AlreadyExists if the user has the name."""
-    if SavedView.objects.filter(cluster=cluster, user=user).count() >= MAX_VIEWS:
-        raise BadRequest(f"you have {MAX_VIEWS} views of this cluster; delete one first")
+    if SavedView.objects.filter(cluster=cluster, user=user).count() >= limits.SAVED_VIEWS.highest:
+        raise BadRequest(
+            f"you have {limits.SAVED_VIEWS.highest} views of this cluster; delete one first"
+        )
     view = SavedView(cluster=cluster, user=user, shared=shared)
     view.name, view.query = check_name(name), check_query(query)
     return _save(view)

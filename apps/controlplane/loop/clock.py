@@ -19,6 +19,7 @@ from typing import Any, Literal
 from django.db import connection, transaction
 from django.db.models.functions import Now
 
+from apps.cluster import limits
 from apps.cluster.errors import Cause, Invalid
 from apps.cluster.models import Cluster
 from apps.controlplane.series import sampling
@@ -51,10 +52,6 @@ def mode_of(cluster: Cluster) -> Mode:
     return "manual" if cluster.clock_speed is None else "speed"
 
 
-#: How much faster than the system's a clock may run.
-MAX_SPEED = 100_000.0
-
-
 def set_manual(cluster: Cluster) -> None:
     """Stop the clock at the current time, until it is advanced."""
     _change(cluster, lambda row: _stopped(row.now()))
@@ -68,10 +65,12 @@ def set_real(cluster: Cluster) -> None:
 def set_speed(cluster: Cluster, speed: float) -> None:
     """Let the clock run from the current time, `speed` times as fast as the system's clock.
 
-    It is moved every second; Invalid for a speed that is not above 0 and at most `MAX_SPEED`.
+    It is moved every second; Invalid for a speed that is not above 0 and within its limit.
     """
-    if not 0 < speed <= MAX_SPEED:
-        raise _invalid(cluster, "speed", f"must be above 0 and at most {MAX_SPEED:,.0f}")
+    if speed == 0 or not limits.CLOCK_SPEED.admits(speed):
+        raise _invalid(
+            cluster, "speed", f"must be above 0 and at most {limits.CLOCK_SPEED.highest:,}"
+        )
     _change(
         cluster,
         lambda row: {**_stopped(row.now()), "clock_speed": speed, "clock_moved_at": Now()},

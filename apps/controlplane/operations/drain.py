@@ -18,7 +18,6 @@ from apps.controlplane.operations.progress import Progress
 
 #: Default timeout of a drain, in seconds.
 DEFAULT_TIMEOUT = 300
-LONGEST_TIMEOUT = 86_400
 #: Seconds between two checks.
 _LOOK_SECONDS = 0.5
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 import zstandard
 
+from apps.cluster import limits
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
 from apps.cluster.writes import Actor
@@ -19,9 +20,8 @@ from apps.controlplane.rebuilding.previewing import PreviewedDecision, preview
 
 KIND: Final = "preview"
 OUTPUT_NAME: Final = "preview.json"
-#: Decisions of a preview, by default and at most.
+#: Decisions of a preview by default.
 DEFAULT_DECISIONS: Final = 200
-MAX_DECISIONS: Final = 2000
 
 
 class PreviewResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,8 +55,8 @@ def start_preview(
 
     Raises ConfigError when the configuration is invalid, BadRequest for the other arguments.
     """
-    if not 0 < decisions <= MAX_DECISIONS:
-        raise BadRequest(f"decisions: must be between 1 and {MAX_DECISIONS}")
+    if not limits.PREVIEWED_DECISIONS.admits(decisions):
+        raise BadRequest(f"decisions: must be {limits.PREVIEWED_DECISIONS}")
     if result and result not in SchedulingDecision.Result.values:
         known = ", ".join(SchedulingDecision.Result.values)
         raise BadRequest(f"result: {result!r} is not one of {known}")

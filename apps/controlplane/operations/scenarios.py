@@ -9,21 +9,19 @@ import msgspec
 import zstandard
 from django.db.models import QuerySet
 
+from apps.cluster import limits
 from apps.cluster.access.grants import AnyUser
 from apps.cluster.errors import NotFound
 from apps.cluster.writes import Actor
 from apps.controlplane.models import Operation
 from apps.controlplane.operations import service
 from apps.controlplane.operations.progress import Progress
+from apps.controlplane.scenarios.confined import run_confined
 from apps.controlplane.scenarios.examples import example_files
+from apps.controlplane.scenarios.language.checking import count_runs
 from apps.controlplane.scenarios.language.reading import Source
-from apps.controlplane.scenarios.recordings.files import Files
-from apps.controlplane.scenarios.results.presenting import present_scenario
-from apps.controlplane.scenarios.running.run import Variation
 from apps.controlplane.scenarios.running.sweeping import (
     load_scenario,
-    run_scenario,
-    variations_of,
 )
 
 Body = dict[str, Any]
@@ -33,9 +31,13 @@ _FILE: Final = "scenario.yaml"
 
 
 def start(text: str, files: Mapping[str, str], *, actor: Actor) -> Operation:
-    """Start a scenario as an operation; ScenarioError, and nothing is started, if it is wrong."""
+    """Start a scenario as an operation; ScenarioError, and nothing is started, if it is wrong.
+
+    TooManyRequests if the user has too many that have not ended.
+    """
+    service.check_number(actor.user, limits.SCENARIOS.highest, kind=KIND)
     scenario = load_scenario(Source(text, _FILE))
-    arguments = {"name": scenario.name, "runs": len(list(variations_of(scenario)))}
+    arguments = {"name": scenario.name, "runs": count_runs(scenario)}
     payload = {"text": text, "files": dict(files)}
     title = f"Run scenario {scenario.name}"[:300]
     return service.start(KIND, title, actor=actor, arguments=arguments, payload=payload)
@@ -44,21 +46,18 @@ def start(text: str, files: Mapping[str, str], *, actor: Actor) -> Operation:
 def run(work: Progress) -> str:
     """Run it and store the result; says how many runs passed."""
     payload = work.payload()
-    source = Source(payload["text"], _FILE)
-    scenario = load_scenario(source)
-    runs = len(list(variations_of(scenario)))
+    runs = work.argument("runs")
 
-    def report(done: int, variation: Variation, seconds: float) -> None:
-        message = f"{variation.name}: {seconds / 60:,.0f} simulated minutes"
+    def report(done: int, variation: str, seconds: float) -> None:
+        message = f"{variation}: {seconds / 60:,.0f} simulated minutes" if variation else ""
         work.step(done, runs, message)
 
-    files = Files(sent={**example_files(), **payload["files"]})
-    finished = run_scenario(scenario, source, files, report)
-    result = {**present_scenario(finished), "text": payload["text"]}
+    files = {**example_files(), **payload["files"]}
+    result = {**run_confined(payload["text"], _FILE, files, report), "text": payload["text"]}
     Operation.objects.filter(pk=work.operation.pk).update(
         output=zstandard.compress(msgspec.json.encode(result)), output_name="scenario.json"
     )
-    passed = sum(each.passed for each in finished.runs)
+    passed = sum(each["passed"] for each in result["runs"])
     return f"{passed} of {runs} runs passed"
 
 

@@ -50,7 +50,7 @@ def start(
     Raises OperationConflict during another drain, TooManyRequests if the user has started too
     many that have not ended.
     """
-    _check_number(actor.user)
+    check_number(actor.user, settings.CONFIG.user_operations, "SCHEDWEB_USER_OPERATIONS")
     try:
         with transaction.atomic():
             operation = Operation.objects.create(
@@ -167,13 +167,15 @@ def running_drain(cluster: Cluster) -> Operation | None:
     return operations().filter(cluster=cluster, kind="drain", state__in=unfinished).first()
 
 
-def _check_number(user: str) -> None:
-    most = settings.CONFIG.user_operations
+def check_number(user: str, most: int, setting: str = "", *, kind: str = "") -> None:
+    """TooManyRequests if the user has `most` operations of a kind that have not ended; 0: any."""
     unfinished = (Operation.State.WAITING, Operation.State.RUNNING)
-    if most and Operation.objects.filter(user=user, state__in=unfinished).count() >= most:
+    found = Operation.objects.filter(user=user, state__in=unfinished)
+    if most and (found.filter(kind=kind) if kind else found).count() >= most:
+        what = f"operations of the kind {kind}" if kind else "operations"
         raise TooManyRequests(
-            f"{user} has {most} operations that have not ended, which is the limit of this site "
-            "(SCHEDWEB_USER_OPERATIONS)",
+            f"{user} has {most} {what} that have not ended, which is the limit of this site"
+            + (f" ({setting})" if setting else ""),
             details={"retryAfterSeconds": 10},
         )
 

@@ -19,9 +19,6 @@ from apps.controlplane.workers.waking import make_due
 from apps.scheduler.framework.events import MANUAL_ACTIVATE
 from apps.scheduler.queue.scheduling_queue import PriorityQueue
 
-#: Maximum number of pods in one request.
-MAX_PODS = 1000
-
 
 def activate(cluster: Cluster, names: Sequence[str], *, user: str, request_id: str = "") -> None:
     """Move these pods ("namespace/name") to activeQ, whatever they wait for.

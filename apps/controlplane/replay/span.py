@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from django.db import connection
 
+from apps.cluster import limits
 from apps.cluster.errors import BadRequest
 from apps.cluster.log.changelog import LoggedChange, changes_after
 from apps.cluster.models import Cluster, HistoricChange
@@ -16,7 +17,6 @@ from apps.controlplane.lab.configurations import LabConfiguration, choose_config
 from apps.controlplane.models import SchedulingDecision
 from apps.controlplane.past.moments import Moment, parse_moment, read_life
 
-MAX_DECISIONS: Final = 100_000
 _BATCH: Final = 500
 #: When each pod was bound and has finished, by the change log.
 _TIMES: Final = """
@@ -126,10 +126,11 @@ def find_span(cluster: Cluster, request: ReplayRequest) -> Span:
     decisions = list(
         rows.order_by("cluster_version", "sequence", "id").values_list(
             "cluster_version", "at", "id"
-        )[: MAX_DECISIONS + 1]
+        )[: limits.REPLAYED_DECISIONS.highest + 1]
     )
     if not decisions:
         raise BadRequest("since: the span has no decisions of this cluster's scheduler")
-    if len(decisions) > MAX_DECISIONS:
-        raise BadRequest(f"since: the span has more than {MAX_DECISIONS:,} decisions")
+    if not limits.REPLAYED_DECISIONS.admits(len(decisions)):
+        most = limits.REPLAYED_DECISIONS.highest
+        raise BadRequest(f"since: the span has more than {most:,} decisions")
     return Span(cluster, since, until, configuration, decisions)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from apps.cluster import limits
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster, Node
 from apps.controlplane import periods
@@ -13,8 +14,6 @@ from apps.controlplane.series.resolutions import MANY_NODES, Resolution, list_re
 
 #: Points of a chart at most, unless the coarsest resolution has more.
 MAX_POINTS = 1100
-#: The same if the resolution is given.
-MAX_GIVEN_POINTS = 20_000
 DEFAULT = "1h"
 
 
@@ -64,10 +63,10 @@ def _find(step: str, every: Sequence[Resolution], seconds: float) -> Resolution:
         known = ", ".join(str(each.step) for each in every)
         raise BadRequest(f"step: {step!r} is not one of {known}")
     points = seconds / found.step
-    if points > MAX_GIVEN_POINTS:
+    if not limits.CHART_POINTS.admits(points):
         raise BadRequest(
             f"step: the span has {points:,.0f} steps of {step} seconds, at most "
-            f"{MAX_GIVEN_POINTS:,} are returned"
+            f"{limits.CHART_POINTS.highest:,} are returned"
         )
     return found
 

@@ -10,6 +10,7 @@ from django.db import transaction
 from django.db.models import Max, OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 
+from apps.cluster import limits
 from apps.cluster.errors import Cause, Invalid, NotFound
 from apps.cluster.models import Cluster
 from apps.controlplane.models import SchedulingDecision, Webhook, WebhookDelivery
@@ -17,7 +18,6 @@ from apps.controlplane.webhooks import collecting
 from apps.controlplane.webhooks.events import KINDS, TEST, reads_decisions
 
 #: Webhooks of one cluster.
-MAX_WEBHOOKS = 20
 
 
 def add_webhook(
@@ -28,8 +28,10 @@ def add_webhook(
     Raises Invalid, which names the field.
     """
     causes = find_faults(url, kinds)
-    if webhooks_of(cluster).count() >= MAX_WEBHOOKS:
-        causes.append(Cause("FieldValueInvalid", f"a cluster has at most {MAX_WEBHOOKS}", "url"))
+    if webhooks_of(cluster).count() >= limits.WEBHOOKS.highest:
+        causes.append(
+            Cause("FieldValueInvalid", f"a cluster has at most {limits.WEBHOOKS.highest}", "url")
+        )
     if causes:
         raise Invalid("Webhook", "", causes)
     return Webhook.objects.create(

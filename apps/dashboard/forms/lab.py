@@ -8,9 +8,10 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 
+from apps.cluster import limits
 from apps.cluster.models import Cluster
-from apps.controlplane.lab.planning import MAX_SHAPES, Shape
-from apps.controlplane.lab.simulation import MAX_COPIES, SimulationRequest
+from apps.controlplane.lab.planning import Shape
+from apps.controlplane.lab.simulation import SimulationRequest
 from apps.controlplane.profiles import revisions
 from apps.dashboard.forms.files import YamlField
 from apps.dashboard.forms.lines import LinesField, NamesField, check_quantity
@@ -70,7 +71,7 @@ class LabForm(forms.Form):
         "exists is changed.",
     )
     copies = forms.IntegerField(
-        min_value=1, max_value=MAX_COPIES, required=False, label="Copies of each pod"
+        min_value=1, max_value=limits.LAB_COPIES.highest, required=False, label="Copies of each pod"
     )
     drain = NamesField(label="Drain nodes", rows=2, example="node-1")
     delete_nodes = NamesField(label="Delete nodes", rows=2, help_text="As if they had failed.")
@@ -124,7 +125,10 @@ class LabForm(forms.Form):
         typed: dict[str, Any] = super().clean() or self.cleaned_data
         ask = typed.get("ask")
         if ask == NODES and not typed.get("shapes") and "shapes" not in self.errors:
-            self.add_error("shapes", f"1 to {MAX_SHAPES} shapes are required for this question.")
+            self.add_error(
+                "shapes",
+                f"1 to {limits.PLANNED_SHAPES.highest} shapes are required for this question.",
+            )
         if ask == FIT and not typed.get("objects") and "objects" not in self.errors:
             self.add_error("objects", "A pod is required for this question.")
         return typed

@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 from django import forms
 from django.core.exceptions import ValidationError
 
+from apps.cluster import limits
 from apps.cluster.errors import ApiError
 from apps.cluster.settings import SETTINGS
 from apps.controlplane.clusters import lifecycle
-from apps.controlplane.clusters.generating import MAX_GENERATED_NODES, NodeSize
+from apps.controlplane.clusters.generating import NodeSize
 from apps.controlplane.clusters.reading import check_yaml
 from apps.controlplane.controllers.devices.templates import TEMPLATES, find_fault
 from apps.controlplane.profiles.revisions import ALL_NODES
@@ -119,10 +120,13 @@ class GeneratedForm(OwnSettingsForm):
     arguments = (*OwnSettingsForm.arguments, "nodes", "zones", "devices", "control_plane")
 
     nodes = forms.IntegerField(
-        initial=10, min_value=0, max_value=MAX_GENERATED_NODES, help_text="0: no nodes."
+        initial=10, min_value=0, max_value=limits.NODES.highest, help_text="0: no nodes."
     )
     zones = forms.IntegerField(
-        initial=2, min_value=1, max_value=1000, help_text="Nodes are spread evenly across zones."
+        initial=2,
+        min_value=limits.ZONES.lowest,
+        max_value=limits.ZONES.highest,
+        help_text="Nodes are spread evenly across zones.",
     )
     sizes = SizesField(
         label="Node sizes",

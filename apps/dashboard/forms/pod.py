@@ -6,6 +6,7 @@ from typing import Any
 
 from django import forms
 
+from apps.cluster import limits
 from apps.cluster.models import Cluster, Namespace, PriorityClass
 from apps.controlplane.queries import list_scheduler_names
 from apps.dashboard.forms.lines import (
@@ -18,7 +19,6 @@ from apps.dashboard.forms.lines import (
 )
 from apps.dashboard.forms.refusals import ObjectForm
 
-MOST_COPIES = 1000
 _REQUESTS = "spec.containers[0].resources.requests"
 
 
@@ -48,7 +48,7 @@ class PodForm(ObjectForm):
     copies = forms.IntegerField(
         initial=1,
         min_value=1,
-        max_value=MOST_COPIES,
+        max_value=limits.COPIED_PODS.highest,
         help_text="With more than one, the pods are named name-1, name-2, and so on.",
     )
     namespace = forms.ChoiceField(choices=())

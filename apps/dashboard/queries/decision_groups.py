@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 from django.urls import reverse
 from django.utils.timezone import get_current_timezone_name
 
+from apps.cluster import limits
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
 from apps.controlplane.ledger import aggregating, finding, grouping
@@ -96,7 +97,7 @@ def group_list(
         cluster_id=cluster.pk,
         sorting=(name, descending),
         limit=size,
-        offset=min((number - 1) * size, aggregating.MAX_GROUPS),
+        offset=min((number - 1) * size, limits.GROUPS.highest),
     )
     rows = _rows(cluster, found, by, filters, query)
     files = _list_files(cluster, by, query, Period(filters.since, filters.until))
@@ -104,7 +105,7 @@ def group_list(
     page = NumberedPage(
         rows,
         number,
-        max(1, -(-min(found.total, aggregating.MAX_GROUPS) // size)),
+        max(1, -(-min(found.total, limits.GROUPS.highest) // size)),
         found.total,
         start + 1 if rows else 0,
         start + len(rows),
@@ -189,7 +190,7 @@ def _list_files(
     names = [*(each.name for each in finding.PARAMETERS), "sort"]
     fixed = {
         "group": ",".join(each.name for each in by),
-        "limit": str(aggregating.MAX_GROUPS),
+        "limit": str(limits.GROUPS.highest),
         "zone": get_current_timezone_name(),
     }
     route = "api-aggregate-cluster-decisions"

@@ -8,13 +8,14 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from apps.cluster import limits
 from apps.cluster.access.gate import require_role
 from apps.cluster.access.grants import roles_in
 from apps.cluster.access.roles import Role
 from apps.cluster.errors import ApiError
 from apps.cluster.models import Cluster
 from apps.controlplane.clusters import lifecycle
-from apps.controlplane.clusters.comparison import MAX_CLUSTERS, compare_clusters
+from apps.controlplane.clusters.comparison import compare_clusters
 from apps.controlplane.clusters.summaries import cluster_cards, pod_states
 from apps.dashboard.notices import add_undo_notice, get_next_address
 from apps.dashboard.queries.clusters import cluster_names, find_clusters
@@ -43,7 +44,7 @@ def compare(request: Request) -> HttpResponse:
     """Clusters side by side, `?cluster=` for each; all rows, or with `?show=` those that differ."""
     names = list(dict.fromkeys(filter(None, request.GET.getlist("cluster"))))
     try:
-        for name in names[:MAX_CLUSTERS]:
+        for name in names[: limits.COMPARED_CLUSTERS.highest]:
             require_role(request.user, name, name, Role.VIEWER)
         found = compare_clusters(names)
     except ApiError as refusal:
@@ -53,7 +54,7 @@ def compare(request: Request) -> HttpResponse:
         "only_differences": request.GET.get("show") == "differences",
         "names": names,
         "others": [each for each in cluster_names(request.user) if each not in names],
-        "full": len(found.clusters) >= MAX_CLUSTERS,
+        "full": len(found.clusters) >= limits.COMPARED_CLUSTERS.highest,
         "stamp": site_stamp(request.user),
     }
     return render_page(request, "compare_clusters", context)

@@ -12,7 +12,7 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from apps.cluster import kinds, queries
+from apps.cluster import kinds, limits, queries
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import BadRequest, Invalid, NotFound
 from apps.cluster.models import Cluster
@@ -22,7 +22,7 @@ from apps.controlplane.clusters.evictions import Evictions, plan_evictions, plan
 from apps.controlplane.clusters.node_changes import BulkResult
 from apps.controlplane.clusters.undoing import undo_node_changes
 from apps.controlplane.operations import service
-from apps.controlplane.operations.drain import DEFAULT_TIMEOUT, LONGEST_TIMEOUT
+from apps.controlplane.operations.drain import DEFAULT_TIMEOUT
 from apps.dashboard.notices import add_undo_notice, get_next_address
 from apps.dashboard.paging import parse_whole_number
 from apps.dashboard.queries.nodes import (
@@ -302,7 +302,7 @@ def _drain_many(request: Request, cluster: Cluster, selection: Selection) -> Htt
 
 def _read_timeout(request: Request) -> int:
     seconds = parse_whole_number(request.POST, "timeout") or DEFAULT_TIMEOUT
-    return min(seconds, LONGEST_TIMEOUT)
+    return min(seconds, limits.DRAIN_SECONDS.highest)
 
 
 def _describe_change(what: str, text: str) -> str:

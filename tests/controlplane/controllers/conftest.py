@@ -35,6 +35,10 @@ class Lab:
         while self._engines.run(self.cluster.pk):
             pass
 
+    def run_slice(self) -> None:
+        """Run scheduler and controllers for as long as a task may, also if more is left to do."""
+        self._engines.run(self.cluster.pk)
+
     def restart(self) -> None:
         """Continue in a new process, which only knows the database."""
         self._engines = Engines()

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from apps.controlplane.loop import engines
 from tests.controlplane.controllers.conftest import Body, Lab
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -240,3 +241,24 @@ def test_a_percentage_budget_counts_the_replicas_of_the_workload(nodes: Lab) -> 
     status = nodes.get("PodDisruptionBudget", "b")["status"]
     assert (status["expectedPods"], status["desiredHealthy"]) == (4, 2)
     assert status["disruptionsAllowed"] == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec"),
+    [
+        ("Deployment", {"replicas": 2**31 - 1}),
+        ("StatefulSet", {"replicas": 2**31 - 1, "podManagementPolicy": "Parallel"}),
+        ("Job", {"parallelism": 2**31 - 1, "completions": 2**31 - 1}),
+    ],
+)
+def test_endless_workload_leaves_the_loop_to_others(
+    nodes: Lab, kind: str, spec: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engines, "SLICE_SECONDS", 1.0)
+    body = workload("web", **spec) if kind != "Job" else job(**spec)
+    nodes.create(kind, body)
+    nodes.run_slice()
+    nodes.pod("other")
+    nodes.run_slice()
+    assert nodes.get("Pod", "other")["spec"].get("nodeName")
+    assert 500 <= len(living(nodes)) <= 5_000

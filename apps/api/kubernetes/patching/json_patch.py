@@ -10,12 +10,12 @@ from typing import Any
 import msgspec
 
 from apps.api.kubernetes.errors import UnprocessablePatch
+from apps.cluster import limits
 from apps.cluster.errors import BadRequest, RequestEntityTooLarge
 
 Body = dict[str, Any]
 
 #: The limit of the API server.
-_MAX_STEPS = 10_000
 #: The limit of the API server for what all copies of a patch add, in bytes of JSON.
 _MAX_COPIED = 3 * 1024 * 1024
 _NEEDS_FROM = frozenset({"move", "copy"})
@@ -42,9 +42,10 @@ def read(patch: Any) -> list[PatchStep]:
             f"error decoding patch: json: cannot unmarshal {name} into Go value of type "
             "[]handlers.jsonPatchOp"
         )
-    if len(patch) > _MAX_STEPS:
+    if len(patch) > limits.PATCH_STEPS.highest:
         raise RequestEntityTooLarge(
-            f"The allowed maximum operations in a JSON patch is {_MAX_STEPS}, got {len(patch)}"
+            "The allowed maximum operations in a JSON patch is "
+            f"{limits.PATCH_STEPS.highest}, got {len(patch)}"
         )
     return [_read_step(step, index) for index, step in enumerate(patch)]
 

@@ -20,7 +20,12 @@ from apps.controlplane.controllers.workloads.job_counts import (
 )
 from apps.controlplane.controllers.workloads.job_indexes import INDEX, index_of, indexes_of
 from apps.controlplane.controllers.workloads.templates import new_pod
-from apps.controlplane.controllers.writes import create_with_event, delete_with_event, is_active
+from apps.controlplane.controllers.writes import (
+    BURST,
+    create_with_event,
+    delete_with_event,
+    is_active,
+)
 from apps.scheduler.objects import Pod
 
 Body = dict[str, Any]
@@ -72,7 +77,7 @@ def fill(job: Body, count: PodCounts, group: str, now: datetime) -> Iterator[Ste
         return
     else:
         room = min(parallel, wanted - len(count.succeeded)) - len(count.active)
-    for _ in range(max(room - ending, 0)):
+    for _ in range(min(room - ending, BURST)):
         yield create_with_event(job, new_pod(job), JOB_CONTROLLER)
     for pod in count.active[len(count.active) + min(room, 0) :] if room < 0 else ():
         yield delete_with_event(job, pod, JOB_CONTROLLER)
@@ -95,7 +100,7 @@ def _fill_indexes(
         taken |= indexes_of(count.terminating)
     free = (index for index in range(completions) if index not in taken)
     last = _last_failures(count.failures)
-    for index in islice(free, max(wanted - len(kept) - ending, 0)):
+    for index in islice(free, min(max(wanted - len(kept) - ending, 0), BURST)):
         failure = last.get(index)
         pause = _index_pause(failure, now) if limits_indexes(job) and failure else None
         if pause is not None:

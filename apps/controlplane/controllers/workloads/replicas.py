@@ -17,6 +17,7 @@ from apps.controlplane.controllers.workloads.ownership import (
 )
 from apps.controlplane.controllers.workloads.templates import new_pod
 from apps.controlplane.controllers.writes import (
+    BURST,
     availability,
     create_with_event,
     delete_with_event,
@@ -30,8 +31,6 @@ Body = dict[str, Any]
 
 KINDS = ("ReplicaSet", "ReplicationController")
 _USERS = {"ReplicaSet": "replicaset-controller", "ReplicationController": "replication-controller"}
-#: Number of pods created or deleted at once.
-BURST = 500
 _DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 
 

@@ -19,6 +19,7 @@ from apps.controlplane.controllers.workloads.templates import (
     template_hash,
 )
 from apps.controlplane.controllers.writes import (
+    BURST,
     availability,
     delete_pod,
     is_active,
@@ -71,18 +72,20 @@ def _step(
     first = (spec.get("ordinals") or {}).get("start", 0)
     wanted = range(first, first + spec.get("replicas", 1))
     in_order = spec.get("podManagementPolicy") != "Parallel"
+    created = 0
     for ordinal in wanted:
         pod = pods.get(ordinal)
         if pod is None:
             yield from _missing_claims(cache, stateful, ordinal)
             yield _create_member(stateful, ordinal, digest)
+            created += 1
         elif pod.status.phase in ("Succeeded", "Failed") and not pod.metadata.deletion_timestamp:
             yield _delete_member(stateful, pod)
         elif pod.metadata.name in available:
             continue
-        if in_order:
+        if in_order or created == BURST:
             return
-    for ordinal in sorted(pods.keys() - set(wanted), reverse=True):
+    for ordinal in sorted((each for each in pods if each not in wanted), reverse=True):
         if not pods[ordinal].metadata.deletion_timestamp:
             yield _delete_member(stateful, pods[ordinal])
         if in_order:

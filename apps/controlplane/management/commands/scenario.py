@@ -11,6 +11,7 @@ import msgspec
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from apps.cluster.errors import ApiError
+from apps.controlplane.scenarios.language.checking import count_runs
 from apps.controlplane.scenarios.language.reading import Source
 from apps.controlplane.scenarios.recorded_decisions.report import compare_file, describe
 from apps.controlplane.scenarios.recordings.files import Files
@@ -21,7 +22,6 @@ from apps.controlplane.scenarios.running.run import Variation
 from apps.controlplane.scenarios.running.sweeping import (
     load_scenario,
     run_scenario,
-    variations_of,
 )
 
 #: An expectation is not met; a scenario cannot be run.
@@ -111,7 +111,7 @@ class Command(BaseCommand):
         source = Source(_read(name), "stdin" if name == "-" else name)
         scenario = load_scenario(source)
         if options["action"] == "check":
-            self.stdout.write(f"{source.file}: {len(list(variations_of(scenario)))} runs")
+            self.stdout.write(f"{source.file}: {count_runs(scenario)} runs")
             return []
         if options["seed"] is not None:
             sweep = msgspec.structs.replace(scenario.sweep, seeds=[options["seed"]])

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Sized
 from datetime import datetime
 from typing import Any
 
-from apps.cluster import kinds
+from apps.cluster import kinds, limits
 from apps.cluster.admission.fields import check_fields
 from apps.cluster.errors import Invalid
-from apps.controlplane.scenarios.language.reading import Path, Source
+from apps.controlplane.scenarios.language.reading import Path, Source, describe_excess
 from apps.controlplane.scenarios.language.types import (
     ACTIONS,
     CHECKS,
@@ -24,11 +24,16 @@ from apps.controlplane.scenarios.language.types import (
 Body = dict[str, Any]
 Found = Iterator[tuple[Path, str]]
 
+#: of a node, without its number
+_LONGEST_NAME = 240
 _SOURCES = ("objects", "count", "arrivals", "trace")
 
 
 def check_scenario(scenario: Scenario, source: Source) -> None:
     """Raise ScenarioError for unknown references, cycles and contradictions."""
+    # the other checks build what the amounts name
+    if amounts := list(_check_amounts(scenario)):
+        raise source.error(amounts)
     problems = [
         *_check_head(scenario),
         *_check_names(scenario),
@@ -46,15 +51,87 @@ def order_of(scenario: Scenario) -> dict[str, tuple[str, ...]]:
     after = {each.name: each.after for each in _timed(scenario) if each.name}
     chains: dict[str, tuple[str, ...]] = {}
     for name in after:
-        chain = [name]
-        while (before := after.get(chain[-1], "")) and before not in chain:
-            chain.append(before)
+        chain, last = {name: None}, name
+        while (before := after.get(last, "")) and before not in chain:
+            chain[before], last = None, before
         chains[name] = (*chain, before) if before else tuple(chain)
     return chains
 
 
 def _timed(scenario: Scenario) -> Sequence[Workload | Operation]:
     return [*scenario.workloads, *scenario.operations]
+
+
+def _check_amounts(scenario: Scenario) -> Found:
+    """What the scenario has too much of, with the limit."""
+    for path, entries in _entries(scenario):
+        if not limits.SCENARIO_ENTRIES.admits(len(entries)):
+            yield path, describe_excess(entries)
+    if not limits.SCENARIO_RUNS.admits(count_runs(scenario)):
+        yield ("sweep",), f"has more than {limits.SCENARIO_RUNS.highest} runs"
+    yield from _check_nodes(scenario)
+    yield from _check_pods(scenario)
+    times = [each.times for each in scenario.operations]
+    for index, number in enumerate(times):
+        if not limits.SCENARIO_TIMES.admits(number):
+            yield ("operations", index, "times"), f"must be {limits.SCENARIO_TIMES}"
+    if not limits.SCENARIO_STEPS.admits(sum(times)):
+        most = limits.SCENARIO_STEPS.highest
+        yield ("operations",), f"happen {sum(times):,} times, at most {most:,} are read"
+
+
+def _entries(scenario: Scenario) -> Iterator[tuple[Path, Sized]]:
+    """The parts besides the lists, whose entries were counted before they were read."""
+    yield ("clusters",), scenario.clusters
+    yield ("sweep", "profiles"), scenario.sweep.profiles
+    yield ("sweep", "seeds"), scenario.sweep.seeds
+    for path, spec in _clusters(scenario):
+        yield (*path, "nodes"), spec.nodes
+
+
+def count_runs(scenario: Scenario) -> int:
+    """How many runs it has: with each cluster, each profile and each seed."""
+    sweep = scenario.sweep
+    return len(scenario.all_clusters) * max(len(sweep.profiles), 1) * max(len(sweep.seeds), 1)
+
+
+def _check_nodes(scenario: Scenario) -> Found:
+    total = 0
+    for path, spec in _clusters(scenario):
+        for index, group in enumerate(spec.nodes):
+            where = (*path, "nodes", index)
+            if not 1 <= group.count <= limits.NODES.highest:
+                yield (*where, "count"), f"must be between 1 and {limits.NODES.highest:,}"
+            if not limits.ZONES.admits(group.zones):
+                yield (*where, "zones"), f"must be {limits.ZONES}"
+            if len(group.name) > _LONGEST_NAME:
+                yield (*where, "name"), f"must be no more than {_LONGEST_NAME} characters"
+        count = sum(group.count for group in spec.nodes)
+        if not limits.NODES.admits(count):
+            most = limits.NODES.highest
+            yield (*path, "nodes"), f"are {count:,} nodes, a cluster has at most {most:,}"
+        total += count
+    if not limits.SCENARIO_NODES.admits(total):
+        most = limits.SCENARIO_NODES.highest
+        yield ("clusters",), f"have {total:,} nodes, at most {most:,} are generated"
+
+
+def _check_pods(scenario: Scenario) -> Found:
+    for index, each in enumerate(scenario.workloads):
+        path: Path = ("workloads", index)
+        arrivals = each.arrivals
+        if each.count is not None and not limits.SCENARIO_PODS.admits(each.count):
+            yield (*path, "count"), f"must be {limits.SCENARIO_PODS}"
+        if arrivals is None:
+            continue
+        if arrivals.count is not None and not limits.SCENARIO_PODS.admits(arrivals.count):
+            yield (*path, "arrivals", "count"), f"must be {limits.SCENARIO_PODS}"
+        if not limits.SCENARIO_ARRIVALS.admits(arrivals.batch):
+            yield (*path, "arrivals", "batch"), f"must be {limits.SCENARIO_ARRIVALS}"
+    total = sum(each.count or 0 for each in scenario.workloads)
+    if not limits.SCENARIO_PODS.admits(total):
+        most = limits.SCENARIO_PODS.highest
+        yield ("workloads",), f"have {total:,} pods, a run creates at most {most:,}"
 
 
 def _check_head(scenario: Scenario) -> Found:
@@ -69,10 +146,6 @@ def _check_head(scenario: Scenario) -> Found:
         yield (), "the field cluster, or clusters, is required"
     for path, spec in _clusters(scenario):
         for index, group in enumerate(spec.nodes):
-            if not 1 <= group.count <= 20_000:
-                yield (*path, "nodes", index, "count"), "must be between 1 and 20,000"
-            if group.zones < 1:
-                yield (*path, "nodes", index, "zones"), "must be at least 1"
             yield from _check_taints((*path, "nodes", index, "taints"), group.taints)
         yield from _check_objects((*path, "objects"), spec.objects)
 
@@ -134,8 +207,6 @@ def _check_workloads(scenario: Scenario) -> Found:
                     (*path, "arrivals"),
                     "must have count or until, as the scenario has no duration",
                 )
-            if arrivals.batch < 1:
-                yield (*path, "arrivals", "batch"), "must be at least 1"
         if each.trace is not None and each.trace.speed <= 0:
             yield (*path, "trace", "speed"), "must be above 0"
         if any(variant.weight <= 0 for variant in each.variants):
@@ -154,8 +225,6 @@ def _check_operations(scenario: Scenario) -> Found:
                 f"must have one of {', '.join(ACTIONS)}, not {' and '.join(given) or 'none'}",
             )
             continue
-        if not 1 <= each.times <= 10_000:
-            yield (*path, "times"), "must be between 1 and 10,000"
         action = getattr(each, given[0])
         if given[0] == "apply":
             yield from _check_objects((*path, "apply"), action)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
 import yaml
 
+from apps.cluster import limits
 from apps.cluster.documents import UnreadableDocument, parse_yaml
 from apps.cluster.errors import BadRequest
 from apps.controlplane.scenarios.language.types import (
@@ -88,12 +89,18 @@ class Source:
 
     def error(self, problems: Sequence[tuple[Path, str]]) -> ScenarioError:
         """The error about these fields."""
-        found = [Problem(path, message, self.line_of(path)) for path, message in problems]
+        listed = problems[:_MOST_ERRORS]
+        found = [Problem(path, message, self.line_of(path)) for path, message in listed]
         return ScenarioError(found, self.file)
 
 
 def read_scenario(source: Source) -> Scenario:
     """The scenario of a text; raises ScenarioError with everything that has the wrong form."""
+    size = len(source.text.encode())
+    if not limits.SCENARIO_BYTES.admits(size):
+        most = limits.SCENARIO_BYTES.highest
+        message = f"the scenario has {size:,} bytes, at most {most:,} are read"
+        raise ScenarioError([Problem((), message)], source.file)
     try:
         value = parse_yaml(source.text)
     except UnreadableDocument as error:
@@ -104,6 +111,8 @@ def read_scenario(source: Source) -> Scenario:
     parsed = {**value}
     for name, entry in _LISTS.items():
         if isinstance(value.get(name), list):
+            if not limits.SCENARIO_ENTRIES.admits(len(value[name])):
+                raise source.error([((name,), describe_excess(value[name]))])
             parsed[name] = _read_items(name, value[name], entry, problems)
     try:
         scenario = msgspec.convert(
@@ -118,6 +127,12 @@ def read_scenario(source: Source) -> Scenario:
     return msgspec.structs.replace(
         scenario, **{name: parsed[name] for name in _LISTS if name in parsed and parsed[name]}
     )
+
+
+def describe_excess(entries: Sized) -> str:
+    """What is wrong with a part of a scenario that has too many entries."""
+    most = limits.SCENARIO_ENTRIES.highest
+    return f"has {len(entries):,} entries, at most {most:,} are read"
 
 
 def _is_list(value: Any) -> bool:

@@ -7,10 +7,8 @@ import random
 from collections.abc import Mapping
 from typing import Any, Final
 
+from apps.cluster import limits
 from apps.scheduler.config.durations import DurationError, parse_duration
-
-#: Longer durations are mistakes: a year.
-_LONGEST: Final = 366 * 86400.0
 
 
 class Seconds(float):
@@ -29,7 +27,7 @@ class Seconds(float):
             seconds = float(value)
         else:
             raise ValueError("must be a duration such as 90s or 1h30m")
-        if not 0 <= seconds <= _LONGEST:
+        if not limits.SCENARIO_SECONDS.admits(seconds):
             raise ValueError(f"{value!r} is not between 0 and 366 days")
         return cls(seconds)
 
@@ -87,7 +85,7 @@ class Distribution:
 
     def draw(self, source: random.Random) -> float:
         """A number of seconds, at least 0 and at most a year."""
-        return min(max(self._draw(source), 0.0), _LONGEST)
+        return min(max(self._draw(source), 0.0), float(limits.SCENARIO_SECONDS.highest))
 
     def _draw(self, source: random.Random) -> float:
         given = self._parameters

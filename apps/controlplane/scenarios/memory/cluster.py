@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from django.conf import settings
 
-from apps.cluster.errors import ApiError, NotFound, Timeout
+from apps.cluster import limits
+from apps.cluster.errors import ApiError, BadRequest, NotFound, Timeout
 from apps.cluster.models import Cluster
 from apps.cluster.validation.gates import API_GATES
 from apps.cluster.writes import Write
@@ -98,9 +99,14 @@ class MemoryCluster:
         rounds = 0
         while self._act():
             rounds += 1
+            at = self.clock.elapsed
             if rounds > _MOST_ROUNDS:
-                at = self.clock.elapsed
                 raise Timeout(f"the cluster does not come to rest at {at:g} seconds")
+            if not limits.SCENARIO_PODS.admits(self.objects.pods_created):
+                most = limits.SCENARIO_PODS.highest
+                raise BadRequest(
+                    f"a run creates at most {most:,} pods, and there are more at {at:g} seconds"
+                )
 
     def next_time(self) -> float | None:
         """When something happens next without a change from outside, in seconds since the start.

@@ -63,6 +63,7 @@ class MemoryObjects:
         self.known: set[str] = set()
         self.deleted: set[str] = set()
         self.version = 0
+        self.pods_created = 0
         self._bodies: defaultdict[str, dict[Name, Body]] = defaultdict(dict)
         self._items: dict[tuple[str, Name], KubeObject] = {}
         self._draw = random.Random(f"names {seed}")
@@ -103,6 +104,7 @@ class MemoryObjects:
             prepared = self._prepare(write, rules)
             exists = self.find(write.kind, *key_of(prepared)[1:]) is not None
             effects = [(Change.Type.ADDED, rules.create(prepared, exists=exists))]
+            self.pods_created += write.kind is kinds.POD
             return self._record(prepared, None, effects, rules)
         old = self.find(write.kind, write.namespace, write.name)
         if old is None:

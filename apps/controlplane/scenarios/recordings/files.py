@@ -28,8 +28,11 @@ class Files:
             return self.sent[name].encode()
         if self.folder is None:
             raise BadRequest(f"the file {name!r} was not sent with the scenario")
+        path = (self.folder / name).resolve()
+        if not path.is_relative_to(self.folder.resolve()):
+            raise BadRequest(f"the file {name!r} is not below the folder of the scenario")
         try:
-            return (self.folder / name).read_bytes()
+            return path.read_bytes()
         except OSError as error:
             raise BadRequest(f"the file {name!r} cannot be read: {error}") from error
 

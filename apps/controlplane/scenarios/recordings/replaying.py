@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
-from apps.cluster import kinds, merge_patch
+from apps.cluster import kinds, limits, merge_patch
 from apps.cluster.writes import Create, Delete, Update
 from apps.controlplane.scenarios.recordings.events import (
     Body,
@@ -37,7 +37,6 @@ _BIND_ANNOTATIONS: Final = (
     "pv.kubernetes.io/bind-completed",
     "pv.kubernetes.io/bound-by-controller",
 )
-_LONGEST: Final = 366 * 86400.0
 #: Their updates are those of controllers.
 _CREATED_ONLY: Final = frozenset({"PersistentVolume", "PersistentVolumeClaim", "Namespace"})
 
@@ -47,7 +46,7 @@ def to_writes(events: Sequence[Event], *, places: bool) -> list[TimedWrite]:
     owners = find_owners(events)
     replay = _Replay(places, find_lifetimes(events, owners))
     for event in [*_missing_namespaces(events), *events]:
-        if not 0 <= event.at <= _LONGEST:
+        if not limits.SCENARIO_SECONDS.admits(event.at):
             raise event.place.error("is more than 366 days after the start of the recording")
         if event.key not in owners and not _is_built_in(event):
             replay.take(event)

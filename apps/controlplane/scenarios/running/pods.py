@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterator
 from typing import Any, Final
 
+from apps.cluster import limits
 from apps.cluster.merge_patch import merge
 from apps.controlplane.controllers.kubelet.annotations import SUCCEEDS_AFTER
 from apps.controlplane.scenarios.language.types import PodShape, Workload
@@ -25,8 +26,8 @@ def arrival_times(workload: Workload, start: float, end: float | None, seed: int
     if arrivals is None:
         return []
     source = random.Random(f"arrivals {seed} {workload.name}")
-    limits = [each for each in (arrivals.until, end) if each is not None]
-    until = min(limits, default=None)
+    ends = [each for each in (arrivals.until, end) if each is not None]
+    until = min(ends, default=None)
     times: list[float] = []
     at = start + arrivals.every.draw(source)
     while until is None or at <= until:
@@ -34,13 +35,9 @@ def arrival_times(workload: Workload, start: float, end: float | None, seed: int
             break
         times += [at] * arrivals.batch
         at += arrivals.every.draw(source)
-        if len(times) > MOST_PODS:
+        if not limits.SCENARIO_PODS.admits(len(times)):
             break
     return times if arrivals.count is None else times[: arrivals.count]
-
-
-#: Pods of a run at most.
-MOST_PODS: Final = 200_000
 
 
 def build_pods(workload: Workload, count: int, seed: int) -> Iterator[Body]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
-from apps.cluster import kinds
+from apps.cluster import kinds, limits
 from apps.cluster.errors import ApiError
 from apps.cluster.kinds import Kind
 from apps.cluster.writes import Create
@@ -31,7 +31,7 @@ from apps.controlplane.scenarios.running.furnishing import (
     given_objects,
     read_configuration,
 )
-from apps.controlplane.scenarios.running.pods import MOST_PODS, arrival_times, build_pods, mark
+from apps.controlplane.scenarios.running.pods import arrival_times, build_pods, mark
 from apps.controlplane.scenarios.running.recording import Recorder
 from apps.controlplane.scenarios.running.timeline import Timeline, start_times
 from apps.scheduler.config import ConfigError
@@ -89,6 +89,8 @@ class ScenarioRun:
     progress: Progress = lambda seconds: None
     _timeline: Timeline = field(default_factory=Timeline)
     _outcomes: dict[int, Outcome] = field(default_factory=dict)
+    #: pods that arrive by themselves, of all workloads
+    _planned: int = 0
 
     def run(self) -> FinishedRun:
         """Run it until its end."""
@@ -200,8 +202,10 @@ class ScenarioRun:
         for entry in recorded:
             self._timeline.add(start + entry.at, partial(self._replay, cluster, entry, path))
         times = arrival_times(workload, start, self.scenario.duration, self.variation.seed)
-        if len(times) > MOST_PODS:
-            raise self.source.error([(path, f"has more than {MOST_PODS:,} pods")])
+        self._planned += len(times)
+        if not limits.SCENARIO_PODS.admits(self._planned):
+            most = limits.SCENARIO_PODS.highest
+            raise self.source.error([(path, f"a run creates at most {most:,} pods")])
         bodies = build_pods(workload, len(times), self.variation.seed)
         for at, body in zip(times, bodies, strict=True):
             create = Create(kinds.POD, body, body["metadata"]["namespace"])

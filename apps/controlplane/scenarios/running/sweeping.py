@@ -14,8 +14,6 @@ from apps.controlplane.scenarios.running.run import FinishedRun, ScenarioRun, Va
 #: Called with the number of finished runs, the next run, and the seconds of it that have passed.
 Progress = Callable[[int, Variation, float], None]
 
-MOST_RUNS = 200
-
 
 @dataclass(slots=True)
 class FinishedScenario:
@@ -33,8 +31,6 @@ def load_scenario(source: Source) -> Scenario:
     """The scenario of a text, checked; raises ScenarioError."""
     scenario = read_scenario(source)
     check_scenario(scenario, source)
-    if len(list(variations_of(scenario))) > MOST_RUNS:
-        raise source.error([(("sweep",), f"has more than {MOST_RUNS} runs")])
     return scenario
 
 
