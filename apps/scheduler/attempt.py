@@ -30,6 +30,8 @@ class Attempt(msgspec.Struct, eq=False):
     diagnosis: Diagnosis | None = None
     #: what is known for pods of the same signature; None if nothing is
     results: SignedResults | None = None
+    #: an extender has answered with nodes as objects: they are scored without their pods
+    scores_bare_nodes: bool = False
     #: the pod with its node, from Reserve on
     assumed: PodInfo | None = None
     #: the binding cycle, once it has started, and the step it waits for

@@ -174,6 +174,11 @@ class Decision(msgspec.Struct, kw_only=True, eq=False):
             for plugin, column in self.scores.items()
         }
 
+    @property
+    def scores_bare_nodes(self) -> bool:
+        """Whether the nodes were scored as an extender sent them back: without their pods."""
+        return any(call.has_objects for call in self.extender_calls)
+
     def tied_nodes(self) -> list[str]:
         """Names of the nodes with the greatest total, sorted."""
         return sorted(self.nodes[row] for row in self.ties)

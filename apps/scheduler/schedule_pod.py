@@ -27,8 +27,8 @@ from apps.scheduler.framework.extender import (
     ExtenderError,
 )
 from apps.scheduler.framework.interface import MAX_NODE_SCORE, PreFilterResult
-from apps.scheduler.framework.nodes import Int64Array
-from apps.scheduler.framework.overlay import MAX_PART
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns
+from apps.scheduler.framework.overlay import MAX_PART, BareNodes
 from apps.scheduler.framework.ranking import Ranking
 from apps.scheduler.framework.runtime import Framework
 from apps.scheduler.framework.scoring import ScoreColumn
@@ -293,6 +293,7 @@ def find_nodes_that_pass_extenders(
             if extender.is_ignorable:
                 continue
             raise
+        attempt.scores_bare_nodes |= verdict.has_objects
         passed = np.array([names[row] in verdict.feasible for row in feasible], dtype=np.bool_)
         refusals = {
             row: verdict.refusal(names[row]).by(extender.name) for row in feasible[~passed].tolist()
@@ -318,7 +319,8 @@ def prioritize_nodes(context: SchedulingContext, attempt: Attempt) -> Sequence[i
     is_part = decision.nominated_fast_path or decision.pre_filter_nodes is not None
     is_small = is_part and len(rows) <= MAX_PART
     results = attempt.results if not is_small else None
-    status = framework.run_pre_score_plugins(state, pod, context.snapshot, rows, results)
+    nodes, places = scored_nodes(context, attempt)
+    status = framework.run_pre_score_plugins(state, pod, nodes, places, results)
     if not status.is_success:
         raise StatusError(status)
     if results is not None:
@@ -326,8 +328,8 @@ def prioritize_nodes(context: SchedulingContext, attempt: Attempt) -> Sequence[i
         decision.scores, decision.ranking = found.columns, found.ranking
         results.end(state)
         return found.ties
-    part = context.snapshot.part(rows) if is_small else None
-    decision.scores = framework.run_score_plugins(state, pod, context.snapshot, rows, part)
+    part = context.snapshot.part(rows) if is_small and nodes.has_pods else None
+    decision.scores = framework.run_score_plugins(state, pod, nodes, places, part)
     for extender in context.extenders:
         # As upstream, extenders are not asked to score a single node.
         if len(rows) > 1 and extender.is_prioritizer and extender.is_interested(pod):
@@ -337,6 +339,17 @@ def prioritize_nodes(context: SchedulingContext, attempt: Attempt) -> Sequence[i
         total += column.normalized if column.weight == 1 else column.weighted
     decision.ranking = Ranking(rows, total)
     return decision.ties
+
+
+def scored_nodes(context: SchedulingContext, attempt: Attempt) -> tuple[NodeColumns, Int64Array]:
+    """The table in which the feasible nodes are scored, and their rows in it.
+
+    As upstream, nodes that an extender sent back are scored as in its answer: without pods.
+    """
+    snapshot, rows = context.snapshot, attempt.decision.feasible
+    if attempt.scores_bare_nodes:
+        return BareNodes(snapshot, rows), np.arange(len(rows))
+    return snapshot, rows
 
 
 def add_extender_scores(attempt: Attempt, extender: Extender) -> None:

@@ -147,7 +147,7 @@ def test_a_family_is_compared_by_what_it_contains_not_by_its_name(tmp_path):
 
 
 def test_folders_and_files_without_cases_are_refused(tmp_path):
-    with pytest.raises(CommandError, match=r"no \*\.jsonl\.gz in this folder"):
+    with pytest.raises(CommandError, match=r"no \*\.jsonl\.gz below this folder"):
         call_command("conformance", str(DATA / "nodename.jsonl.gz"), str(tmp_path))
     empty = tmp_path / "empty.jsonl.gz"
     empty.write_bytes(gzip.compress(b""))
@@ -156,3 +156,26 @@ def test_folders_and_files_without_cases_are_refused(tmp_path):
     for file, reason in ((empty, "no recorded cases"), (broken, "not a recorded case")):
         with pytest.raises(CommandError, match=reason):
             call_command("conformance", str(file), stdout=StringIO())
+
+
+def test_a_report_counts_what_was_recorded_and_is_not_compared(tmp_path):
+    case, expect = next(read_cases(DATA / "nodename.jsonl.gz"))
+    pods = [{**pod, "_volumes": []} for pod in expect["pods"]]
+    write(tmp_path / "aided.jsonl.gz", case, {**expect, "pods": pods})
+    output = StringIO()
+    call_command("conformance", str(tmp_path), str(DATA / "configerrors.jsonl.gz"), stdout=output)
+    aided, errors, total = output.getvalue().splitlines()
+    assert aided == f"aided: 1 cases, 0 mismatches; not compared: _volumes ({len(pods)})"
+    assert "; not compared: text of configError (" in errors
+    assert total.endswith(f"; not compared: _volumes ({len(pods)}), {errors.rpartition(': ')[2]}")
+
+
+def test_an_altered_answer_about_preemption_is_found_beside_devices(tmp_path):
+    """Only what such a recording leaves out is not compared."""
+    for case, expect in read_cases(DATA / "fresh" / "xdra80-s4.jsonl.gz"):
+        changed = copy.deepcopy(expect)
+        for pod in changed["pods"]:
+            if "postFilter" in pod:
+                pod["postFilter"]["nodeStatus"] = {"n000": {"code": "Unschedulable"}}
+                assert compare_case(case, changed, Options(), ALL)
+                return

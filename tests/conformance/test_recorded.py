@@ -13,6 +13,8 @@ from apps.scheduler.conformance.runner import run
 
 DATA = Path(__file__).parent / "data"
 
+#: recorded later, on larger clusters and with gates on and off
+FRESH = sorted(path.name.removesuffix(".jsonl.gz") for path in (DATA / "fresh").iterdir())
 FAMILIES = (
     "nodename",
     "nodeports",
@@ -37,6 +39,7 @@ FAMILIES = (
     "gang",
     "dynamicresources",
     "cel",
+    *(f"fresh/{family}" for family in FRESH),
 )
 
 

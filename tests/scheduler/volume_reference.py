@@ -115,10 +115,10 @@ def csi_volume(
     pod: PodInfo, volume: Volume, csi_node: CSINode | None, listers: Listers
 ) -> tuple[str, str] | None:
     """(driver, handle) of a pod's volume on the node, if it counts there."""
-    if volume.gce_persistent_disk and is_migrated(GCE, csi_node):
+    if volume.gce_persistent_disk and csi_node:
         disk = volume.gce_persistent_disk.pd_name
         return GCE_DRIVER, f"projects/UNSPECIFIED/zones/UNSPECIFIED/disks/{disk}"
-    if volume.aws_elastic_block_store and is_migrated(EBS, csi_node):
+    if volume.aws_elastic_block_store and csi_node:
         return EBS_DRIVER, volume.aws_elastic_block_store.volume_id
     claim = claim_of(pod, volume, listers)
     if claim is None:
@@ -134,7 +134,7 @@ def csi_volume(
         return None
     driver = storage_class.provisioner
     if driver in (GCE, EBS):
-        if not is_migrated(driver, csi_node):
+        if csi_node is None:
             return None
         driver = GCE_DRIVER if driver == GCE else EBS_DRIVER
     return driver, f"unbound {claim.key}"
@@ -144,9 +144,9 @@ def csi_of(volume: PersistentVolume, csi_node: CSINode | None) -> tuple[str, str
     spec = volume.spec
     if spec.csi is not None:
         return spec.csi.driver, spec.csi.volume_handle
-    if spec.aws_elastic_block_store and is_migrated(EBS, csi_node):
+    if spec.aws_elastic_block_store and csi_node:
         return EBS_DRIVER, spec.aws_elastic_block_store.volume_id
-    if spec.gce_persistent_disk and is_migrated(GCE, csi_node):
+    if spec.gce_persistent_disk and csi_node:
         labels = volume.metadata.labels
         zones = (labels.get(OLD_ZONE) or labels.get(ZONE, "")).split("__")
         place = f"zones/{zones[0] or 'UNSPECIFIED'}"

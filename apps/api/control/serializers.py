@@ -75,6 +75,10 @@ class ExtenderCallSerializer(serializers.Serializer[Any]):
     nanoseconds = serializers.IntegerField()
     error = serializers.CharField(allow_blank=True)
     ignored = serializers.BooleanField(help_text="The attempt continued despite the error.")
+    has_objects = serializers.BooleanField(
+        help_text="It answered filter with nodes instead of names: they were scored without their "
+        "pods."
+    )
 
 
 class SearchSerializer(serializers.Serializer[Any]):

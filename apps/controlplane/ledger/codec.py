@@ -86,6 +86,8 @@ class StoredExtenderCall(_Stored):
     nanoseconds: int
     error: str
     ignored: bool
+    #: absent in older rows
+    has_objects: bool = False
 
 
 class StoredCombinations(_Stored):

@@ -44,6 +44,11 @@ class RecordedExtender:
                 for name, status in refused.items()
                 if status.code is not Code.UNSCHEDULABLE and status.reasons
             },
+            has_objects=any(
+                call.has_objects
+                for call in self._recorded.extender_calls
+                if call.extender == self.name
+            ),
         )
 
     def prioritize(self, pod: PodInfo, nodes: Sequence[str]) -> Mapping[str, int]:

@@ -42,8 +42,8 @@ _KINDS: Final = frozenset({"DeviceClass", "ResourceSlice", "ResourceClaim"})
 #: a value in the text of an error, which Go prints with the names of its fields
 _VALUE: Final = re.compile(r"Invalid value: \{.*\}")
 _VALUE_OF: Final = "Invalid value: {}"
-#: not recorded for this family
-_NOT_OF_POST_FILTER: Final = frozenset({"candidates", "ties", "nodeStatus"})
+#: not in every recording of this family
+_OFTEN_LEFT_OUT: Final = frozenset({"candidates", "ties", "nodeStatus"})
 
 
 def is_about_devices(case: Json) -> bool:
@@ -117,9 +117,8 @@ class ClaimReplay:
             return _plain({**found, **allocations, **self._after_reserve(attempt)})
         result = {**found, **allocations}
         if "postFilter" in found:
-            known = found["postFilter"].items()
-            kept = {key: value for key, value in known if key not in _NOT_OF_POST_FILTER}
-            result["postFilter"] = {"plugin": "", **kept, **self._after_post_filter(attempt)}
+            after = self._after_post_filter(attempt)
+            result["postFilter"] = {"plugin": "", **found["postFilter"], **after}
         return _plain({**result, **_errors(attempt)})
 
     # PostFilter
@@ -360,7 +359,18 @@ def without_values(recorded: Json) -> Json:
     if pre_bind is None or not pre_bind.get("reasons"):
         return recorded
     reasons = [_VALUE.sub(_VALUE_OF, reason) for reason in pre_bind["reasons"]]
+    if reasons == pre_bind["reasons"]:
+        return recorded
     return {**recorded, "preBind": {**pre_bind, "reasons": reasons}}
+
+
+def without_unrecorded(found: Json, recorded: Json) -> Json:
+    """``found`` without the parts of PostFilter that some recordings of this family leave out."""
+    if "postFilter" not in found:
+        return found
+    absent = _OFTEN_LEFT_OUT - recorded.get("postFilter", {}).keys()
+    kept = {key: value for key, value in found["postFilter"].items() if key not in absent}
+    return {**found, "postFilter": kept}
 
 
 def _merge(body: Any, patch: Json) -> Any:

@@ -6,7 +6,7 @@ a file: a family that nothing here can compare must not pass as equal.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,12 +14,16 @@ from apps.scheduler.conformance.gang import run_gang_case
 from apps.scheduler.conformance.hints import run_hints_case
 from apps.scheduler.conformance.options import Options
 from apps.scheduler.conformance.queue import run_queue_case
-from apps.scheduler.conformance.scheduling import compare_scheduling
-from apps.scheduler.conformance.selectors import run_cel_case
+from apps.scheduler.conformance.scheduling import compare_scheduling, uncompared_decisions
+from apps.scheduler.conformance.selectors import run_cel_case, uncompared_costs
 
 Json = Mapping[str, Any]
 #: (case, expect, options) -> differences, one line each
 Compare = Callable[[Json, Json, Options], list[str]]
+
+
+def _nothing(expect: Json, options: Options) -> Iterator[str]:
+    yield from ()
 
 
 _NO_ANSWER: Final[tuple[Any, ...]] = (None, [], {})
@@ -37,6 +41,8 @@ class CaseKind:
     compare: Compare
     #: fields without which a case is not of this kind
     needed: frozenset[str] = frozenset()
+    #: (expect, options) -> what is recorded and not compared, once for each time
+    uncompared: Callable[[Json, Options], Iterable[str]] = _nothing
 
     def matches(self, case: Json, expect: Json) -> bool:
         """Whether every field is one of this kind's, and some answer was recorded."""
@@ -55,6 +61,7 @@ KINDS: Final = (
         frozenset({"config", "emitProfiles", "objects", "pods", "preBind"}),
         frozenset({"configError", "pods", "profiles"}),
         compare_scheduling,
+        uncompared=uncompared_decisions,
     ),
     CaseKind(
         "queue",
@@ -90,6 +97,7 @@ KINDS: Final = (
             }
         ),
         lambda case, expect, options: run_cel_case(case, expect),
+        uncompared=uncompared_costs,
     ),
 )
 
@@ -109,6 +117,14 @@ def compare_case(
         return kind.compare(case, expect, options)
     except Exception as error:  # the other cases are compared all the same
         return [f"{name}: the comparison failed: {type(error).__name__}: {error}"]
+
+
+def find_uncompared(
+    case: Json, expect: Json, options: Options, kinds: Iterable[CaseKind] = KINDS
+) -> Iterable[str]:
+    """What was recorded for a case and is not compared, once for each time."""
+    kind = _kind_of(case, expect, kinds)
+    return () if kind is None else kind.uncompared(expect, options)
 
 
 def _kind_of(case: Json, expect: Json, kinds: Iterable[CaseKind]) -> CaseKind | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -12,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from apps.scheduler.conformance.kinds import KINDS, CaseKind, compare_case
+from apps.scheduler.conformance.kinds import KINDS, CaseKind, compare_case, find_uncompared
 from apps.scheduler.conformance.options import Options
 
 Json = Mapping[str, Any]
@@ -28,9 +29,12 @@ class FamilyReport:
     cases: int = 0
     #: case id -> differences; only cases with any
     mismatches: dict[str, list[str]] = field(default_factory=dict)
+    #: what was recorded and not compared -> how often
+    uncompared: Counter[str] = field(default_factory=Counter)
 
     def __str__(self) -> str:
-        return f"{self.family}: {self.cases} cases, {len(self.mismatches)} mismatches"
+        counts = f"{self.cases} cases, {len(self.mismatches)} mismatches"
+        return f"{self.family}: {counts}{_list_uncompared(self.uncompared)}"
 
 
 @dataclass(slots=True)
@@ -47,7 +51,14 @@ class Report:
         return sum(len(family.mismatches) for family in self.families)
 
     def __str__(self) -> str:
-        return f"{self.cases} cases, {self.mismatches} mismatches"
+        uncompared = sum((family.uncompared for family in self.families), Counter[str]())
+        counts = f"{self.cases} cases, {self.mismatches} mismatches"
+        return f"{counts}{_list_uncompared(uncompared)}"
+
+
+def _list_uncompared(uncompared: Counter[str]) -> str:
+    found = ", ".join(f"{what} ({count})" for what, count in sorted(uncompared.items()))
+    return f"; not compared: {found}" if found else ""
 
 
 def run(
@@ -57,7 +68,9 @@ def run(
     kinds: Sequence[CaseKind] = KINDS,
     print_line: Callable[[str], None] = lambda line: None,
 ) -> Report:
-    """Run every ``*.jsonl.gz`` (or all of a folder) in ``paths``; print a line per family.
+    """Run every ``*.jsonl.gz`` (or all below a folder) in ``paths``; print a line per family.
+
+    A line also counts what was recorded and not compared.
 
     A case in which nothing was compared is a mismatch. The first mismatches of a family are
     printed with one difference each; with ``options.show`` all differences of that case.
@@ -82,8 +95,10 @@ def run_family(path: Path, options: Options, kinds: Sequence[CaseKind]) -> Famil
         if options.show and case["id"] != options.show:
             continue
         if options.default_profile and "config" in case:
+            report.uncompared["cases with a configuration"] += 1
             continue
         report.cases += 1
+        report.uncompared.update(find_uncompared(case, expect, options, kinds))
         differences = compare_case(case, expect, options, kinds)
         if differences:
             report.mismatches[case["id"]] = differences
@@ -121,9 +136,9 @@ def read_cases(path: Path) -> Iterator[tuple[Json, Json]]:
 def _files(paths: Iterable[Path]) -> Iterator[Path]:
     for path in paths:
         if path.is_dir():
-            files = sorted(path.glob("*.jsonl.gz"))
+            files = sorted(path.rglob("*.jsonl.gz"))
             if not files:
-                raise ValueError(f"{path}: no *.jsonl.gz in this folder")
+                raise ValueError(f"{path}: no *.jsonl.gz below this folder")
             yield from files
         else:
             yield path

@@ -21,6 +21,10 @@ from apps.scheduler.framework.interface import (
 from apps.scheduler.framework.scoring import ScoreColumn
 
 _NOTHING_DECLARED = "The plugin does not say what its scores follow from."
+_BARE_NODE = (
+    "An extender answered with nodes instead of names, so that the node was scored as if it had "
+    "no pods and no images, as by kube-scheduler."
+)
 _OTHER_SCORE = (
     "The plugin returns another score for the rebuilt state, so its inputs are not those of the "
     "decision."
@@ -89,7 +93,8 @@ class ScoredSight:
             normalization = self._normalization(found, column, place)
             return replace(score, normalization=normalization, gap=_NOTHING_DECLARED)
         if not self._is_repeated(found, column):
-            return replace(score, gap=_OTHER_SCORE)
+            bare = self._decision.scores_bare_nodes
+            return replace(score, gap=_BARE_NODE if bare else _OTHER_SCORE)
         inputs, gap = self._inputs(found, place)
         normalization = self._normalization(found, column, place)
         return replace(score, inputs=inputs, normalization=normalization, gap=gap)

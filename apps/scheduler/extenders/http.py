@@ -168,9 +168,10 @@ class HttpExtender:
         """Call the extender, read its answer, and record the call."""
         path = self._paths[verb]
         start = perf_counter_ns()
-        nodes_out, error = 0, ""
+        nodes_out, error, has_objects = 0, "", False
         try:
             answer = read(self._transport.post(path, args))
+            has_objects = isinstance(answer, ExtenderVerdict) and answer.has_objects
             nodes_out = len(left(answer))
         except wire.WireError as failure:
             error = str(failure)
@@ -183,16 +184,17 @@ class HttpExtender:
             ignored = bool(error) and (self.is_ignorable or verb is ExtenderVerb.PRIORITIZE)
             url = self._transport.url(path)
             record_call(
-                ExtenderCall(self.name, url, verb, nodes_in, nodes_out, took, error, ignored)
+                ExtenderCall(
+                    self.name, url, verb, nodes_in, nodes_out, took, error, ignored, has_objects
+                )
             )
         return answer
 
     # -- answers -------------------------------------------------------------------------------
 
     def _verdict(self, result: wire.FilterResult, asked: Sequence[str]) -> ExtenderVerdict:
-        feasible = result.nodes
-        if self._config.node_cache_capable and result.node_names is not None:
-            feasible = result.node_names
+        has_names = self._config.node_cache_capable and result.node_names is not None
+        feasible = result.node_names if has_names else result.nodes
         known = frozenset(asked)
         for node in feasible or ():
             if node not in known:
@@ -201,7 +203,10 @@ class HttpExtender:
                     "is not found in the input node list"
                 )
         return ExtenderVerdict(
-            frozenset(feasible or ()), result.failed, result.failed_and_unresolvable
+            frozenset(feasible or ()),
+            result.failed,
+            result.failed_and_unresolvable,
+            has_objects=not has_names,
         )
 
     def _victims(self, node: str, found: wire.MetaVictims) -> Victims:

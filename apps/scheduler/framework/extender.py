@@ -29,6 +29,8 @@ class ExtenderVerdict:
     failed: Mapping[str, str] = field(default_factory=dict)
     #: node -> reason; preemption cannot help there. Takes precedence over ``failed``.
     unresolvable: Mapping[str, str] = field(default_factory=dict)
+    #: the answer has nodes instead of names: they are scored as they are in it, without pods
+    has_objects: bool = False
 
     def refusal(self, node: str) -> Status:
         """Why the node is not feasible; unresolvable if the answer does not contain it."""

@@ -37,6 +37,8 @@ class ExtenderCall:
     error: str = ""
     #: the attempt continued despite the error
     ignored: bool = False
+    #: Filter was answered with nodes instead of names: they were scored as if they had no pods
+    has_objects: bool = False
 
 
 _recorder: ContextVar[list[ExtenderCall] | None] = ContextVar("extender calls", default=None)

@@ -92,6 +92,8 @@ class NodeColumns(ABC):
     per-cycle data indexed by such an id fits both. Arrays are read-only to plugins.
     """
 
+    #: False for nodes that show no pods, though the snapshot has some on them
+    has_pods: bool = True
     #: (n,) int64, the snapshot's row of each row
     snapshot_rows: Int64Array
     #: (n,) bool, the row is a node

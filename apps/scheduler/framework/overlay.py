@@ -234,5 +234,35 @@ class RecomputingOverlay(Overlay):
         return compute(self)
 
 
+class BareNodes(RecomputingOverlay):
+    """Nodes as objects alone: without the pods on them, and with no image known to be there."""
+
+    has_pods = False
+
+    @lazy
+    def requested(self) -> Int64Array:
+        return np.zeros_like(self.allocatable)
+
+    @lazy
+    def nonzero_requested(self) -> Int64Array:
+        return np.zeros((2, len(self)), dtype=np.int64)
+
+    @lazy
+    def pod_count(self) -> Int64Array:
+        return np.zeros(len(self), dtype=np.int64)
+
+    def info(self, row: int) -> NodeInfo:
+        return super().info(row).without_pods()
+
+    def image(self, name: str) -> ImageColumn | None:
+        return None
+
+    def mounted(self, mounts: Collection[Mount]) -> BoolArray:
+        return np.zeros(len(self), dtype=np.bool_)
+
+    def select(self, rows: Int64Array) -> BareNodes:
+        return BareNodes(self.base, self.snapshot_rows[rows])
+
+
 def _ascending(rows: Int64Array) -> bool:
     return bool((rows[1:] > rows[:-1]).all())

@@ -319,6 +319,15 @@ class NodeInfo:
             port.conflicts_with(ip) for port in wanted for ip in self.used_ports.get(port.key, ())
         )
 
+    def without_pods(self) -> NodeInfo:
+        """The node with nothing on it."""
+        return NodeInfo(
+            name=self.name,
+            node=self.node,
+            allocatable=self.allocatable,
+            allowed_pods=self.allowed_pods,
+        )
+
     def clone(self) -> NodeInfo:
         """An independent copy."""
         return NodeInfo(

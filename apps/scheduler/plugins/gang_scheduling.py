@@ -62,10 +62,9 @@ class GangScheduling:
         if len(members.placed) < group.min_count:
             self._handle.activate(members.unscheduled())
             return Status(Code.WAIT, (_TOO_FEW_SCHEDULED,)), PERMIT_TIMEOUT
-        for uid in sorted(members.placed):
-            waiting = self._handle.waiting_pods.get(uid)
-            if waiting is not None:
-                waiting.allow(NAME)
+        held = filter(None, map(self._handle.waiting_pods.get, members.placed))
+        for waiting in sorted(held, key=lambda each: each.pod.name):
+            waiting.allow(NAME)
         return None, 0.0
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:

@@ -317,7 +317,7 @@ class PriorityQueue:
     def _move(
         self, candidates: Iterable[QueuedPodInfo], event: ClusterEvent, old: Any, new: Any
     ) -> None:
-        for info in candidates:
+        for info in sorted(candidates, key=_name_in_group):
             if info.is_gated and not self._hints.is_registered(info.gating_plugin, event):
                 continue
             if self._parts.is_still_gated(info):
@@ -419,3 +419,12 @@ def _named_object(event: ClusterEvent, about: Any) -> AwaitedObject | None:
     if not isinstance(about, KubeObject):
         return None
     return event.resource, about.metadata.namespace, about.metadata.name
+
+
+def _name_in_group(info: QueuedPodInfo) -> str:
+    """Members of groups by name, after the others, which keep their order.
+
+    Members are tried in the order in which they first became ready; upstream moves them in the
+    order of a map, so at random.
+    """
+    return info.key if info.pod.spec.scheduling_group is not None else ""

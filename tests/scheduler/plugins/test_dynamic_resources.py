@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from apps.scheduler.framework.status import Status
 from apps.scheduler.framework.types import PodInfo
-from apps.scheduler.objects import DeviceClass, ResourceClaim, decode_as
+from apps.scheduler.objects import DeviceClass, ResourceClaim, ResourceSlice, decode_as
 from apps.scheduler.plugins.dynamicresources.plugin import DynamicResources
 from apps.scheduler.plugins.registry import BUILT_IN
 from apps.scheduler.queue.records import SubQueue
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import make_node, make_pod
 from tests.scheduler.conftest import NewScheduler
-from tests.scheduler.cycle import add, attempt
+from tests.scheduler.cycle import add, attempt, scores
 
 
 def test_a_pod_with_a_resource_claim_is_not_tried(scheduler: Scheduler) -> None:
@@ -67,3 +67,42 @@ def test_events_of_other_objects_do_not_ask_for_each_pod_that_waits_for_its_clai
         ready = 2 * (number + 1)
         assert places == [SubQueue.ACTIVE] * ready + [SubQueue.GATED] * (60 - ready)
     assert Counted.asked - after_adding <= 4 * 60
+
+
+def with_alternatives(name: str, allocated: str = "") -> ResourceClaim:
+    """A claim that prefers a device of the first class; ``allocated``: its device, on any node."""
+    alternatives = [
+        {"name": "a", "deviceClassName": "any"},
+        {"name": "b", "deviceClassName": "any"},
+    ]
+    spec = {"devices": {"requests": [{"name": "r", "firstAvailable": alternatives}]}}
+    result = {"request": "r/a", "driver": "d", "pool": "elsewhere", "device": allocated}
+    status = {"allocation": {"devices": {"results": [result]}}} if allocated else {}
+    meta = {"name": name, "namespace": "default", "uid": name}
+    return decode_as(ResourceClaim, {"metadata": meta, "spec": spec, "status": status})
+
+
+def slice_of(node: str) -> ResourceSlice:
+    pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
+    devices = [{"name": "d0"}]
+    return decode_as(
+        ResourceSlice,
+        {
+            "metadata": {"name": node},
+            "spec": {"driver": "d", "nodeName": node, "pool": pool, "devices": devices},
+        },
+    )
+
+
+def test_an_earlier_allocation_scores_only_beside_one_of_this_cycle(scheduler: Scheduler) -> None:
+    add(scheduler, decode_as(DeviceClass, {"metadata": {"name": "any"}}))
+    add(scheduler, *(make_node(name) for name in "mn"), *(slice_of(name) for name in "mn"))
+    add(scheduler, with_alternatives("old", allocated="x"), with_alternatives("new"))
+
+    def raw_scores(name: str, *claims: str) -> set[int]:
+        references = [{"name": each, "resourceClaimName": each} for each in claims]
+        decision = attempt(scheduler, make_pod(name).spec(resourceClaims=references))
+        return {raw for raw, _, _ in scores(decision, DynamicResources.name).values()}
+
+    assert raw_scores("p", "old") == {0}
+    assert raw_scores("q", "old", "new") == {8 + 8}

@@ -70,6 +70,18 @@ def test_all_or_nothing(seed: int) -> None:
     assert len(scheduler.cache.pods) == bound
 
 
+def test_members_that_one_event_releases_are_tried_by_name() -> None:
+    scheduler = build(GATES)
+    add_nodes(scheduler, random.Random(1))
+    for name in ("m3", "m1", "m2"):
+        add_member(scheduler, name)
+    add(scheduler, "PodGroup", "g", spec={"schedulingPolicy": {"gang": {"minCount": 1}}})
+    tried = []
+    while (decision := scheduler.schedule_one()) is not None:
+        tried.append(decision.pod_key)
+    assert tried == ["default/m1", "default/m2", "default/m3"]
+
+
 def test_without_the_gates_the_group_means_nothing() -> None:
     scheduler = build({})
     add_nodes(scheduler, random.Random(1))

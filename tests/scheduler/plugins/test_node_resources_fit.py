@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from apps.scheduler.cache.cache import Cache
 from apps.scheduler.framework.status import Code
 from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.objects import DeviceClass, ResourceSlice, decode_as
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import NodeBuilder, PodBuilder, make_node, make_pod
 from tests.scheduler import reference
@@ -164,3 +165,19 @@ def test_preemption_may_help_only_where_the_whole_node_would_be_large_enough(
         "no gpu": Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
         "no pods": Code.UNSCHEDULABLE,
     }
+
+
+def test_a_resource_that_the_node_has_as_devices_does_not_hinder_preemption(
+    scheduler: Scheduler,
+) -> None:
+    extended = {"extendedResourceName": "example.com/gpu"}
+    add(scheduler, decode_as(DeviceClass, {"metadata": {"name": "gpu"}, "spec": extended}))
+    pool = {"name": "n", "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": "d", "nodeName": "n", "pool": pool, "devices": [{"name": "d0"}]}
+    add(scheduler, decode_as(ResourceSlice, {"metadata": {"name": "s"}, "spec": spec}))
+    add(scheduler, make_node("n").capacity(cpu="4"), make_pod("low").req(cpu="4").on("n"))
+    pod = make_pod("high").priority(10).req({"example.com/gpu": 1}, cpu="4")
+    decision = attempt(scheduler, pod)
+    assert decision.filter_message == "0/1 nodes are available: 1 Insufficient cpu."
+    assert decision.post_filter is not None
+    assert [victim.name for victim in decision.post_filter.victims] == ["low"]

@@ -36,6 +36,10 @@ def limited(scheduler: Scheduler, count: int, *, migrated: str = "") -> None:
     add(scheduler, make_node("n"), make_csi_node("n", {DRIVER: count}, migrated))
 
 
+def ebs_disk(volume_id: str) -> dict[str, Any]:
+    return {"name": "v", "awsElasticBlockStore": {"volumeID": volume_id}}
+
+
 def add_claim(scheduler: Scheduler, name: str, handle: str) -> None:
     add(scheduler, make_volume(f"v-{name}").csi(DRIVER, handle))
     add(scheduler, make_claim(name).bound_to(f"v-{name}"))
@@ -95,14 +99,21 @@ def test_a_volume_that_is_still_attached_takes_its_place(scheduler: Scheduler) -
     assert attempt(scheduler, make_pod("q").claims("one")).node == "n"
 
 
-@pytest.mark.parametrize(("migrated", "fits"), [(EBS.name, False), ("", True), (GCE_PD.name, True)])
-def test_in_tree_disks_count_where_the_driver_serves_them(
-    scheduler: Scheduler, migrated: str, fits: bool
+@pytest.mark.parametrize("migrated", [EBS.name, "", GCE_PD.name])
+def test_in_tree_disks_count_on_nodes_with_a_csi_node_whatever_it_lists_as_migrated(
+    scheduler: Scheduler, migrated: str
 ) -> None:
-    limited(scheduler, 0, migrated=migrated)
-    volume = {"name": "v", "awsElasticBlockStore": {"volumeID": "vol-1"}}
-    decision = attempt(scheduler, make_pod("p").spec(volumes=[volume]))
-    assert (EXCEEDS in decision.message) is not fits
+    limited(scheduler, 1, migrated=migrated)
+    first, second = (
+        attempt(scheduler, make_pod(name).spec(volumes=[ebs_disk(f"vol-{name}")])) for name in "pq"
+    )
+    assert first.node == "n"
+    assert EXCEEDS in second.message
+
+
+def test_in_tree_disks_do_not_count_on_a_node_without_a_csi_node(scheduler: Scheduler) -> None:
+    add(scheduler, make_node("n").capacity({"attachable-volumes-aws-ebs": 0}))
+    assert attempt(scheduler, make_pod("p").spec(volumes=[ebs_disk("vol-1")])).node == "n"
 
 
 def test_a_disk_that_no_driver_could_serve_is_an_error(scheduler: Scheduler) -> None:

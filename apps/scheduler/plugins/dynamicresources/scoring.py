@@ -69,9 +69,11 @@ def _selected(state: ClaimState, node_name: str) -> Iterator[Selected]:
 def _allocations(
     state: ClaimState, node_name: str
 ) -> Iterator[tuple[ResourceClaim, AllocationResult]]:
+    """Empty if nothing is allocated in this cycle; else with what was allocated before, too."""
+    found = state.allocation_on(node_name)
+    if found is None:
+        return
     for claim in state.claims:
         if claim.status.allocation is not None:
             yield claim, claim.status.allocation
-    found = state.allocation_on(node_name)
-    if found is not None:
-        yield from found.pairs()
+    yield from found.pairs()

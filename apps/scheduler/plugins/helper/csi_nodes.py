@@ -42,10 +42,19 @@ def find_installed(driver: str, nodes: NodeColumns, csi_nodes: Lister[CSINode]) 
     return _compute_column(("installed", driver), is_installed, np.bool_, nodes, csi_nodes)
 
 
+def find_with_csi_node(nodes: NodeColumns, csi_nodes: Lister[CSINode]) -> BoolArray:
+    """(n,) bool: nodes that have a CSINode."""
+
+    def has_one(csi_node: CSINode | None) -> bool:
+        return csi_node is not None
+
+    return _compute_column(("any", ""), has_one, np.bool_, nodes, csi_nodes)
+
+
 def find_migrated_nodes(
     plugin: MigratedPlugin, nodes: NodeColumns, csi_nodes: Lister[CSINode]
 ) -> BoolArray:
-    """(n,) bool: nodes on which the plugin is migrated to its CSI driver."""
+    """(n,) bool: nodes whose CSINode lists the plugin as migrated to its CSI driver."""
     return _compute_column(
         ("migrated", plugin.name), plugin.is_migrated_on, np.bool_, nodes, csi_nodes
     )

@@ -1,6 +1,6 @@
 """EBSLimits, GCEPDLimits, AzureDiskLimits, CinderLimits: disks a node can attach (until 1.30).
 
-They count in-tree volumes that are not migrated to a CSI driver; NodeVolumeLimits counts the rest.
+They count in-tree volumes on nodes without a CSINode; NodeVolumeLimits counts the rest.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from apps.scheduler.plugins.helper.csi_migration import (
     plugin_of_provisioner,
     plugin_of_volume,
 )
-from apps.scheduler.plugins.helper.csi_nodes import find_migrated_nodes
+from apps.scheduler.plugins.helper.csi_nodes import find_with_csi_node
 from apps.scheduler.plugins.nodevolumelimits.attachable import CSIVolume
 from apps.scheduler.plugins.nodevolumelimits.attached import AttachedVolumes
 
@@ -96,7 +96,7 @@ class InTreeLimits:
             return None
         total = self._total(wanted, nodes)
         refused = total > nodes.memo((self.name, "limits"), self._limits, depends="node")
-        refused &= ~find_migrated_nodes(self.plugin, nodes, self._handle.listers.csi_nodes)
+        refused &= ~find_with_csi_node(nodes, self._handle.listers.csi_nodes)
         return Verdicts(refused.astype(np.uint16), _STATUSES)
 
     def room(self, pod: PodInfo, nodes: NodeColumns) -> tuple[Int64Array, Int64Array] | None:

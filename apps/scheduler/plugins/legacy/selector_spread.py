@@ -17,7 +17,7 @@ from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import MAX_NODE_SCORE
-from apps.scheduler.framework.nodes import Int64Array, NodeColumns
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns, constant
 from apps.scheduler.framework.status import SKIP, Status
 from apps.scheduler.framework.types import LabelClass, PodInfo
 from apps.scheduler.labels import Selector
@@ -89,6 +89,8 @@ class SelectorSpread:
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Int64Array:
         """The number of such pods on the node."""
+        if not nodes.has_pods:
+            return constant(len(rows), 0)
         siblings = state.read(_PRE_SCORE_STATE, PreScoreState).siblings
         counts = self._handle.snapshot.pods_by_labels.counts(siblings)
         return counts.values[nodes.snapshot_rows[rows]]

@@ -186,8 +186,11 @@ class NodeResourcesFit:
         needed = _column_of_amounts(wanted)
         allocatable = _of_resources("allocatable", wanted, nodes)
         lacking = allocatable - _of_resources("requested", wanted, nodes) < needed
+        beyond = allocatable < needed
         if backed:
-            lacking &= ~self._as_devices(wanted, nodes, backed)
+            own = ~self._as_devices(wanted, nodes, backed)
+            lacking &= own
+            beyond &= own
         full = nodes.pod_count >= nodes.allowed_pods
         refused = lacking.any(axis=0)
         refused |= full
@@ -195,7 +198,7 @@ class NodeResourcesFit:
         rows = refused.nonzero()[0]
         if len(rows):
             lacking = lacking.take(rows, axis=1)
-            unresolvable = (allocatable.take(rows, axis=1) < needed).any(axis=0)
+            unresolvable = beyond.take(rows, axis=1).any(axis=0)
             ids[rows] = self._intern(wanted, np.array([full.take(rows), *lacking, unresolvable]))
         return ids
 

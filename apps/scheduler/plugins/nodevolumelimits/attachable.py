@@ -28,7 +28,11 @@ class CSIVolume:
 
 @dataclass(frozen=True, slots=True)
 class Attachable:
-    """A volume that counts: everywhere, or only where its in-tree plugin is migrated."""
+    """A volume that counts: everywhere, or, with an in-tree plugin, on nodes with a CSINode.
+
+    All of these plugins are migrated for good; unlike VolumeBinding, kube-scheduler does not ask
+    here which ones the CSINode lists.
+    """
 
     volume: CSIVolume
     plugin: MigratedPlugin | None = None
@@ -75,8 +79,7 @@ class AttachableVolumes:
         if found is None or found.plugin is None:
             return None if found is None else found.volume
         self.depends_on_csi_nodes = True
-        csi_node = self._listers.csi_nodes.get(node_name)
-        return found.volume if found.plugin.is_migrated_on(csi_node) else None
+        return None if self._listers.csi_nodes.get(node_name) is None else found.volume
 
     def _of_claim(self, claim: PersistentVolumeClaim) -> Attachable | None:
         """By the claim's volume, else by the provisioner that will create it."""

@@ -34,7 +34,7 @@ from apps.scheduler.plugins.helper.csi_nodes import (
     attach_limit,
     attach_limits,
     find_installed,
-    find_migrated_nodes,
+    find_with_csi_node,
 )
 from apps.scheduler.plugins.helper.storage import (
     claim_not_created_for,
@@ -52,7 +52,7 @@ REASON: Final = "node(s) exceed max volume count"
 REASON_NO_DRIVER: Final = "CSI driver is not installed on the node"
 _STATUSES = (None, unschedulable(REASON))
 
-#: the volumes a pod would attach; one with a plugin counts only where that is migrated
+#: the volumes a pod would attach; one with a plugin counts only on nodes with a CSINode
 Wanted = Mapping[CSIVolume, MigratedPlugin | None]
 
 
@@ -108,7 +108,7 @@ class NodeVolumeLimits:
                 continue
             absent = ~find_installed(volume.driver, nodes, self._handle.listers.csi_nodes)
             if plugin is not None:
-                absent &= find_migrated_nodes(plugin, nodes, self._handle.listers.csi_nodes)
+                absent &= find_with_csi_node(nodes, self._handle.listers.csi_nodes)
             if absent.any():
                 missing.append((volume.driver, absent))
         return missing
@@ -171,10 +171,7 @@ class NodeVolumeLimits:
     ) -> None:
         """An internal error if a node would have to use the driver for the volume."""
         plugin = plugin_of_mount(mount)
-        if (
-            plugin is not None
-            and find_migrated_nodes(plugin, nodes, self._handle.listers.csi_nodes).any()
-        ):
+        if plugin is not None and find_with_csi_node(nodes, self._handle.listers.csi_nodes).any():
             reason = f"converting volume({mount.of[0]}) from inline to csi: {unknown}"
             raise StatusError(error(reason))
 
@@ -197,7 +194,7 @@ class NodeVolumeLimits:
                 continue
             counts = np.ones(len(new), dtype=np.bool_)
             if plugin is not None:
-                counts &= find_migrated_nodes(plugin, snapshot, self._handle.listers.csi_nodes)
+                counts &= find_with_csi_node(snapshot, self._handle.listers.csi_nodes)
             counts[list(self._attached.rows_with(volume))] = False
             new += counts
         return new
@@ -233,7 +230,7 @@ class NodeVolumeLimits:
         new = {
             volume
             for volume, plugin in wanted.items()
-            if volume not in attached and (plugin is None or plugin.is_migrated_on(csi_node))
+            if volume not in attached and (plugin is None or csi_node is not None)
         }
         used = _count_by_driver(attached | self._attachments.by_node().get(info.name, set()))
         for driver, count in _count_by_driver(new).items():

@@ -104,7 +104,8 @@ class PodTopologySpread:
         if scores is None:
             return SKIP
         snapshot = self._handle.snapshot
-        found = scores.state(snapshot, rows if nodes is snapshot else nodes.snapshot_rows[rows])
+        rows = rows if nodes is snapshot else nodes.snapshot_rows[rows]
+        found = (scores.state if nodes.has_pods else scores.bare_state)(snapshot, rows)
         state.write(_PRE_SCORE_STATE, found)
         return None
 

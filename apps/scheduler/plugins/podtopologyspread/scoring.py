@@ -126,6 +126,18 @@ class SpreadScores:
             self._state, self._seen = self._score(rows, [each.values for each in sums]), seen
         return self._state
 
+    def bare_state(self, snapshot: Snapshot, rows: Int64Array) -> PreScoreState:
+        """The same for nodes without their pods: those of larger domains count all the same."""
+        self._prepare(snapshot, rows)
+        sums = [part.sums(snapshot).values for part in self.parts]
+        return self._score(
+            rows,
+            [
+                np.zeros_like(values) if part.counted is None else values
+                for part, values in zip(self.parts, sums, strict=True)
+            ],
+        )
+
     def _prepare(self, snapshot: Snapshot, rows: Int64Array) -> None:
         self._state = None
         self.ignored = None
