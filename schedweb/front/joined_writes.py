@@ -9,80 +9,26 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Final
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-
+from schedweb.front.arriving import ArrivingProtocol
 from schedweb.front.cluster_roots import SERVER_NAME
 
 _HEAD: Final = b"HTTP/1."
-#: Seconds for the request line and the headers of a request to arrive, and their bytes; the event
-#: loop reads up to 256 KiB at once.
-HEAD_SECONDS: Final = 20.0
-LARGEST_HEAD: Final = 320 * 1024
-_TOO_LARGE: Final = (
-    b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
-    b"connection: close\r\ncontent-length: 0\r\n\r\n"
-)
 #: Larger bodies are written on their own: copying them takes longer than a system call.
 _LARGEST_JOINED: Final = 64 * 1024
 
 
-class JoiningProtocol(HttpToolsProtocol):
+class JoiningProtocol(ArrivingProtocol):
     """uvicorn's protocol, with fewer writes; requests carry the TLS server name."""
-
-    #: Closes the connection unless the head of a request arrives; most heads arrive at once.
-    _deadline: asyncio.TimerHandle | None = None
-    #: Whether a part of a head has arrived.
-    _begins_head = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(JoinedWrites(transport))
-        self._head_bytes = 0
-        self._reads_head = True
-        self._wait_for_head()
         connection = transport.get_extra_info("ssl_object")
         self._server_name = getattr(connection.context, "server_name", "") if connection else ""
 
-    def data_received(self, data: bytes) -> None:
-        if self._reads_head:
-            self._head_bytes += len(data)
-            if self._head_bytes > LARGEST_HEAD:
-                self._stop_waiting()
-                self.transport.write(_TOO_LARGE)
-                self.transport.close()
-                return
-        super().data_received(data)
-        if self._begins_head and self._deadline is None:
-            self._wait_for_head()
-
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self._begins_head = True
-        self._stop_waiting()
         if self._server_name:
             self.scope[SERVER_NAME] = self._server_name  # type: ignore[literal-required]
-
-    def on_headers_complete(self) -> None:
-        self._stop_waiting()
-        self._begins_head = self._reads_head = False
-        super().on_headers_complete()
-
-    def on_message_complete(self) -> None:
-        super().on_message_complete()
-        self._reads_head = True
-        self._head_bytes = 0
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._begins_head = False
-        self._stop_waiting()
-        super().connection_lost(exc)
-
-    def _wait_for_head(self) -> None:
-        self._deadline = self.loop.call_later(HEAD_SECONDS, self.transport.close)
-
-    def _stop_waiting(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
 
 
 class JoinedWrites(asyncio.Transport):
@@ -130,6 +76,9 @@ class JoinedWrites(asyncio.Transport):
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
         self._transport.set_protocol(protocol)
+
+    def get_protocol(self) -> asyncio.BaseProtocol:
+        return self._transport.get_protocol()
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         return self._transport.get_extra_info(name, default)

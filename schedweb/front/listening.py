@@ -6,6 +6,9 @@ import socket
 
 BACKLOG = 1024
 
+#: Seconds after which the kernel drops a connection whose client reads nothing of what was sent.
+UNREAD_SECONDS = 60
+
 
 def listen_for(processes: int, bind: str, port: int) -> list[socket.socket]:
     """A listening socket for each of several processes. Raises OSError if the port is in use.
@@ -28,6 +31,9 @@ def listen(bind: str, port: int, *, shared: bool = False) -> socket.socket:
     # with the protocol: asyncio sends small responses at once only if it knows that it is TCP
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if hasattr(socket, "TCP_USER_TIMEOUT"):
+        # connections inherit it
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNREAD_SECONDS * 1000)
     if shared:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     try:

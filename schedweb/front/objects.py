@@ -11,9 +11,8 @@ from apps.api.creator import NotSupported
 from apps.cluster.context import acceptable_request_id
 from schedweb.front.asgi import Receive, Scope, Send
 from schedweb.front.auditing import record_invalid_token_of, record_refusal_of
-from schedweb.front.bodies import BodyTooLarge, ClientDisconnected, largest_body, read_body
-from schedweb.front.creation import is_served, replay, send_response
-from schedweb.front.threads import WsgiInThreads, refuse_body
+from schedweb.front.creation import is_served, send_response
+from schedweb.front.threads import WsgiInThreads
 
 
 class ObjectsInThreads:
@@ -30,7 +29,7 @@ class ObjectsInThreads:
             await self._django(scope, receive, send)
             return
         await self._django.limited(
-            scope, send, lambda: self._answer(request, headers, scope, receive, send)
+            scope, receive, send, lambda raw: self._answer(request, headers, scope, raw, send)
         )
 
     async def _answer(
@@ -38,20 +37,13 @@ class ObjectsInThreads:
         request: objects.ObjectRequest,
         headers: dict[bytes, bytes],
         scope: Scope,
-        receive: Receive,
+        raw: bytes,
         send: Send,
     ) -> None:
         try:
-            raw = await read_body(receive, largest_body(scope))
-        except ClientDisconnected:
-            return
-        except BodyTooLarge:
-            await refuse_body(scope, send)
-            return
-        try:
             user = await objects.authenticate(request)
         except NotSupported:
-            await self._django.answer(scope, replay(raw), send)
+            await self._django.answer(scope, raw, send)
             return
         request_id = acceptable_request_id(headers.get(b"x-request-id", b"").decode("latin-1"))
         if isinstance(user, HttpResponse):

@@ -8,11 +8,13 @@ after the client has received the previous one.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import io
 import logging
 import math
 import sys
-from collections.abc import Awaitable, Callable, Iterable
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -30,6 +32,7 @@ from schedweb.front.bodies import (
     read_body,
     reserved_bytes,
 )
+from schedweb.front.trust import client_network
 from schedweb.memory import resident_bytes
 
 log = logging.getLogger(__name__)
@@ -41,6 +44,14 @@ PIECE = 256 * 1024
 
 #: Bytes of a body that is read also while the process has exceeded its memory budget.
 SMALL_BODY = 64 * 1024
+
+#: What is answered whatever the load is, by threads of its own: a process that is busy is no
+#: reason to end it.
+HEALTH_PATHS = frozenset({"/healthz", "/livez", "/readyz"})
+HEALTH_THREADS = 2
+
+#: The part of all requests at a time that may come from one address.
+LARGEST_SHARE = 0.75
 
 #: The body of a response 429.
 TOO_MANY = b"Too many requests, please try again later.\n"
@@ -63,59 +74,91 @@ NO_LIMITS = Limits(math.inf, math.inf)
 class WsgiInThreads:
     """The ASGI application that runs *application* in a pool of *threads*.
 
-    Requests beyond *limits* are answered 429, as by kube-apiserver.
+    Requests beyond *limits* are answered 429, as by kube-apiserver. Health checks are answered
+    beside them, whatever the load is.
     """
 
     def __init__(self, application: Any, *, threads: int, limits: Limits = NO_LIMITS) -> None:
         self._application = application
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="request")
+        self._health_pool = ThreadPoolExecutor(HEALTH_THREADS, thread_name_prefix="health")
         self._limits = limits
         self._requests = 0
+        self._requests_of: Counter[str] = Counter()
         self._body_bytes = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self.limited(scope, send, lambda: self.answer(scope, receive, send))
+        if scope["method"] in ("GET", "HEAD") and scope["path"] in HEALTH_PATHS:
+            # a body that it may have is not read
+            await self._respond(self._health_pool, scope, b"", send)
+            return
+        await self.limited(scope, receive, send, lambda raw: self.answer(scope, raw, send))
 
     async def limited(
-        self, scope: Scope, send: Send, answer: Callable[[], Awaitable[None]]
+        self,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        answer: Callable[[bytes], Awaitable[None]],
     ) -> None:
-        """Let `answer` respond, if the request is within the limits."""
+        """Read the body and let `answer` respond, if the request is within the limits."""
         reserved = reserved_bytes(scope)
-        if not self._has_room_for(reserved):
-            await respond(send, 429, TOO_MANY, headers={"retry-after": "1"})
+        client = client_network(scope)
+        if not self._has_room_for(reserved) or not self._has_place_for(client):
+            await _refuse_for_now(send)
             return
-        self._requests += 1
         self._body_bytes += reserved
         try:
-            await answer()
+            raw = await read_body(receive, largest_body(scope))
+            # a request whose body is still being received has no place
+            if not self._has_place_for(client):
+                await _refuse_for_now(send)
+                return
+            with self._place_of(client):
+                await answer(raw)
+        except ClientDisconnected:
+            return
+        except BodyTooLarge:
+            await refuse_body(scope, send)
         finally:
-            self._requests -= 1
             self._body_bytes -= reserved
 
+    @contextlib.contextmanager
+    def _place_of(self, client: str) -> Iterator[None]:
+        self._requests += 1
+        self._requests_of[client] += 1
+        try:
+            yield
+        finally:
+            self._requests -= 1
+            self._requests_of[client] -= 1
+            if not self._requests_of[client]:
+                del self._requests_of[client]
+
+    def _has_place_for(self, client: str) -> bool:
+        share = max(1, self._limits.requests * LARGEST_SHARE)
+        return self._requests < self._limits.requests and self._requests_of[client] < share
+
     def _has_room_for(self, body_bytes: int) -> bool:
-        return (
-            self._requests < self._limits.requests
-            and self._body_bytes + body_bytes <= self._limits.body_bytes
-            and (body_bytes <= SMALL_BODY or not self._is_over_budget())
+        return self._body_bytes + body_bytes <= self._limits.body_bytes and (
+            body_bytes <= SMALL_BODY or not self._is_over_budget()
         )
 
     def _is_over_budget(self) -> bool:
         return self._limits.memory < math.inf and resident_bytes() > self._limits.memory
 
-    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def answer(self, scope: Scope, body: bytes, send: Send) -> None:
         """Let Django respond; the caller has counted the request."""
-        try:
-            body = await read_body(receive, largest_body(scope))
-        except ClientDisconnected:
-            return
-        except BodyTooLarge:
-            await refuse_body(scope, send)
-            return
+        await self._respond(self._pool, scope, body, send)
+
+    async def _respond(
+        self, pool: ThreadPoolExecutor, scope: Scope, body: bytes, send: Send
+    ) -> None:
         loop = asyncio.get_running_loop()
         exchange = _Exchange(loop, send)
         environ = wsgi_environ(scope, body)
         try:
-            rest = await loop.run_in_executor(self._pool, exchange.run, self._application, environ)
+            rest = await loop.run_in_executor(pool, exchange.run, self._application, environ)
         except ClientStalled:
             # the server closes the connection of a response without an end
             log.warning("a client did not read its response: %s", scope["path"])
@@ -129,6 +172,11 @@ class WsgiInThreads:
     def close(self) -> None:
         """Wait for running requests."""
         self._pool.shutdown()
+        self._health_pool.shutdown()
+
+
+async def _refuse_for_now(send: Send) -> None:
+    await respond(send, 429, TOO_MANY, headers={"retry-after": "1"})
 
 
 async def refuse_body(scope: Scope, send: Send) -> None:

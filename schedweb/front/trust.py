@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 from django.conf import settings
 
@@ -35,8 +35,22 @@ def drop_claims(scope: Scope) -> None:
 
 def is_secure(scope: Scope) -> bool:
     """Whether the client uses https, here or at a trusted proxy; call `drop_claims` before."""
-    claimed = next((value for name, value in scope["headers"] if name == _FORWARDED), b"")
-    return scope.get("scheme") in ("https", "wss") or claimed == b"https"
+    claimed = [value for name, value in scope["headers"] if name == _FORWARDED]
+    # a proxy that appends leaves what its client has sent before
+    return scope.get("scheme") in ("https", "wss") or set(claimed) == {b"https"}
+
+
+def client_network(scope: Scope) -> str:
+    """The network for which a request is counted: an IPv4 address, or the /64 of an IPv6 address.
+
+    Hosts choose their addresses below a /64 freely.
+    """
+    named = _forwarded_client(scope) if _is_trusted(scope) else ""
+    text = named or (scope.get("client") or ("",))[0]
+    address = _address(text)
+    if isinstance(address, IPv6Address):
+        return str(ip_network((address, 64), strict=False))
+    return text if address is None else str(address)
 
 
 def needs_user(scope: Scope) -> bool:

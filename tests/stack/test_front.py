@@ -39,7 +39,7 @@ from schedweb.front.bodies import LARGEST_BODY, LARGEST_OBJECT
 from schedweb.front.listening import listen
 from schedweb.front.server import Site
 from schedweb.front.streams import Front, StreamRoute
-from schedweb.front.threads import PIECE, Limits, WsgiInThreads
+from schedweb.front.threads import NO_LIMITS, PIECE, Limits, WsgiInThreads
 from schedweb.front.trust import STRANGERS_BYTES
 
 
@@ -71,11 +71,13 @@ STREAMS = (
 class Running:
     """A site in a thread of its own."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(
+        self, folder: Path, application: Any = echo, limits: Limits = NO_LIMITS, threads: int = 2
+    ) -> None:
         sockets = [listen("127.0.0.1", 0), listen("127.0.0.1", 0)]
         self.port, self.tls_port = (listener.getsockname()[1] for listener in sockets)
         self.certificates = tls.ensure(folder, tls.server_names())
-        self._threads = WsgiInThreads(echo, threads=2)
+        self._threads = WsgiInThreads(application, threads=threads, limits=limits)
         self.front = Front(self._threads, STREAMS)
         self._site = Site(
             self.front,
@@ -90,6 +92,10 @@ class Running:
     def _run(self) -> None:
         self._loop.run_until_complete(self._site.run())
         self._loop.close()
+
+    def connections(self) -> int:
+        """The number of connections to the http port."""
+        return len(self._site._ports[0][0].server_state.connections)
 
     def stop(self) -> None:
         if self._thread.is_alive():

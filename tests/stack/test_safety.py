@@ -12,7 +12,7 @@ from django.test import Client
 
 from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.models import LoopLease
-from schedweb.front import joined_writes
+from schedweb.front import arriving
 from tests.stack.test_front import Running
 
 
@@ -44,8 +44,8 @@ def test_a_cluster_whose_runs_fail_is_not_ready(admin_client: Client) -> None:
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
-    assert joined_writes.HEAD_SECONDS == 20.0, "docs/operations.md says so"
-    monkeypatch.setattr(joined_writes, "HEAD_SECONDS", 0.5)
+    assert arriving.HEAD_SECONDS == 20.0, "docs/operations.md says so"
+    monkeypatch.setattr(arriving, "HEAD_SECONDS", 0.5)
     running = Running(tmp_path)
     yield running
     running.stop()
