@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import BinaryIO
 
 from schedweb.config import ROOT
 from schedweb.embedded import bound
@@ -53,7 +53,7 @@ class ServiceProcess:
             environment = environment | {VARIABLE: str(waiting)}
             descriptors = (*descriptors, waiting)
         with contextlib.ExitStack() as stack:
-            output = None if self._log is None else stack.enter_context(_open_log(self._log))
+            output = None if self._log is None else stack.enter_context(self._log.open("ab"))
             self._process = subprocess.Popen(
                 [
                     *(sys.executable, "-I", "-S", os.fspath(bound.__file__)),
@@ -72,7 +72,9 @@ class ServiceProcess:
         self._started_at = time.monotonic()
 
     def keep(self) -> None:
-        """Report an exit, and restart the process once its delay is over."""
+        """Report an exit, and restart the process once its delay is over; bound its log."""
+        if self._log is not None:
+            rotate_log(self._log)
         now = time.monotonic()
         if self._process is not None and self._process.poll() is not None:
             self._record_exit(self._process.returncode, now)
@@ -110,10 +112,18 @@ def say(text: str) -> None:
         print(f"schedweb: {text}", flush=True)
 
 
-def _open_log(path: Path) -> BinaryIO:
-    if path.exists() and path.stat().st_size > LARGEST_LOG:
-        path.replace(path.with_suffix(".log.1"))
-    return path.open("ab")
+def rotate_log(path: Path) -> None:
+    """Move the content of a log above its size to `.log.1`, while processes append to it.
+
+    They keep the file open, so it is copied and emptied; a line that is written between both is
+    lost.
+    """
+    with contextlib.suppress(OSError):  # none yet, or the disk is full
+        if path.stat().st_size > LARGEST_LOG:
+            before = path.with_suffix(".log.1")
+            before.unlink(missing_ok=True)
+            shutil.copyfile(path, before)
+            os.truncate(path, 0)
 
 
 def _tail(path: Path) -> str:

@@ -27,7 +27,7 @@ from schedweb.embedded.places import PlacesError
 from schedweb.embedded.postgres import Postgres, PostgresError
 from schedweb.front.listening import listen_for
 from schedweb.gate import Gate
-from schedweb.service import ServiceProcess, say
+from schedweb.service import ServiceProcess, rotate_log, say
 
 #: Seconds for web, workers and beat to finish their work.
 STOP_SECONDS = 10.0
@@ -132,7 +132,10 @@ class Supervisor:
             self._sleep(0.05 if until is not None else 1.0)
 
     def _keep_database(self) -> None:
-        if self._postgres is not None and self._postgres.poll() is not None:
+        if self._postgres is None:
+            return
+        rotate_log(self._postgres.log)
+        if self._postgres.poll() is not None:
             say("the database exited; restarting it")
             self._postgres.launch()
             # The last processes of a dead server may hold the data folder for a moment.

@@ -175,7 +175,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
         "set-password/<str:uidb64>/<str:token>", accounts.SetPassword.as_view(), name="set-password"
     ),
     path("groups", groups.all_groups, name="groups"),
-    path("groups/<str:name>/change", groups.change_group, name="change-group"),
+    path("groups/<int:number>/change", groups.change_group, name="change-group"),
     path("users", users.users, name="users"),
     path("users/<str:name>", users.user, name="user"),
     path("users/<str:name>/change", users.change_user, name="change-user"),

@@ -28,6 +28,17 @@ def group_named(name: str) -> Group:
     return group
 
 
+def group_numbered(number: int) -> Group:
+    """The group with this number, which addresses of pages have: any text may be a name.
+
+    Raises NotFound.
+    """
+    group = list_groups().filter(pk=number).first()
+    if group is None:
+        raise NotFound("groups", str(number))
+    return group
+
+
 def users_of(group: Group) -> list[str]:
     """The names of the users in a group, sorted."""
     return sorted(user.username for user in group.user_set.all())
@@ -42,6 +53,7 @@ def create_group(name: str, users: Collection[str] = ()) -> Group:
     group = Group(name=name)
     try:
         Group._meta.get_field("name").clean(name, group)
+        _check_is_addressable(name)
     except ValidationError as error:
         raise _invalid(name, "name", " ".join(error.messages)) from error
     try:
@@ -83,6 +95,14 @@ def delete_group(group: Group) -> None:
     with transaction.atomic():
         _record(group.name, {"deleted": True, "removed": users_of(group)})
         group.delete()
+
+
+def _check_is_addressable(name: str) -> None:
+    """Raise ValidationError for a name that no address can contain."""
+    if not name.isprintable():
+        raise ValidationError("A name cannot contain line breaks and other control characters.")
+    if {".", ".."} & set(name.split("/")):
+        raise ValidationError("'.' and '..' are no parts of a name.")
 
 
 def _find_users(group: str, names: Collection[str]) -> list[User]:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final, cast
 
 import httptools
 from django.conf import settings
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from schedweb.front.asgi import Scope
 from schedweb.front.bodies import LARGEST_BODY
 from schedweb.front.trust import client_network
 
@@ -153,7 +153,7 @@ class ArrivingProtocol(HttpToolsProtocol):
 
     def _count_body(self) -> None:
         """Count an unfinished body for its client, and wait for the rest of it."""
-        client = client_network(self.scope)
+        client = client_network(cast(Scope, self.scope))
         if _unfinished[client] >= max(1, settings.CONFIG.max_requests_inflight // 4):
             self._refuse(_TOO_MANY)
             return

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from io import StringIO
+from urllib.parse import quote
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.core.management import call_command
 from django.test import Client
 
@@ -78,10 +79,12 @@ def test_groups_are_managed_on_their_page(admin: Client) -> None:
     taken = admin.post("/groups", {"name": "sre"})
     assert taken.status_code == 422 and "already exists" in taken.content.decode()
     changed = admin.post(
-        "/groups/sre/change", {"action": "set", "users": ["ann", "bob"]}, follow=True
+        f"/groups/{Group.objects.get().pk}/change",
+        {"action": "set", "users": ["ann", "bob"]},
+        follow=True,
     )
     assert "ann, bob" in changed.content.decode()
-    admin.post("/groups/sre/change", {"action": "delete"})
+    admin.post(f"/groups/{Group.objects.get().pk}/change", {"action": "delete"})
     assert "No groups." in admin.get("/groups").content.decode()
 
 
@@ -97,3 +100,24 @@ def test_groups_are_managed_by_command(admin: Client) -> None:
     run("set", "sre", "ann")
     run("delete", "empty")
     assert run("list") == "sre\tann\n"
+
+
+@pytest.mark.parametrize("name", ["a/b", "/admins", "50%", "a b?c#d", "été", "<b>", "a..b"])
+def test_any_text_may_name_a_group(admin: Client, name: str) -> None:
+    body = {"name": name, "users": ["ann"]}
+    assert admin.post("/api/v1/groups", body, JSON).status_code == 201
+    page = admin.get("/groups")
+    assert page.status_code == 200
+    address = f"/groups/{Group.objects.get().pk}/change"
+    assert address in page.content.decode()
+    assert admin.get("/users/ann").status_code == 200
+    assert admin.post(address, {"action": "set", "users": ["bob"]}).status_code == 302
+    in_address = quote(name, safe="")
+    assert admin.get(f"/api/v1/groups/{in_address}").json()["users"] == ["bob"]
+    assert admin.delete(f"/api/v1/groups/{in_address}").status_code == 204
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/../b", "a\nb", "a\x00b", "a\u2028b"])
+def test_a_name_that_no_address_can_contain_is_refused(admin: Client, name: str) -> None:
+    assert admin.post("/api/v1/groups", {"name": name}, JSON).status_code in (400, 422)
+    assert not Group.objects.exists()

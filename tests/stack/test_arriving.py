@@ -17,6 +17,7 @@ import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
 
+from apps.people.audit import invalid_tokens
 from apps.people.models import AuditEntry
 from apps.people.tokens import create_token
 from schedweb.front import arriving, listening
@@ -245,7 +246,9 @@ def _chunked(key: str, path: str = "/x") -> bytes:
     ).encode()
 
 
-TRAILERS = b"3\r\nabc\r\n0\r\nX-Forwarded-For: 9.9.9.9\r\nAuthorization: Bearer %s\r\nX-A: b\r\n\r\n"
+TRAILERS = (
+    b"3\r\nabc\r\n0\r\nX-Forwarded-For: 9.9.9.9\r\nAuthorization: Bearer %s\r\nX-A: b\r\n\r\n"
+)
 
 
 def test_trailers_are_no_headers(site: Running, key: str, connect: Opener) -> None:
@@ -261,6 +264,7 @@ def test_trailers_are_no_headers(site: Running, key: str, connect: Opener) -> No
 def test_trailers_authenticate_nobody_and_do_not_reach_the_audit_log(
     site: Running, key: str, connect: Opener, path: str
 ) -> None:
+    invalid_tokens.counts.clear()
     client = connect(site, _chunked("wrong", path) + TRAILERS % key.encode())
     assert b" 401 " in received(client).splitlines()[0]
     entry = AuditEntry.objects.get(action=AuditEntry.Action.TOKEN_REFUSED)
@@ -298,9 +302,7 @@ def test_a_request_with_two_meanings_is_refused(
 
 
 @pytest.mark.parametrize("target", [b"http://evil.example", b"evil.example:80", b"/\x00", b"/\xff"])
-def test_a_target_that_is_no_path_is_refused(
-    site: Running, connect: Opener, target: bytes
-) -> None:
+def test_a_target_that_is_no_path_is_refused(site: Running, connect: Opener, target: bytes) -> None:
     client = connect(site, b"GET " + target + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
     assert received(client).startswith(b"HTTP/1.1 400 Bad Request\r\n")
 

@@ -15,3 +15,5 @@ class DocumentationView(SpectacularSwaggerSplitView):
     """The page that shows the description and sends requests, with its script in a file."""
 
     template_name = "api/docs.html"
+    # the template renders a page, and no description of the view
+    http_method_names = ("get", "head")

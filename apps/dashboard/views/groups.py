@@ -31,23 +31,23 @@ def all_groups(request: Request) -> HttpResponse:
     for group in groups.list_groups():
         users = groups.users_of(group)
         change = GroupUsersForm(names, initial={"users": users}, auto_id=f"group-{group.pk}-%s")
-        rows.append((group.name, users, change))
+        rows.append((group.pk, group.name, users, change))
     context = {"form": form, "groups": rows}
     return render_page(request, "groups", context, status=422 if form.errors else 200)
 
 
 @require_POST
 @site_page
-def change_group(request: Request, name: str) -> HttpResponse:
+def change_group(request: Request, number: int) -> HttpResponse:
     """Apply `action`: set the users, or delete the group."""
-    group = groups.group_named(name)
+    group = groups.group_numbered(number)
     match request.POST.get("action", ""):
         case "set":
             groups.set_users(group, request.POST.getlist("users"))
-            messages.success(request, f"Users of group {name} changed.")
+            messages.success(request, f"Users of group {group.name} changed.")
         case "delete":
             groups.delete_group(group)
-            messages.success(request, f"Group {name} deleted.")
+            messages.success(request, f"Group {group.name} deleted.")
         case action:
             raise BadRequest(f"unknown action {action!r}")
     return redirect("groups")
