@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
 
 from django.http import QueryDict
 
 from apps.cluster.errors import BadRequest, Cause, Invalid
+from apps.scheduler.config.durations import DurationError, parse_duration
 
 _WHOLE_NUMBER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 _VERSION = re.compile(r"\d{1,18}", re.ASCII)
@@ -22,7 +22,6 @@ _OPTIONS = {
     "PATCH": "PatchOptions",
     "DELETE": "DeleteOptions",
 }
-_DURATION: Final = re.compile(r"[-+]?(?:0|(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)")
 _VALIDATIONS = ("", "Ignore", "Strict", "Warn")
 _MANAGER_LENGTH = 128
 _PROPAGATION = ("Foreground", "Background", "Orphan")
@@ -67,13 +66,16 @@ def number(query: Mapping[str, str], name: str) -> int | None:
 def check_timeout(query: Mapping[str, str]) -> None:
     """The parameter timeout, which client libraries send with every request: "32s"."""
     value = query.get("timeout")
-    if not value or _DURATION.fullmatch(value):
+    if not value:
         return
-    why = "missing unit in" if re.fullmatch(r"[-+]?[\d.]+", value) else "invalid"
-    raise BadRequest(
-        "invalid timeout specified in the request URL - time: "
-        f"{why} duration {json.dumps(value, ensure_ascii=False)}"
-    )
+    try:
+        parse_duration(value)
+    except DurationError:
+        why = "missing unit in" if re.fullmatch(r"[-+]?[\d.]+", value) else "invalid"
+        raise BadRequest(
+            "invalid timeout specified in the request URL - time: "
+            f"{why} duration {json.dumps(value, ensure_ascii=False)}"
+        ) from None
 
 
 def resource_version(query: Mapping[str, str]) -> int | None:

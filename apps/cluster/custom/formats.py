@@ -8,7 +8,6 @@ import datetime
 import ipaddress
 import re
 from collections.abc import Callable, Mapping
-from email.utils import parseaddr
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -19,10 +18,18 @@ _TIME: Final = re.compile(
     r"([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?(z|[+-]\d\d:\d\d)", re.ASCII | re.IGNORECASE
 )
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
-_WORDS: Final = re.compile(
-    r"\d+\s*(ns|nanos?|nanoseconds?|us|µs|micros?|microseconds?|ms|millis?|milliseconds?"
-    r"|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|wks?|weeks?)"
+_AMOUNT: Final = re.compile(r"(?<!\d)\d{1,18}+\s*+([A-Za-zµ]++)", re.ASCII)
+_UNIT: Final = re.compile(
+    r"ns|nanos?|nanoseconds?|us|µs|micros?|microseconds?|ms|millis?|milliseconds?"
+    r"|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|wks?|weeks?"
 )
+_ATOM: Final = r"[\w!#$%&'*+/=?^`{|}~\x80-\U0010ffff-]++"
+_DOTTED: Final = rf"{_ATOM}(?:\.{_ATOM})*+"
+_QUOTED: Final = r'"(?:[^"\\\x00-\x08\x0a-\x1f\x7f]|\\[\t -~])*+"'
+_MAILBOX: Final = rf"(?:{_DOTTED}|{_QUOTED})@(?:{_DOTTED}|\[([^\]]++)\])"
+_PHRASE: Final = rf"(?:(?:{_QUOTED}|(?:{_ATOM}|\.)++)[ \t]*+)++"
+_EMAIL: Final = re.compile(rf"[ \t]*+(?:{_MAILBOX}|(?:{_PHRASE})?<{_MAILBOX}>)[ \t]*+", re.ASCII)
+_GROUP: Final = re.compile(rf"[ \t]*+{_PHRASE}:", re.ASCII)
 _LABEL: Final = re.compile(r"[^\W_]([^\W_]|-(?!-))*(?<!-)")
 _MAC: Final = re.compile(r"[0-9a-f]{2}([:-][0-9a-f]{2}){5}|[0-9a-f]{4}(\.[0-9a-f]{4}){2}", re.I)
 _HEX_COLOR: Final = re.compile(r"#?([0-9a-f]{3}|[0-9a-f]{6})", re.I)
@@ -63,7 +70,9 @@ def _is_date_time(text: str) -> bool:
 
 def _is_duration(text: str) -> bool:
     """As Go writes durations (`1h30m`), or a number with the name of a unit (`3 days`)."""
-    return not isinstance(to_duration(text), CelError) or _WORDS.search(text) is not None
+    if not isinstance(to_duration(text), CelError):
+        return True
+    return any(_UNIT.fullmatch(each[1]) for each in _AMOUNT.finditer(text))
 
 
 def _is_cidr(text: str) -> bool:
@@ -71,8 +80,35 @@ def _is_cidr(text: str) -> bool:
 
 
 def _is_email(text: str) -> bool:
-    local, at, domain = parseaddr(text)[1].rpartition("@")
-    return bool(local and at and domain)
+    """One address of RFC 5322: with a name, in a group of its own, with comments at its end."""
+    group = _GROUP.match(text)
+    found = _EMAIL.match(text, group.end() if group else 0)
+    if found is None:
+        return False
+    if not all(_accepts(ipaddress.ip_address)(each) for each in found.groups() if each):
+        return False
+    rest = text[found.end() :]
+    if group is not None:
+        closed, _, rest = rest.partition(";")
+        return not closed and ";" in text and _is_comments(rest)
+    return _is_comments(rest)
+
+
+def _is_comments(text: str) -> bool:
+    """Whether a text contains nothing but comments, in parentheses that may be nested."""
+    depth, escaped = 0, False
+    for each in text:
+        if escaped:
+            escaped = False
+        elif depth and each == "\\":
+            escaped = True
+        elif each == "(":
+            depth += 1
+        elif each == ")" and depth:
+            depth -= 1
+        elif not depth and each not in " \t":
+            return False
+    return not depth
 
 
 def _is_hostname(text: str) -> bool:

@@ -5,7 +5,6 @@ Its CEL rules are evaluated by `apps.cluster.validation.custom_rules`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
@@ -19,6 +18,8 @@ from apps.cluster.validation.causes import (
     not_supported,
     required,
 )
+from apps.scheduler.cel import regexes
+from apps.scheduler.cel.effort import CostExceeded, Effort, spend
 
 Schema = Mapping[str, Any]
 
@@ -31,6 +32,10 @@ _TYPES: Final[Mapping[str, Callable[[Any], bool]]] = {
     "integer": lambda value: isinstance(value, int) and not isinstance(value, bool),
     "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
 }
+#: What a value costs of the effort, and how many values of an enum are compared for one.
+_VALUE: Final = 4
+_ENUM: Final = 16
+_TOO_MUCH: Final = "Forbidden: validating the object by its schema takes too long"
 _NAMES: Final = {bool: "boolean", int: "integer", float: "number", str: "string", dict: "object"}
 
 
@@ -39,10 +44,18 @@ def validate_custom(schema: Schema, body: Mapping[str, Any]) -> Causes:
     rest = {name: value for name, value in body.items() if name != "metadata"}
     needed = [name for name in schema.get("required") or () if name != "metadata"]
     properties = {k: v for k, v in (schema.get("properties") or {}).items() if k != "metadata"}
-    yield from _validate({**schema, "properties": properties, "required": needed}, rest, "")
+    try:
+        with Effort().shared():
+            found = list(
+                _validate({**schema, "properties": properties, "required": needed}, rest, "")
+            )
+    except (CostExceeded, RecursionError):
+        found = [Cause("FieldValueForbidden", _TOO_MUCH, "")]
+    yield from found
 
 
 def _validate(schema: Schema, value: Any, path: str) -> Causes:
+    spend(_VALUE + len(schema.get("enum") or ()) // _ENUM)
     if value is None and schema.get("nullable"):
         return
     wrong = _wrong_type(schema, value, path)
@@ -149,11 +162,8 @@ def _string(schema: Schema, value: str, path: str) -> Causes:
 
 
 def _matches(pattern: str, value: str) -> bool:
-    try:
-        return re.search(pattern, value) is not None
-    except re.error:
-        # Go's syntax differs in details; what Python cannot read is not checked
-        return True
+    """Also if the pattern is none, as in definitions of older versions."""
+    return regexes.matches(value, pattern) is not False
 
 
 def _number(schema: Schema, value: float, path: str) -> Causes:

@@ -10,6 +10,8 @@ from apps.cluster.validation import names
 from apps.cluster.validation.causes import Causes, all_invalid, invalid, not_supported, required
 from apps.cluster.validation.custom_costs import count_inside
 from apps.cluster.validation.custom_rules import Budget, find_faults
+from apps.scheduler.cel import regexes
+from apps.scheduler.cel.effort import CostExceeded
 
 Body = Mapping[str, Any]
 
@@ -104,6 +106,7 @@ def _structural(
     elif given and given not in _TYPES:
         yield not_supported(f"{path}.type", given, _TYPES)
     yield from find_faults(schema, path, budget, count, root=root)
+    yield from _patterns(schema, path, budget)
     if given == "array" and not isinstance(schema.get("items"), Mapping):
         yield required(f"{path}.items", "must be specified")
     for name, each in (schema.get("properties") or {}).items():
@@ -113,6 +116,36 @@ def _structural(
         if isinstance(schema.get(part), Mapping):
             inner = count_inside(schema, count)
             yield from _structural(schema[part], f"{path}.{part}", budget, inner)
+
+
+def _patterns(schema: Body, path: str, budget: Budget) -> Causes:
+    """The pattern of a schema, and those of its combinations, are regular expressions of Go."""
+    pattern = schema.get("pattern")
+    if pattern and (problem := _problem_of(pattern, budget)):
+        reason = f"must be a valid regular expression, but isn't: {problem}"
+        yield invalid(f"{path}.pattern", pattern, reason)
+    for part in ("allOf", "anyOf", "oneOf"):
+        for number, each in enumerate(schema.get(part) or ()):
+            yield from _combined_patterns(each, f"{path}.{part}[{number}]", budget)
+    if schema.get("not"):
+        yield from _combined_patterns(schema["not"], f"{path}.not", budget)
+
+
+def _combined_patterns(schema: Body, path: str, budget: Budget) -> Causes:
+    yield from _patterns(schema, path, budget)
+    for name, each in (schema.get("properties") or {}).items():
+        yield from _combined_patterns(each, f"{path}.properties[{name}]", budget)
+    for part in ("items", "additionalProperties"):
+        if isinstance(schema.get(part), Mapping):
+            yield from _combined_patterns(schema[part], f"{path}.{part}", budget)
+
+
+def _problem_of(pattern: str, budget: Budget) -> str:
+    try:
+        with budget.effort.shared():
+            return regexes.problem_of(pattern)
+    except CostExceeded:
+        return "the expressions of this version take too long to compile"
 
 
 def validate_definition_update(body: Body, old: Body) -> Causes:

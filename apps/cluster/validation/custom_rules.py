@@ -254,6 +254,8 @@ class Budget:
     """What the rules of a version are estimated to cost: the path of each expression, its cost."""
 
     costs: list[tuple[str, int]] = field(default_factory=list)
+    #: what compiling the regular expressions of the version may take
+    effort: Effort = field(default_factory=Effort)
 
     def spend(self, what: str, path: str, cost: int) -> Causes:
         """Add an expression; an error if it alone costs too much."""

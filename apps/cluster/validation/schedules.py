@@ -6,6 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from apps.scheduler.cel.conversions import to_duration
+from apps.scheduler.cel.values import CelError
+from apps.scheduler.labels import parse_int64
+
 _MACROS: Final = frozenset(
     ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
 )
@@ -34,7 +38,6 @@ _FIELDS: Final = (
     (0, 6, {name: number for number, name in enumerate(_DAYS)}),
 )
 _EVERY: Final = "@every "
-_DURATION: Final = re.compile(r"([+-]?\d+(\.\d*)?(ns|us|µs|ms|s|m|h))+")
 
 
 class ScheduleProblem(ValueError):
@@ -60,7 +63,7 @@ def check_schedule(schedule: str) -> None:
 def _check_descriptor(schedule: str) -> None:
     if schedule.startswith(_EVERY):
         duration = schedule.removeprefix(_EVERY)
-        if not _DURATION.fullmatch(duration):
+        if isinstance(to_duration(duration), CelError):
             detail = f'time: invalid duration "{duration}"'
             raise ScheduleProblem(f"failed to parse duration {schedule}: {detail}")
     elif schedule not in _MACROS:
@@ -96,6 +99,10 @@ def _number(text: str, names: Mapping[str, int]) -> int:
     if not re.fullmatch(r"[+-]?[0-9]+", text):
         detail = f'strconv.Atoi: parsing "{text}": invalid syntax'
         raise ScheduleProblem(f"failed to parse int from {text}: {detail}")
-    if int(text[:20]) < 0:
-        raise ScheduleProblem(f"negative number ({int(text)}) not allowed: {text}")
-    return int(text[:20])
+    number = parse_int64(text)
+    if number is None:
+        detail = f'strconv.Atoi: parsing "{text}": value out of range'
+        raise ScheduleProblem(f"failed to parse int from {text}: {detail}")
+    if number < 0:
+        raise ScheduleProblem(f"negative number ({number}) not allowed: {text}")
+    return number

@@ -27,7 +27,12 @@ from apps.scheduler.cel.values import (
     type_name,
 )
 
-_DURATION: Final = re.compile(r"([0-9]*\.?[0-9]+|[0-9]+\.)(h|ms|us|µs|ns|m|s)")
+#: Possessive: what follows the digits is looked for once.
+_DURATION_PART: Final = re.compile(
+    r"(?=\.?[0-9])([0-9]*+)(?:\.([0-9]*+))?+(h|ms|us|µs|μs|ns|m|s)", re.ASCII
+)
+#: Digits of a whole number that fits into 64 bits; those of a fraction that count.
+_DIGITS: Final = 19
 _RFC3339: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})"
 )
@@ -38,6 +43,7 @@ _UNITS: Final = {
     "ms": 10**6,
     "us": 10**3,
     "µs": 10**3,
+    "μs": 10**3,
     "ns": 1,
 }
 _BOOLS: Final = {
@@ -169,16 +175,24 @@ def to_duration(value: Value) -> Value:
     if not isinstance(value, str):
         return no_overload("duration", value)
     text = value[1:] if value[:1] in ("+", "-") else value
-    if text == "0":
-        return Duration(0)
-    parts = _DURATION.findall(text)
-    if not parts or "".join(map("".join, parts)) != text:
-        return _conversion_error(value, "google.protobuf.Duration")
-    exact = sum(float(number) * _UNITS[unit] for number, unit in parts)
-    if exact >= 2**63:
+    exact = 0.0 if text == "0" else _nanos_of(text)
+    if exact is None or exact >= 2**63:
         return _conversion_error(value, "google.protobuf.Duration")
     nanos = round(exact)
     return Duration(-nanos if value.startswith("-") else nanos)
+
+
+def _nanos_of(text: str) -> float | None:
+    """The sum of the parts of a duration, such as `1h` and `30m`; None if it is none."""
+    total, end = 0.0, 0
+    while part := _DURATION_PART.match(text, end):
+        whole, fraction, unit = part.groups()
+        whole = whole.lstrip("0")
+        if len(whole) > _DIGITS:
+            return None
+        total += float(f"{whole or 0}.{(fraction or '')[:_DIGITS]}") * _UNITS[unit]
+        end = part.end()
+    return total if text and end == len(text) else None
 
 
 def to_timestamp(value: Value) -> Value:

@@ -23,11 +23,17 @@ from apps.scheduler.cel.values import CelError, Value
 
 Problems = Iterator[tuple[int, str]]
 
+
+def _check_pattern(pattern: Value) -> Value:
+    problem = regexes.problem_of(pattern) if isinstance(pattern, str) else ""
+    return CelError(problem) if problem else True
+
+
 _CLAUSE: Final = re.compile(r"%(?:\.[0-9]+)?[sdfexXob%]")
 _LITERALS: Final[dict[str, Callable[[Value], Value]]] = {
     "duration": to_duration,
     "timestamp": to_timestamp,
-    "matches": lambda pattern: regexes.matches("", pattern),
+    "matches": _check_pattern,
 }
 
 

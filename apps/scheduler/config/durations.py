@@ -16,7 +16,10 @@ _UNITS: Final = {
     "m": Fraction(60),
     "h": Fraction(3600),
 }
-_PART: Final = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)([a-zµμ]+)")
+#: Possessive: what follows the digits is looked for once.
+_PART: Final = re.compile(r"(?=\.?[0-9])([0-9]*+)(?:\.([0-9]*+))?+([a-zµμ]++)")
+#: Digits of a whole number that fits into 64 bits; those of a fraction that count.
+_DIGITS: Final = 19
 #: A Go duration is a signed 64-bit number of nanoseconds.
 _LIMIT: Final = Fraction(2**63 - 1, 10**9)
 
@@ -33,9 +36,12 @@ def parse_duration(text: str) -> float:
         return 0.0
     total, end = Fraction(0), 0
     while part := _PART.match(rest, end):
-        number, unit = part.groups()
+        whole, fraction, unit = part.groups()
         if unit not in _UNITS:
             raise DurationError(f"unknown unit {unit!r} in duration")
+        if len(whole.lstrip("0")) > _DIGITS:
+            raise DurationError("invalid duration")
+        number = f"{whole.lstrip('0') or 0}.{(fraction or '')[:_DIGITS]}"
         total += Fraction(number.rstrip(".")) * _UNITS[unit]
         end = part.end()
     if not rest or end != len(rest) or total > _LIMIT:
