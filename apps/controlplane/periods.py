@@ -51,14 +51,14 @@ _UNITS = {
     "y": 31_536_000,
 }
 _PART = r"(\d+(?:\.\d+)?)\s*(min|[smhdwy])"
-_SPAN = re.compile(rf"(?:now\s*-\s*|-)?((?:{_PART}\s*)+)(?:\s+ago)?")
+_SPAN = re.compile(rf"(?:now\s*-\s*|-)?((?:{_PART}\s*+)++)(?:(?<=\s)ago)?")
 _DAYS = {"today": 0, "yesterday": 1}
 _CLOCK = re.compile(r"\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?")
 _DATE = re.compile(r"(\d{4,})-\d{2}-\d{2}")
 #: Seconds of the epoch, or milliseconds, as programs write them: 10 or 13 digits.
 _MILLISECONDS = 10**11
 _EPOCH = re.compile(r"\d{10}(\.\d+)?|\d{13}")
-_OFFSET = re.compile(r"[T ].*[+-](\d{2}):?(\d{2})$")
+_OFFSET = re.compile(r"[T ][^T ]*[+-](\d{2}):?(\d{2})$")
 #: In a query string, a plus is a space.
 _LOST_PLUS = re.compile(r"(:\d{2}(?:\.\d+)?) (\d{2}:?\d{2})$")
 

@@ -31,7 +31,7 @@ _SYSTEMS: Final = (
     ("Mac OS X", "macOS"),
     ("Linux", "Linux"),
 )
-_PRODUCT: Final = re.compile(r"([\w.-]+)/(\d+)[\w.-]*")
+_PRODUCT: Final = re.compile(r"(?<![\w.-])([\w.-]++)/(\d++)[\w.-]*+")
 _PROGRAM: Final = re.compile(r"([\w.-]+)/(\d[\w.-]*)(?:\s.*)?")
 
 

@@ -19,7 +19,7 @@ MAX_VALUE: Final = 2**63 - 1
 
 _NANOS: Final = 10**9
 _MAX_NANOS: Final = MAX_VALUE * _NANOS
-_SHAPE = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[+-]?[0-9]*)", re.ASCII)
+_SHAPE = re.compile(r"([+-]?)([0-9]*+)(?:\.([0-9]*+))?([eEinumkKMGTP]*[+-]?[0-9]*)", re.ASCII)
 _EXPONENT = re.compile(r"[eE]([+-]?[0-9]+)", re.ASCII)
 _DECIMAL: Final = {
     "n": -9,

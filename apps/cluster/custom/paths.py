@@ -8,7 +8,7 @@ from typing import Any, Final
 
 _STEP: Final = re.compile(
     r"\.?(?P<name>(?:[^.\[\]\\]|\\.)+)"
-    r"|\[\?\(@\.(?P<key>[^=)]+?)\s*==\s*(?P<quote>['\"])(?P<value>.*?)(?P=quote)\)\]"
+    r"|\[\?\(@\.(?P<key>[^=)\s]++)\s*+==\s*(?P<quote>['\"])(?P<value>.*?)(?P=quote)\)\]"
     r"|\[(?P<index>-?\d+)\]|\[(?P<all>\*)\]|\[['\"](?P<quoted>[^'\"]+)['\"]\]"
 )
 

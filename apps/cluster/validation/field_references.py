@@ -44,7 +44,7 @@ _AMOUNTS: Final = (
     "requests.memory",
 )
 _HUGE_PAGES: Final = ("limits.hugepages-", "requests.hugepages-")
-_SUBSCRIPTED: Final = re.compile(r"(?s)(.*)\['(.*)'\]")
+_SUBSCRIPTED: Final = re.compile(r"(?s)(?=.*+(?<='\]))(.*)\['(.*)'\]")
 _BYTES: Final = ("", "k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _DIVISORS: Final = ", ".join(f"1{unit}" for unit in _BYTES)
 
