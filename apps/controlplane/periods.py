@@ -50,7 +50,7 @@ _UNITS = {
     "w": 604_800,
     "y": 31_536_000,
 }
-_PART = r"(\d+(?:\.\d+)?)\s*(min|[smhdwy])"
+_PART = r"(?<![\d.])(\d++(?:\.\d++)?)\s*+(min|[smhdwy])"
 _SPAN = re.compile(rf"(?:now\s*-\s*|-)?((?:{_PART}\s*+)++)(?:(?<=\s)ago)?")
 _DAYS = {"today": 0, "yesterday": 1}
 _CLOCK = re.compile(r"\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?")

@@ -242,6 +242,48 @@ def test_strings_have_the_format_of_their_schema(kube: Kube) -> None:
     assert kube.post(OBJECTS, job(queue="a", **good)).status_code == 201
 
 
+def with_field(schema: dict[str, object]) -> dict[str, object]:
+    definition = copy.deepcopy(JOBS)
+    for version in definition["spec"]["versions"]:
+        fields = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+        fields["field"] = schema
+    return definition
+
+
+def test_a_pattern_that_backtracking_is_slow_for_is_answered_at_once(kube: Kube) -> None:
+    assert kube.post(CRDS, with_field({"type": "string", "pattern": "^(a+)+$"})).status_code == 201
+    refused = kube.post(OBJECTS, job(queue="a", field="a" * 100_000 + "b"))
+    assert [each["field"] for each in refused.json()["details"]["causes"]] == ["spec.field"]
+    assert kube.post(OBJECTS, job(queue="a", field="a" * 100_000)).status_code == 201
+
+
+def test_an_object_that_takes_too_long_to_validate_is_refused(kube: Kube) -> None:
+    schema = {"type": "string", "pattern": "([ab]?){900}[cd]"}
+    assert kube.post(CRDS, with_field(schema)).status_code == 201
+    refused = kube.post(OBJECTS, job(queue="a", field="ab" * 20_000))
+    assert refused.status_code == 422
+    assert "validating the object by its schema takes too long" in refused.json()["message"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "problem"),
+    [
+        ("(", "missing closing ): `(`"),
+        ("a**", "invalid nested repetition operator: `**`"),
+        ("(?=a)", "invalid or unsupported Perl syntax: `(?=`"),
+        ("a{1001}", "invalid repeat count: `{1001}`"),
+        (r"\C", r"invalid escape sequence: `\C`"),
+    ],
+)
+def test_a_pattern_is_a_regular_expression_of_go(kube: Kube, pattern: str, problem: str) -> None:
+    refused = kube.post(CRDS, with_field({"type": "string", "anyOf": [{"pattern": pattern}]}))
+    reason = f"must be a valid regular expression, but isn't: error parsing regexp: {problem}"
+    causes = refused.json()["details"]["causes"]
+    assert {each["message"].partition(": must")[2] for each in causes} == {
+        reason.removeprefix("must")
+    }
+
+
 def test_protected_groups_need_an_approval(kube: Kube) -> None:
     definition = copy.deepcopy(JOBS)
     definition["spec"]["group"] = "sigs.k8s.io"
