@@ -33,6 +33,7 @@ _DURATION_PART: Final = re.compile(
 )
 #: Digits of a whole number that fits into 64 bits; those of a fraction that count.
 _DIGITS: Final = 19
+_UINT_DIGITS: Final = 20
 _RFC3339: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})"
 )
@@ -68,7 +69,7 @@ def to_int(value: Value) -> Value:
     if isinstance(value, float):
         return int(value) if abs(value) < 2**63 else CelError("integer overflow")
     if isinstance(value, str):
-        matched = re.fullmatch(r"[+-]?[0-9]+", value)
+        matched = re.fullmatch(r"[+-]?0{0,1000}[0-9]{1,19}", value)
         result = checked(int(value), 0) if matched else None
         return result if isinstance(result, int) else _conversion_error(value, "int")
     if isinstance(value, datetime.datetime):
@@ -87,7 +88,7 @@ def to_uint(value: Value) -> Value:
     if isinstance(value, int):
         return checked(int(value), UInt(0))
     if isinstance(value, str):
-        matched = re.fullmatch(r"[0-9]+", value)
+        matched = re.fullmatch(r"0{0,1000}[0-9]{1,20}", value)
         result = checked(int(value), UInt(0)) if matched else None
         return result if isinstance(result, int) else _conversion_error(value, "uint")
     return no_overload("uint", value)
@@ -247,7 +248,7 @@ def parse_semver(text: str) -> Semver | CelError:
         if len(part) > 1 and part[0] == "0":
             title = name.capitalize()
             return CelError(f'{title} number must not contain leading zeroes "{part}"')
-        if not part or int(part) > UINT_MAX:
+        if not part or len(part) > _UINT_DIGITS or int(part) > UINT_MAX:
             reason = "value out of range" if part else "invalid syntax"
             return CelError(f'strconv.ParseUint: parsing "{part}": {reason}')
         numbers.append(int(part))
