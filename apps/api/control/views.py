@@ -158,7 +158,8 @@ class ClusterViewSet(
         """
         actor = Actor(request.user.get_username(), current_request_id(), SITE_MANAGER)
         sent: Any = request.data
-        imported = manifests.import_yaml(self.get_object(), sent["yaml"], actor=actor)
+        # a request without a body has no text
+        imported = manifests.import_yaml(self.get_object(), sent.get("yaml", ""), actor=actor)
         names = [
             f"{body['kind']} "
             + "/".join(filter(None, (body["metadata"].get("namespace"), body["metadata"]["name"])))

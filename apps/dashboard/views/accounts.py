@@ -31,7 +31,7 @@ from apps.dashboard.preferences import (
     set_preference,
 )
 from apps.dashboard.queries.accounts import account_parts
-from apps.dashboard.rendering import Request, render_page, render_refusal
+from apps.dashboard.rendering import Request, posted, render_page, render_refusal
 from apps.dashboard.views.openid import proof_of
 from apps.people import identities, sessions
 from apps.people.audit.recording import record
@@ -90,7 +90,7 @@ def show_lockout(request: Any, *_: Any) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def account(request: Request) -> HttpResponse:
     """The preferences of the browser, the tokens and the kubeconfigs of the user."""
-    form = PreferencesForm(request.POST or None, initial=preferences(request))
+    form = PreferencesForm(posted(request)[0], initial=preferences(request))
     if request.method == "POST" and form.is_valid():
         messages.success(request, "Preferences saved.")
         response = redirect("account")

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from apps.cluster.errors import AlreadyExists, BadRequest, Invalid
 from apps.dashboard.forms.groups import GroupForm, GroupUsersForm
 from apps.dashboard.forms.refusals import show_refusal
-from apps.dashboard.rendering import Request, render_page, site_page
+from apps.dashboard.rendering import Request, posted, render_page, site_page
 from apps.people import accounts, groups
 
 
@@ -19,7 +19,7 @@ from apps.people import accounts, groups
 def all_groups(request: Request) -> HttpResponse:
     """The list; POST creates one."""
     names = accounts.user_names()
-    form = GroupForm(names, request.POST or None)
+    form = GroupForm(names, posted(request)[0])
     if request.method == "POST" and form.is_valid():
         try:
             name = groups.create_group(**form.cleaned_data).name

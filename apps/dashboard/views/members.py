@@ -11,7 +11,7 @@ from apps.cluster.access.roles import MEANINGS, MEMBER_ROLES, Role, role_named
 from apps.cluster.errors import AlreadyExists, BadRequest, NotFound
 from apps.cluster.models import Cluster
 from apps.dashboard.forms.members import MemberForm, VisibilityForm
-from apps.dashboard.rendering import Request, cluster_page, render_page
+from apps.dashboard.rendering import Request, cluster_page, posted, render_page
 from apps.people import members
 
 
@@ -19,7 +19,7 @@ from apps.people import members
 @cluster_page
 def member_list(request: Request, cluster: Cluster) -> HttpResponse:
     """The members; POST adds one."""
-    form = MemberForm(request.POST or None)
+    form = MemberForm(posted(request)[0])
     if request.method == "POST" and form.is_valid():
         user, group = form.cleaned_data["user"], form.cleaned_data["group"]
         role = _read_role(form.cleaned_data["role"])

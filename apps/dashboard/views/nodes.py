@@ -16,7 +16,14 @@ from apps.dashboard.forms.refusals import show_refusal
 from apps.dashboard.queries.nodes import node_list, one_node
 from apps.dashboard.queries.usage import resource_names
 from apps.dashboard.recipes.actions import create_recipes
-from apps.dashboard.rendering import Request, actor, cluster_page, render_page, render_recipes
+from apps.dashboard.rendering import (
+    Request,
+    actor,
+    cluster_page,
+    posted,
+    render_page,
+    render_recipes,
+)
 from apps.dashboard.selections import take_rejected
 
 
@@ -51,7 +58,7 @@ def node(request: Request, cluster: Cluster, name: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @cluster_page
 def new_node(request: Request, cluster: Cluster) -> HttpResponse:
-    form = NodeForm(request.POST or None)
+    form = NodeForm(posted(request)[0])
     if request.method == "POST":
         valid = form.is_valid()
         if "commands" in request.POST:

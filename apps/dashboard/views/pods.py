@@ -30,6 +30,7 @@ from apps.dashboard.rendering import (
     Request,
     actor,
     cluster_page,
+    posted,
     recorded_page,
     render_page,
     render_recipes,
@@ -122,7 +123,7 @@ def change_pods(request: Request, cluster: Cluster) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @cluster_page
 def new_pod(request: Request, cluster: Cluster) -> HttpResponse:
-    form = PodForm(request.POST or None, cluster=cluster)
+    form = PodForm(posted(request)[0], cluster=cluster)
     if request.method == "POST":
         valid = form.is_valid()
         if "commands" in request.POST:

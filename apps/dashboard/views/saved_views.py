@@ -16,7 +16,7 @@ from apps.controlplane.ledger import saved_views
 from apps.controlplane.models import SavedView
 from apps.dashboard.forms.saved_view import SavedViewForm
 from apps.dashboard.queries.saved_views import read_query, view_address, view_list
-from apps.dashboard.rendering import Request, cluster_page, render_page
+from apps.dashboard.rendering import Request, cluster_page, posted, render_page
 
 
 @require_GET
@@ -39,7 +39,7 @@ def saved_view(request: Request, cluster: Cluster, view: int) -> HttpResponse:
 def new_view(request: Request, cluster: Cluster) -> HttpResponse:
     """Save the filters, grouping and sorting of the address under a name."""
     query, user = read_query(request.GET), request.user.get_username()
-    form = SavedViewForm(request.POST or None)
+    form = SavedViewForm(posted(request)[0])
 
     def save() -> SavedView:
         return saved_views.create_view(cluster, user, query=query, **form.cleaned_data)
@@ -56,7 +56,7 @@ def edit_view(request: Request, cluster: Cluster, view: int) -> HttpResponse:
     if found.user != user:
         raise Forbidden(f"the view {found.name!r} belongs to {found.user}")
     initial = {"name": found.name, "shared": found.shared}
-    form = SavedViewForm(request.POST or None, initial=initial)
+    form = SavedViewForm(posted(request)[0], initial=initial)
     query = read_query(request.GET) or found.query
 
     def save() -> SavedView:

@@ -13,7 +13,7 @@ from apps.controlplane.clusters.kubeconfig import TokenWishes, create_kubeconfig
 from apps.dashboard.forms.refusals import show_refusal
 from apps.dashboard.forms.tokens import KubeconfigForm, TokenForm
 from apps.dashboard.queries.clusters import cluster_names
-from apps.dashboard.rendering import Request, cluster_page, render_page, render_refusal
+from apps.dashboard.rendering import Request, cluster_page, posted, render_page, render_refusal
 from apps.people import tokens
 from apps.people.tokens import in_days
 
@@ -21,7 +21,7 @@ from apps.people.tokens import in_days
 @require_http_methods(["GET", "POST"])
 def new_token(request: Request) -> HttpResponse:
     """The form; POST creates the token and shows it."""
-    form = TokenForm(request.POST or None, cluster_names(request.user))
+    form = TokenForm(posted(request)[0], cluster_names(request.user))
     created = None
     if request.method == "POST" and form.is_valid():
         wanted = form.cleaned_data
@@ -56,7 +56,7 @@ def delete_token(request: Request, number: int) -> HttpResponse:
 @cluster_page
 def kubeconfig(request: Request, cluster: Cluster) -> HttpResponse:
     """The form; POST creates a token and answers with the file."""
-    form = KubeconfigForm(request.POST or None)
+    form = KubeconfigForm(posted(request)[0])
     if request.method == "POST" and form.is_valid():
         try:
             return _kubeconfig_file(request, cluster, form)

@@ -12,7 +12,7 @@ from apps.cluster.errors import AlreadyExists, BadRequest, Invalid
 from apps.dashboard.forms.refusals import show_refusal
 from apps.dashboard.forms.users import InvitationForm
 from apps.dashboard.paging import parse_whole_number
-from apps.dashboard.rendering import Request, render_page, site_page
+from apps.dashboard.rendering import Request, posted, render_page, site_page
 from apps.people import accounts, identities, sessions, tokens
 from apps.people.mail import send_link
 
@@ -21,7 +21,7 @@ from apps.people.mail import send_link
 @site_page
 def users(request: Request) -> HttpResponse:
     """The list; POST invites one and shows the link."""
-    form = InvitationForm(request.POST or None)
+    form = InvitationForm(posted(request)[0])
     if request.method == "POST" and form.is_valid():
         try:
             return _show_link(request, accounts.invite_user(**form.cleaned_data))

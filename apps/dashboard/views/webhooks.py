@@ -14,14 +14,14 @@ from apps.controlplane.webhooks import service
 from apps.dashboard.forms.refusals import show_refusal
 from apps.dashboard.forms.webhook import WebhookChangeForm, WebhookForm
 from apps.dashboard.paging import log_page
-from apps.dashboard.rendering import Request, cluster_page, render_page
+from apps.dashboard.rendering import Request, cluster_page, posted, render_page
 
 
 @require_http_methods(["GET", "POST"])
 @cluster_page
 def webhooks(request: Request, cluster: Cluster) -> HttpResponse:
     """The list; POST adds one."""
-    form = WebhookForm(request.POST or None)
+    form = WebhookForm(posted(request)[0])
     if request.method == "POST" and form.is_valid():
         try:
             added = service.add_webhook(
