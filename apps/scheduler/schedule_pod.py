@@ -8,6 +8,7 @@ decision.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -131,38 +132,57 @@ def find_nodes_that_fit_pod(context: SchedulingContext, attempt: Attempt) -> Non
         diagnosis.add_plugin(outcome)
     else:
         decision.pre_filter_nodes = narrowed.node_names
-        if not evaluate_nominated_node(context, attempt):
-            evaluate_nodes(context, attempt, narrowed, narrowing)
+        refused = evaluate_nominated_node(context, attempt)
+        if not len(decision.feasible):
+            evaluate_nodes(context, attempt, narrowed, refused)
     if not len(decision.feasible):
         decision.filter_message = fit_error_message(diagnosis, snapshot.total_nodes)
 
 
-def evaluate_nominated_node(context: SchedulingContext, attempt: Attempt) -> bool:
-    """Try the node to which the pod is nominated; True if it fits: then no other is evaluated."""
+@dataclass(frozen=True, slots=True)
+class RefusedNode:
+    """A node that was tried before all others, and refused."""
+
+    row: int
+    status: Status
+
+
+def evaluate_nominated_node(context: SchedulingContext, attempt: Attempt) -> RefusedNode | None:
+    """Try the node to which the pod is nominated; if it fits, no other is evaluated.
+
+    Its refusal counts in the search that follows. None if it fits or could not be evaluated.
+    """
     row = context.snapshot.row_of(attempt.pod.pod.status.nominated_node_name)
     if row < 0:
-        return False
+        return None
     rows = np.array([row], dtype=np.int64)
     statuses = NodeStatuses.empty(len(context.snapshot))
     try:
         feasible = find_nodes_that_pass_filters(context, attempt, statuses, rows)
+        note_plugins(attempt, statuses)
         feasible = find_nodes_that_pass_extenders(context, attempt, statuses, feasible)
     except (StatusError, ExtenderError):
-        return False
+        return None
     if not len(feasible):
-        return False
+        status = statuses.at(row)
+        assert status is not None
+        return RefusedNode(row, status)
     attempt.decision.nominated_fast_path = True
     attempt.decision.feasible = feasible
     attempt.decision.evaluated = 1
     note_statuses(attempt, statuses)
-    return True
+    return None
 
 
 def evaluate_nodes(
-    context: SchedulingContext, attempt: Attempt, narrowed: PreFilterResult, narrowing: set[str]
+    context: SchedulingContext,
+    attempt: Attempt,
+    narrowed: PreFilterResult,
+    refused: RefusedNode | None,
 ) -> None:
     """Filter the nodes that PreFilter allows, starting where the last search ended."""
-    snapshot, decision = context.snapshot, attempt.decision
+    snapshot, decision, diagnosis = context.snapshot, attempt.decision, attempt.diagnosis
+    assert diagnosis is not None
     statuses = NodeStatuses.empty(len(snapshot) if narrowed.node_names is not None else 0)
     rows: Int64Array | None = None
     if narrowed.node_names is not None:
@@ -170,19 +190,32 @@ def evaluate_nodes(
             sorted(row for name in narrowed.node_names if (row := snapshot.row_of(name)) >= 0),
             dtype=np.int64,
         )
-        plugins = " ".join(sorted(narrowing))
+        # As upstream: those that narrowed the nodes, and the one that refused the nominated node.
+        plugins = " ".join(sorted(diagnosis.unschedulable_plugins))
         statuses.absent = unresolvable(f"node(s) didn't satisfy plugin(s) [{plugins}]")
     feasible = find_nodes_that_pass_filters(context, attempt, statuses, rows)
-    rejected = summary_of(attempt, statuses).rejected
-    count_evaluated(context, attempt, len(feasible) + rejected)
+    evaluated = len(feasible) + summary_of(attempt, statuses).rejected
     note_statuses(attempt, statuses)
+    if refused is not None and statuses.ids[refused.row] <= NodeStatuses.FEASIBLE:
+        evaluated += 1
+        if statuses.ids[refused.row] == NodeStatuses.NOT_EVALUATED:
+            statuses.set(refused.row, refused.status)
+    count_evaluated(context, attempt, evaluated)
     decision.feasible = find_nodes_that_pass_extenders(context, attempt, statuses, feasible)
+    if len(decision.feasible) < len(feasible):
+        diagnosis.unschedulable_plugins.add(EXTENDER_NAME)
 
 
 def note_statuses(attempt: Attempt, statuses: NodeStatuses) -> None:
     """Enter the filters' answers into the diagnosis and the decision."""
     assert attempt.diagnosis is not None
     attempt.diagnosis.node_statuses = attempt.decision.node_statuses = statuses
+    note_plugins(attempt, statuses)
+
+
+def note_plugins(attempt: Attempt, statuses: NodeStatuses) -> None:
+    """Enter the plugins that refused a node into the diagnosis."""
+    assert attempt.diagnosis is not None
     if len(statuses.statuses) == 1:
         return
     for status in summary_of(attempt, statuses).statuses:
@@ -269,14 +302,15 @@ def stop_when_enough(
 ) -> Int64Array:
     """The first ``enough`` feasible rows (ascending) in visiting order from ``start`` on.
 
-    All statuses were computed at once; those of nodes after the last of these rows are discarded.
+    As upstream, the search ends at one feasible node too many, which it forgets: what is refused
+    before that node counts. All statuses were computed at once; the others are discarded.
     """
     start %= len(order)
     visited = np.concatenate((order[start:], order[:start]))
     passed = statuses.ids[visited] == NodeStatuses.FEASIBLE
-    last = int(np.searchsorted(np.cumsum(passed), enough))
-    statuses.ids[visited[last + 1 :]] = NodeStatuses.NOT_EVALUATED
-    return np.sort(visited[: last + 1][passed[: last + 1]])
+    end = int(np.searchsorted(np.cumsum(passed), enough + 1))
+    statuses.ids[visited[end:]] = NodeStatuses.NOT_EVALUATED
+    return np.sort(visited[:end][passed[:end]])
 
 
 def find_nodes_that_pass_extenders(
@@ -299,8 +333,6 @@ def find_nodes_that_pass_extenders(
             row: verdict.refusal(names[row]).by(extender.name) for row in feasible[~passed].tolist()
         }
         statuses.set_all(refusals)
-        if refusals and attempt.diagnosis is not None:
-            attempt.diagnosis.unschedulable_plugins.add(EXTENDER_NAME)
         feasible = feasible[passed]
     return feasible
 
