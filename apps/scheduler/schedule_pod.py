@@ -60,6 +60,8 @@ def schedule_pod(context: SchedulingContext, attempt: Attempt) -> Status:
     decision.total_nodes = snapshot.total_nodes
     if not snapshot.total_nodes:
         return unresolvable(NO_NODES_AVAILABLE)
+    if context.batches and attempt.queued is not None:
+        look_for_batch(context, attempt)
     if context.reuses_results and not context.extenders:
         attempt.results = attempt.framework.signing.results_for(attempt.pod, snapshot)
     try:
@@ -68,14 +70,19 @@ def schedule_pod(context: SchedulingContext, attempt: Attempt) -> Status:
             find_nodes_that_fit_pod(context, attempt)
             if not len(decision.feasible):
                 return unschedulable(decision.filter_message)
-            ties = prioritize_nodes(context, attempt)
+            ties = prioritize_nodes(context, attempt) if not decision.is_batched else ()
     except StatusError as failure:
         attempt.diagnosis = None
         return failure.status
     except ExtenderError as failure:
         attempt.diagnosis = None
         return error(str(failure))
-    select_host(context, attempt, ties)
+    if decision.hint is not None and decision.is_batched:
+        decision.node = decision.hint.node
+    else:
+        select_host(context, attempt, ties)
+    if context.batches and attempt.queued is not None:
+        keep_for_batch(context, attempt)
     return SUCCESS
 
 
@@ -85,7 +92,7 @@ def repeat_cycle(context: SchedulingContext, attempt: Attempt) -> Sequence[int] 
     Nothing is different from the last such pod but the rows that have changed since.
     """
     results, snapshot = attempt.results, context.snapshot
-    if results is None or not results.is_repeatable:
+    if results is None or not results.is_repeatable or attempt.decision.hint is not None:
         return None
     pod, filters = attempt.pod, attempt.framework.filters
     if pod.pod.status.nominated_node_name or filters.nominated_pods(pod, snapshot) is not None:
@@ -94,6 +101,10 @@ def repeat_cycle(context: SchedulingContext, attempt: Attempt) -> Sequence[int] 
     found = results.repeat(Cycle(attempt.state, pod, snapshot, filters), most)
     if found is None:
         return None
+    if attempt.continues:
+        last = snapshot.row_of(attempt.framework.batch.last_node)
+        if last >= 0 and found.statuses.ids[last] != NodeStatuses.FEASIBLE:
+            return None
     decision, left, scores = attempt.decision, found.passed, found.scores
     attempt.diagnosis = diagnosis = Diagnosis(found.statuses)
     for status in left.summary.statuses:
@@ -109,6 +120,52 @@ def count_evaluated(context: SchedulingContext, attempt: Attempt, nodes: int) ->
     decision = attempt.decision
     decision.start, decision.evaluated = context.next_start_node_index, nodes
     context.next_start_node_index = (decision.start + nodes) % context.snapshot.total_nodes
+
+
+# -- batches: see framework.batch ----------------------------------------------------------------
+
+
+def look_for_batch(context: SchedulingContext, attempt: Attempt) -> None:
+    """Sign the pod, and see whether it may continue the batch of its profile."""
+    batch = attempt.framework.batch
+    attempt.signature = batch.sign(attempt.pod)
+    attempt.continues = batch.may_continue(
+        attempt.signature, context.queue.scheduling_cycle, context.clock.now()
+    )
+
+
+def take_from_batch(context: SchedulingContext, attempt: Attempt) -> None:
+    """``decision.hint``: the next node of the batch, if the pod does not fit on its last one.
+
+    A nominated node comes first; the node of the batch is then lost.
+    """
+    snapshot, batch = context.snapshot, attempt.framework.batch
+    row = snapshot.row_of(batch.last_node)
+    if row < 0:
+        return
+    # As upstream, pods that are nominated to that node do not count.
+    part = snapshot.part(np.array([row], dtype=np.int64))
+    try:
+        last = attempt.framework.filters.run_filter_plugins(attempt.state, attempt.pod, part)
+    except StatusError:
+        return
+    if last.ids[0] == NodeStatuses.FEASIBLE:
+        return
+    hint = batch.pop(context.tie_breaker.choose_name)
+    attempt.hinted = hint.node
+    if not attempt.pod.pod.status.nominated_node_name:
+        attempt.decision.hint = hint
+
+
+def keep_for_batch(context: SchedulingContext, attempt: Attempt) -> None:
+    """Keep the ranking of the decision, which has a node, for the next pod."""
+    attempt.framework.batch.keep(
+        attempt.signature,
+        attempt.hinted,
+        attempt.decision,
+        context.queue.scheduling_cycle,
+        context.clock.now(),
+    )
 
 
 # -- which nodes fit -----------------------------------------------------------------------------
@@ -132,6 +189,8 @@ def find_nodes_that_fit_pod(context: SchedulingContext, attempt: Attempt) -> Non
         diagnosis.add_plugin(outcome)
     else:
         decision.pre_filter_nodes = narrowed.node_names
+        if attempt.continues:
+            take_from_batch(context, attempt)
         refused = evaluate_nominated_node(context, attempt)
         if not len(decision.feasible):
             evaluate_nodes(context, attempt, narrowed, refused)
@@ -148,11 +207,13 @@ class RefusedNode:
 
 
 def evaluate_nominated_node(context: SchedulingContext, attempt: Attempt) -> RefusedNode | None:
-    """Try the node to which the pod is nominated; if it fits, no other is evaluated.
+    """Try the node to which the pod is nominated, or that of a batch; if it fits, no other.
 
     Its refusal counts in the search that follows. None if it fits or could not be evaluated.
     """
-    row = context.snapshot.row_of(attempt.pod.pod.status.nominated_node_name)
+    hint = attempt.decision.hint
+    nominated = attempt.pod.pod.status.nominated_node_name
+    row = context.snapshot.row_of(nominated or (hint.node if hint is not None else ""))
     if row < 0:
         return None
     rows = np.array([row], dtype=np.int64)
