@@ -129,9 +129,10 @@ def look_for_batch(context: SchedulingContext, attempt: Attempt) -> None:
     """Sign the pod, and see whether it may continue the batch of its profile."""
     batch = attempt.framework.batch
     attempt.signature = batch.sign(attempt.pod)
-    attempt.continues = batch.may_continue(
-        attempt.signature, context.queue.scheduling_cycle, context.clock.now()
-    )
+    if attempt.signature is not None:
+        attempt.continues = batch.may_continue(
+            attempt.signature, context.queue.scheduling_cycle, context.clock.now()
+        )
 
 
 def take_from_batch(context: SchedulingContext, attempt: Attempt) -> None:
@@ -159,7 +160,10 @@ def take_from_batch(context: SchedulingContext, attempt: Attempt) -> None:
 
 def keep_for_batch(context: SchedulingContext, attempt: Attempt) -> None:
     """Keep the ranking of the decision, which has a node, for the next pod."""
-    attempt.framework.batch.keep(
+    batch = attempt.framework.batch
+    if attempt.signature is None and batch.kept is None:
+        return
+    batch.keep(
         attempt.signature,
         attempt.hinted,
         attempt.decision,

@@ -1,4 +1,4 @@
-"""Pods that cannot be told apart take the next nodes of one ranking, as kube-scheduler batches them.
+"""Pods that cannot be told apart take the next nodes of one ranking, as in kube-scheduler.
 
 The placements were compared with those of kube-scheduler 1.36.2.
 """

@@ -69,7 +69,7 @@ class OpportunisticBatch:
         self._signs = all("sign_pod" in vars(type(each)) for each in signers.values())
         #: the plugin that did not sign a pod is asked about the next one first
         self._signers = list(signers.values())
-        self._kept: _Kept | None = None
+        self.kept: _Kept | None = None
         #: the last decision with a node: its scheduling cycle and its node
         self._cycle = -1
         self.last_node = ""
@@ -82,18 +82,18 @@ class OpportunisticBatch:
         for place, each in enumerate(self._signers):
             sign = each.sign_pod(pod)
             if sign is None:
-                self._signers.insert(0, self._signers.pop(place))
+                if place:
+                    self._signers.insert(0, self._signers.pop(place))
                 return None
             signs.append((each.name, sign))
         return frozenset(signs)
 
-    def may_continue(self, signature: Hashable | None, cycle: int, now: float) -> bool:
+    def may_continue(self, signature: Hashable, cycle: int, now: float) -> bool:
         """Whether such a pod continues the ranking, if it does not fit on ``last_node``."""
-        kept = self._kept
+        kept = self.kept
         return (
             kept is not None
             and kept.count > 0
-            and signature is not None
             and cycle == self._cycle + 1
             and signature == kept.signature
             and now <= kept.at + MAX_AGE
@@ -101,9 +101,9 @@ class OpportunisticBatch:
 
     def pop(self, choose: ChooseName) -> BatchHint:
         """The next node of the ranking, which is no longer in it."""
-        assert self._kept is not None
-        decision = self._kept.decision
-        node = self._kept.pop(choose)
+        assert self.kept is not None
+        decision = self.kept.decision
+        node = self.kept.pop(choose)
         return BatchHint(node, decision.pod_key, decision.pod_uid, decision.attempt)
 
     def keep(
@@ -118,4 +118,4 @@ class OpportunisticBatch:
             return
         others = len(decision.feasible) - 1
         kept = signature is not None and others > 0
-        self._kept = _Kept(signature, decision, now, others) if kept else None
+        self.kept = _Kept(signature, decision, now, others) if kept else None
