@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from django.contrib.auth.models import User
+from django.test import Client
 
 from apps.cluster import kinds
 from apps.cluster.writes import Create
@@ -13,7 +15,6 @@ from apps.controlplane.ledger.reading import read
 from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import SchedulingDecision
 from apps.controlplane.results.presenting import present_decision
-from apps.dashboard.queries.decisions import ledger_entry
 from tests.controlplane.driving import ACTOR, configure, create_pods, pod
 from tests.scheduler.test_batches import UNSPREAD
 
@@ -31,7 +32,8 @@ PREFERRED = [
 AFFINITY = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": PREFERRED}}
 
 
-def test_a_batched_decision_is_recorded_and_recomputed() -> None:
+def test_a_batched_decision_is_recorded_and_recomputed(client: Client) -> None:
+    client.force_login(User.objects.create_superuser("alice", password="a long password"))
     cluster = create_cluster("lab", user="tests", kubelet=False, tie_break="first-name")
     configure(cluster, **UNSPREAD)
     nodes = [
@@ -61,6 +63,8 @@ def test_a_batched_decision_is_recorded_and_recomputed() -> None:
         "pod_uid": str(first.pod_uid),
         "attempt": 1,
     }
-    assert ledger_entry(cluster, batched.pk).ranked == first
+    page = " ".join(client.get(f"/clusters/lab/decisions/{batched.pk}").content.decode().split())
+    assert "The node comes from a batch: the pod is like default/p0" in page
+    assert f'<a href="/clusters/lab/decisions/{first.pk}">decision {first.pk}</a>' in page
     for row in rows:
         assert rebuilding.compare(read(row).decision, rebuilding.recompute(row)) == []
