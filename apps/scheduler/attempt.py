@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from concurrent.futures import Future
 from time import perf_counter_ns
 
@@ -32,6 +33,12 @@ class Attempt(msgspec.Struct, eq=False):
     results: SignedResults | None = None
     #: an extender has answered with nodes as objects: they are scored without their pods
     scores_bare_nodes: bool = False
+    #: what a batch knows the pod by; None if it is not batched
+    signature: Hashable | None = None
+    #: whether the pod continues a batch if it does not fit on the last node of it
+    continues: bool = False
+    #: the node that came from a batch, "" without one
+    hinted: str = ""
     #: the pod with its node, from Reserve on
     assumed: PodInfo | None = None
     #: the binding cycle, once it has started, and the step it waits for

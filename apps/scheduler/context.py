@@ -37,6 +37,8 @@ class SchedulingContext:
     percentage_of_nodes_to_score: int | None
     #: whether cycles use what is known for pods of the same signature; decisions are the same
     reuses_results: bool = True
+    #: whether pods take the next nodes of an earlier ranking: see framework.batch
+    batches: bool = False
     #: index in the visiting order at which the next search starts
     next_start_node_index: int = 0
     #: to write the status of a PodGroup

@@ -9,6 +9,7 @@ from enum import StrEnum
 import msgspec
 import numpy as np
 
+from apps.scheduler.framework.batch import BatchHint
 from apps.scheduler.framework.claim_allocations import ClaimAllocation
 from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.extender_calls import ExtenderCall
@@ -82,8 +83,10 @@ class Decision(msgspec.Struct, kw_only=True, eq=False):
     start: int = 0
     #: nodes that the filters evaluated
     evaluated: int = 0
-    #: only the pod's nominated node was evaluated, and it was chosen
+    #: only the pod's nominated node, or that of ``hint``, was evaluated, and it was chosen
     nominated_fast_path: bool = False
+    #: the node of a batch that was tried before all others
+    hint: BatchHint | None = None
 
     #: PreFilter's outcome; a rejection ends the attempt before Filter
     pre_filter: Status = SUCCESS
@@ -141,6 +144,11 @@ class Decision(msgspec.Struct, kw_only=True, eq=False):
     initial_attempt_at: float | None = None
     #: the pod was retried because of the time it had waited, not because of an event
     after_flush: bool = False
+
+    @property
+    def is_batched(self) -> bool:
+        """Whether the node came from a batch: it has no scores but those of that decision."""
+        return self.hint is not None and self.nominated_fast_path
 
     @property
     def total(self) -> Int64Array:

@@ -8,6 +8,7 @@ decision.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -59,6 +60,8 @@ def schedule_pod(context: SchedulingContext, attempt: Attempt) -> Status:
     decision.total_nodes = snapshot.total_nodes
     if not snapshot.total_nodes:
         return unresolvable(NO_NODES_AVAILABLE)
+    if context.batches and attempt.queued is not None:
+        look_for_batch(context, attempt)
     if context.reuses_results and not context.extenders:
         attempt.results = attempt.framework.signing.results_for(attempt.pod, snapshot)
     try:
@@ -67,14 +70,19 @@ def schedule_pod(context: SchedulingContext, attempt: Attempt) -> Status:
             find_nodes_that_fit_pod(context, attempt)
             if not len(decision.feasible):
                 return unschedulable(decision.filter_message)
-            ties = prioritize_nodes(context, attempt)
+            ties = prioritize_nodes(context, attempt) if not decision.is_batched else ()
     except StatusError as failure:
         attempt.diagnosis = None
         return failure.status
     except ExtenderError as failure:
         attempt.diagnosis = None
         return error(str(failure))
-    select_host(context, attempt, ties)
+    if decision.hint is not None and decision.is_batched:
+        decision.node = decision.hint.node
+    else:
+        select_host(context, attempt, ties)
+    if context.batches and attempt.queued is not None:
+        keep_for_batch(context, attempt)
     return SUCCESS
 
 
@@ -84,7 +92,7 @@ def repeat_cycle(context: SchedulingContext, attempt: Attempt) -> Sequence[int] 
     Nothing is different from the last such pod but the rows that have changed since.
     """
     results, snapshot = attempt.results, context.snapshot
-    if results is None or not results.is_repeatable:
+    if results is None or not results.is_repeatable or attempt.decision.hint is not None:
         return None
     pod, filters = attempt.pod, attempt.framework.filters
     if pod.pod.status.nominated_node_name or filters.nominated_pods(pod, snapshot) is not None:
@@ -93,6 +101,10 @@ def repeat_cycle(context: SchedulingContext, attempt: Attempt) -> Sequence[int] 
     found = results.repeat(Cycle(attempt.state, pod, snapshot, filters), most)
     if found is None:
         return None
+    if attempt.continues:
+        last = snapshot.row_of(attempt.framework.batch.last_node)
+        if last >= 0 and found.statuses.ids[last] != NodeStatuses.FEASIBLE:
+            return None
     decision, left, scores = attempt.decision, found.passed, found.scores
     attempt.diagnosis = diagnosis = Diagnosis(found.statuses)
     for status in left.summary.statuses:
@@ -108,6 +120,56 @@ def count_evaluated(context: SchedulingContext, attempt: Attempt, nodes: int) ->
     decision = attempt.decision
     decision.start, decision.evaluated = context.next_start_node_index, nodes
     context.next_start_node_index = (decision.start + nodes) % context.snapshot.total_nodes
+
+
+# -- batches: see framework.batch ----------------------------------------------------------------
+
+
+def look_for_batch(context: SchedulingContext, attempt: Attempt) -> None:
+    """Sign the pod, and see whether it may continue the batch of its profile."""
+    batch = attempt.framework.batch
+    attempt.signature = batch.sign(attempt.pod)
+    if attempt.signature is not None:
+        attempt.continues = batch.may_continue(
+            attempt.signature, context.queue.scheduling_cycle, context.clock.now()
+        )
+
+
+def take_from_batch(context: SchedulingContext, attempt: Attempt) -> None:
+    """``decision.hint``: the next node of the batch, if the pod does not fit on its last one.
+
+    A nominated node comes first; the node of the batch is then lost.
+    """
+    snapshot, batch = context.snapshot, attempt.framework.batch
+    row = snapshot.row_of(batch.last_node)
+    if row < 0:
+        return
+    # As upstream, pods that are nominated to that node do not count.
+    part = snapshot.part(np.array([row], dtype=np.int64))
+    try:
+        last = attempt.framework.filters.run_filter_plugins(attempt.state, attempt.pod, part)
+    except StatusError:
+        return
+    if last.ids[0] == NodeStatuses.FEASIBLE:
+        return
+    hint = batch.pop(context.tie_breaker.choose_name)
+    attempt.hinted = hint.node
+    if not attempt.pod.pod.status.nominated_node_name:
+        attempt.decision.hint = hint
+
+
+def keep_for_batch(context: SchedulingContext, attempt: Attempt) -> None:
+    """Keep the ranking of the decision, which has a node, for the next pod."""
+    batch = attempt.framework.batch
+    if attempt.signature is None and batch.kept is None:
+        return
+    batch.keep(
+        attempt.signature,
+        attempt.hinted,
+        attempt.decision,
+        context.queue.scheduling_cycle,
+        context.clock.now(),
+    )
 
 
 # -- which nodes fit -----------------------------------------------------------------------------
@@ -131,38 +193,61 @@ def find_nodes_that_fit_pod(context: SchedulingContext, attempt: Attempt) -> Non
         diagnosis.add_plugin(outcome)
     else:
         decision.pre_filter_nodes = narrowed.node_names
-        if not evaluate_nominated_node(context, attempt):
-            evaluate_nodes(context, attempt, narrowed, narrowing)
+        if attempt.continues:
+            take_from_batch(context, attempt)
+        refused = evaluate_nominated_node(context, attempt)
+        if not len(decision.feasible):
+            evaluate_nodes(context, attempt, narrowed, refused)
     if not len(decision.feasible):
         decision.filter_message = fit_error_message(diagnosis, snapshot.total_nodes)
 
 
-def evaluate_nominated_node(context: SchedulingContext, attempt: Attempt) -> bool:
-    """Try the node to which the pod is nominated; True if it fits: then no other is evaluated."""
-    row = context.snapshot.row_of(attempt.pod.pod.status.nominated_node_name)
+@dataclass(frozen=True, slots=True)
+class RefusedNode:
+    """A node that was tried before all others, and refused."""
+
+    row: int
+    status: Status
+
+
+def evaluate_nominated_node(context: SchedulingContext, attempt: Attempt) -> RefusedNode | None:
+    """Try the node to which the pod is nominated, or that of a batch; if it fits, no other.
+
+    Its refusal counts in the search that follows. None if it fits or could not be evaluated.
+    """
+    hint = attempt.decision.hint
+    nominated = attempt.pod.pod.status.nominated_node_name
+    row = context.snapshot.row_of(nominated or (hint.node if hint is not None else ""))
     if row < 0:
-        return False
+        return None
     rows = np.array([row], dtype=np.int64)
     statuses = NodeStatuses.empty(len(context.snapshot))
     try:
         feasible = find_nodes_that_pass_filters(context, attempt, statuses, rows)
+        note_plugins(attempt, statuses)
         feasible = find_nodes_that_pass_extenders(context, attempt, statuses, feasible)
     except (StatusError, ExtenderError):
-        return False
+        return None
     if not len(feasible):
-        return False
+        status = statuses.at(row)
+        assert status is not None
+        return RefusedNode(row, status)
     attempt.decision.nominated_fast_path = True
     attempt.decision.feasible = feasible
     attempt.decision.evaluated = 1
     note_statuses(attempt, statuses)
-    return True
+    return None
 
 
 def evaluate_nodes(
-    context: SchedulingContext, attempt: Attempt, narrowed: PreFilterResult, narrowing: set[str]
+    context: SchedulingContext,
+    attempt: Attempt,
+    narrowed: PreFilterResult,
+    refused: RefusedNode | None,
 ) -> None:
     """Filter the nodes that PreFilter allows, starting where the last search ended."""
-    snapshot, decision = context.snapshot, attempt.decision
+    snapshot, decision, diagnosis = context.snapshot, attempt.decision, attempt.diagnosis
+    assert diagnosis is not None
     statuses = NodeStatuses.empty(len(snapshot) if narrowed.node_names is not None else 0)
     rows: Int64Array | None = None
     if narrowed.node_names is not None:
@@ -170,19 +255,32 @@ def evaluate_nodes(
             sorted(row for name in narrowed.node_names if (row := snapshot.row_of(name)) >= 0),
             dtype=np.int64,
         )
-        plugins = " ".join(sorted(narrowing))
+        # As upstream: those that narrowed the nodes, and the one that refused the nominated node.
+        plugins = " ".join(sorted(diagnosis.unschedulable_plugins))
         statuses.absent = unresolvable(f"node(s) didn't satisfy plugin(s) [{plugins}]")
     feasible = find_nodes_that_pass_filters(context, attempt, statuses, rows)
-    rejected = summary_of(attempt, statuses).rejected
-    count_evaluated(context, attempt, len(feasible) + rejected)
+    evaluated = len(feasible) + summary_of(attempt, statuses).rejected
     note_statuses(attempt, statuses)
+    if refused is not None and statuses.ids[refused.row] <= NodeStatuses.FEASIBLE:
+        evaluated += 1
+        if statuses.ids[refused.row] == NodeStatuses.NOT_EVALUATED:
+            statuses.set(refused.row, refused.status)
+    count_evaluated(context, attempt, evaluated)
     decision.feasible = find_nodes_that_pass_extenders(context, attempt, statuses, feasible)
+    if len(decision.feasible) < len(feasible):
+        diagnosis.unschedulable_plugins.add(EXTENDER_NAME)
 
 
 def note_statuses(attempt: Attempt, statuses: NodeStatuses) -> None:
     """Enter the filters' answers into the diagnosis and the decision."""
     assert attempt.diagnosis is not None
     attempt.diagnosis.node_statuses = attempt.decision.node_statuses = statuses
+    note_plugins(attempt, statuses)
+
+
+def note_plugins(attempt: Attempt, statuses: NodeStatuses) -> None:
+    """Enter the plugins that refused a node into the diagnosis."""
+    assert attempt.diagnosis is not None
     if len(statuses.statuses) == 1:
         return
     for status in summary_of(attempt, statuses).statuses:
@@ -269,14 +367,15 @@ def stop_when_enough(
 ) -> Int64Array:
     """The first ``enough`` feasible rows (ascending) in visiting order from ``start`` on.
 
-    All statuses were computed at once; those of nodes after the last of these rows are discarded.
+    As upstream, the search ends at one feasible node too many, which it forgets: what is refused
+    before that node counts. All statuses were computed at once; the others are discarded.
     """
     start %= len(order)
     visited = np.concatenate((order[start:], order[:start]))
     passed = statuses.ids[visited] == NodeStatuses.FEASIBLE
-    last = int(np.searchsorted(np.cumsum(passed), enough))
-    statuses.ids[visited[last + 1 :]] = NodeStatuses.NOT_EVALUATED
-    return np.sort(visited[: last + 1][passed[: last + 1]])
+    end = int(np.searchsorted(np.cumsum(passed), enough + 1))
+    statuses.ids[visited[end:]] = NodeStatuses.NOT_EVALUATED
+    return np.sort(visited[:end][passed[:end]])
 
 
 def find_nodes_that_pass_extenders(
@@ -299,8 +398,6 @@ def find_nodes_that_pass_extenders(
             row: verdict.refusal(names[row]).by(extender.name) for row in feasible[~passed].tolist()
         }
         statuses.set_all(refusals)
-        if refusals and attempt.diagnosis is not None:
-            attempt.diagnosis.unschedulable_plugins.add(EXTENDER_NAME)
         feasible = feasible[passed]
     return feasible
 

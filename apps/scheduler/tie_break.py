@@ -33,6 +33,10 @@ class TieBreaker:
             return 0
         return self._draw(count)
 
+    def choose_name(self, names: Sequence[str]) -> int:
+        """An index into ``names``, which are in order."""
+        return self.choose(len(names))
+
     def choose_row(self, ties: Sequence[int] | Int64Array, name_rank: Int64Array) -> int:
         """An index into ``ties``, rows of the snapshot; ``name_rank`` is Snapshot.name_rank."""
         if self._by_name and len(ties) > 1:

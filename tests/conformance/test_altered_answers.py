@@ -102,6 +102,18 @@ def test_an_altered_answer_is_found_whatever_its_field(family):
     assert seen >= FAMILIES[family]
 
 
+def test_a_node_that_was_evaluated_in_one_of_both_alone_is_a_difference() -> None:
+    case, expect = next(read_cases(DATA / "fresh" / "sample250-s4.jsonl.gz"))
+    filtered = expect["pods"][0]["filter"]
+    passed = next(node for node, status in filtered.items() if status is None)
+    more, less = copy.deepcopy(expect), copy.deepcopy(expect)
+    more["pods"][0]["filter"]["another"] = None
+    del less["pods"][0]["filter"][passed]
+    for changed, node in ((more, "another"), (less, passed)):
+        [difference] = compare_case(case, changed, Options(), ALL)
+        assert f"filter[{node}]" in difference
+
+
 def write(path: Path, case: Any, expect: Any) -> Path:
     with gzip.open(path, "wt") as lines:
         lines.write(json.dumps({"case": case, "expect": expect}) + "\n")

@@ -173,6 +173,36 @@ def test_search_stops_when_enough_nodes_are_feasible(new_scheduler: NewScheduler
     assert not set(first.feasible.tolist()) & set(second.feasible.tolist())
 
 
+def test_nodes_refused_before_one_feasible_node_too_many_count(new_scheduler: NewScheduler) -> None:
+    scheduler = new_scheduler({"percentageOfNodesToScore": 1})
+    for number in range(103):
+        node = make_node(f"n{number:03}")
+        scheduler.handle("Node", None, (node.unschedulable() if number == 100 else node).obj())
+    for number in range(2):
+        scheduler.handle("Pod", None, make_pod(f"p{number}").obj())
+    first, second = scheduler.schedule_one(), scheduler.schedule_one()
+    assert first is not None and second is not None
+    assert (first.start, first.evaluated, len(first.feasible)) == (0, 101, 100)
+    assert first.status_of("n100") is not None
+    assert (second.start, second.evaluated, len(second.feasible)) == (101, 100, 100)
+
+
+def test_a_refused_nominated_node_moves_the_next_start_even_if_not_reached(
+    new_scheduler: NewScheduler,
+) -> None:
+    scheduler = new_scheduler({"percentageOfNodesToScore": 1})
+    for number in range(120):
+        node = make_node(f"n{number:03}")
+        scheduler.handle("Node", None, (node.unschedulable() if number == 119 else node).obj())
+    scheduler.handle("Pod", None, make_pod("p0").nominated("n119").obj())
+    scheduler.handle("Pod", None, make_pod("p1").obj())
+    first, second = scheduler.schedule_one(), scheduler.schedule_one()
+    assert first is not None and second is not None
+    refusal = first.status_of("n119")
+    assert refusal is not None and refusal.plugin == "NodeUnschedulable"
+    assert (first.evaluated, second.start) == (101, 101)
+
+
 def test_search_visits_zones_in_turn(new_scheduler: NewScheduler) -> None:
     scheduler = new_scheduler({"percentageOfNodesToScore": 50})
     for zone in ("east", "west"):

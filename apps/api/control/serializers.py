@@ -81,12 +81,27 @@ class ExtenderCallSerializer(serializers.Serializer[Any]):
     )
 
 
+class BatchSerializer(serializers.Serializer[Any]):
+    node = serializers.CharField(help_text="Its next node, which was tried before all others.")
+    selected = serializers.BooleanField(
+        help_text="The pod fits there: no other node was evaluated, and none was scored."
+    )
+    pod = serializers.CharField(
+        help_text="`namespace/name` of the pod whose decision has the scores."
+    )
+    pod_uid = serializers.CharField()
+    attempt = serializers.IntegerField(help_text="The number of the attempt of that decision.")
+
+
 class SearchSerializer(serializers.Serializer[Any]):
     start = serializers.IntegerField(
         help_text="Position in the order of nodes at which it started."
     )
     evaluated = serializers.IntegerField(help_text="Nodes that the filters evaluated.")
     nominated_node_only = serializers.BooleanField(help_text="No other node was evaluated.")
+    batch = BatchSerializer(
+        allow_null=True, help_text="Null: no node came from the ranking of another decision."
+    )
     pre_filter_nodes = serializers.ListField(
         child=serializers.CharField(), allow_null=True, help_text="Null: PreFilter allowed all."
     )

@@ -101,6 +101,8 @@ def _visit(decision: Decision, line: int) -> Visit:
 
 def _describe(decision: Decision, order: VisitingOrder) -> str:
     total = len(order.nodes)
+    if decision.is_batched:
+        return "Only the next node of a batch was evaluated: the order did not matter."
     if decision.nominated_fast_path:
         return "Only the nominated node was evaluated: the order did not matter."
     if decision.pre_filter_nodes is not None:

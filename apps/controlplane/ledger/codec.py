@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from apps.controlplane.ledger import columns, first_format
 from apps.controlplane.ledger.records import DecisionRecord, Draws, Expected
 from apps.controlplane.ledger.score_packing import ScorePacker
+from apps.scheduler.framework.batch import BatchHint
 from apps.scheduler.framework.claim_allocations import ClaimAllocation
 from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.extender_calls import ExtenderVerb
@@ -144,6 +145,7 @@ class StoredDecision(_Stored, tag=VERSION, kw_only=True):
     normalized_scores: list[Scores | None]
     claims: tuple[ClaimAllocation, ...] = ()
     combinations: StoredCombinations | None = None
+    hint: BatchHint | None = None
 
 
 class BatchEncoder:
@@ -207,6 +209,7 @@ class BatchEncoder:
             normalized_scores=[normalized for _, normalized in packed],
             claims=decision.claims,
             combinations=None if combined is None else StoredCombinations(*combined),
+            hint=decision.hint,
         )
 
 

@@ -28,6 +28,7 @@ _ADDED_LATER: dict[str, Any] = {
     "weights": {},
     "claims": (),
     "combinations": None,
+    "hint": None,
 }
 
 

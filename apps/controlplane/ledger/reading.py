@@ -60,6 +60,7 @@ def _restore_decision(
         start=stored.start,
         evaluated=stored.evaluated,
         nominated_fast_path=stored.nominated_fast_path,
+        hint=stored.hint,
         pre_filter=_to_core(stored.pre_filter, Status),
         pre_filter_nodes=_set_or_none(stored.pre_filter_nodes),
         filter_skipped=frozenset(stored.filter_skipped),

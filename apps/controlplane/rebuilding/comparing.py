@@ -66,6 +66,7 @@ def _collect_facts(decision: Decision) -> Facts:
         "start": decision.start,
         "evaluated": decision.evaluated,
         "fast path": decision.nominated_fast_path,
+        "batch": decision.hint,
         "pre-filter": decision.pre_filter,
         "pre-filter nodes": decision.pre_filter_nodes,
         "skipped": (decision.filter_skipped, decision.score_skipped),

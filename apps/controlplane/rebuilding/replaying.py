@@ -47,6 +47,9 @@ def decide_again(state: PastState, row: SchedulingDecision, recorded: Decision) 
         )
     attempt = new_attempt(framework, pod)
     attempt.decision.attempt = row.attempt
+    if scheduler.context.batches:
+        # The ranking from which it came is that of another decision.
+        attempt.decision.hint = recorded.hint
     state.draws.replay(recorded)
     scheduler.context.next_start_node_index = recorded.start
     extenders = scheduler.extenders[:]

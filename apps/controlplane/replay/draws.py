@@ -20,12 +20,19 @@ class RecordedTies(TieBreaker):
     def choose(self, count: int) -> int:
         return self._own.choose(count)
 
+    def choose_name(self, names: Sequence[str]) -> int:
+        recorded = self._recorded(names)
+        return self._own.choose_name(names) if recorded is None else recorded
+
     def choose_row(self, ties: Sequence[int] | Int64Array, name_rank: Int64Array) -> int:
+        recorded = self._recorded([self._scheduler.snapshot.names[int(row)] for row in ties])
+        return self._own.choose_row(ties, name_rank) if recorded is None else recorded
+
+    def _recorded(self, names: Sequence[str]) -> int | None:
         flying = self._scheduler.queue.contents.in_flight_pods()
-        if len(ties) > 1 and flying:
+        if len(names) > 1 and flying:
             last = flying[-1]
             recorded = self._attempts.get((last.uid, last.attempts))
-            names = [self._scheduler.snapshot.names[int(row)] for row in ties]
             if recorded is not None and recorded.node in names:
                 return names.index(recorded.node)
-        return self._own.choose_row(ties, name_rank)
+        return None

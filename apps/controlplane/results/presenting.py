@@ -85,11 +85,25 @@ def present_search(decision: Decision) -> Json:
     return {
         "start": decision.start,
         "evaluated": decision.evaluated,
-        "nominated_node_only": decision.nominated_fast_path,
+        "nominated_node_only": decision.nominated_fast_path and not decision.is_batched,
+        "batch": _present_batch(decision),
         "pre_filter_nodes": None if allowed is None else sorted(allowed),
         "filter_skipped": sorted(decision.filter_skipped),
         "score_skipped": sorted(decision.score_skipped),
         "draw": decision.draw if len(decision.ties) else None,
+    }
+
+
+def _present_batch(decision: Decision) -> Json | None:
+    hint = decision.hint
+    if hint is None:
+        return None
+    return {
+        "node": hint.node,
+        "selected": decision.is_batched,
+        "pod": hint.pod_key,
+        "pod_uid": hint.pod_uid,
+        "attempt": hint.attempt,
     }
 
 

@@ -147,6 +147,8 @@ def _group_without_status(decision: Decision, statuses: NodeStatuses) -> Iterato
 
 
 def _why_not_evaluated(decision: Decision) -> str:
+    if decision.is_batched:
+        return "not evaluated: the pod fits the next node of a batch"
     if decision.nominated_fast_path:
         return "not evaluated: the pod fits its nominated node"
     return f"not evaluated: {len(decision.feasible):,} feasible nodes were enough"

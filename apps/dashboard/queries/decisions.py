@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from apps.cluster.errors import BadRequest, Timeout
 from apps.cluster.models import Cluster, Pod
@@ -68,6 +69,8 @@ class LedgerEntry:
     previous: SchedulingDecision | None
     next: SchedulingDecision | None
     pod_exists: bool
+    #: the decision whose ranking had a node for this one; None without a batch
+    ranked: SchedulingDecision | None = None
 
     @property
     def decision(self) -> Decision:
@@ -126,14 +129,24 @@ def ledger_entry(cluster: Cluster, number: int) -> LedgerEntry:
     attempts = queries.list_decisions(cluster, pod_uid=row.pod_uid)
     earlier = list(attempts.filter(pk__lt=row.pk)[:MAX_AROUND])
     later = list(attempts.filter(pk__gt=row.pk).order_by("pk")[:MAX_AROUND])
+    record = read(row)
     return LedgerEntry(
         row,
-        read(row),
+        record,
         attempts=[*reversed(later), row, *earlier],
         previous=earlier[0] if earlier else None,
         next=later[0] if later else None,
         pod_exists=Pod.objects.filter(cluster=cluster, uid=row.pod_uid).exists(),
+        ranked=_ranking_decision(cluster, record.decision),
     )
+
+
+def _ranking_decision(cluster: Cluster, decision: Decision) -> SchedulingDecision | None:
+    hint = decision.hint
+    if hint is None:
+        return None
+    attempts = queries.list_decisions(cluster, pod_uid=UUID(hint.pod_uid))
+    return attempts.filter(attempt=hint.attempt).first()
 
 
 def _filters(cluster: Cluster) -> list[Field]:

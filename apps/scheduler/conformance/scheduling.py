@@ -19,6 +19,7 @@ from apps.scheduler.conformance.devices import (
 from apps.scheduler.conformance.options import Options
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.failure import handle_scheduling_failure
+from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.interface import PostFilterResult
 from apps.scheduler.framework.status import Status
 from apps.scheduler.framework.types import PodInfo
@@ -34,6 +35,8 @@ Json = Mapping[str, Any]
 #: about the time of the recordings: timeouts are counted from the times in objects
 _NOW = 1_780_000_000.0
 _POST_FILTER_FIELDS = ("messageWithPostFilter", "postFilter")
+#: not None, which is the answer about a node that passed
+_MISSING = "nothing"
 #: its scores, always 0 without claims, are not in the recordings of other families
 _ONLY_WITH_CLAIMS = DynamicResources.name
 
@@ -79,8 +82,9 @@ def _differences(found: Json, wanted: Json, options: Options) -> Iterator[tuple[
             continue
         if isinstance(ours, dict) and isinstance(theirs, dict):
             for key in sorted(ours.keys() | theirs.keys()):
-                if ours.get(key) != theirs.get(key):
-                    yield f"{field}[{key}]", ours.get(key), theirs.get(key)
+                mine, recorded = ours.get(key, _MISSING), theirs.get(key, _MISSING)
+                if mine != recorded:
+                    yield f"{field}[{key}]", mine, recorded
         else:
             yield field, ours, theirs
 
@@ -208,8 +212,10 @@ def _filter(decision: Decision) -> Json:
     statuses = decision.node_statuses
     assert statuses is not None
     answers = {}
+    # PreFilter's reason stands for the nodes that it excluded; others were not reached.
+    evaluated = statuses.ids != NodeStatuses.NOT_EVALUATED
     for row, name in enumerate(decision.nodes):
-        if name and not (decision.nominated_fast_path and row not in decision.feasible):
+        if name and (evaluated[row] or statuses.absent.reasons):
             status = statuses.at(row)
             answers[name] = None if status is None else _status(status)
     return answers

@@ -65,8 +65,9 @@ EFFECTS: Final[Mapping[str, str]] = {
         "status.nominatedNodeName, so that node is not tried first if the scheduler restarts."
     ),
     "OpportunisticBatching": (
-        "Off: no results are reused for pods with the same signature. Decisions are the same, but "
-        "they take longer."
+        "Off: every pod is scored, and no results are reused for pods with the same signature. On: "
+        "a pod that is like the one before it, and does not fit on the node of that pod, gets the "
+        "next node of the old ranking without being scored."
     ),
     "DRAConsumableCapacity": (
         "Off: a device with allowMultipleAllocations is allocated to one claim at a time, and "

@@ -23,7 +23,7 @@ rows are filtered one at a time, each with its own clone of the state.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -167,6 +167,17 @@ class PreFilterExtensions(Plugin, Protocol):
         self, state: CycleState, pod: PodInfo, removed: PodInfo, nodes: NodeColumns
     ) -> None:
         """``removed`` is no longer on row 0 of ``nodes`` (an overlay of one row)."""
+
+
+class SignPlugin(Plugin, Protocol):
+    """A plugin whose pods may be batched: see framework.batch.
+
+    Not inherited. A plugin that filters or scores without ``sign_pod`` ends the batching of all
+    pods of its profile. Unlike ``sign``, it has to tell pods apart as kube-scheduler does.
+    """
+
+    def sign_pod(self, pod: PodInfo) -> Hashable | None:
+        """Equal for pods with the same answers in the same state; None: the pod is not batched."""
 
 
 @runtime_checkable

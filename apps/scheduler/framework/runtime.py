@@ -11,6 +11,7 @@ import numpy as np
 
 from apps.scheduler.config.types import Profile
 from apps.scheduler.framework import guard
+from apps.scheduler.framework.batch import OpportunisticBatch
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.diagnosis import Diagnosis
 from apps.scheduler.framework.events import EVERY_EVENT, ClusterEventWithHint
@@ -92,6 +93,11 @@ class Framework:
         #: what is known for pods by signature
         self.signing = Signing(self.plugins.values())
         self.has_score_plugins = bool(self._at.score)
+        scoring = (self.plugins[each.name] for each in self._at.score)
+        #: the ranking that the next pod may continue
+        self.batch = OpportunisticBatch(
+            [*self._at.pre_filter, *self._at.filter, *self._at.pre_score, *scoring]
+        )
 
     # -- the profile ---------------------------------------------------------------------------
 

@@ -43,6 +43,9 @@ class ImageLocality:
         spec = pod.pod.spec
         return tuple(image_names(pod.pod)), len(spec.init_containers) + len(spec.containers)
 
+    def sign_pod(self, pod: PodInfo) -> Hashable | None:
+        return tuple(sorted(image_names(pod.pod)))
+
     def score(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Int64Array:

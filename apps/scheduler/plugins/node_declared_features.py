@@ -39,6 +39,9 @@ class NodeDeclaredFeatures:
     def sign(self, pod: PodInfo) -> Hashable | None:
         return required_features(pod.pod)
 
+    def sign_pod(self, pod: PodInfo) -> Hashable | None:
+        return required_features(pod.pod)
+
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns
     ) -> tuple[PreFilterResult | None, Status | None]:

@@ -38,6 +38,9 @@ class NodeName:
     def sign(self, pod: PodInfo) -> Hashable | None:
         return pod.pod.spec.node_name
 
+    def sign_pod(self, pod: PodInfo) -> Hashable | None:
+        return pod.pod.spec.node_name
+
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Verdicts | None:
         wanted = pod.pod.spec.node_name
         if not wanted:

@@ -36,6 +36,9 @@ class NodePorts:
     def sign(self, pod: PodInfo) -> Hashable | None:
         return pod.host_ports
 
+    def sign_pod(self, pod: PodInfo) -> Hashable | None:
+        return frozenset(each.port for each in pod.host_ports)
+
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns
     ) -> tuple[PreFilterResult | None, Status | None]:

@@ -21,6 +21,7 @@ from apps.scheduler.framework.nodes import NodeColumns, Reads
 from apps.scheduler.framework.status import Status, unresolvable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Node, Pod
+from apps.scheduler.plugins.helper.pod_signs import tolerations_sign
 from apps.scheduler.plugins.helper.taints import UNSCHEDULABLE_TAINT, is_tolerated
 
 NAME: Final = "NodeUnschedulable"
@@ -37,6 +38,9 @@ class NodeUnschedulable:
 
     def sign(self, pod: PodInfo) -> Hashable | None:
         return pod.pod.spec.tolerations
+
+    def sign_pod(self, pod: PodInfo) -> Hashable | None:
+        return tolerations_sign(pod)
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Verdicts | None:
         cordoned = nodes.unschedulable

@@ -28,6 +28,7 @@ from apps.scheduler.plugins.helper.normalize import (
     default_normalize_score,
     explain_default_normalization,
 )
+from apps.scheduler.plugins.helper.pod_signs import tolerations_sign
 from apps.scheduler.plugins.helper.taints import (
     NO_EXECUTE,
     NO_SCHEDULE,
@@ -52,6 +53,9 @@ class TaintToleration:
 
     def sign(self, pod: PodInfo) -> Hashable | None:
         return pod.pod.spec.tolerations
+
+    def sign_pod(self, pod: PodInfo) -> Hashable | None:
+        return tolerations_sign(pod)
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Verdicts | None:
         tolerations = pod.pod.spec.tolerations

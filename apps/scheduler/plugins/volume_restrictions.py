@@ -25,6 +25,7 @@ from apps.scheduler.framework.status import SKIP, Status, unresolvable, unschedu
 from apps.scheduler.framework.types import NodeInfo, PodInfo
 from apps.scheduler.objects import PersistentVolumeClaim, Pod
 from apps.scheduler.plugins.helper.node_text import list_names
+from apps.scheduler.plugins.helper.pod_signs import volumes_sign
 from apps.scheduler.plugins.helper.storage import claim_not_found
 
 NAME: Final = "VolumeRestrictions"
@@ -70,6 +71,9 @@ class VolumeRestrictions:
 
     def sign(self, pod: PodInfo) -> Hashable | None:
         return None if pod.pod.spec.volumes else ()
+
+    def sign_pod(self, pod: PodInfo) -> Hashable | None:
+        return volumes_sign(pod)
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns

@@ -32,6 +32,7 @@ from apps.scheduler.plugins.helper.csi_migration import (
     ZONE_DELIMITER,
 )
 from apps.scheduler.plugins.helper.node_text import label_text
+from apps.scheduler.plugins.helper.pod_signs import volumes_sign
 from apps.scheduler.plugins.helper.storage import (
     WAIT_FOR_FIRST_CONSUMER,
     claim_not_found,
@@ -73,6 +74,9 @@ class VolumeZone:
 
     def sign(self, pod: PodInfo) -> Hashable | None:
         return None if pod.pod.spec.volumes else ()
+
+    def sign_pod(self, pod: PodInfo) -> Hashable | None:
+        return volumes_sign(pod)
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns

@@ -106,6 +106,9 @@ class DynamicResources:
             return None
         return (self._classes.version,)
 
+    def sign_pod(self, pod: PodInfo) -> Hashable | None:
+        return None if pod.pod.spec.resource_claims else ()
+
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
         try:
             pod_claims(pod, self._claims, of_groups=self._features.of_groups)

@@ -70,6 +70,12 @@ class InterPodAffinity:
     def skips(self, pod: PodInfo) -> bool:
         return self.sign(pod) is UNRELATED
 
+    def sign_pod(self, pod: PodInfo) -> Hashable | None:
+        affinity = pod.pod.spec.affinity
+        if affinity is not None and (affinity.pod_affinity or affinity.pod_anti_affinity):
+            return None
+        return frozenset(pod.pod.metadata.labels.items())
+
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns
     ) -> tuple[PreFilterResult | None, Status | None]:

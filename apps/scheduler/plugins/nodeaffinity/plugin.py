@@ -30,7 +30,13 @@ from apps.scheduler.framework.nodes import (
 from apps.scheduler.framework.status import SKIP, Status, error, unresolvable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.labels import SelectorError, from_set, node_selector_term_matches
-from apps.scheduler.objects import Node, NodeSelector, Pod, PreferredSchedulingTerm
+from apps.scheduler.objects import (
+    Node,
+    NodeSelector,
+    NodeSelectorTerm,
+    Pod,
+    PreferredSchedulingTerm,
+)
 from apps.scheduler.objects import NodeAffinity as Affinity
 from apps.scheduler.plugins.helper.node_selection import (
     NAME_FIELD,
@@ -74,6 +80,11 @@ class NodeAffinity:
 
     def sign(self, pod: PodInfo) -> Hashable | None:
         return _required_key(pod), msgspec.json.encode(self._preferred(pod))
+
+    def sign_pod(self, pod: PodInfo) -> Hashable | None:
+        spec = pod.pod.spec
+        own = spec.affinity.node_affinity if spec.affinity is not None else None
+        return frozenset(spec.node_selector.items()), None if own is None else _sign(own)
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns
@@ -206,6 +217,24 @@ def names_allowed(selector: NodeSelector) -> frozenset[str] | None:
 def _required_key(pod: PodInfo) -> bytes:
     """Equal for pods with the same result of the filter."""
     return msgspec.json.encode((pod.pod.spec.node_selector, required_node_affinity(pod)))
+
+
+def _sign(affinity: Affinity) -> Hashable:
+    """The terms, in whatever order they and their parts are written."""
+    required = affinity.required_during_scheduling_ignored_during_execution
+    terms = required.node_selector_terms if required is not None else ()
+    preferred = affinity.preferred_during_scheduling_ignored_during_execution
+    return (
+        tuple(sorted(_sign_term(each) for each in terms)),
+        tuple(sorted((each.weight, _sign_term(each.preference)) for each in preferred)),
+    )
+
+
+def _sign_term(term: NodeSelectorTerm) -> tuple[tuple[tuple[str, str, tuple[str, ...]], ...], ...]:
+    return tuple(
+        tuple(sorted((each.key, each.operator, tuple(sorted(each.values))) for each in part))
+        for part in (term.match_expressions, term.match_fields)
+    )
 
 
 def _prefers(term: PreferredSchedulingTerm, nodes: NodeColumns) -> BoolArray:

@@ -22,6 +22,7 @@ from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads, take
 from apps.scheduler.framework.status import SKIP, Status
 from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.plugins.helper.pod_signs import requests_sign
 from apps.scheduler.plugins.noderesources.amounts import Amounts, amounts
 from apps.scheduler.plugins.noderesources.devices import BackedResources
 from apps.scheduler.plugins.noderesources.score_details import describe_balance
@@ -50,6 +51,9 @@ class NodeResourcesBalancedAllocation:
 
     def sign(self, pod: PodInfo) -> Hashable | None:
         return tuple(self._requests(pod))
+
+    def sign_pod(self, pod: PodInfo) -> Hashable | None:
+        return requests_sign(pod)
 
     @staticmethod
     def default_args(

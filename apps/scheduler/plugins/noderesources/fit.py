@@ -26,6 +26,7 @@ from apps.scheduler.framework.nodes import (
 from apps.scheduler.framework.pod_change import PODS
 from apps.scheduler.framework.status import Code, Status
 from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.plugins.helper.pod_signs import requests_sign
 from apps.scheduler.plugins.noderesources import fit_hints
 from apps.scheduler.plugins.noderesources.amounts import amounts
 from apps.scheduler.plugins.noderesources.args import (
@@ -79,6 +80,9 @@ class NodeResourcesFit:
 
     def sign(self, pod: PodInfo) -> Hashable | None:
         return self._find_wanted(pod.spec_requests), tuple(pod.fit_scoring_requests.items())
+
+    def sign_pod(self, pod: PodInfo) -> Hashable | None:
+        return requests_sign(pod)
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns

@@ -36,6 +36,7 @@ from apps.scheduler.plugins.helper.csi_nodes import (
     find_installed,
     find_with_csi_node,
 )
+from apps.scheduler.plugins.helper.pod_signs import volumes_sign
 from apps.scheduler.plugins.helper.storage import (
     claim_not_created_for,
     claim_not_found,
@@ -69,6 +70,9 @@ class NodeVolumeLimits:
 
     def sign(self, pod: PodInfo) -> Hashable | None:
         return None if pod.pod.spec.volumes else ()
+
+    def sign_pod(self, pod: PodInfo) -> Hashable | None:
+        return volumes_sign(pod)
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns

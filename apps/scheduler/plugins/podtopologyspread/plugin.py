@@ -57,6 +57,7 @@ class PodTopologySpread:
         args = args or PodTopologySpreadArgs()
         system_defaulted = args.defaulting_type == SYSTEM_DEFAULTING
         written = SYSTEM_DEFAULTS if system_defaulted else args.default_constraints
+        self._has_defaults = bool(written)
         defaults = DefaultConstraints(written, handle.listers)
         self._signs = SpreadSigns(defaults, handle.listers, system_defaulted=system_defaulted)
         self._handle = handle
@@ -69,6 +70,9 @@ class PodTopologySpread:
 
     def skips(self, pod: PodInfo) -> bool:
         return self.sign(pod) is NOT_SPREAD
+
+    def sign_pod(self, pod: PodInfo) -> Hashable | None:
+        return None if self._has_defaults or pod.pod.spec.topology_spread_constraints else ()
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns

@@ -21,6 +21,7 @@ from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads
 from apps.scheduler.framework.status import SKIP, Status, StatusError, error, unresolvable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects.meta import Int64
+from apps.scheduler.plugins.helper.pod_signs import volumes_sign
 from apps.scheduler.plugins.volumebinding import hints
 from apps.scheduler.plugins.volumebinding.assumption import Assumption, assume
 from apps.scheduler.plugins.volumebinding.binder import VolumeBinder
@@ -89,6 +90,9 @@ class VolumeBinding:
 
     def sign(self, pod: PodInfo) -> Hashable | None:
         return None if pod.pod.spec.volumes else ()
+
+    def sign_pod(self, pod: PodInfo) -> Hashable | None:
+        return volumes_sign(pod)
 
     @staticmethod
     def check_args(args: VolumeBindingArgs, path: str, problems: Problems) -> None:
