@@ -122,8 +122,8 @@ ERRORS = [
     ),
     (
         "'%x'.format([dyn(1.5)])",
-        "error during formatting: only integers, byte buffers, and strings can be formatted as hex, "
-        "was given double",
+        "error during formatting: only integers, byte buffers, and strings can be formatted as hex"
+        ", was given double",
     ),
     (
         "'%b'.format([dyn('a')])",
