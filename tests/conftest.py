@@ -111,7 +111,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Let the garbage collector pass over what stays: it is a sixth of the tests' processor time."""
+    """Let the garbage collector pass over what stays: a sixth of the processor time."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
