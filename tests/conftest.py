@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import tempfile
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from xdist.scheduler.loadscope import LoadScopeScheduling
 
 from apps.cluster.log.announce import announcer
 from schedweb.embedded.postgres import Postgres
-from tests import migrated
+from tests import durations, migrated
 
 #: The URL of a running server; without it, each test run starts its own.
 SERVER = os.environ.get("TESTS_POSTGRES", "")
@@ -98,27 +98,32 @@ def empty_tables() -> None:
         cursor.execute(EMPTY_TABLES % [name for name in tables if name not in LASTING_TABLES])
 
 
-#: What takes longest, in the order in which it starts in a run of several processes: the last
-#: files to run are short, so that no process waits for another for long.
-LONGEST = (
-    ("tests/stack/", "tests/faults/"),
-    ("tests/browser/test_every_page.py",),
-    ("tests/browser/", "tests/bench/", "tests/backup/"),
-)
+def pytest_addoption(parser: pytest.Parser) -> None:
+    text = "write how long each file took to tests/durations.json, which orders the files"
+    parser.addoption("--keep-durations", action="store_true", help=text)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Put the longest files first, and of the others those with most tests."""
-    if not hasattr(config, "workerinput"):
-        return
-    sizes = Counter(item.path for item in items)
+    """Put what takes longest first, so that no process waits for another for long at the end."""
+    if hasattr(config, "workerinput"):
+        seconds = durations.estimate(item.nodeid for item in items)
+        items.sort(key=lambda item: -seconds[durations.unit_of(item.nodeid)])
 
-    def place(item: pytest.Item) -> tuple[int, int]:
-        group = (n for n, paths in enumerate(LONGEST) if item.nodeid.startswith(paths))
-        first = next(group, len(LONGEST))
-        return first, -sizes[item.path] if first == len(LONGEST) else 0
 
-    items.sort(key=place)
+def pytest_collection_finish() -> None:
+    """Let the garbage collector pass over what stays: a sixth of the processor time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    durations.measure(report.nodeid, report.duration)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if session.config.getoption("keep_durations") and not hasattr(session.config, "workerinput"):
+        durations.keep()
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -128,14 +133,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FilesToProce
 
 
 class FilesToProcesses(LoadScopeScheduling):
-    """Several processes share the tests (``pytest -n 2``): a file belongs to one process.
-
-    The folders with tests of whole sites are one unit: two sites never compete for the machine.
-    """
+    """Several processes share the tests (``pytest -n 2``): a unit belongs to one process."""
 
     def _split_scope(self, nodeid: str) -> str:
-        path = nodeid.split("::")[0]
-        return "sites" if path.startswith(("tests/stack/", "tests/faults/")) else path
+        return durations.unit_of(nodeid)
 
 
 @pytest.hookimpl(tryfirst=True)

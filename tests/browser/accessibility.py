@@ -15,21 +15,29 @@ SECOND_LOOK = {
     "type": "rule",
     "values": ["color-contrast", "link-in-text-block", "scrollable-region-focusable"],
 }
-#: Marks texts whose contrast is that of three earlier ones: on a long table, contrast is most of
-#: the time of axe. They have the same path of tags and classes, and the same colors,
+#: Marks texts whose contrast is that of three earlier ones, on this page or one before: contrast is
+#: most of the time of axe. They have the same path of tags and classes, and the same colors,
 #: opacity and font up to the root. All controls and all texts next to positioned elements, which
-#: can lie below or above a text, are checked.
-MARK_ALIKE = """() => {
+#: can lie below or above a text, are checked. Takes and returns how often each look was seen.
+MARK_ALIKE = """earlier => {
   const styles = ["color", "backgroundColor", "backgroundImage", "opacity", "fontSize",
     "fontWeight", "textShadow", "filter", "mixBlendMode"]
-  const looks = new Map(), beside = new Set(), counts = new Map()
+  const looks = new Map(), beside = new Set(), counts = new Map(earlier)
+  const shorten = text => {
+    let [high, low] = [7, 11]
+    for (const character of text) {
+      high = Math.imul(high ^ character.codePointAt(0), 2654435761)
+      low = Math.imul(low ^ character.codePointAt(0), 1597334677)
+    }
+    return `${high >>> 0}-${low >>> 0}`
+  }
   const look = element => {
     if (!element) return ""
     if (!looks.has(element)) {
       const style = getComputedStyle(element)
       const own = styles.map(name => style[name]).join()
       const name = `${element.localName}.${element.getAttribute("class") ?? ""}`
-      looks.set(element, `${look(element.parentElement)}>${name},${own}`)
+      looks.set(element, shorten(`${look(element.parentElement)}>${name},${own}`))
       const drawn = element.offsetWidth > 1 && element.checkVisibility()
       if (drawn && ["absolute", "fixed", "sticky"].includes(style.position)) {
         beside.add(element.parentElement).add(element.parentElement?.parentElement)
@@ -52,14 +60,23 @@ MARK_ALIKE = """() => {
     const control = element.closest("button, input, select, textarea, label, [aria-disabled]")
     element.toggleAttribute("data-alike", count >= 3 && !control && !isBeside(element))
   }
+  return [...counts]
 }"""
 PASS_OVER_ALIKE = """() => axe.configure({
   rules: [{id: "color-contrast", selector: ":not([data-alike])"}]
 })"""
 
 
-def find_violations(page: Page, scheme: Scheme) -> list[str]:
-    """The serious violations of axe-core, with the first element of each."""
+#: How often each look of a text was seen, by the hash of what it depends on.
+Looks = list[list[Any]]
+
+
+def find_violations(page: Page, scheme: Scheme, looks: Looks | None = None) -> list[str]:
+    """The serious violations of axe-core, with the first element of each.
+
+    `looks` has the texts of pages before this one, and gets those of this page.
+    """
+    looks = [] if looks is None else looks
     # without rules that read style sheets, none of which is serious
     options: dict[str, Any] = {"resultTypes": ["violations"], "preload": False}
     if scheme == "dark":
@@ -67,7 +84,7 @@ def find_violations(page: Page, scheme: Scheme) -> list[str]:
     if not page.evaluate("() => 'axe' in window"):
         page.evaluate(Axe().axe_script)
         page.evaluate(PASS_OVER_ALIKE)
-    page.evaluate(MARK_ALIKE)
+    looks[:] = page.evaluate(MARK_ALIKE, looks)
     found = page.evaluate("options => axe.run(options)", options)["violations"]
     return [
         f"{each['id']}: {each['help']}: {each['nodes'][0]['html'][:200]} "

@@ -18,7 +18,7 @@ from django.template.loader import get_template
 from playwright.sync_api import Browser, Page, Route
 
 from tests.browser import pages
-from tests.browser.accessibility import Scheme, find_violations
+from tests.browser.accessibility import Looks, Scheme, find_violations
 from tests.browser.conftest import Seen, watch_page
 from tests.browser.furnishing import furnish
 
@@ -26,6 +26,8 @@ pytestmark = pytest.mark.browser
 
 Found = defaultdict[str, list[str]]
 
+#: The pages are dealt out to so many tests, which run side by side.
+PARTS = 2
 PICTURES = os.environ.get("SCREENSHOTS", "")
 #: Light and dark, narrow and wide are checked, the one with the other; there are screenshots of
 #: all four.
@@ -66,15 +68,19 @@ def test_every_route_is_checked_or_declared_not_to_be_a_page() -> None:
     assert looked_at <= there_are
 
 
-def test_every_page_fits_its_window_and_is_accessible(seen: Seen, chromium: Browser) -> None:
+@pytest.mark.parametrize("part", range(PARTS))
+def test_every_page_fits_its_window_and_is_accessible(
+    seen: Seen, chromium: Browser, part: int
+) -> None:
     places = furnish()
     wrong: Found = defaultdict(list)
+    looks: Looks = []
     with _window(seen, chromium) as window:
 
         def look(name: str) -> None:
             for width, scheme in CHECKED + (UNCHECKED if PICTURES else []):
                 _turn(window.page, width, scheme)
-                found = _find_overflow(window.page) + find_violations(window.page, scheme)
+                found = _find_overflow(window.page) + find_violations(window.page, scheme, looks)
                 found += window.page.evaluate(CUT_SENTENCES) if width == NARROW else []
                 wrong[name] += [f"{width} {scheme}: {each}" for each in found]
                 if PICTURES:
@@ -85,9 +91,10 @@ def test_every_page_fits_its_window_and_is_accessible(seen: Seen, chromium: Brow
             _turn(window.page, *CHECKED[0])
 
         _log_in(window, look)
-        _visit(window, look, places, wrong)
-        _submit_invalid_forms(window, look)
-        _open_error_pages(window, look)
+        _visit(window, look, places, wrong, part)
+        if part == 0:
+            _submit_invalid_forms(window, look)
+            _open_error_pages(window, look)
     told = "\n".join(f"{name}: {what}" for name, found in wrong.items() for what in found)
     assert not told, told
 
@@ -110,6 +117,24 @@ def test_a_pale_text_among_many_that_look_alike_is_noticed(chromium: Browser, ch
     page.close()
 
 
+def test_a_pale_text_on_a_page_that_looks_like_the_one_before_is_noticed(
+    chromium: Browser,
+) -> None:
+    page = chromium.new_page()
+    text = "<html lang=en><title>t</title><main><h1>Nodes</h1>{}</main></html>"
+    looks: Looks = []
+    page.set_content(text.format("<p>node</p>" * 4))
+    assert find_violations(page, "dark", looks) == []
+    assert page.locator("[data-alike]").count() == 1
+    page.set_content(text.format("<p>pod</p>" * 4))
+    assert find_violations(page, "dark", looks) == []
+    assert page.locator("[data-alike]").count() == 4
+    page.set_content(text.format("<p>pod</p>" * 4 + "<p style='color: #bbb'>gone</p>"))
+    (found,) = find_violations(page, "dark", looks)
+    assert found.startswith("color-contrast")
+    page.close()
+
+
 def _turn(page: Page, width: int, scheme: Scheme) -> None:
     page.set_viewport_size({"width": width, "height": 900})
     page.emulate_media(color_scheme=scheme)
@@ -126,9 +151,9 @@ def _log_in(window: Seen, look: Callable[[str], None]) -> None:
 
 
 def _visit(
-    window: Seen, look: Callable[[str], None], places: Mapping[str, Any], wrong: Found
+    window: Seen, look: Callable[[str], None], places: Mapping[str, Any], wrong: Found, part: int
 ) -> None:
-    for name, path in (pages.PAGES | pages.MISTAKEN).items():
+    for name, path in list((pages.PAGES | pages.MISTAKEN).items())[part::PARTS]:
         status = window.open(path.format_map(places))
         if (status >= 400) != (name in pages.MISTAKEN or name in pages.GONE):
             wrong[name].append(f"status {status}")

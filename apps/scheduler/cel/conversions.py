@@ -158,7 +158,7 @@ def _decode(value: bytes) -> Value:
 
 def _format_timestamp(value: datetime.datetime) -> str:
     seconds, point, fraction = value.replace(tzinfo=None).isoformat().partition(".")
-    zone = value.strftime("%:z").replace("+00:00", "Z")
+    zone = value.isoformat()[-6:].replace("+00:00", "Z")
     return f"{seconds}{point}{fraction.rstrip('0')}{zone}"
 
 
@@ -229,7 +229,7 @@ def to_quantity(value: Value) -> Value:
 def to_semver(value: Value, normalize: Value = False) -> Value:
     if not isinstance(value, str) or not isinstance(normalize, bool):
         return no_overload("semver", value, *(() if normalize is False else (normalize,)))
-    return parse_semver(_normalize_semver(value) if normalize else value)
+    return _parse_lenient_semver(value) if normalize else parse_semver(value)
 
 
 def parse_semver(text: str) -> Semver | CelError:
@@ -277,11 +277,14 @@ def _wrong_build(build: str) -> str:
     return ""
 
 
-def _normalize_semver(text: str) -> str:
+def _parse_lenient_semver(text: str) -> Semver | CelError:
+    """A version that may start with v, have leading zeroes, and have fewer than three parts."""
     core, mark, rest = _split_core(text.removeprefix("v"))
     parts = [part.lstrip("0") or "0" if part.isdigit() else part for part in core.split(".")]
+    if mark and len(parts) < 3:
+        return CelError("short version cannot contain PreRelease/Build meta data")
     parts += ["0"] * (3 - len(parts))
-    return ".".join(parts) + mark + rest
+    return parse_semver(".".join(parts) + mark + rest)
 
 
 def _split_core(text: str) -> tuple[str, str, str]:

@@ -197,10 +197,8 @@ class Evaluation:
     def _or_value(self, expr: Call) -> Value:
         assert expr.target is not None
         optional = self.evaluate(expr.target)
-        if isinstance(optional, CelError):
-            return optional
         if not isinstance(optional, OptionalValue):
-            return _NO_OVERLOAD
+            return optional
         return optional.value if optional.present else self.evaluate(expr.args[0])
 
     def _or_optional(self, expr: Call) -> Value:

@@ -23,7 +23,8 @@ def _regex(pattern: str, longest: int) -> Callable[[str], bool]:
 
 
 def _prefix(check: Callable[[str], bool]) -> Callable[[str], bool]:
-    return lambda text: check(text[:-1] + "a" if text.endswith("-") else text)
+    """As Kubernetes checks it, whatever stands before a dash at the end is not looked at."""
+    return lambda text: check(text[:-2] + "a" if text[1:].endswith("-") else text)
 
 
 def _is_qualified(text: str) -> bool:

@@ -7,13 +7,15 @@ import ipaddress
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
+from urllib.parse import parse_qs, quote, unquote
 from zoneinfo import ZoneInfo
 
-from apps.scheduler.cel import authorization, conversions, regexes
+from apps.scheduler.cel import authorization, conversions, formatting, regexes
 from apps.scheduler.cel.conversions import no_overload
 from apps.scheduler.cel.effort import spend, spend_result
 from apps.scheduler.cel.formats import FORMATS, named_format, validate
-from apps.scheduler.cel.operators import OPERATORS, add, equal
+from apps.scheduler.cel.formatting import TooLong, format_text
+from apps.scheduler.cel.operators import OPERATORS, add, divide, equal
 from apps.scheduler.cel.values import (
     NO_OVERLOAD,
     CelError,
@@ -66,33 +68,19 @@ def _unwrap(values: list[OptionalValue]) -> Value:
 
 
 def _range(size: int) -> Value:
-    if size < 0:
-        return CelError(f"lists.range: size must be non-negative, got {size}")
     if size > _LONGEST_RANGE:
         return CelError(f"lists.range: size {size} exceeds maximum allowed ({_LONGEST_RANGE})")
     return list(range(size))
 
 
+#: a path that Go's package url leaves as it is
+_ESCAPED_PATH: Final = re.compile(r"[A-Za-z0-9._~$&+,/:;=@!'()*%\[\]-]*")
+_BROADCAST: Final = ipaddress.IPv4Address("255.255.255.255")
 _LONGEST_RANGE: Final = 10_000_000
 #: A longer text would cost more than any expression may, and is refused before it is built.
 _LONGEST_TEXT: Final = 10_000_000
-_MOST_DECIMALS: Final = 1_000
-_DIGITS: Final = 5
 #: the most values that the attributes of a device have
 _MOST_VALUES: Final = 48
-_ESCAPES: Final = str.maketrans(
-    {
-        "\a": "\\a",
-        "\b": "\\b",
-        "\f": "\\f",
-        "\n": "\\n",
-        "\r": "\\r",
-        "\t": "\\t",
-        "\v": "\\v",
-        "\\": "\\\\",
-        '"': '\\"',
-    }
-)
 FUNCTIONS: Final[dict[str, Function]] = {
     **OPERATORS,
     **conversions.CONVERSIONS,
@@ -119,7 +107,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "optional.ofNonZeroValue": lambda value: (
         OptionalValue(value, True) if value else OptionalValue()
     ),
-    "strings.quote": lambda text: f'"{text.translate(_ESCAPES)}"',
+    "strings.quote": formatting.quote,
     "lists.range": _range,
 }
 
@@ -164,9 +152,7 @@ _text_test("contains", str.__contains__)
 
 
 def _matches(text: Value, pattern: Value) -> Value:
-    if not isinstance(text, str):
-        return CelError(f"{NO_OVERLOAD}: matches")
-    if not isinstance(pattern, str):
+    if not isinstance(text, str) or not isinstance(pattern, str):
         return CelError(NO_OVERLOAD)
     return regexes.matches(text, pattern)
 
@@ -252,41 +238,10 @@ def _join(texts: list[Value], separator: str = "") -> Value:
 
 @_typed("format", str, list)
 def _format(template: str, args: list[Value]) -> Value:
-    values = iter(args)
-    room = _LONGEST_TEXT
-
-    def write(found: re.Match[str]) -> str:
-        nonlocal room
-        text = _clause(found, values)
-        room -= len(text)
-        if room < 0:
-            raise _TooLong
-        return text
-
     try:
-        return re.sub(r"%(\.[0-9]+)?([sdfexXob%])", write, template)
-    except _TooLong:
+        return format_text(template, args, _LONGEST_TEXT)
+    except TooLong:
         return _too_long("format")
-    except (StopIteration, RuntimeError):
-        return CelError("index out of range")
-
-
-class _TooLong(Exception):
-    """A text grew beyond the longest."""
-
-
-def _clause(found: re.Match[str], values: Any) -> str:
-    precision, verb = found.groups()
-    if verb == "%":
-        return "%"
-    value = next(values)
-    if verb in "fe":
-        if precision and (len(precision) > _DIGITS or int(precision[1:]) > _MOST_DECIMALS):
-            raise _TooLong
-        return f"{value:{precision or '.6'}{verb}}"
-    if verb in "xXob" and isinstance(value, int):
-        return format(int(value), verb)
-    return str(conversions.to_string(value))
 
 
 # lists
@@ -450,7 +405,7 @@ def _map_insert(entries: dict[Value, Value], *added: Value) -> Value:
     new = added[0] if len(added) == 1 else {added[0]: added[1]}
     for key in new:
         if key in entries:
-            return CelError(f"insert failed: key '{key}' already exists")
+            return CelError(f"insert failed: key {key} already exists")
     return {**entries, **new}
 
 
@@ -538,13 +493,12 @@ def _port(url: Url) -> Value:
 
 @_typed("getEscapedPath", Url)
 def _escaped_path(url: Url) -> Value:
-    return url.parts.path
+    path = url.parts.path
+    return path if _ESCAPED_PATH.fullmatch(path) else quote(unquote(path), safe="$&+,/:;=@")
 
 
 @_typed("getQuery", Url)
 def _query(url: Url) -> Value:
-    from urllib.parse import parse_qs
-
     return parse_qs(url.parts.query, keep_blank_values=True)
 
 
@@ -582,6 +536,7 @@ _address_test(
             or address.is_loopback
             or address.is_multicast
             or address.is_link_local
+            or address == _BROADCAST
         )
     ),
 )
@@ -600,7 +555,9 @@ def _masked(cidr: Cidr) -> Value:
 @_typed("containsIP", Cidr, (Ip, str))
 def _contains_ip(cidr: Cidr, ip: Ip | str) -> Value:
     found = conversions.to_ip(ip) if isinstance(ip, str) else ip
-    return found if isinstance(found, CelError) else found.address in cidr.interface.network
+    if isinstance(found, CelError):
+        return CelError(NO_OVERLOAD)
+    return found.address in cidr.interface.network
 
 
 @_typed("containsCIDR", Cidr, (Cidr, str))
@@ -632,7 +589,7 @@ def _time_part(name: str, part: Callable[[datetime.datetime], int]) -> None:
     @_typed(name, (datetime.datetime, Duration), str)
     def read(value: datetime.datetime | Duration, zone: str = "UTC") -> Value:
         if isinstance(value, Duration):
-            return value.nanos // _DURATION_PARTS[name]
+            return divide(value.nanos, _DURATION_PARTS[name])
         found = _zone(zone)
         return found if isinstance(found, CelError) else part(value.astimezone(found))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 import operator
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -104,6 +105,8 @@ def not_equal(left: Value, right: Value) -> bool | CelError:
 def _comparison(symbol: str, compare: Callable[[Any, Any], bool]) -> Callable[..., Value]:
     def ordered(left: Value, right: Value) -> bool | CelError:
         if _are_comparable(left, right):
+            if left != left or right != right:
+                return CelError("NaN values cannot be ordered")
             return compare(left, right)
         return CelError(NO_OVERLOAD if _has_order(left) else f"{NO_OVERLOAD}: {symbol}")
 
@@ -157,16 +160,23 @@ def _add_times(left: Value, right: Value) -> Value:
     if not isinstance(right, Duration):
         return CelError(NO_OVERLOAD)
     if isinstance(left, Duration):
-        return Duration(left.nanos + right.nanos)
-    return left + datetime.timedelta(microseconds=right.nanos / 1000)
+        return _duration(left.nanos + right.nanos)
+    try:
+        return left + datetime.timedelta(microseconds=right.nanos / 1000)
+    except OverflowError:
+        return CelError("timestamp overflow")
+
+
+def _duration(nanos: int) -> Value:
+    return Duration(nanos) if INT_MIN <= nanos <= INT_MAX else CelError("integer overflow")
 
 
 def subtract(left: Value, right: Value) -> Value:
     if isinstance(left, Duration) and isinstance(right, Duration):
-        return Duration(left.nanos - right.nanos)
+        return _duration(left.nanos - right.nanos)
     if isinstance(left, datetime.datetime):
         if isinstance(right, datetime.datetime):
-            return Duration(round((left - right).total_seconds() * 10**9))
+            return _duration((left - right) // datetime.timedelta(microseconds=1) * 1000)
         return _add_times(left, Duration(-right.nanos) if isinstance(right, Duration) else right)
     return _SUBTRACT(left, right)
 
@@ -182,12 +192,14 @@ def divide(left: Value, right: Value) -> Value:
 def _divide_floats(left: float, right: float) -> float:
     if right:
         return left / right
-    return float("nan") if not left else float("inf") * left
+    return float("nan") if not left else math.copysign(math.inf, left) * math.copysign(1, right)
 
 
 def modulo(left: Value, right: Value) -> Value:
     if isinstance(right, int) and right == 0 and type(left) is type(right):
         return CelError("modulus by zero")
+    if isinstance(divide(left, right), CelError):
+        return divide(left, right)
     return _MODULO(left, right)
 
 
@@ -213,7 +225,7 @@ def is_in(element: Value, container: Value) -> Value:
         return any(equal(element, each) is True for each in container)
     if isinstance(container, Mapping):
         return find_key(container, element) is not None
-    return CelError(f"{NO_OVERLOAD}: @in")
+    return CelError(NO_OVERLOAD)
 
 
 def find_key(container: Mapping[Value, Value], key: Value) -> tuple[Value] | None:

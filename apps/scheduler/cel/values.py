@@ -46,6 +46,9 @@ class OptionalValue:
 class Duration:
     nanos: int
 
+    def __bool__(self) -> bool:
+        return self.nanos != 0
+
 
 @dataclass(frozen=True, slots=True)
 class Quantity:

@@ -75,7 +75,7 @@ def test_a_long_list_is_collected_without_copies_of_its_beginning() -> None:
     assert _run("lists.range(60000).filter(x, x > 59000).size()")[0] == 999
     assert _run("{1: 2}.transformMap(k, v, v + k)")[0] == {1: 3}
     found = _run("[1, 1].transformMapEntry(i, v, {v: i})")[0]
-    assert isinstance(found, CelError) and found.text == "insert failed: key '1' already exists"
+    assert isinstance(found, CelError) and found.text == "insert failed: key 1 already exists"
 
 
 def test_a_loop_keeps_nothing_for_the_next_evaluation() -> None:
