@@ -95,7 +95,10 @@ SHAPES: Final = {
     ),
     "capacity-scoring-on": Shape("volumes", gates={"StorageCapacityScoring": True}),
     "limit-scaling-on": Shape("volumes attachments", gates={"VolumeLimitScaling": True}),
-    "podlevel-off": Shape("podlevel sidecars", gates={"PodLevelResources": False}),
+    "podlevel-off": Shape(
+        "podlevel sidecars",
+        gates={"PodLevelResources": False, "InPlacePodLevelResourcesVerticalScaling": False},
+    ),
     "consumable-off": Shape(_DEVICES + " consumable", gates={"DRAConsumableCapacity": False}),
     "partitions-off": Shape(_DEVICES + " partitions", gates={"DRAPartitionableDevices": False}),
     "devicetaints-off": Shape(_DEVICES + " devicetaints", gates={"DRADeviceTaints": False}),
