@@ -6,7 +6,8 @@
 # make bench-plots  tables and plots of docs/performance.md, from the results of these two
 # make bench-pages  how long each page takes on a large site
 # make screenshots  each page, wide and narrow, light and dark, in screenshots/
-# make soak    state machines of the core for longer, then an hour of faults during runs of
+# make truth   decisions about random clusters, compared with the real kube-scheduler's
+# make soak    state machines of the core and `make truth` for longer, then an hour of faults during runs of
 #              5,000 pods, then ten quiet minutes; on both brokers. SOAK_KILLS=1000: the full form
 # make fuzz    generated requests from the OpenAPI documents of both APIs; needs schemathesis
 # make sbom    bill of materials (CycloneDX) in var/sbom.json, and the list of licences
@@ -22,7 +23,7 @@ PRODUCTION := SCHEDWEB_HTTPS_ONLY=1 SCHEDWEB_ALLOWED_HOSTS=schedweb.example
 # State machines that compare results that are reused with fresh ones.
 MACHINES := tests/scheduler/test_signatures.py tests/scheduler/plugins/test_domain_columns.py
 
-.PHONY: up db test quick quick-tests quick-cases soak check bench bench-house bench-plots bench-pages screenshots
+.PHONY: up db test quick quick-tests quick-cases truth soak check bench bench-house bench-plots bench-pages screenshots
 .PHONY: format runtime development fuzz sbom audit
 
 up: runtime
@@ -45,11 +46,16 @@ quick-tests:
 quick-cases:
 	$(BIN)/python manage.py conformance tests/conformance/data
 
+# Needs the folder named by REAL_KUBERNETES, or ../shared/real. TRUTH="--seed 7 --only volumes admin": a part.
+truth: runtime
+	$(BIN)/python -m tools.truth $(TRUTH)
+
 # SOAK_FACTOR: how many times as many examples of state machines as in `make test`.
 # SOAK_MINUTES, SOAK_KILLS or SOAK_RUNS, SOAK_SEED, SOAK_PODS, SOAK_WORKERS, SOAK_QUIET (minutes) and
 # SOAK_BROKER make it shorter.
 soak: development
 	SOAK_FACTOR=$${SOAK_FACTOR:-20} $(BIN)/python -m pytest -q $(MACHINES) tests/browser/test_hostile_texts.py
+	$(BIN)/python -m tools.truth --cases 40 --seed $${SOAK_SEED:-$$(date +%s)}
 	$(BIN)/python -m tests.faults.soak
 
 # Results as JSON, in var/bench. BENCH="SchedulingBasic --nodes 500 --pods 200" runs only this, once.

@@ -402,6 +402,23 @@ def test_devices_are_not_allocated_by_a_feature_that_is_off(
     assert (off.node, off.filter_message) == ("", message)
 
 
+@pytest.mark.parametrize("alternative", [False, True])
+def test_a_request_for_capacity_is_an_error_while_devices_are_not_shared(alternative: bool) -> None:
+    asks = {"deviceClassName": "c", "capacity": {"requests": {"memory": "1Gi"}}}
+    of_request = {"firstAvailable": [{"name": "sub", **asks}]} if alternative else {"exactly": asks}
+    wanted = {"requests": [{"name": "r", **of_request}]}
+    device = {"name": "d0", "capacity": {"memory": {"value": "2Gi"}}}
+    assert with_devices({}, wanted, device).node == "n"
+    off = {"DRAConsumableCapacity": False}
+    which = "subrequest sub" if alternative else "request r"
+    assert (
+        f"claim default/claim, {which}: has capacity requests, but the DRAConsumableCapacity "
+        "feature is disabled" in with_devices(off, wanted, device).message
+    )
+    # The plainest allocator ignores them.
+    assert with_devices({**off, "DRADeviceBindingConditions": False}, wanted, device).node == "n"
+
+
 def test_taints_of_devices_keep_nothing_away_if_the_gate_is_off() -> None:
     tainted = {"name": "d0", "taints": [{"key": "broken", "effect": "NoSchedule"}]}
     assert with_devices({}, ONE_OF_A_CLASS, tainted).filter_message == CANNOT

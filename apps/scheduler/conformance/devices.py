@@ -42,6 +42,7 @@ _KINDS: Final = frozenset({"DeviceClass", "ResourceSlice", "ResourceClaim"})
 #: a value in the text of an error, which Go prints with the names of its fields
 _VALUE: Final = re.compile(r"Invalid value: \{.*\}")
 _VALUE_OF: Final = "Invalid value: {}"
+_BEFORE_AN_ERROR: Final = frozenset({"allocations", "errors", "filter"})
 #: not in every recording of this family
 _OFTEN_LEFT_OUT: Final = frozenset({"candidates", "ties", "nodeStatus"})
 
@@ -118,7 +119,7 @@ class ClaimReplay:
         result = {**found, **allocations}
         if "postFilter" in found:
             after = self._after_post_filter(attempt)
-            result["postFilter"] = {"plugin": "", **found["postFilter"], **after}
+            result["postFilter"] = {**found["postFilter"], **after}
         return _plain({**result, **_errors(attempt)})
 
     # PostFilter
@@ -365,11 +366,20 @@ def without_values(recorded: Json) -> Json:
 
 
 def without_unrecorded(found: Json, recorded: Json) -> Json:
-    """``found`` without the parts of PostFilter that some recordings of this family leave out."""
+    """``found`` without what some recordings of this family leave out.
+
+    That are parts of PostFilter (some have an empty name where no plugin is to be named), and
+    what was found for each node before an error.
+    """
+    if "error" in recorded and "filter" not in recorded:
+        return {key: value for key, value in found.items() if key not in _BEFORE_AN_ERROR}
     if "postFilter" not in found:
         return found
-    absent = _OFTEN_LEFT_OUT - recorded.get("postFilter", {}).keys()
+    wanted = recorded.get("postFilter", {})
+    absent = _OFTEN_LEFT_OUT - wanted.keys()
     kept = {key: value for key, value in found["postFilter"].items() if key not in absent}
+    if wanted.get("plugin") == "":
+        kept.setdefault("plugin", "")
     return {**found, "postFilter": kept}
 
 

@@ -172,18 +172,23 @@ def describe(attempt: Attempt, *, devices: bool = False) -> Json:
     if decision.result is Result.ERROR:
         return {**found, "error": decision.message}
     if decision.node_statuses is not None:
-        found["filter"] = _filter(decision)
+        found["filter"] = _filter(attempt)
     if decision.unschedulable_plugins:
         found["unschedulablePlugins"] = sorted(decision.unschedulable_plugins)
     if decision.feasible.size:
-        found |= _choice(decision, devices)
+        found |= _choice(attempt, devices)
     else:
         found["message"] = decision.filter_message
         found |= _post_filter(decision)
     return found
 
 
-def _choice(decision: Decision, devices: bool) -> Json:
+def _choice(attempt: Attempt, devices: bool) -> Json:
+    """Scores of extenders are recorded in the totals alone."""
+    decision = attempt.decision
+    left_out = decision.scores.keys() - attempt.framework.plugins.keys()
+    if not devices:
+        left_out.add(_ONLY_WITH_CLAIMS)
     found: dict[str, Any] = {
         "node": decision.node,
         "ties": decision.tied_nodes(),
@@ -193,7 +198,7 @@ def _choice(decision: Decision, devices: bool) -> Json:
                 "plugins": {
                     plugin: list(scores)
                     for plugin, scores in decision.scores_of(decision.nodes[row]).items()
-                    if devices or plugin != _ONLY_WITH_CLAIMS
+                    if plugin not in left_out
                 },
             }
             for row, total in zip(decision.feasible, decision.total, strict=True)
@@ -208,17 +213,25 @@ def _choice(decision: Decision, devices: bool) -> Json:
     return found
 
 
-def _filter(decision: Decision) -> Json:
-    statuses = decision.node_statuses
+def _filter(attempt: Attempt) -> Json:
+    decision, statuses = attempt.decision, attempt.decision.node_statuses
     assert statuses is not None
     answers = {}
     # PreFilter's reason stands for the nodes that it excluded; others were not reached.
     evaluated = statuses.ids != NodeStatuses.NOT_EVALUATED
     for row, name in enumerate(decision.nodes):
         if name and (evaluated[row] or statuses.absent.reasons):
-            status = statuses.at(row)
-            answers[name] = None if status is None else _status(status)
+            answers[name] = _verdict(attempt, statuses.at(row))
     return answers
+
+
+def _verdict(attempt: Attempt, status: Status | None) -> Json | None:
+    """Recordings do not name extenders, and have no status for nodes that one leaves out."""
+    if status is None:
+        return None
+    if not status.plugin or status.plugin in attempt.framework.plugins:
+        return _status(status)
+    return {**_status(status), "plugin": ""} if status.reasons else None
 
 
 def _post_filter(decision: Decision) -> Json:

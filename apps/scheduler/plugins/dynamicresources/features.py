@@ -77,6 +77,11 @@ class DeviceFeatures:
             return allocated
         return Allocated({**allocated.shared, **allocated.devices})
 
+    @property
+    def refuses_capacity(self) -> bool:
+        """Whether a request for capacity is an error; the plainest allocator ignores it."""
+        return not self.shared and (self.binding_conditions or self.lists)
+
     def refused_request(self, claim: ResourceClaim) -> str:
         """Why a claim cannot be allocated with these features; "" if it can."""
         if self.alternatives:

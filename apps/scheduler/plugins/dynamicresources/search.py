@@ -16,6 +16,7 @@ from apps.scheduler.cel.values import CelError
 from apps.scheduler.objects import (
     Device,
     DeviceClass,
+    DeviceRequest,
     DeviceSelector,
     ExactDeviceRequest,
     Node,
@@ -174,6 +175,8 @@ class Search:
         """Enter the requests of a claim; returns the least number of devices it needs."""
         least = 0
         for place, request in enumerate(claim.spec.devices.requests):
+            if self._features.refuses_capacity:
+                _refuse_capacity(claim, request)
             if request.first_available:
                 counts = [
                     self._enter((index, place, number), alternative, alternative.name, request.name)
@@ -473,3 +476,16 @@ def _consumption(device: Device) -> Iterator[tuple[tuple[str, str], int]]:
     for consumption in device.consumes_counters:
         for name, counter in consumption.counters.items():
             yield (consumption.counter_set, name), nanos(counter.value)
+
+
+def _refuse_capacity(claim: ResourceClaim, request: DeviceRequest) -> None:
+    """AllocationError if the request, or one of its alternatives, is for a part of a device."""
+    wanted = [(f"subrequest {each.name}", each.capacity) for each in request.first_available]
+    if request.exactly is not None:
+        wanted.append((f"request {request.name}", request.exactly.capacity))
+    for which, amounts in wanted:
+        if amounts is not None:
+            raise AllocationError(
+                f"claim {claim.key}, {which}: has capacity requests, "
+                "but the DRAConsumableCapacity feature is disabled"
+            )

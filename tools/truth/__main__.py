@@ -1,0 +1,159 @@
+"""Compare decisions about random clusters with those of the real kube-scheduler.
+
+    python -m tools.truth [--cases 6] [--pods 8] [--seed 1] [--only SHAPE ...]
+
+The folder named by REAL_KUBERNETES, or ../shared/real beside the checkout, has `decide`: the
+framework of kube-scheduler 1.36.2, which answers recorded cases. Without it nothing is compared,
+and the output says so. A shape is a sequence of cases; each follows from the real answers to the
+one before. Cases that differ are written to var/truth/SHAPE.jsonl.gz, which
+`manage.py conformance` reads (without extenders, whose answers end with this program).
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import gzip
+import json
+import lzma
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from apps.scheduler.conformance.options import Options
+from apps.scheduler.conformance.scheduling import compare_scheduling
+from tools.truth import extender
+from tools.truth.clusters import Cluster
+from tools.truth.shapes import SHAPES, Shape
+
+ROOT = Path(__file__).resolve().parents[2]
+OUTPUT = ROOT / "var" / "truth"
+
+
+class Row:
+    """A line of the table, in decisions."""
+
+    def __init__(self, shape: str) -> None:
+        self.shape, self.compared = shape, 0
+        self.differing: list[str] = []
+
+    def __str__(self) -> str:
+        differing = len(self.differing)
+        return f"{self.shape:22}{self.compared:10}{self.compared - differing:10}{differing:10}"
+
+
+def main() -> int:
+    options = _parser().parse_args()
+    packed = real_folder() / "decide.xz"
+    if not packed.exists():
+        print(f"NOTHING WAS COMPARED: {packed} does not exist (set REAL_KUBERNETES)")
+        return 0
+    decide = unpack(packed)
+    rows = []
+    print(f"{'shape':22}{'compared':>10}{'equal':>10}{'differing':>10}")
+    with extender.running() as address:
+        for name in options.only or SHAPES:
+            rows.append(compare_shape(name, decide, address, options))
+            print(rows[-1], *rows[-1].differing[:1], flush=True)
+    total = Row("total")
+    for row in rows:
+        total.compared += row.compared
+        total.differing += row.differing
+    print(total)
+    return 1 if total.differing else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tools.truth")
+    parser.add_argument("--cases", type=int, default=6, help="of each shape")
+    parser.add_argument("--pods", type=int, default=8, help="in each case")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", nargs="*", choices=sorted(SHAPES), metavar="SHAPE")
+    return parser
+
+
+def real_folder() -> Path:
+    return Path(os.environ.get("REAL_KUBERNETES") or ROOT.parent / "shared" / "real")
+
+
+def unpack(packed: Path) -> Path:
+    """The program, unpacked once for each version."""
+    program = OUTPUT / f"decide-{packed.stat().st_mtime_ns}"
+    if not program.exists():
+        OUTPUT.mkdir(parents=True, exist_ok=True)
+        unpacked = program.with_suffix(".part")
+        unpacked.write_bytes(lzma.decompress(packed.read_bytes()))
+        unpacked.chmod(0o755)
+        unpacked.rename(program)
+    return program
+
+
+def compare_shape(name: str, decide: Path, address: str, options: argparse.Namespace) -> Row:
+    shape, row, differing = SHAPES[name], Row(name), []
+    with asking(decide, shape.gates) as ask:
+        for case, expect in cases(name, shape, ask, address, options):
+            row.compared += len(expect["pods"])
+            differences = compare_scheduling(case, expect, Options())
+            if differences:
+                # "<case> <pod> <field>: ...": one line for each decision
+                row.differing += {line.split()[1]: line[:300] for line in differences}.values()
+                differing.append({"case": case, "expect": expect})
+    file = OUTPUT / f"{name}.jsonl.gz"
+    file.unlink(missing_ok=True)
+    if differing:
+        with gzip.open(file, "wt") as lines:
+            lines.writelines(json.dumps(each) + "\n" for each in differing)
+    return row
+
+
+def cases(
+    name: str, shape: Shape, ask: Any, address: str, options: argparse.Namespace
+) -> Iterator[tuple[Any, Any]]:
+    """Each case with the real answer."""
+    cluster = Cluster(frozenset(shape.features.split()), shape.nodes, options.seed)
+    for number in range(options.cases):
+        pods = [cluster.make_pod() for _ in range(options.pods)]
+        case = copy.deepcopy(
+            {
+                "id": f"{name}-{options.seed}-{number}",
+                "config": shape.config(address),
+                "objects": cluster.objects,
+                "pods": pods,
+            }
+        )
+        expect = ask(case)
+        gated = {**case["config"], "featureGates": shape.gates}
+        yield {**case, "config": gated}, expect
+        cluster.follow(pods, expect["pods"])
+
+
+@contextmanager
+def asking(decide: Path, gates: dict[str, bool]) -> Iterator[Any]:
+    """A function that returns the real answer to a case."""
+    texts = [f"{gate}={str(on).lower()}" for gate, on in gates.items()]
+    environment = {**os.environ, "FIDELITY_GATES": ",".join(texts)}
+    with subprocess.Popen(
+        [decide],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment,
+        text=True,
+    ) as process:
+
+        def ask(case: Any) -> Any:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            print(json.dumps({"case": case}), file=process.stdin, flush=True)
+            return json.loads(process.stdout.readline())
+
+        yield ask
+        process.kill()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
