@@ -41,7 +41,7 @@ quick: development
 	@$(MAKE) --no-print-directory -j2 quick-tests quick-cases
 
 quick-tests:
-	$(BIN)/python -m pytest -q tests/scheduler
+	$(BIN)/python -m pytest -q tests/scheduler tests/cel tests/test_quantity.py
 
 quick-cases:
 	$(BIN)/python manage.py conformance tests/conformance/data

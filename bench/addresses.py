@@ -14,25 +14,25 @@ import zstandard
 from django.contrib.auth.models import User
 from django.urls import URLPattern, URLResolver, reverse
 
-from apps.cluster import kinds
-from apps.cluster.models import Change, Cluster, Node, Pod
-from apps.cluster.writes import Actor, Create
-from apps.cluster.writing import store
-from apps.controlplane.clusters.lifecycle import create_cluster, delete_cluster
-from apps.controlplane.ledger import saved_views
-from apps.controlplane.models import Operation, PastCluster, SavedView, SchedulingDecision
-from apps.controlplane.operations import (
+from apps.administration.clusters.lifecycle import create_cluster, delete_cluster
+from apps.administration.operations import (
     previewing,
     recorded_decisions,
     replays,
     running,
     scenarios,
 )
-from apps.controlplane.profiles import revisions
-from apps.controlplane.replay.levels import SERIES
-from apps.controlplane.replay.report import Figures, ReplayReport
-from apps.controlplane.webhooks import service
+from apps.administration.webhooks import service
+from apps.cluster import kinds
+from apps.cluster.models import Change, Cluster, Node, Pod
+from apps.cluster.writes import Actor, Create
+from apps.cluster.writing import store
 from apps.dashboard.urls import urlpatterns
+from apps.engine.ledger import saved_views
+from apps.engine.models import Operation, PastCluster, SavedView, SchedulingDecision
+from apps.engine.profiles import revisions
+from apps.studies.replay.levels import SERIES
+from apps.studies.replay.report import Figures, ReplayReport
 
 #: what is not for a logged-in user
 LOGIN_ROUTES = frozenset({"login", "logout", "openid", "openid-callback", "set-password"})

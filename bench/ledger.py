@@ -85,8 +85,8 @@ def record(cluster_id: int, decisions: Sequence[Decision]) -> None:
     """Write the decisions as the recorder does, in batches."""
     from django.db import transaction
 
-    from apps.controlplane.ledger.records import DecisionRecord
-    from apps.controlplane.ledger.rows import LedgerWriter
+    from apps.engine.ledger.records import DecisionRecord
+    from apps.engine.ledger.rows import LedgerWriter
 
     writer = LedgerWriter(cluster_id, profile_revision=1)
     for start in range(0, len(decisions), BATCH):

@@ -58,10 +58,10 @@ def build(nodes: int, pods: int, decided: int, ledger: int) -> Any:
     """Create the cluster; prints each step with its time."""
     from django.contrib.auth.models import User
 
+    from apps.administration.clusters import lifecycle
     from apps.cluster.models import Cluster, Node
     from apps.cluster.writes import Actor
-    from apps.controlplane.clusters import lifecycle
-    from apps.controlplane.loop.engines import Engines
+    from apps.engine.loop.engines import Engines
     from bench import addresses
     from schedweb import broker
 
@@ -124,7 +124,7 @@ def repeat_ledger(cluster: Any, wanted: int) -> None:
     """Repeat rows of the ledger for other pods and earlier times, up to this number."""
     from django.db import connection
 
-    from apps.controlplane.models import SchedulingDecision
+    from apps.engine.models import SchedulingDecision
 
     table = SchedulingDecision._meta.db_table
     changed = {

@@ -43,7 +43,7 @@ class TraceWorkload(BenchmarkWorkload):
 
 def read(folder: Path) -> TraceWorkload:
     """`nodes.csv` and `pods.csv` of a folder, the pods in the order of their creation."""
-    from apps.controlplane.scenarios.recordings import openb
+    from apps.studies.importers import openb
 
     nodes = openb.read_nodes(openb.TraceFile.read(folder / "nodes.csv"))
     pods = openb.read_timed_pods(openb.TraceFile.read(folder / "pods.csv"))

@@ -30,7 +30,7 @@ app.autodiscover_tasks()
 
 @celeryd_after_setup.connect
 def read_own_queue(instance: Any, **signal: Any) -> None:
-    from apps.controlplane.workers.lease import PROCESS
+    from apps.engine.workers.lease import PROCESS
 
     gate.wait()
     instance.app.amqp.queues.select_add(PROCESS)
@@ -38,11 +38,11 @@ def read_own_queue(instance: Any, **signal: Any) -> None:
 
 @worker_ready.connect
 def send_heartbeat(sender: Any, **signal: Any) -> None:
-    from apps.controlplane.loop.engines import engines
-    from apps.controlplane.loop.starting import Starter
-    from apps.controlplane.workers.guard import Guard
-    from apps.controlplane.workers.lease import PROCESS
-    from apps.controlplane.workers.pulse import Pulse
+    from apps.engine.loop.engines import engines
+    from apps.engine.loop.starting import Starter
+    from apps.engine.workers.guard import Guard
+    from apps.engine.workers.lease import PROCESS
+    from apps.engine.workers.pulse import Pulse
 
     sender.starter = Starter(engines)
     sender.starter.start()
@@ -57,7 +57,7 @@ def send_heartbeat(sender: Any, **signal: Any) -> None:
 @worker_shutting_down.connect
 def stop_runs(**signal: Any) -> None:
     """Stop the runs after their current batch; their clusters stay due for another worker."""
-    from apps.controlplane.loop.engines import engines
+    from apps.engine.loop.engines import engines
 
     engines.stop()
 
@@ -65,7 +65,7 @@ def stop_runs(**signal: Any) -> None:
 @worker_shutdown.connect
 def delete_heartbeat(sender: Any, **signal: Any) -> None:
     """Delete the heartbeat, which leads to the removal of the queue; beat sends due tasks again."""
-    from apps.controlplane.loop.engines import engines
+    from apps.engine.loop.engines import engines
 
     starter = getattr(sender.consumer, "starter", None)
     if starter is not None:

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 from kombu.exceptions import OperationalError
 
 from apps.cluster import storage
-from apps.controlplane.workers import heartbeat, readiness
+from apps.engine.workers import heartbeat, readiness
 from schedweb.celery import app
 
 log = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
 from apps.api.releasing import ReleasingView
-from apps.controlplane.metrics import exposition
+from apps.engine.metrics import exposition
 from schedweb import health
 
 

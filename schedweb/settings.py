@@ -41,7 +41,8 @@ INSTALLED_APPS = [
     "django.forms",
     "apps.cluster",
     "apps.people",
-    "apps.controlplane",
+    "apps.engine",
+    "apps.administration",
     "apps.api",
     "apps.dashboard",
     "schedweb",
@@ -234,9 +235,9 @@ SPECTACULAR_SETTINGS = {
     ],
     # one schema for the choices that source and target of a move share
     "ENUM_NAME_OVERRIDES": {
-        "QueuePlaceEnum": "apps.controlplane.models.QueueMove.Place",
-        "PodChangeEnum": "apps.controlplane.past.differences.PodChange",
-        "NodeChangeEnum": "apps.controlplane.past.differences.NodeChange",
+        "QueuePlaceEnum": "apps.engine.models.QueueMove.Place",
+        "PodChangeEnum": "apps.studies.past.differences.PodChange",
+        "NodeChangeEnum": "apps.studies.past.differences.NodeChange",
         "SettingChangeEnum": ["added", "removed", "changed"],
     },
 }
@@ -333,7 +334,7 @@ SCHEDWEB_PLUGINS = CONFIG.plugins
 
 # --- Logging ----------------------------------------------------------------------------------
 
-#: The log of decisions: apps.controlplane.loop.decision_log.
+#: The log of decisions: apps.engine.loop.decision_log.
 VERBOSITY = CONFIG.verbosity
 
 LOGGING = {

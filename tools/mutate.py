@@ -73,15 +73,15 @@ ROOMS = {
         stores=False,
     ),
     "eviction": Room(
-        ("apps/controlplane/controllers/taint_eviction.py",),
+        ("apps/controllers/taint_eviction.py",),
         (
-            "tests/controlplane/controllers/test_taint_eviction.py",
-            "tests/controlplane/controllers/test_eviction_times.py",
+            "tests/controllers/test_taint_eviction.py",
+            "tests/controllers/test_eviction_times.py",
         ),
     ),
     "lease": Room(
-        ("apps/controlplane/workers/lease.py",),
-        ("tests/controlplane/workers", "tests/controlplane/loop/test_loop.py"),
+        ("apps/engine/workers/lease.py",),
+        ("tests/engine/workers", "tests/engine/loop/test_loop.py"),
     ),
     "preemption": Room(
         ("apps/scheduler/preemption/*.py",), ("tests/scheduler/preemption",), stores=False
@@ -92,12 +92,12 @@ ROOMS = {
         stores=False,
     ),
     "recorder": Room(
-        ("apps/controlplane/loop/recorder.py", "apps/controlplane/queue/*.py"),
-        ("tests/controlplane/loop", "tests/controlplane/queue"),
+        ("apps/engine/loop/recorder.py", "apps/engine/queue/*.py"),
+        ("tests/engine/loop", "tests/engine/queue"),
     ),
     "restoring": Room(
-        ("apps/controlplane/loop/restoring.py", "apps/scheduler/queue/persistence.py"),
-        ("tests/controlplane/loop/test_restoring.py", "tests/scheduler/queue"),
+        ("apps/engine/loop/restoring.py", "apps/scheduler/queue/persistence.py"),
+        ("tests/engine/loop/test_restoring.py", "tests/scheduler/queue"),
     ),
     "store": Room(
         ("apps/cluster/writing/*.py",),
@@ -111,8 +111,8 @@ ROOMS = {
             "tests/api/test_update.py",
             "tests/api/test_conformance.py",
             "tests/api/test_admission_policies.py",
-            "tests/controlplane/clusters/test_forking.py",
-            "tests/controlplane/loop/test_own_writes.py",
+            "tests/administration/clusters/test_forking.py",
+            "tests/engine/loop/test_own_writes.py",
         ),
     ),
 }

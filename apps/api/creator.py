@@ -22,12 +22,12 @@ from apps.cluster.access.grants import is_remembered, role_of
 from apps.cluster.access.identity import identity_with
 from apps.cluster.access.rates import count_request
 from apps.cluster.access.refusals import refuse
-from apps.cluster.access.roles import Role
 from apps.cluster.connections import Connections, Rows, Statement, connect
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import ApiError, NotFound, Unauthorized
 from apps.cluster.log.announce import announcer
 from apps.cluster.quota import room
+from apps.cluster.roles import Role
 from apps.cluster.writes import Actor
 from apps.cluster.writing import creation, group_commit, sent_pods
 from apps.cluster.writing.admitted_specs import AdmittedSpecs

@@ -17,8 +17,8 @@ from django.core.validators import RegexValidator
 from django.db import models
 from django.utils import timezone
 
-from apps.cluster.access.roles import Role, Visibility
 from apps.cluster.pods import footprint
+from apps.cluster.roles import Role, Visibility
 from apps.cluster.settings import ClusterSettings
 
 Body = dict[str, Any]

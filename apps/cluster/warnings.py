@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from apps.scheduler import quantity
+from apps import quantity
 
 Body = Mapping[str, Any]
 

@@ -9,8 +9,8 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from apps.cluster.models import Cluster
-from apps.controlplane import files, periods
-from apps.controlplane.periods import Period
+from apps.engine import files, periods
+from apps.engine.periods import Period
 
 _LABELS = {"csv": "CSV", "json": "JSON", "jsonl": "JSON Lines"}
 

@@ -14,9 +14,9 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from apps.cluster.access import gate
 from apps.cluster.access.grants import is_site_admin
 from apps.cluster.access.rates import count_request
-from apps.cluster.access.roles import MEANINGS, Role
 from apps.cluster.access.routes import ROUTES
 from apps.cluster.errors import ApiError
+from apps.cluster.roles import MEANINGS, Role
 from apps.dashboard.rendering import render_refusal
 
 

@@ -19,9 +19,9 @@ from apps.cluster.errors import ApiError
 from apps.cluster.models import Cluster
 from apps.cluster.queries import cluster_named
 from apps.cluster.writes import SITE_MANAGER, Actor
-from apps.controlplane.history import past_clusters
 from apps.dashboard.links import past_address
 from apps.dashboard.recipes.recipe import Recipe
+from apps.studies.history import past_clusters
 
 Arguments = ParamSpec("Arguments")
 

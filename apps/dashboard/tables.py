@@ -60,7 +60,7 @@ def complete_fields(
 ) -> list[Field]:
     """The fields; those with these names complete what is typed with names of the cluster.
 
-    They are names of `apps.controlplane.ledger.completion`.
+    They are names of `apps.engine.ledger.completion`.
     """
     address = reverse("complete-filter", args=[cluster.name])
     return [replace(each, complete=address) if each.name in names else each for each in fields]

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
-from apps.controlplane.periods import find_zone
+from apps.engine.periods import find_zone
 
 #: The cookie with the name of the zone in the IANA time zone database.
 COOKIE = "schedweb-zone"

@@ -7,9 +7,9 @@ from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 
 from apps.cluster.access.grants import forget
-from apps.cluster.access.roles import MEMBER_ROLES, Role, Visibility
 from apps.cluster.errors import AlreadyExists, BadRequest, NotFound
 from apps.cluster.models import Cluster, ClusterAccess, Membership
+from apps.cluster.roles import MEMBER_ROLES, Role, Visibility
 from apps.people.audit.recording import record
 from apps.people.models import AuditEntry
 

@@ -13,9 +13,9 @@ from psycopg import sql
 from apps.cluster.errors import AlreadyExists
 from apps.cluster.models import Cluster, Node
 from apps.cluster.partitions import daily
-from apps.controlplane.models import LoopLease, Operation, Webhook
-from apps.controlplane.series import storing
-from apps.controlplane.workers.waking import make_due
+from apps.engine.models import LoopLease, Operation, Webhook
+from apps.engine.series import storing
+from apps.engine.workers.waking import make_due
 from apps.people import members
 from schedweb.backup import databases, tables
 from schedweb.backup.archive import BackupError, Table, open_backup

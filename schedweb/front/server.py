@@ -19,7 +19,7 @@ import uvicorn
 from django.conf import settings
 
 from apps.api import creation
-from apps.controlplane.workers.guard import Guard
+from apps.engine.workers.guard import Guard
 from schedweb import gate, memory, tls
 from schedweb.celery import connect_producer
 from schedweb.front.cluster_roots import ClusterRoots, cluster_of, site_names

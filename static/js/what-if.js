@@ -1,6 +1,6 @@
 /* The panel "What if" of a decision: sliders for the weights of its plugins. The totals of all nodes
    are computed here, from the normalized scores that scores.js has loaded. The server answers the
-   same for the same address: see apps/controlplane/results/weighing.py. */
+   same for the same address: see apps/engine/results/weighing.py. */
 
 (() => {
   const panel = document.getElementById("what-if");

@@ -14,12 +14,12 @@ from django.http import HttpResponse
 from django.test import Client
 from django.urls import get_resolver
 
+from apps.administration.clusters.lifecycle import create_cluster
+from apps.administration.operations import service
 from apps.api.control.documentation import examples
 from apps.cluster.access.needs import Need
 from apps.cluster.access.routes import READING_POSTS, ROUTES
 from apps.cluster.writes import Actor
-from apps.controlplane.clusters.lifecycle import create_cluster
-from apps.controlplane.operations import service
 from apps.people.tokens import create_token
 from tests.access.test_routes import Route, address_of, all_routes
 from tests.api.control.furnishing import furnish

@@ -13,15 +13,15 @@ from django.contrib.auth.models import Group, User
 from django.core.management import call_command
 from django.test import Client
 
+from apps.administration.clusters.lifecycle import create_cluster, delete_cluster
+from apps.administration.operations import running, service
 from apps.cluster.access import rates
 from apps.cluster.access.needs import Need
-from apps.cluster.access.roles import Role
 from apps.cluster.access.routes import ROUTES
 from apps.cluster.models import Cluster
 from apps.cluster.quota import room
+from apps.cluster.roles import Role
 from apps.cluster.writes import Actor
-from apps.controlplane.clusters.lifecycle import create_cluster, delete_cluster
-from apps.controlplane.operations import running, service
 from apps.dashboard.urls import _cluster
 from apps.people import members
 from apps.people.tokens import create_token

@@ -13,17 +13,17 @@ from django.db import transaction
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, resolve
 
+from apps.administration.clusters.lifecycle import create_cluster, delete_cluster
+from apps.administration.operations import service
 from apps.cluster.access import gate, grants
 from apps.cluster.access.needs import Need
-from apps.cluster.access.roles import Role
 from apps.cluster.access.routes import READING_POSTS, ROUTES
 from apps.cluster.access.scopes import TokenScope
 from apps.cluster.errors import ApiError, NotFound
+from apps.cluster.roles import Role
 from apps.cluster.writes import Actor
-from apps.controlplane.clusters.lifecycle import create_cluster, delete_cluster
-from apps.controlplane.loop.engines import Engines
-from apps.controlplane.models import SchedulingDecision
-from apps.controlplane.operations import service
+from apps.engine.loop.engines import Engines
+from apps.engine.models import SchedulingDecision
 from apps.people import members
 from schedweb.front.streams import STREAMS
 from tests.dashboard.conftest import add_pods, pod

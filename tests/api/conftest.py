@@ -8,8 +8,8 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from apps.administration.clusters.lifecycle import create_cluster
 from apps.cluster.models import Cluster
-from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.people.tokens import create_token
 
 

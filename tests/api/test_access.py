@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
+from apps.administration.clusters.lifecycle import create_cluster
 from apps.cluster.access import service_tokens
-from apps.cluster.access.roles import Role
 from apps.cluster.models import Change, Cluster
-from apps.controlplane.clusters.lifecycle import create_cluster
+from apps.cluster.roles import Role
 from apps.people import members
 from tests.api.conftest import Kube
 from tests.api.objects import NODES, PODS, node, pod

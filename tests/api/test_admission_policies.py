@@ -13,7 +13,7 @@ from apps.cluster.errors import ApiError
 from apps.cluster.models import Cluster
 from apps.cluster.writes import SITE_MANAGER, Actor
 from apps.cluster.writing import store
-from apps.controlplane.loop.engines import Engines
+from apps.engine.loop.engines import Engines
 from tests.api.conftest import Kube
 from tests.api.objects import PODS, binding, node, pod
 from tests.api.test_creation import CreationClient, do, play

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from django.db import connection
 
+from apps.administration.clusters.settings import change_settings
 from apps.cluster.models import Change, Cluster
-from apps.controlplane.clusters.settings import change_settings
 from tests.api.conftest import Kube
 from tests.api.objects import NODES, PODS, node, pod
 

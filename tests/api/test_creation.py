@@ -20,8 +20,8 @@ from uvicorn.server import ServerState
 from apps.api import creation
 from apps.api.creator import KEY_SECONDS
 from apps.cluster.models import Change, Cluster, Event, Node, Pod, Taint
-from apps.controlplane.loop import clock
-from apps.controlplane.profiles import revisions
+from apps.engine.loop import clock
+from apps.engine.profiles import revisions
 from apps.people.models import AccessToken
 from schedweb.front.asgi import respond
 from schedweb.front.cluster_roots import ClusterRoots
@@ -375,7 +375,7 @@ def test_a_changed_admission_plugin_takes_effect_immediately(
 
 
 def test_nothing_is_created_in_a_deleted_cluster(front: CreationClient, cluster: Cluster) -> None:
-    from apps.controlplane.clusters.lifecycle import create_cluster, delete_cluster
+    from apps.administration.clusters.lifecycle import create_cluster, delete_cluster
 
     async def scene() -> None:
         assert (await front.post(PODS, pod("p1")))[0] == 201

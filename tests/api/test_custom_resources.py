@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from apps.cluster.models import Cluster, DataObject
-from apps.controlplane.loop.engines import Engines
+from apps.engine.loop.engines import Engines
 from tests.api.conftest import Kube
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

@@ -8,9 +8,9 @@ import pytest
 import yaml
 
 from apps.cluster.models import Cluster, Pod
-from apps.controlplane.loop.engines import Engines
-from apps.controlplane.models import QueueEntry
-from apps.controlplane.profiles import revisions
+from apps.engine.loop.engines import Engines
+from apps.engine.models import QueueEntry
+from apps.engine.profiles import revisions
 from tests.api.conftest import Kube
 from tests.api.objects import NODES, PODS, node
 

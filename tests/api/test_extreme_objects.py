@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from apps.cluster.models import Cluster, Pod
-from apps.controlplane.loop.engines import Engines
-from apps.controlplane.workers import readiness
+from apps.engine.loop.engines import Engines
+from apps.engine.workers import readiness
 from tests.api.conftest import Kube
 from tests.api.objects import NODES, PODS
 

@@ -10,13 +10,13 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from apps.administration.clusters.settings import change_settings
 from apps.api.kubernetes import resources
 from apps.cluster.models import Change, Cluster, Event, Pod
-from apps.controlplane import opinions
-from apps.controlplane.clusters.settings import change_settings
-from apps.controlplane.loop.engines import Engines
-from apps.controlplane.metrics import site
-from apps.controlplane.models import SchedulingDecision, SecondOpinion
+from apps.engine import opinions
+from apps.engine.loop.engines import Engines
+from apps.engine.metrics import site
+from apps.engine.models import SchedulingDecision, SecondOpinion
 from tests.api.asgi import request_stream
 from tests.api.conftest import Kube
 from tests.api.objects import NODES, PODS, node, pod

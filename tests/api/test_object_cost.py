@@ -13,7 +13,7 @@ from apps.api import objects
 from apps.cluster.models import Pod
 from tests.api.conftest import Kube
 from tests.api.objects import NODES, PODS, binding, node, pod
-from tests.controlplane.driving import Traffic, traffic
+from tests.engine.driving import Traffic, traffic
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

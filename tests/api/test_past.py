@@ -10,7 +10,7 @@ from apps.cluster.models import Change, Cluster
 from apps.cluster.writing import store
 from tests.api.conftest import Kube
 from tests.api.objects import NODES, PODS, node, pod
-from tests.controlplane.driving import ACTOR
+from tests.engine.driving import ACTOR
 
 
 def exact(version: int) -> str:

@@ -12,11 +12,11 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from apps.cluster.models import Cluster, Pod
-from apps.controlplane import rebuilding
-from apps.controlplane.ledger.reading import read
-from apps.controlplane.loop.engines import Engines
-from apps.controlplane.models import SchedulingDecision
-from apps.controlplane.profiles import revisions
+from apps.engine.ledger.reading import read
+from apps.engine.loop.engines import Engines
+from apps.engine.models import SchedulingDecision
+from apps.engine.profiles import revisions
+from apps.studies import rebuilding
 from tests.api.conftest import Kube
 from tests.api.objects import NODES, PODS, node, pod
 

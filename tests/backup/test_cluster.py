@@ -14,25 +14,25 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import connection
 
+from apps.administration.clusters.forking import fork_cluster
+from apps.administration.clusters.lifecycle import create_cluster, delete_cluster
 from apps.cluster import kinds
 from apps.cluster.access.grants import role_of
-from apps.cluster.access.roles import Role
 from apps.cluster.models import Cluster, ClusterAccess
+from apps.cluster.roles import Role
 from apps.cluster.writes import Create
 from apps.cluster.writing import store
-from apps.controlplane.clusters.forking import fork_cluster
-from apps.controlplane.clusters.lifecycle import create_cluster, delete_cluster
-from apps.controlplane.ledger.reading import read
-from apps.controlplane.loop.engines import Engines
-from apps.controlplane.models import LoopLease, SchedulingDecision, Webhook
-from apps.controlplane.past.moments import Moment
-from apps.controlplane.rebuilding import recompute
-from apps.controlplane.series import sampling
-from apps.controlplane.series.reading import read_series
-from apps.controlplane.series.spans import parse_span
+from apps.engine.ledger.reading import read
+from apps.engine.loop.engines import Engines
+from apps.engine.models import LoopLease, SchedulingDecision, Webhook
+from apps.engine.series import sampling
+from apps.engine.series.reading import read_series
+from apps.engine.series.spans import parse_span
 from apps.people import members
+from apps.studies.past.moments import Moment
+from apps.studies.rebuilding import recompute
 from schedweb.backup import tables
-from tests.controlplane.driving import ACTOR, create_pods, node_of, pod, run_until
+from tests.engine.driving import ACTOR, create_pods, node_of, pod, run_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -24,17 +24,17 @@ from psycopg import sql
 
 from apps.cluster import kinds, queries
 from apps.cluster.models import Cluster, Pod
-from apps.controlplane.ledger.node_tables import node_names
-from apps.controlplane.ledger.reading import read
-from apps.controlplane.loop.engines import Engines
-from apps.controlplane.models import SchedulingDecision
-from apps.controlplane.rebuilding import recompute
+from apps.engine.ledger.node_tables import node_names
+from apps.engine.ledger.reading import read
+from apps.engine.loop.engines import Engines
+from apps.engine.models import SchedulingDecision
+from apps.studies.rebuilding import recompute
 from schedweb.backup import databases, tables
 from schedweb.backup.archive import BackupError
 from schedweb.backup.site import restore_site
 from schedweb.management.commands.prepare import upgrade
 from tests.backup.states import STATES, load
-from tests.controlplane.driving import create_pods, node_of, pod, run_until
+from tests.engine.driving import create_pods, node_of, pod, run_until
 
 _ALL = sql.SQL("SELECT to_jsonb(t)::text FROM {} t ORDER BY 1")
 NUMBERED = {"auth_permission", "django_content_type"}

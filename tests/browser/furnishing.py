@@ -6,29 +6,29 @@ from typing import Any
 
 from django.utils import timezone
 
-from apps.cluster import kinds
-from apps.cluster.models import Change, Cluster, Pod
-from apps.cluster.writes import Actor, Create
-from apps.cluster.writing import store
-from apps.controlplane.clusters.generating import generate_node
-from apps.controlplane.clusters.lifecycle import create_cluster, delete_cluster
-from apps.controlplane.ledger import saved_views
-from apps.controlplane.loop.engines import Engines
-from apps.controlplane.models import Operation, PastCluster, SchedulingDecision
-from apps.controlplane.operations import (
+from apps.administration.clusters.lifecycle import create_cluster, delete_cluster
+from apps.administration.operations import (
     previewing,
     recorded_decisions,
     replays,
     running,
     scenarios,
 )
-from apps.controlplane.profiles import drafts, revisions
-from apps.controlplane.replay.span import ReplayRequest
-from apps.controlplane.scenarios.examples import list_examples
-from apps.controlplane.series import sampling
-from apps.controlplane.webhooks import service
+from apps.administration.webhooks import service
+from apps.cluster import kinds
+from apps.cluster.models import Change, Cluster, Pod
+from apps.cluster.writes import Actor, Create
+from apps.cluster.writing import store
+from apps.controllers.generating import generate_node
+from apps.engine.ledger import saved_views
+from apps.engine.loop.engines import Engines
+from apps.engine.models import Operation, PastCluster, SchedulingDecision
+from apps.engine.profiles import drafts, revisions
+from apps.engine.series import sampling
+from apps.studies.replay.span import ReplayRequest
+from apps.studies.scenarios.examples import list_examples
 from tests.browser import pages
-from tests.controlplane.scenarios import test_recorded_decisions as recordings
+from tests.studies.scenarios import test_recorded_decisions as recordings
 
 ACTOR = Actor("admin")
 

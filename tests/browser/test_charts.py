@@ -8,13 +8,13 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
+from apps.administration.clusters.lifecycle import create_cluster
 from apps.cluster.models import Cluster, Node
-from apps.controlplane.clusters.lifecycle import create_cluster
-from apps.controlplane.loop import clock
-from apps.controlplane.loop.engines import Engines
-from apps.controlplane.series import sampling
+from apps.engine.loop import clock
+from apps.engine.loop.engines import Engines
+from apps.engine.series import sampling
 from tests.browser.conftest import Seen
-from tests.controlplane.driving import create_pods, pod
+from tests.engine.driving import create_pods, pod
 
 pytestmark = pytest.mark.browser
 

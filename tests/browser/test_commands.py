@@ -14,7 +14,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from apps.cluster.models import Node
-from apps.controlplane.models import Operation
+from apps.engine.models import Operation
 from apps.people.tokens import create_token
 from tests.dashboard.conftest import create_lab
 

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
+from apps.administration.clusters.lifecycle import create_cluster
 from apps.cluster import kinds
 from apps.cluster.models import Cluster, Pod
 from apps.cluster.writes import Actor
 from apps.cluster.writing import store
-from apps.controlplane.clusters.lifecycle import create_cluster
-from apps.controlplane.loop.engines import Engines
-from apps.controlplane.models import SchedulingDecision
-from apps.controlplane.profiles import revisions
+from apps.engine.loop.engines import Engines
+from apps.engine.models import SchedulingDecision
+from apps.engine.profiles import revisions
 from tests.browser.conftest import Seen
 
 pytestmark = pytest.mark.browser

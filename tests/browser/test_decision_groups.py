@@ -7,12 +7,12 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from apps.administration.clusters.lifecycle import create_cluster
 from apps.cluster import kinds
 from apps.cluster.models import Cluster
 from apps.cluster.writes import Create
 from apps.cluster.writing import store
-from apps.controlplane.clusters.lifecycle import create_cluster
-from apps.controlplane.loop.engines import Engines
+from apps.engine.loop.engines import Engines
 from tests.browser.conftest import Seen
 from tests.browser.test_decision import ADMIN, pod
 

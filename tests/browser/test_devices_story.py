@@ -11,9 +11,9 @@ from apps.cluster import kinds
 from apps.cluster.models import Cluster
 from apps.cluster.writes import Actor
 from apps.cluster.writing import store
-from apps.controlplane.loop import clock
-from apps.controlplane.loop.engines import Engines
-from apps.controlplane.models import SchedulingDecision
+from apps.engine.loop import clock
+from apps.engine.loop.engines import Engines
+from apps.engine.models import SchedulingDecision
 from tests.browser.conftest import Seen
 
 pytestmark = pytest.mark.browser

@@ -24,8 +24,8 @@ from apps.cluster.errors import ApiError
 from apps.cluster.models import Change, Cluster, KubernetesObject
 from apps.cluster.writes import Actor, Create
 from apps.cluster.writing import store
-from apps.controlplane import models as recorded
 from apps.dashboard.forms.manifest import load_example
+from apps.engine import models as recorded
 from tests.browser import pages
 from tests.browser.conftest import Seen
 from tests.browser.furnishing import furnish

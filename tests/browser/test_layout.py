@@ -7,8 +7,8 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from apps.cluster.access.roles import Role
 from apps.cluster.models import Cluster
+from apps.cluster.roles import Role
 from apps.people import accounts, members
 from tests.browser.conftest import Seen
 from tests.dashboard.conftest import create_lab

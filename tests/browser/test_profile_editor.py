@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
+from apps.administration.clusters.lifecycle import create_cluster
+from apps.administration.operations import running
 from apps.cluster import kinds
 from apps.cluster.models import Cluster
 from apps.cluster.writes import Actor, Create
 from apps.cluster.writing import store
-from apps.controlplane.clusters.lifecycle import create_cluster
-from apps.controlplane.loop.engines import Engines
-from apps.controlplane.models import Operation
-from apps.controlplane.operations import running
-from apps.controlplane.profiles import revisions
+from apps.engine.loop.engines import Engines
+from apps.engine.models import Operation
+from apps.engine.profiles import revisions
 from tests.browser.conftest import Seen
 
 pytestmark = pytest.mark.browser

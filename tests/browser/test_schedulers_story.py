@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
+from apps.administration.clusters.lifecycle import create_cluster
 from apps.cluster.models import Cluster
-from apps.controlplane.clusters.lifecycle import create_cluster
-from apps.controlplane.loop.engines import Engines
-from apps.controlplane.profiles import revisions
+from apps.engine.loop.engines import Engines
+from apps.engine.profiles import revisions
 from tests.browser.conftest import Seen
 from tests.dashboard.conftest import add_pods, pod
 

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
+from apps.administration.clusters.lifecycle import create_cluster
 from apps.cluster import kinds
 from apps.cluster.log.announce import announcer
 from apps.cluster.models import Cluster
 from apps.cluster.writes import Actor
 from apps.cluster.writing import store
-from apps.controlplane.clusters.lifecycle import create_cluster
-from apps.controlplane.loop.engines import Engines
+from apps.engine.loop.engines import Engines
 from tests.browser.conftest import Seen
 
 pytestmark = pytest.mark.browser

@@ -8,9 +8,9 @@ import pytest
 from django.contrib.auth.models import User
 from playwright.sync_api import Browser, expect
 
+from apps.administration.clusters.lifecycle import create_cluster
 from apps.cluster.models import Pod
-from apps.controlplane.clusters.lifecycle import create_cluster
-from apps.controlplane.loop.engines import Engines
+from apps.engine.loop.engines import Engines
 from tests.browser.conftest import Seen, watch_page
 from tests.dashboard.conftest import add_pods, pod
 

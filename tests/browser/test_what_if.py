@@ -9,13 +9,13 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import expect
 
+from apps.administration.clusters.lifecycle import create_cluster
 from apps.cluster import kinds
 from apps.cluster.models import Cluster
 from apps.cluster.writes import Actor
 from apps.cluster.writing import store
-from apps.controlplane.clusters.lifecycle import create_cluster
-from apps.controlplane.loop.engines import Engines
-from apps.controlplane.models import SchedulingDecision
+from apps.engine.loop.engines import Engines
+from apps.engine.models import SchedulingDecision
 from tests.browser.conftest import Seen
 
 pytestmark = pytest.mark.browser

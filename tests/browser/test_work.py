@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
+from apps.administration.clusters.lifecycle import create_cluster
+from apps.administration.operations import running
 from apps.cluster import kinds
 from apps.cluster.models import Cluster, Node
 from apps.cluster.writes import Actor
 from apps.cluster.writing import store
-from apps.controlplane.clusters.lifecycle import create_cluster
-from apps.controlplane.models import Operation
-from apps.controlplane.operations import running
+from apps.engine.models import Operation
 from tests.browser.conftest import Seen
 
 pytestmark = pytest.mark.browser

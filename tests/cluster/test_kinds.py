@@ -20,9 +20,9 @@ from apps.cluster import kinds, schema, validation
 from apps.cluster.admission import defaulting
 from apps.cluster.kinds import Kind
 from apps.cluster.quota.usage import countable, covered_resources
-from apps.controlplane.loop.informer import WATCHED
-from apps.controlplane.tables.kinds import COLUMNS
+from apps.cluster.tables.kinds import COLUMNS
 from apps.dashboard.forms.manifest import load_example
+from apps.engine.loop.informer import WATCHED
 from apps.scheduler import objects
 
 ROOT = Path(__file__).parents[2]
@@ -85,13 +85,13 @@ def _in_the_cluster(kind: Kind) -> Iterator[str]:
         if kind.name not in objects.KINDS:
             yield "apps/scheduler/objects: no Struct, or NOT_SCHEDULED_BY here is wrong"
         if kind not in WATCHED:
-            yield "apps/controlplane/loop/informer.py: the informer does not watch it"
+            yield "apps/engine/loop/informer.py: the informer does not watch it"
 
 
 def _at_the_edges(kind: Kind) -> Iterator[str]:
     gated: tuple[resources.Resource, ...] = ()
     if kind.name not in COLUMNS:
-        yield "apps/controlplane/tables/kinds.py: no columns"
+        yield "apps/cluster/tables/kinds.py: no columns"
     if envelopes.has_message(kind.api_version, kind.name) == (kind.name in WITHOUT_MESSAGE):
         yield "apps/api/kubernetes/protobuf: no message, or WITHOUT_MESSAGE here is wrong"
     if kind.feature_gate:
@@ -135,8 +135,8 @@ def test_a_kind_that_only_has_a_row_is_missing_everywhere_else() -> None:
         "apps/cluster/admission/defaulting",
         "apps/cluster/validation",
         "apps/scheduler/objects",
-        "apps/controlplane/loop/informer.py",
-        "apps/controlplane/tables/kinds.py",
+        "apps/engine/loop/informer.py",
+        "apps/cluster/tables/kinds.py",
         "apps/api/kubernetes/protobuf",
         "docs/api/kubernetes.md",
         "apps/dashboard/forms/examples",

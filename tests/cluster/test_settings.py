@@ -11,6 +11,10 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.test import Client
 
+from apps.administration.clusters.lifecycle import create_cluster
+from apps.administration.clusters.settings import change_settings
+from apps.administration.management.commands.create_cluster import Command
+from apps.administration.management.settings import option_name
 from apps.api.control.cluster_serializers import (
     ClusterSerializer,
     ClusterSettingsSerializer,
@@ -20,10 +24,6 @@ from apps.cluster.admission.plugins.registry import PLUGINS
 from apps.cluster.errors import BadRequest, Invalid
 from apps.cluster.models import Cluster
 from apps.cluster.settings import CHANGEABLE, SETTINGS, Setting
-from apps.controlplane.clusters.lifecycle import create_cluster
-from apps.controlplane.clusters.settings import change_settings
-from apps.controlplane.management.commands.create_cluster import Command
-from apps.controlplane.management.settings import option_name
 from apps.dashboard.forms.new_cluster import WAYS
 from apps.dashboard.forms.settings import ClusterSettingsForm
 

@@ -14,10 +14,10 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from apps.controlplane.management.commands.conformance import ADMISSION
-from apps.scheduler.conformance.kinds import KINDS, compare_case
-from apps.scheduler.conformance.options import Options
-from apps.scheduler.conformance.runner import read_cases
+from apps.administration.management.commands.conformance import ADMISSION
+from apps.conformance.kinds import KINDS, compare_case
+from apps.conformance.options import Options
+from apps.conformance.runner import read_cases
 
 DATA = Path(__file__).parent / "data"
 ALL = (*KINDS, ADMISSION)

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from apps.scheduler.conformance.hints import check_registered_events, run_hints_case
-from apps.scheduler.conformance.queue import QueueReplay, compare_queue, run_queue_case
+from apps.conformance.hints import check_registered_events, run_hints_case
+from apps.conformance.queue import QueueReplay, compare_queue, run_queue_case
 from apps.scheduler.queue.records import SavedEntry
 
 DATA = Path(__file__).parent / "data"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from apps.scheduler.conformance.kinds import KINDS
-from apps.scheduler.conformance.options import Options
-from apps.scheduler.conformance.runner import run
+from apps.conformance.kinds import KINDS
+from apps.conformance.options import Options
+from apps.conformance.runner import run
 
 DATA = Path(__file__).parent / "data"
 

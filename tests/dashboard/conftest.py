@@ -10,13 +10,13 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from apps.administration.clusters.lifecycle import create_cluster
 from apps.cluster import kinds
 from apps.cluster.models import Cluster
 from apps.cluster.writes import Actor, Create
 from apps.cluster.writing import store
-from apps.controlplane.clusters.generating import generate_node
-from apps.controlplane.clusters.lifecycle import create_cluster
-from apps.controlplane.loop.engines import Engines
+from apps.controllers.generating import generate_node
+from apps.engine.loop.engines import Engines
 from tests.conftest import empty_tables
 
 ACTOR = Actor("alice", "request-7")

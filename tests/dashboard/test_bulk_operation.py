@@ -8,13 +8,13 @@ import pytest
 from django.db.models import QuerySet
 from django.test import Client
 
+from apps.administration.clusters.lifecycle import create_cluster
+from apps.administration.operations import running
 from apps.cluster import kinds
 from apps.cluster.models import Node
 from apps.cluster.writing import store
-from apps.controlplane.clusters.generating import generate_node
-from apps.controlplane.clusters.lifecycle import create_cluster
-from apps.controlplane.models import Operation
-from apps.controlplane.operations import running
+from apps.controllers.generating import generate_node
+from apps.engine.models import Operation
 from tests.dashboard.conftest import ACTOR, add_pods, pod, shown
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -7,9 +7,9 @@ from datetime import datetime
 import pytest
 from django.test import Client
 
-from apps.controlplane.clusters.lifecycle import create_cluster
-from apps.controlplane.loop import clock
-from apps.controlplane.loop.engines import Engines
+from apps.administration.clusters.lifecycle import create_cluster
+from apps.engine.loop import clock
+from apps.engine.loop.engines import Engines
 from tests.dashboard.conftest import add_pods, pod, shown
 
 pytestmark = pytest.mark.django_db(transaction=True)

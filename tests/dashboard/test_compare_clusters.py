@@ -7,10 +7,10 @@ from django.contrib.auth.models import User
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
+from apps.administration.clusters.comparison import MAX_CLUSTERS
+from apps.administration.clusters.lifecycle import create_cluster
 from apps.cluster.models import Cluster
-from apps.controlplane.clusters.comparison import MAX_CLUSTERS
-from apps.controlplane.clusters.lifecycle import create_cluster
-from apps.controlplane.profiles import revisions
+from apps.engine.profiles import revisions
 from tests.dashboard.conftest import shown
 
 pytestmark = pytest.mark.django_db

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
+from apps.administration.clusters.lifecycle import create_cluster
 from apps.cluster.models import Cluster
-from apps.controlplane.clusters.lifecycle import create_cluster
 
 pytestmark = pytest.mark.django_db
 POLICY = """

@@ -12,10 +12,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from apps.cluster.access.roles import Role
 from apps.cluster.models import Cluster
-from apps.controlplane.ledger import aggregating
-from apps.controlplane.models import SavedView, SchedulingDecision
+from apps.cluster.roles import Role
+from apps.engine.ledger import aggregating
+from apps.engine.models import SavedView, SchedulingDecision
 from apps.people import members
 from tests.dashboard.conftest import shown
 

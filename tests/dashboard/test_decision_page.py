@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from apps.controlplane.results.refusals import group_refusals
-from apps.controlplane.results.scores import score_matrix
 from apps.dashboard.decision_page.funnel import FunnelStep, funnel_steps
 from apps.dashboard.decision_page.inputs import score_block
 from apps.dashboard.decision_page.preemption import preemption_table
 from apps.dashboard.decision_page.scores import ScoreTable, score_table
 from apps.dashboard.decision_page.waterfall import waterfall_stages
+from apps.engine.results.refusals import group_refusals
+from apps.engine.results.scores import score_matrix
 from apps.scheduler.decision import Decision
 from apps.scheduler.explaining.scores import ScoreInputs
 from apps.scheduler.framework.diagnosis import NodeStatuses
@@ -20,12 +20,7 @@ from apps.scheduler.framework.interface import Candidate, NominatingInfo, PostFi
 from apps.scheduler.framework.status import Code, Status
 from apps.scheduler.preemption.importance import NOT_STARTED
 from apps.scheduler.preemption.ranking import PRIORITY_SHIFT
-from tests.controlplane.results.decisions import (
-    CLAIM,
-    CPU,
-    scheduled_decision,
-    unscheduled_decision,
-)
+from tests.engine.results.decisions import CLAIM, CPU, scheduled_decision, unscheduled_decision
 
 
 @pytest.fixture

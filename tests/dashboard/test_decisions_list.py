@@ -10,8 +10,8 @@ from django.utils import timezone
 from django.utils.html import strip_tags
 
 from apps.cluster.models import Cluster
-from apps.controlplane.models import ConfigurationRevision, SchedulingDecision
-from apps.controlplane.profiles import revisions
+from apps.engine.models import ConfigurationRevision, SchedulingDecision
+from apps.engine.profiles import revisions
 
 pytestmark = pytest.mark.django_db
 

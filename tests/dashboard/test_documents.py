@@ -9,9 +9,9 @@ import pytest
 from django.test import Client
 
 from apps.cluster.models import Cluster
-from apps.controlplane.models import SchedulingDecision
-from apps.controlplane.profiles.plugins import find_plugins, known_plugins
 from apps.dashboard import documents
+from apps.engine.models import SchedulingDecision
+from apps.engine.profiles.plugins import find_plugins, known_plugins
 from tests.dashboard.conftest import shown
 
 pytestmark = pytest.mark.django_db

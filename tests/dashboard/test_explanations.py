@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from apps.cluster.models import Cluster
-from apps.controlplane.models import SchedulingDecision
+from apps.engine.models import SchedulingDecision
 from tests.dashboard.conftest import shown
 
 pytestmark = pytest.mark.django_db

@@ -6,8 +6,8 @@ import pytest
 from django.test import Client
 
 from apps.cluster.models import Cluster
-from apps.controlplane.models import ConfigurationRevision
-from apps.controlplane.profiles import revisions
+from apps.engine.models import ConfigurationRevision
+from apps.engine.profiles import revisions
 from tests.dashboard.test_profile_editor import Editor
 
 pytestmark = pytest.mark.django_db

@@ -9,7 +9,7 @@ from django.test import Client
 
 from apps.cluster import kinds, queries
 from apps.cluster.models import Cluster, Node, Pod, PriorityClass, Taint
-from apps.controlplane.models import ConfigurationRevision
+from apps.engine.models import ConfigurationRevision
 
 pytestmark = pytest.mark.django_db
 

@@ -14,9 +14,9 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from apps.administration.clusters.lifecycle import create_cluster
 from apps.cluster.models import Change, Cluster, Pod
-from apps.controlplane.clusters.lifecycle import create_cluster
-from apps.controlplane.explanations.states import states
+from apps.studies.explanations.states import states
 from tests.stack.running_site import wait_until
 
 POD = """

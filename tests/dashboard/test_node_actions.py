@@ -12,7 +12,7 @@ from django.test import Client
 from apps.cluster import kinds
 from apps.cluster.models import Cluster, Node, Pod
 from apps.cluster.writing import store
-from apps.controlplane.models import Operation
+from apps.engine.models import Operation
 from tests.dashboard.conftest import ACTOR, add_pods, pod, shown
 
 pytestmark = pytest.mark.django_db

@@ -9,9 +9,9 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.utils import timezone
 
+from apps.administration.operations import service
 from apps.cluster.models import Cluster, Node
-from apps.controlplane.models import Operation
-from apps.controlplane.operations import service
+from apps.engine.models import Operation
 
 pytestmark = pytest.mark.django_db
 

@@ -11,12 +11,12 @@ from django.urls import reverse
 from apps.cluster import kinds
 from apps.cluster.models import Cluster
 from apps.cluster.writing import store
-from apps.controlplane.ledger.reading import read
-from apps.controlplane.ledger.rows import LedgerWriter
-from apps.controlplane.models import SchedulingDecision
 from apps.dashboard.paging import log_page
 from apps.dashboard.templatetags import dashboard
 from apps.dashboard.urls import urlpatterns
+from apps.engine.ledger.reading import read
+from apps.engine.ledger.rows import LedgerWriter
+from apps.engine.models import SchedulingDecision
 from apps.scheduler.decision import PermitWait
 from apps.scheduler.framework.extender_calls import ExtenderCall, ExtenderVerb
 from apps.scheduler.framework.status import SUCCESS

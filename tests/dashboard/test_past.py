@@ -12,8 +12,8 @@ import pytest
 from django.test import Client
 
 from apps.cluster.models import Change, Cluster, Pod
-from apps.controlplane.loop.engines import Engines
-from apps.controlplane.models import PastCluster, QueueMove, SchedulingDecision
+from apps.engine.loop.engines import Engines
+from apps.engine.models import PastCluster, QueueMove, SchedulingDecision
 from tests.dashboard.conftest import add_pods, create_lab, pod, shown
 from tests.dashboard.test_node_actions import act, node, press_undo
 

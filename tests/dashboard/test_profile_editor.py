@@ -12,9 +12,9 @@ from apps.cluster import kinds
 from apps.cluster.models import Cluster
 from apps.cluster.writes import Actor, Create
 from apps.cluster.writing import store
-from apps.controlplane.models import ConfigurationDraft, ConfigurationRevision
-from apps.controlplane.profiles import drafts, revisions
-from apps.controlplane.queries import count_pending_pods
+from apps.engine.models import ConfigurationDraft, ConfigurationRevision
+from apps.engine.profiles import drafts, revisions
+from apps.engine.queries import count_pending_pods
 from apps.scheduler.config import Configuration
 
 pytestmark = pytest.mark.django_db

@@ -9,8 +9,8 @@ import pytest
 from django.test import Client
 
 from apps.cluster.models import Cluster
-from apps.controlplane.loop import clock
-from apps.controlplane.models import QueueActivation, QueueEntry
+from apps.engine.loop import clock
+from apps.engine.models import QueueActivation, QueueEntry
 from tests.dashboard.conftest import add_pods, pod, shown
 
 pytestmark = pytest.mark.django_db

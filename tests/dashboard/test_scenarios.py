@@ -9,14 +9,9 @@ from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from apps.controlplane.models import Operation
-from apps.controlplane.operations import running
-from tests.controlplane.scenarios.test_recorded_decisions import (
-    CONFIGURATION,
-    THIRD,
-    encode,
-    lines,
-)
+from apps.administration.operations import running
+from apps.engine.models import Operation
+from tests.studies.scenarios.test_recorded_decisions import CONFIGURATION, THIRD, encode, lines
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

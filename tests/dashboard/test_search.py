@@ -11,8 +11,8 @@ from apps.cluster import kinds
 from apps.cluster.models import Cluster
 from apps.cluster.writes import Actor
 from apps.cluster.writing import store
-from apps.controlplane.models import SchedulingDecision
 from apps.dashboard.queries.search import search
+from apps.engine.models import SchedulingDecision
 
 pytestmark = pytest.mark.django_db
 C = {"name": "c", "image": "i"}

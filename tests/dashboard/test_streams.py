@@ -11,11 +11,11 @@ from django.conf import settings
 from django.db import connection
 from django.test import Client
 
+from apps.administration.clusters.lifecycle import create_cluster, delete_cluster
 from apps.cluster import kinds
 from apps.cluster.log.announce import announcer
 from apps.cluster.models import Cluster
 from apps.cluster.writing import store
-from apps.controlplane.clusters.lifecycle import create_cluster, delete_cluster
 from apps.dashboard.streams import CONTROL, TOPICS
 from tests.api.asgi import StreamClient, request_stream
 from tests.dashboard.conftest import ACTOR, pod

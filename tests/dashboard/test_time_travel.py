@@ -8,8 +8,8 @@ from django.test import Client
 from apps.cluster import kinds
 from apps.cluster.models import Change, Cluster, Pod
 from apps.cluster.writing import store
-from apps.controlplane.loop import clock
-from apps.controlplane.loop.engines import Engines
+from apps.engine.loop import clock
+from apps.engine.loop.engines import Engines
 from tests.dashboard.conftest import ACTOR, add_pods, create_lab, pod, shown
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from apps.administration.clusters.lifecycle import create_cluster
 from apps.cluster.models import Cluster
-from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.dashboard.queries.usage import NodeUse, nodes_in_use
 from tests.dashboard.conftest import add_pods, pod
 

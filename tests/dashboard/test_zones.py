@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from apps.cluster.models import Cluster
-from apps.controlplane.models import SchedulingDecision
+from apps.engine.models import SchedulingDecision
 
 pytestmark = pytest.mark.django_db
 

@@ -12,9 +12,9 @@ import yaml
 from django.conf import settings
 from prometheus_client.parser import text_string_to_metric_families
 
+from apps.administration.clusters.lifecycle import create_cluster
 from apps.cluster import settings as cluster_settings
-from apps.controlplane.clusters.lifecycle import create_cluster
-from apps.controlplane.metrics.exposition import expose_site
+from apps.engine.metrics.exposition import expose_site
 from apps.scheduler.metrics import definitions
 from schedweb.health import CHECKS
 

@@ -12,11 +12,11 @@ import yaml
 from django.contrib.auth.models import User
 from django.test import Client
 
+from apps.administration.clusters.lifecycle import create_cluster
 from apps.cluster.models import Pod
-from apps.controlplane.clusters.lifecycle import create_cluster
-from apps.controlplane.loop.engines import Engines
+from apps.engine.loop.engines import Engines
 from schedweb import alive, config
-from tests.controlplane.driving import run_until
+from tests.engine.driving import run_until
 
 FOLDER = Path(__file__).parents[2] / "deploy" / "kubernetes"
 GROUPS = {

@@ -27,7 +27,7 @@ BATCH = 200
 _MAINTENANCE = """
 from datetime import date, timedelta
 from django.db import connection
-from apps.controlplane.history import retention
+from apps.studies.history import retention
 from apps.cluster.partitions import daily
 for number in range(30):
     daily.prepare_all()

@@ -8,14 +8,14 @@ import pytest
 from django.db import connection
 from psycopg.conninfo import make_conninfo
 
+from apps.administration.clusters.lifecycle import create_cluster
 from apps.cluster import kinds
 from apps.cluster.models import Cluster
 from apps.cluster.writing import store
-from apps.controlplane.clusters.generating import generate_node
-from apps.controlplane.clusters.lifecycle import create_cluster
-from apps.controlplane.loop.engines import Engines
-from apps.controlplane.models import QueueMove, SchedulingDecision
-from tests.controlplane.driving import ACTOR, create_pods, node_of, pod, run_until
+from apps.controllers.generating import generate_node
+from apps.engine.loop.engines import Engines
+from apps.engine.models import QueueMove, SchedulingDecision
+from tests.engine.driving import ACTOR, create_pods, node_of, pod, run_until
 from tests.faults.invariants import INVARIANTS, NOWHERE, find_violations
 
 pytestmark = pytest.mark.django_db(transaction=True)

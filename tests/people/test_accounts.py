@@ -11,8 +11,8 @@ from django.core import mail
 from django.db import connection
 from django.test import Client
 
+from apps.administration.clusters.lifecycle import create_cluster
 from apps.cluster.errors import Conflict
-from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.people import accounts
 from apps.people.models import AuditEntry, UserSession
 from apps.people.tokens import create_token

@@ -11,9 +11,9 @@ from django.db import DatabaseError, connection, transaction
 from django.test import Client
 from django.utils import timezone
 
-from apps.controlplane import auditing
-from apps.controlplane.clusters import lifecycle, settings
-from apps.controlplane.profiles import revisions
+from apps.administration import auditing
+from apps.administration.clusters import lifecycle, settings
+from apps.engine.profiles import revisions
 from apps.people.audit import invalid_tokens
 from apps.people.audit.invalid_tokens import MOST_ADDRESSES, OTHERS
 from apps.people.audit.recording import record

@@ -11,8 +11,8 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
+from apps.administration.clusters.lifecycle import create_cluster
 from apps.cluster.access.scopes import TokenScope, token_scope_of
-from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.people.authentication import InvalidCredentials, authenticate
 from apps.people.models import AccessToken
 from apps.people.tokens import create_token, in_days

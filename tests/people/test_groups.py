@@ -10,8 +10,8 @@ from django.contrib.auth.models import Group, User
 from django.core.management import call_command
 from django.test import Client
 
-from apps.cluster.access.roles import Role
-from apps.controlplane.clusters.lifecycle import create_cluster
+from apps.administration.clusters.lifecycle import create_cluster
+from apps.cluster.roles import Role
 from apps.people import members
 from apps.people.models import AuditEntry
 

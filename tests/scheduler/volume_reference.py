@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from apps.scheduler import quantity
+from apps import quantity
 from apps.scheduler.cache.listers import Listers
 from apps.scheduler.framework.types import NodeInfo, PodInfo
 from apps.scheduler.labels import from_label_selector

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.http import HttpResponse, StreamingHttpResponse
 from django.test import Client, RequestFactory
 
-from apps.controlplane.clusters.lifecycle import create_cluster
+from apps.administration.clusters.lifecycle import create_cluster
 from schedweb.compression import CompressionMiddleware
 
 pytestmark = pytest.mark.django_db

@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.test import Client
 
-from apps.controlplane.clusters.lifecycle import create_cluster
+from apps.administration.clusters.lifecycle import create_cluster
 from tests.stack.test_anonymous_requests import ADDRESSES
 
 #: Those that change something come last.

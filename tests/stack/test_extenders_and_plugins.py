@@ -61,7 +61,7 @@ class Client:
 def client() -> Iterator[Client]:
     with tempfile.TemporaryDirectory(prefix="schedweb-site-", ignore_cleanup_errors=True) as folder:
         Path(folder).chmod(0o755)
-        plugins = "tests.controlplane.profiles.outside_plugins:Gatekeeper"
+        plugins = "tests.engine.profiles.outside_plugins:Gatekeeper"
         site = RunningSite(Path(folder), SCHEDWEB_PLUGINS=plugins, PYTHONPATH=str(ROOT))
         site.start()
         site.manage("create_cluster", "lab", "--nodes", "2", "--tie-break", "first-name")

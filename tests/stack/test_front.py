@@ -27,9 +27,9 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Origin
 
-from apps.cluster.access.roles import Role
+from apps.administration.clusters.lifecycle import create_cluster
 from apps.cluster.context import current_request_id
-from apps.controlplane.clusters.lifecycle import create_cluster
+from apps.cluster.roles import Role
 from apps.people import members
 from apps.people.models import AccessToken
 from apps.people.tokens import create_token

@@ -12,16 +12,16 @@ from django.conf import settings
 from django.db import OperationalError
 from django.test import RequestFactory
 
+from apps.administration.clusters.lifecycle import create_cluster
+from apps.administration.tasks import run_loop
 from apps.api.kubernetes.views import error_response
 from apps.cluster import storage
 from apps.cluster.models import Cluster
-from apps.controlplane.clusters.lifecycle import create_cluster
-from apps.controlplane.models import SchedulingDecision
-from apps.controlplane.tasks import run_loop
+from apps.engine.models import SchedulingDecision
 from schedweb.failures import failure
 from schedweb.front.space import refuse_change
 from schedweb.health import CheckFailed, check_disk
-from tests.controlplane.driving import create_pods, pod
+from tests.engine.driving import create_pods, pod
 
 
 @pytest.fixture

@@ -16,9 +16,9 @@ from django.test import Client
 from kombu import Connection
 from pytest_django import DjangoDbBlocker
 
+from apps.administration.clusters.lifecycle import create_cluster
 from apps.cluster.models import Cluster
-from apps.controlplane.clusters.lifecycle import create_cluster
-from apps.controlplane.workers import heartbeat, lease
+from apps.engine.workers import heartbeat, lease
 from schedweb import broker, health
 from schedweb.celery import app
 

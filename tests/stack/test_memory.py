@@ -18,7 +18,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 
-from apps.controlplane.clusters.lifecycle import create_cluster
+from apps.administration.clusters.lifecycle import create_cluster
 from apps.people.tokens import create_token
 from tests.api.conftest import Kube
 from tests.api.large_lists import copy_pod

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from django.test import Client
 
-from apps.controlplane.clusters.lifecycle import create_cluster
-from apps.controlplane.models import LoopLease
+from apps.administration.clusters.lifecycle import create_cluster
+from apps.engine.models import LoopLease
 from schedweb.front import arriving
 from tests.stack.test_front import Running
 

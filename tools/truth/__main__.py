@@ -24,8 +24,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from apps.scheduler.conformance.options import Options
-from apps.scheduler.conformance.scheduling import compare_scheduling
+from apps.conformance.options import Options
+from apps.conformance.scheduling import compare_scheduling
 from tools.truth import extender
 from tools.truth.clusters import Cluster
 from tools.truth.shapes import SHAPES, Shape

@@ -25,12 +25,12 @@ from apps.cluster import limits
 from apps.cluster.access.reach import reach_of
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
-from apps.controlplane.files import format_cell
-from apps.controlplane.ledger import aggregating, finding, grouping
-from apps.controlplane.ledger.aggregating import Group
-from apps.controlplane.ledger.finding import DecisionFilters
-from apps.controlplane.ledger.grouping import Dimension
-from apps.controlplane.periods import parse_zone
+from apps.engine.files import format_cell
+from apps.engine.ledger import aggregating, finding, grouping
+from apps.engine.ledger.aggregating import Group
+from apps.engine.ledger.finding import DecisionFilters
+from apps.engine.ledger.grouping import Dimension
+from apps.engine.periods import parse_zone
 
 _DEFAULT_LIMIT = 100
 _TOTALS = ("total", "decisions", "pods", "oldest", "is_limited")

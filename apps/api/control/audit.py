@@ -11,6 +11,7 @@ from rest_framework.generics import GenericAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.administration import auditing
 from apps.api.control.base import ControlView, NewestFirst, reject_unknown
 from apps.api.control.documentation.areas import Area
 from apps.api.control.recorded import (
@@ -22,7 +23,7 @@ from apps.api.control.recorded import (
     file_response,
 )
 from apps.api.control.serializers import ErrorSerializer
-from apps.controlplane import auditing, files
+from apps.engine import files
 from apps.people.models import AuditEntry
 
 _FILTERS = [OpenApiParameter(name, str, description=text) for name, text in auditing.FILTERS]

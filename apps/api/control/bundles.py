@@ -21,11 +21,11 @@ from apps.api.control.recorded import FileErrors
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.errors import BadRequest
 from apps.cluster.queries import cluster_named
-from apps.controlplane import queries
-from apps.controlplane.bundles.building import bundle_of
-from apps.controlplane.bundles.contents import MAX_FILE, MEDIA_TYPE
-from apps.controlplane.bundles.opening import open_bundle
-from apps.controlplane.bundles.presenting import present_bundle
+from apps.engine import queries
+from apps.studies.bundles.building import bundle_of
+from apps.studies.bundles.contents import MAX_FILE, MEDIA_TYPE
+from apps.studies.bundles.opening import open_bundle
+from apps.studies.bundles.presenting import present_bundle
 
 
 class _BundleRenderer(BaseRenderer):

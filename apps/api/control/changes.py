@@ -17,7 +17,7 @@ from apps.api.control.documentation.areas import Area
 from apps.api.control.recorded import FILES, FORMAT, PERIOD, FileView, recorded_cluster
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.models import HistoricChange
-from apps.controlplane.history import changes
+from apps.studies.history import changes
 
 _FILTERS = [*(OpenApiParameter(name, str, description=text) for name, text in changes.FILTERS)]
 _REFUSALS = {400: ErrorSerializer, 404: ErrorSerializer}

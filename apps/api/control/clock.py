@@ -16,7 +16,7 @@ from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
 from apps.cluster.queries import cluster_named
-from apps.controlplane.loop import clock
+from apps.engine.loop import clock
 
 _ERRORS = {400: ErrorSerializer, 404: ErrorSerializer, 422: ErrorSerializer}
 

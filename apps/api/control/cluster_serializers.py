@@ -8,12 +8,12 @@ from rest_framework import serializers
 from rest_framework.fields import empty
 
 from apps.api.control.request_shapes import StrictSerializer
-from apps.cluster.access.roles import Visibility
 from apps.cluster.models import Cluster
+from apps.cluster.roles import Visibility
 from apps.cluster.settings import CHANGEABLE, SETTINGS, Setting
-from apps.controlplane.controllers.devices.templates import TEMPLATES
-from apps.controlplane.models import PastCluster
-from apps.controlplane.profiles.revisions import ALL_NODES
+from apps.controllers.devices.templates import TEMPLATES
+from apps.engine.models import PastCluster
+from apps.engine.profiles.revisions import ALL_NODES
 
 _INT64: dict[str, Any] = {"min_value": -(1 << 63), "max_value": (1 << 63) - 1}
 

@@ -9,19 +9,15 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.administration.clusters.comparison import ComparedRow, ComparedSection, compare_clusters
+from apps.administration.clusters.summaries import Use
 from apps.api.control.base import ControlView, parse_switch, reject_unknown
 from apps.api.control.documentation.areas import Area
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster import limits
 from apps.cluster.access.gate import require_role
-from apps.cluster.access.roles import Role
 from apps.cluster.errors import BadRequest
-from apps.controlplane.clusters.comparison import (
-    ComparedRow,
-    ComparedSection,
-    compare_clusters,
-)
-from apps.controlplane.clusters.summaries import Use
+from apps.cluster.roles import Role
 
 
 class ComparedRowSerializer(serializers.Serializer[ComparedRow]):

@@ -18,8 +18,8 @@ from apps.api.control.profile_serializers import (
 from apps.api.control.profiles import YAML, read_configuration
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.queries import cluster_named
-from apps.controlplane.profiles.gates import list_gates
-from apps.controlplane.profiles.plugins import known_plugins
+from apps.engine.profiles.gates import list_gates
+from apps.engine.profiles.plugins import known_plugins
 from apps.scheduler.config.convert import convert
 
 _REFUSALS = {400: ErrorSerializer, 404: ErrorSerializer, 422: ErrorSerializer}

@@ -16,13 +16,13 @@ from apps.api.control.request_shapes import StrictSerializer
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.errors import BadRequest
 from apps.cluster.queries import cluster_named
-from apps.controlplane import queries
-from apps.controlplane.lab.counterfactuals import Question, ask
-from apps.controlplane.lab.edits import Edits
-from apps.controlplane.lab.facts import find_facts
-from apps.controlplane.lab.presenting import present_counterfactual
-from apps.controlplane.ledger.reading import read
-from apps.controlplane.rebuilding.previewing import Effect
+from apps.engine import queries
+from apps.engine.ledger.reading import read
+from apps.studies.lab.counterfactuals import Question, ask
+from apps.studies.lab.edits import Edits
+from apps.studies.lab.facts import find_facts
+from apps.studies.lab.presenting import present_counterfactual
+from apps.studies.rebuilding.previewing import Effect
 
 _EFFECTS = [
     each.value

@@ -15,10 +15,10 @@ from apps.api.control.request_shapes import StrictSerializer
 from apps.api.control.serializers import ErrorSerializer, ScoresSerializer
 from apps.cluster.errors import BadRequest
 from apps.cluster.queries import cluster_named
-from apps.controlplane.debugger.committing import commit
-from apps.controlplane.debugger.cycle import Changes
-from apps.controlplane.debugger.stepping import SteppedAttempt, find_pending, next_pod, step
-from apps.controlplane.results.presenting import present_scores
+from apps.engine.results.presenting import present_scores
+from apps.studies.debugger.committing import commit
+from apps.studies.debugger.cycle import Changes
+from apps.studies.debugger.stepping import SteppedAttempt, find_pending, next_pod, step
 
 
 class _StateSerializer(serializers.Serializer[Any]):

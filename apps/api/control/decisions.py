@@ -24,16 +24,16 @@ from apps.api.control.serializers import (
 )
 from apps.cluster.access.gate import require_role
 from apps.cluster.access.reach import reach_of
-from apps.cluster.access.roles import Role
 from apps.cluster.errors import BadRequest, NotFound
 from apps.cluster.models import Cluster
 from apps.cluster.queries import cluster_named
-from apps.controlplane import queries
-from apps.controlplane.history import past_clusters
-from apps.controlplane.ledger import finding
-from apps.controlplane.ledger.reading import read
-from apps.controlplane.models import SchedulingDecision
-from apps.controlplane.results import presenting
+from apps.cluster.roles import Role
+from apps.engine import queries
+from apps.engine.ledger import finding
+from apps.engine.ledger.reading import read
+from apps.engine.models import SchedulingDecision
+from apps.engine.results import presenting
+from apps.studies.history import past_clusters
 
 _TYPES: dict[finding.Kind, Any] = {
     "text": str,

@@ -15,7 +15,7 @@ from apps.api.control.base import ControlView, NewestFirst, reject_unknown
 from apps.api.control.documentation.areas import Area
 from apps.api.control.recorded import FILES, FORMAT, PERIOD, FileView, recorded_cluster
 from apps.api.control.serializers import ErrorSerializer
-from apps.controlplane.events import finding
+from apps.studies.history import events as finding
 
 _FILTERS = [
     *(OpenApiParameter(name, str, description=text) for name, text in finding.FILTERS),

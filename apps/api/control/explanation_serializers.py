@@ -1,4 +1,4 @@
-"""Serializers of explanations: the fields of the objects in `apps.controlplane.explanations`."""
+"""Serializers of explanations: the fields of the objects in `apps.studies.explanations`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from apps.administration.clusters.forking import Origin
 from apps.api.control.serializers import PluginScoreSerializer
-from apps.controlplane.clusters.forking import Origin
-from apps.controlplane.explanations.pods import PodExplanation
-from apps.controlplane.lab.prospects import Prospect
-from apps.controlplane.lab.waits import LEAST
 from apps.scheduler.plugins.dynamicresources.matrix import ObstacleKind
+from apps.studies.explanations.pods import PodExplanation
+from apps.studies.explanations.prospects import Prospect
+from apps.studies.explanations.waits import LEAST
 
 
 class _ShareSerializer(PluginScoreSerializer):

@@ -10,6 +10,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.administration.clusters.forking import origin_of_pod
 from apps.api.control.base import ControlView, reject_unknown
 from apps.api.control.documentation.areas import Area
 from apps.api.control.explanation_serializers import (
@@ -22,15 +23,14 @@ from apps.api.control.recorded import FileErrors, create_renderer, describe_file
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.errors import BadRequest, NotFound
 from apps.cluster.queries import cluster_named
-from apps.controlplane import files, queries
-from apps.controlplane.clusters.forking import origin_of_pod
-from apps.controlplane.explanations.around import read_state_around
-from apps.controlplane.explanations.decisions import explain_decision
-from apps.controlplane.explanations.pods import explain_pod
-from apps.controlplane.explanations.scores import INPUT_COLUMNS, explain_scores, list_inputs
-from apps.controlplane.explanations.visiting import read_visiting_order
-from apps.controlplane.ledger.reading import read
-from apps.controlplane.results.scores import score_matrix
+from apps.engine import files, queries
+from apps.engine.ledger.reading import read
+from apps.engine.results.scores import score_matrix
+from apps.studies.explanations.around import read_state_around
+from apps.studies.explanations.decisions import explain_decision
+from apps.studies.explanations.pods import explain_pod
+from apps.studies.explanations.scores import INPUT_COLUMNS, explain_scores, list_inputs
+from apps.studies.explanations.visiting import read_visiting_order
 
 _NODES = (
     OpenApiParameter(

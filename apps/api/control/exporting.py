@@ -24,13 +24,8 @@ from apps.cluster import limits
 from apps.cluster.access.reach import reach_of
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
-from apps.controlplane.explanations.exporting import (
-    EXTENTS,
-    SCORE_INPUTS,
-    Extent,
-    add_score_inputs,
-)
-from apps.controlplane.ledger import export, finding
+from apps.engine.ledger import export, finding
+from apps.studies.explanations.exporting import EXTENTS, SCORE_INPUTS, Extent, add_score_inputs
 
 _QUERY = [
     OpenApiParameter("format", str, enum=list(export.FORMATS), default="csv"),

@@ -7,14 +7,14 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.administration.clusters.forking import fork_cluster
 from apps.api.control.base import ControlView
 from apps.api.control.cluster_serializers import ClusterSerializer
 from apps.api.control.documentation.areas import Area
 from apps.api.control.request_shapes import MomentRequestSerializer
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.queries import cluster_named
-from apps.controlplane.clusters.forking import fork_cluster
-from apps.controlplane.past.moments import parse_selected_moment
+from apps.studies.past.moments import parse_selected_moment
 
 
 class ForkSerializer(MomentRequestSerializer):

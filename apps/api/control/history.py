@@ -14,8 +14,8 @@ from apps.api.control.cluster_serializers import PastClusterSerializer
 from apps.api.control.documentation.areas import Area
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.access.reach import reach_of
-from apps.controlplane.history import past_clusters
-from apps.controlplane.models import PastCluster
+from apps.engine.models import PastCluster
+from apps.studies.history import past_clusters
 
 
 @extend_schema_view(

@@ -27,14 +27,14 @@ from apps.api.control.lab_serializers import (
 )
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.queries import cluster_named
-from apps.controlplane.lab import presenting
-from apps.controlplane.lab.emptying import find_emptiable_nodes
-from apps.controlplane.lab.failures import simulate_failures
-from apps.controlplane.lab.fitting import count_fitting
-from apps.controlplane.lab.planning import Shape, plan_nodes
-from apps.controlplane.lab.prospects import MAX_LISTED, list_prospects
-from apps.controlplane.lab.simulation import SimulationRequest, simulate
-from apps.controlplane.queue.past import MOMENTS
+from apps.engine.queue.past import MOMENTS
+from apps.studies.explanations.prospects import MAX_LISTED, list_prospects
+from apps.studies.lab import presenting
+from apps.studies.lab.emptying import find_emptiable_nodes
+from apps.studies.lab.failures import simulate_failures
+from apps.studies.lab.fitting import count_fitting
+from apps.studies.lab.planning import Shape, plan_nodes
+from apps.studies.lab.simulation import SimulationRequest, simulate
 
 _ERRORS = {400: ErrorSerializer, 404: ErrorSerializer, 422: ErrorSerializer}
 #: Fields of a body that are fields of a SimulationRequest.

@@ -21,9 +21,9 @@ from apps.api.control.serializers import (
     StatusSerializer,
 )
 from apps.cluster import limits
-from apps.controlplane.lab import emptying, fitting, planning
-from apps.controlplane.lab.changes import Origin
-from apps.controlplane.lab.run import MAX_EXPLAINED
+from apps.studies.lab import emptying, fitting, planning
+from apps.studies.lab.changes import Origin
+from apps.studies.lab.run import MAX_EXPLAINED
 
 _NAMES = "Names of nodes."
 

@@ -15,9 +15,9 @@ from apps.api.control.documentation.areas import Area
 from apps.api.control.request_shapes import StrictSerializer
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.access.gate import require_role
-from apps.cluster.access.roles import MEMBER_ROLES, Role, Visibility, role_named
 from apps.cluster.models import Cluster, Membership
 from apps.cluster.queries import cluster_named
+from apps.cluster.roles import MEMBER_ROLES, Role, Visibility, role_named
 from apps.people import members
 
 _ROLES = [role.label for role in MEMBER_ROLES]

@@ -11,22 +11,22 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
+from apps.administration.clusters import bulk, lifecycle
+from apps.administration.clusters.bulk import BulkAction
+from apps.administration.operations import service
+from apps.administration.operations.drain import DEFAULT_TIMEOUT
 from apps.api.control.base import MAX_PAGE, YAML_FILES, ControlView, parse_whole_number
 from apps.api.control.documentation.areas import Area
 from apps.api.control.request_shapes import StrictSerializer
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster import kinds, limits, queries
 from apps.cluster.access.gate import require_role
-from apps.cluster.access.roles import Role
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import BadRequest
 from apps.cluster.queries import cluster_named
+from apps.cluster.roles import Role
 from apps.cluster.writes import SITE_MANAGER, Actor
-from apps.controlplane.clusters import bulk, lifecycle
-from apps.controlplane.clusters.bulk import BulkAction
-from apps.controlplane.models import Operation
-from apps.controlplane.operations import service
-from apps.controlplane.operations.drain import DEFAULT_TIMEOUT
+from apps.engine.models import Operation
 
 _MISSING = {404: ErrorSerializer}
 _REFUSALS = {404: ErrorSerializer, 409: ErrorSerializer, 422: ErrorSerializer}

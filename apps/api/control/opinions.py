@@ -16,8 +16,8 @@ from apps.api.control.documentation.areas import Area
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.errors import BadRequest
 from apps.cluster.queries import cluster_named
-from apps.controlplane import opinions
-from apps.controlplane.models import SecondOpinion
+from apps.engine import opinions
+from apps.engine.models import SecondOpinion
 
 
 class SecondOpinionSerializer(serializers.ModelSerializer[SecondOpinion]):

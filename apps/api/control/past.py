@@ -22,11 +22,11 @@ from apps.api.control.past_serializers import (
 from apps.api.control.recorded import PERIOD
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.queries import cluster_named
-from apps.controlplane.past import listing
-from apps.controlplane.past.differences import find_node_differences, find_pod_differences
-from apps.controlplane.past.moments import PARAMETERS, parse_moment, parse_selected_moment
-from apps.controlplane.past.overview import read_overview
-from apps.controlplane.past.snapshots import snapshots
+from apps.studies.past import listing
+from apps.studies.past.differences import find_node_differences, find_pod_differences
+from apps.studies.past.moments import PARAMETERS, parse_moment, parse_selected_moment
+from apps.studies.past.overview import read_overview
+from apps.studies.past.snapshots import snapshots
 
 _ERRORS = {400: ErrorSerializer, 404: ErrorSerializer, 410: ErrorSerializer}
 _ZONE = PERIOD[2]

@@ -6,7 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from apps.controlplane.past.differences import NodeChange, PodChange
+from apps.studies.past.differences import NodeChange, PodChange
 
 _AMOUNTS = "Resource -> amount, in milli-CPU, bytes or whole units."
 

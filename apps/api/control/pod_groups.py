@@ -14,8 +14,8 @@ from apps.api.control.documentation.areas import Area
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.errors import BadRequest
 from apps.cluster.queries import cluster_named
-from apps.controlplane.explanations.pod_groups import Standing, explain_pod_group
-from apps.controlplane.models import GroupAttempt
+from apps.engine.models import GroupAttempt
+from apps.studies.explanations.pod_groups import Standing, explain_pod_group
 
 
 class MemberRefusalSerializer(serializers.Serializer[Any]):

@@ -6,12 +6,12 @@ from typing import Any
 
 from rest_framework import serializers
 
+from apps.administration.operations.previewing import DEFAULT_DECISIONS
 from apps.api.control.operations import OperationSerializer
 from apps.cluster import limits
-from apps.controlplane.models import ConfigurationDraft, ConfigurationRevision, SchedulingDecision
-from apps.controlplane.operations.previewing import DEFAULT_DECISIONS
-from apps.controlplane.profiles.revisions import find_warnings
-from apps.controlplane.rebuilding.previewing import Effect
+from apps.engine.models import ConfigurationDraft, ConfigurationRevision, SchedulingDecision
+from apps.engine.profiles.revisions import find_warnings
+from apps.studies.rebuilding.previewing import Effect
 
 
 class ProfileSerializer(serializers.ModelSerializer[ConfigurationRevision]):

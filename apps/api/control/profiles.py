@@ -15,6 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
+from apps.administration.operations import previewing
 from apps.api.control.base import ControlView, YamlParser, parse_whole_number
 from apps.api.control.documentation.areas import Area
 from apps.api.control.operations import OperationSerializer, get_actor
@@ -33,11 +34,10 @@ from apps.api.control.profile_serializers import (
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.models import Cluster
 from apps.cluster.queries import cluster_named
-from apps.controlplane import queries
-from apps.controlplane.models import ConfigurationDraft, ConfigurationRevision
-from apps.controlplane.operations import previewing
-from apps.controlplane.profiles import drafts, revisions
-from apps.controlplane.profiles.differences import compare_configurations
+from apps.engine import queries
+from apps.engine.models import ConfigurationDraft, ConfigurationRevision
+from apps.engine.profiles import drafts, revisions
+from apps.engine.profiles.differences import compare_configurations
 from apps.scheduler.config.warnings import find_warnings
 
 _REFUSALS = {400: ErrorSerializer, 404: ErrorSerializer, 422: ErrorSerializer}

@@ -28,9 +28,9 @@ from apps.cluster import limits
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import BadRequest
 from apps.cluster.queries import cluster_named
-from apps.controlplane.models import QueueMove
-from apps.controlplane.queue import activation, history, listing, past
-from apps.controlplane.queue.listing import Part
+from apps.engine.models import QueueMove
+from apps.engine.queue import activation, history, listing, past
+from apps.engine.queue.listing import Part
 
 _REFUSALS = {400: ErrorSerializer, 404: ErrorSerializer}
 

@@ -16,8 +16,8 @@ from rest_framework.response import Response
 from apps.api.control.base import ControlView, reject_unknown
 from apps.cluster.models import Cluster
 from apps.cluster.queries import cluster_named
-from apps.controlplane import files
-from apps.controlplane.history import past_clusters
+from apps.engine import files
+from apps.studies.history import past_clusters
 
 Rows = Iterator[list[dict[str, Any]]]
 

@@ -7,12 +7,12 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.administration.operations import recorded_decisions
 from apps.api.control.base import ControlView
 from apps.api.control.documentation.areas import Area
 from apps.api.control.operations import OperationSerializer, get_actor
 from apps.api.control.request_shapes import StrictSerializer
 from apps.api.control.serializers import ErrorSerializer
-from apps.controlplane.operations import recorded_decisions
 
 
 class RecordedDecisionsRequestSerializer(StrictSerializer):

@@ -11,6 +11,7 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.administration.operations import replays
 from apps.api.control.base import ControlView, reject_unknown
 from apps.api.control.documentation.areas import Area
 from apps.api.control.operations import OperationSerializer, get_actor
@@ -18,9 +19,8 @@ from apps.api.control.request_shapes import ConfigurationRequestSerializer
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.errors import BadRequest
 from apps.cluster.queries import cluster_named
-from apps.controlplane.operations import replays
-from apps.controlplane.replay.report import write_csv
-from apps.controlplane.replay.span import ReplayRequest
+from apps.studies.replay.report import write_csv
+from apps.studies.replay.span import ReplayRequest
 
 #: The formats of a report.
 _FORMATS: Final = ("json", "csv")

@@ -14,8 +14,8 @@ from apps.api.control.documentation.areas import Area
 from apps.api.control.request_shapes import StrictSerializer
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.queries import cluster_named
-from apps.controlplane.ledger import saved_views
-from apps.controlplane.models import SavedView
+from apps.engine.ledger import saved_views
+from apps.engine.models import SavedView
 
 _ERRORS = {400: ErrorSerializer, 404: ErrorSerializer, 409: ErrorSerializer}
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from rest_framework import serializers
 
-from apps.controlplane.ledger import export
-from apps.controlplane.models import SchedulingDecision
+from apps.engine.ledger import export
+from apps.engine.models import SchedulingDecision
 
 
 class DecisionSerializer(serializers.ModelSerializer[SchedulingDecision]):

@@ -19,10 +19,10 @@ from apps.api.control.recorded import FileErrors
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.errors import BadRequest
 from apps.cluster.queries import cluster_named
-from apps.controlplane.files import format_cell
-from apps.controlplane.series.catalog import SCOPES
-from apps.controlplane.series.reading import Series, read_series, table_rows
-from apps.controlplane.series.spans import DEFAULT, parse_span
+from apps.engine.files import format_cell
+from apps.engine.series.catalog import SCOPES
+from apps.engine.series.reading import Series, read_series, table_rows
+from apps.engine.series.spans import DEFAULT, parse_span
 
 _PARAMETERS = ("scope", "name", "chart", "since", "until", "zone", "step", "format")
 

@@ -14,6 +14,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
+from apps.administration.clusters import lifecycle, manifests
+from apps.administration.clusters import settings as cluster_settings
 from apps.api.control.base import YAML_FILES, ControlView, YamlParser, parse_switch
 from apps.api.control.cluster_serializers import (
     ClusterSerializer,
@@ -30,8 +32,6 @@ from apps.cluster.context import current_request_id
 from apps.cluster.models import Cluster
 from apps.cluster.queries import cluster_named, clusters
 from apps.cluster.writes import SITE_MANAGER, Actor
-from apps.controlplane.clusters import lifecycle, manifests
-from apps.controlplane.clusters import settings as cluster_settings
 
 _NEW_REFUSALS = {400: ErrorSerializer, 409: ErrorSerializer, 422: ErrorSerializer}
 _REFUSALS = {400: ErrorSerializer, 404: ErrorSerializer, 422: ErrorSerializer}

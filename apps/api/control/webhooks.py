@@ -11,15 +11,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
+from apps.administration.webhooks import service
+from apps.administration.webhooks.events import KINDS
 from apps.api.control.base import ControlView
 from apps.api.control.documentation.areas import Area
 from apps.api.control.request_shapes import StrictSerializer
 from apps.api.control.serializers import ErrorSerializer
 from apps.api.control.tokens import NEVER_STORED
 from apps.cluster.queries import cluster_named
-from apps.controlplane.models import Webhook, WebhookDelivery
-from apps.controlplane.webhooks import service
-from apps.controlplane.webhooks.events import KINDS
+from apps.engine.models import Webhook, WebhookDelivery
 
 _ABOUT_KINDS = "Some of " + ", ".join(KINDS) + "."
 _INVALID = {400: ErrorSerializer}

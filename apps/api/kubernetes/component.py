@@ -9,9 +9,9 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from apps.api.kubernetes import probes
 from apps.api.kubernetes.errors import WrongMethod
 from apps.cluster.models import Cluster
-from apps.controlplane.metrics import exposition
-from apps.controlplane.metrics.exposition import Exposition
-from apps.controlplane.profiles import revisions
+from apps.engine.metrics import exposition
+from apps.engine.metrics.exposition import Exposition
+from apps.engine.profiles import revisions
 from apps.scheduler.config.encoding import encode
 
 

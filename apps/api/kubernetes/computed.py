@@ -15,8 +15,8 @@ from apps.api.kubernetes.listing import ListPage, Position
 from apps.api.kubernetes.params import ListOptions
 from apps.cluster.errors import NotFound
 from apps.cluster.selectors import Matcher
-from apps.controlplane.liveness.components import list_components
-from apps.controlplane.liveness.leases import list_leases
+from apps.engine.liveness.components import list_components
+from apps.engine.liveness.leases import list_leases
 
 Body = dict[str, Any]
 

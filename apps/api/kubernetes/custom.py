@@ -10,7 +10,7 @@ from apps.api.kubernetes.paths import Target, parse
 from apps.api.kubernetes.resources import SCALE, STATUS_VERBS, Resource, Subresource
 from apps.cluster.custom.versions import CustomVersion, all_versions, find_version
 from apps.cluster.models import Cluster
-from apps.controlplane.profiles.gates import is_served
+from apps.engine.profiles.gates import is_served
 
 Body = dict[str, Any]
 

@@ -15,7 +15,7 @@ from apps.api.kubernetes.calls import Answer, Call
 from apps.cluster import kinds, queries
 from apps.cluster.errors import ApiError, BadRequest, Cause, Invalid
 from apps.cluster.queries import Selection
-from apps.controlplane.usage.sampling import is_measured
+from apps.controllers.usage.sampling import is_measured
 
 Body = dict[str, Any]
 

@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 
 from apps.api.kubernetes.errors import UnknownPath
 from apps.cluster.models import Cluster
-from apps.controlplane.workers import readiness
+from apps.engine.workers import readiness
 
 #: A check of a cluster: "" if it passes, otherwise the problem.
 Check = Callable[[Cluster], str]

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from apps.api.kubernetes.calls import Call
-from apps.controlplane.lab.dry_runs import ANNOTATION, describe_binding, describe_creation
+from apps.studies.lab.dry_runs import ANNOTATION, describe_binding, describe_creation
 
 PARAMETER: Final = "simulate"
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from apps.cluster.errors import BadRequest
 from apps.cluster.kinds import Kind
-from apps.controlplane.tables.columns import Column
-from apps.controlplane.tables.kinds import columns_of, row_conditions
+from apps.cluster.tables.columns import Column
+from apps.cluster.tables.kinds import columns_of, row_conditions
 
 __all__ = ["INCLUDE", "Column", "include_object", "partial", "table"]
 

@@ -21,7 +21,7 @@ from apps.cluster.errors import NotFound
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster
 from apps.cluster.queries import Selection
-from apps.controlplane.usage.sampling import (
+from apps.controllers.usage.sampling import (
     NOTHING,
     WINDOW_SECONDS,
     Usage,

@@ -19,9 +19,9 @@ from apps.cluster.access.identity import (
     service_account_groups,
 )
 from apps.cluster.access.refusals import refuse
-from apps.cluster.access.roles import Role
 from apps.cluster.errors import Forbidden, qualified
 from apps.cluster.models import Cluster
+from apps.cluster.roles import Role
 
 #: What every authenticated user may do, as in a cluster with the default roles: ask about
 #: themselves, and read what describes the API.

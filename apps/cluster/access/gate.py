@@ -11,10 +11,10 @@ from django.conf import settings
 from apps.cluster.access.grants import AnyUser, is_site_admin, role_of
 from apps.cluster.access.needs import Need
 from apps.cluster.access.refusals import refuse
-from apps.cluster.access.roles import Role
 from apps.cluster.access.routes import READING_POSTS, ROUTES, SUBJECTS, Subject
 from apps.cluster.access.scopes import is_limited, token_scope_of
 from apps.cluster.errors import ApiError, Forbidden, NotFound
+from apps.cluster.roles import Role
 
 #: Parameters of addresses that are the id of a deleted cluster, and those that are a name.
 _IDS: Final = {

@@ -10,8 +10,8 @@ from typing import Any, Final
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.db import connection
 
-from apps.cluster.access.roles import Role, Visibility
 from apps.cluster.access.scopes import TokenScope, token_scope_of
+from apps.cluster.roles import Role, Visibility
 
 AnyUser = AbstractBaseUser | AnonymousUser
 

@@ -10,10 +10,10 @@ from django.contrib.auth.models import AbstractBaseUser
 
 from apps.cluster.access.grants import role_of
 from apps.cluster.access.refusals import refuse
-from apps.cluster.access.roles import Role
 from apps.cluster.access.scopes import token_scope_of
 from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster
+from apps.cluster.roles import Role
 
 Body = dict[str, Any]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from apps.cluster.access.roles import Role
+from apps.cluster.roles import Role
 
 
 class Need(Enum):

@@ -8,9 +8,9 @@ from typing import TypeVar
 from django.db.models import Model, Q, QuerySet
 
 from apps.cluster.access.grants import AnyUser, is_site_admin
-from apps.cluster.access.roles import Visibility
 from apps.cluster.access.scopes import token_scope_of
 from apps.cluster.models import ClusterAccess, Membership
+from apps.cluster.roles import Visibility
 
 T = TypeVar("T", bound=Model)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 
+from apps import quantity
 from apps.cluster.admission.draft import Body, child, forbidden
 from apps.cluster.admission.lookups import Lookups
 from apps.cluster.pods.qos import qos_class
 from apps.cluster.pods.resources import aggregate
-from apps.scheduler import quantity
 
 Field = Literal["requests", "limits"]
 #: resource -> amount in 10⁻⁹ units

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from apps import quantity
 from apps.cluster.admission.draft import Body, forbidden
 from apps.cluster.admission.lookups import Lookups
 from apps.cluster.admission.tolerations import merge
-from apps.scheduler import quantity
 
 
 def apply_runtime_class(pod: Body, lookups: Lookups) -> None:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
-from apps.scheduler.cel.conversions import to_duration
-from apps.scheduler.cel.values import CelError
+from apps.cel.conversions import to_duration
+from apps.cel.values import CelError
 
 _TIME: Final = re.compile(
     r"([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?(z|[+-]\d\d:\d\d)", re.ASCII | re.IGNORECASE

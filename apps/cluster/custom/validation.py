@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
+from apps.cel import regexes
+from apps.cel.effort import CostExceeded, Effort, spend
 from apps.cluster.custom.formats import has_format
 from apps.cluster.errors import Cause
 from apps.cluster.validation.causes import (
@@ -18,8 +20,6 @@ from apps.cluster.validation.causes import (
     not_supported,
     required,
 )
-from apps.scheduler.cel import regexes
-from apps.scheduler.cel.effort import CostExceeded, Effort, spend
 
 Schema = Mapping[str, Any]
 

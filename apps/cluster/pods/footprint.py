@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Literal
 
-from apps.scheduler import quantity
+from apps import quantity
 
 Body = Mapping[str, Any]
 #: resource name -> milli-CPU for "cpu", bytes or whole units for everything else

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from apps import quantity
 from apps.cluster.pods.resources import Amounts, containers
-from apps.scheduler import quantity
 
 _COUNTED: Final = ("cpu", "memory")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, Literal
 
-from apps.scheduler import quantity
+from apps import quantity
 
 Body = Mapping[str, Any]
 #: resource → amount in 10⁻⁹ units

@@ -13,6 +13,7 @@ from typing import Any
 
 from django.db import connection
 
+from apps import quantity
 from apps.cluster import kinds, sql
 from apps.cluster.admission.draft import forbidden
 from apps.cluster.kinds import Kind
@@ -27,8 +28,7 @@ from apps.cluster.quota.usage import (
     usage_of,
 )
 from apps.cluster.writes import Key
-from apps.scheduler import quantity
-from apps.scheduler.quantity import Parsed
+from apps.quantity import Parsed
 
 Body = dict[str, Any]
 

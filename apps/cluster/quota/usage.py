@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Literal
 
+from apps import quantity
 from apps.cluster.kinds import Kind
 from apps.cluster.pods.resources import Amounts, aggregate, containers, is_pod_level
 from apps.cluster.validation.quantities import is_extended
-from apps.scheduler import quantity
-from apps.scheduler.quantity import Parsed
+from apps.quantity import Parsed
 
 Body = Mapping[str, Any]
 #: resource of a quota -> amount, in the notation of the object

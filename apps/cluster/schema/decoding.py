@@ -20,7 +20,7 @@ from apps.cluster.schema.definitions import (
     structural,
 )
 from apps.cluster.schema.pruning import prune
-from apps.scheduler.quantity import QuantityError, value
+from apps.quantity import QuantityError, value
 
 Body = dict[str, Any]
 #: (value, its path, paths of unknown fields found so far) -> the decoded value

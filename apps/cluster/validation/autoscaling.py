@@ -15,7 +15,7 @@ from apps.cluster.validation.causes import (
     required,
 )
 from apps.cluster.validation.references import validate_reference
-from apps.scheduler.quantity import parse
+from apps.quantity import parse
 
 Body = Mapping[str, Any]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from apps import quantity
 from apps.cluster.validation import names
 from apps.cluster.validation.causes import (
     Causes,
@@ -16,7 +17,6 @@ from apps.cluster.validation.causes import (
 )
 from apps.cluster.validation.differences import claim_spec_difference
 from apps.cluster.validation.selectors import validate_label_selector
-from apps.scheduler import quantity
 
 Body = Mapping[str, Any]
 

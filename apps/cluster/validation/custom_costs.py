@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from apps.cel.estimation import ITEMS, KEYS, VALUES, Path, Sizes
+from apps.cel.sizes import MOST, Range
 from apps.cluster.validation.custom_values import escape, with_type_fields
-from apps.scheduler.cel.estimation import ITEMS, KEYS, VALUES, Path, Sizes
-from apps.scheduler.cel.sizes import MOST, Range
 
 Schema = Mapping[str, Any]
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from apps.cel import regexes
+from apps.cel.effort import CostExceeded
 from apps.cluster.validation import names
 from apps.cluster.validation.causes import Causes, all_invalid, invalid, not_supported, required
 from apps.cluster.validation.custom_costs import count_inside
 from apps.cluster.validation.custom_rules import Budget, find_faults
-from apps.scheduler.cel import regexes
-from apps.scheduler.cel.effort import CostExceeded
 
 Body = Mapping[str, Any]
 

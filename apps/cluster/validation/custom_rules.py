@@ -15,6 +15,12 @@ from typing import Any, Final
 
 import msgspec
 
+from apps.cel.effort import CostExceeded, Effort
+from apps.cel.programs import Program, compile_program
+from apps.cel.selector import CompileProblem
+from apps.cel.tracking import CostTracker
+from apps.cel.types import BOOL, STRING, Type
+from apps.cel.values import NO_OVERLOAD, CelError, OptionalValue, Value
 from apps.cluster.errors import Cause
 from apps.cluster.validation.causes import Causes, duplicate, forbidden, invalid, required
 from apps.cluster.validation.custom_costs import (
@@ -25,12 +31,6 @@ from apps.cluster.validation.custom_costs import (
     total_cost,
 )
 from apps.cluster.validation.custom_values import environment_of, value_of, with_type_fields
-from apps.scheduler.cel.effort import CostExceeded, Effort
-from apps.scheduler.cel.programs import Program, compile_program
-from apps.scheduler.cel.selector import CompileProblem
-from apps.scheduler.cel.tracking import CostTracker
-from apps.scheduler.cel.types import BOOL, STRING, Type
-from apps.scheduler.cel.values import NO_OVERLOAD, CelError, OptionalValue, Value
 
 Schema = Mapping[str, Any]
 

@@ -8,10 +8,10 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from apps.scheduler.cel.checking import Environment
-from apps.scheduler.cel.conversions import to_duration, to_timestamp
-from apps.scheduler.cel.types import BOOL, DYN, INT, STRING, Type, optional_of
-from apps.scheduler.cel.values import CelError, KeyedList, SetList, Value
+from apps.cel.checking import Environment
+from apps.cel.conversions import to_duration, to_timestamp
+from apps.cel.types import BOOL, DYN, INT, STRING, Type, optional_of
+from apps.cel.values import CelError, KeyedList, SetList, Value
 
 Schema = Mapping[str, Any]
 

@@ -57,7 +57,7 @@ from apps.cluster.validation.roles import (
 )
 from apps.cluster.validation.templates import validate_pod_template
 from apps.cluster.validation.webhooks import validate_webhooks
-from apps.scheduler.quantity import parse
+from apps.quantity import parse
 
 Body = Mapping[str, Any]
 Rule = Callable[[Body], Causes]

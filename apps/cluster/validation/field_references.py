@@ -6,9 +6,9 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
+from apps import quantity
 from apps.cluster.validation import names
 from apps.cluster.validation.causes import Causes, all_invalid, invalid, not_supported, required
-from apps.scheduler import quantity
 
 Body = Mapping[str, Any]
 

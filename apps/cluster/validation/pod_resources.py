@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from apps import quantity
 from apps.cluster.pods.resources import aggregate, format_like_container, is_pod_level
 from apps.cluster.validation.causes import Causes, invalid, not_supported
 from apps.cluster.validation.quantities import validate_requirements
-from apps.scheduler import quantity
 
 Body = Mapping[str, Any]
 

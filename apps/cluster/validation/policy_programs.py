@@ -14,11 +14,11 @@ from typing import Any, Final
 
 import msgspec
 
-from apps.scheduler.cel.authorization import AUTHORIZER, RESOURCE_CHECK
-from apps.scheduler.cel.checking import Environment
-from apps.scheduler.cel.programs import Program, compile_program
-from apps.scheduler.cel.selector import CompileProblem
-from apps.scheduler.cel.types import BOOL, DYN, INT, STRING, Type
+from apps.cel.authorization import AUTHORIZER, RESOURCE_CHECK
+from apps.cel.checking import Environment
+from apps.cel.programs import Program, compile_program
+from apps.cel.selector import CompileProblem
+from apps.cel.types import BOOL, DYN, INT, STRING, Type
 
 Spec = Mapping[str, Any]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from apps import quantity
 from apps.cluster.pods.resources import HUGE_PAGES
 from apps.cluster.validation import names
 from apps.cluster.validation.causes import (
@@ -14,7 +15,6 @@ from apps.cluster.validation.causes import (
     invalid,
     required,
 )
-from apps.scheduler import quantity
 
 Resources = Mapping[str, Any]
 

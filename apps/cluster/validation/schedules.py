@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from apps.scheduler.cel.conversions import to_duration
-from apps.scheduler.cel.values import CelError
+from apps.cel.conversions import to_duration
+from apps.cel.values import CelError
 from apps.scheduler.labels import parse_int64
 
 _MACROS: Final = frozenset(

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from apps import quantity
 from apps.cluster.validation import names
 from apps.cluster.validation.causes import Causes, invalid
 from apps.cluster.validation.devices.statuses import validate_claim_status
 from apps.cluster.validation.group_claims import validate_group_status
 from apps.cluster.validation.nodes import validate_node_update
 from apps.cluster.validation.pod_updates import validate_pod_status
-from apps.scheduler import quantity
 
 Body = Mapping[str, Any]
 

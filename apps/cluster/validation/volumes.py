@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from apps import quantity
 from apps.cluster.validation import names
 from apps.cluster.validation.causes import (
     Causes,
@@ -19,7 +20,6 @@ from apps.cluster.validation.causes import (
 from apps.cluster.validation.claims import validate_claim_spec
 from apps.cluster.validation.local_paths import has_backsteps
 from apps.cluster.validation.projections import validate_files_of_source
-from apps.scheduler import quantity
 
 Body = Mapping[str, Any]
 

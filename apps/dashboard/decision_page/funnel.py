@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from apps.controlplane.results.refusals import RefusalGroup, count_by_source
+from apps.engine.results.refusals import RefusalGroup, count_by_source
 from apps.scheduler.decision import Decision
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from apps.controlplane.explanations.scores import NodeInputs
 from apps.scheduler.explaining.scores import ScoreInputs
 from apps.scheduler.framework.explanation import Detail
+from apps.studies.explanations.scores import NodeInputs
 
 #: Values of a list or an object that are shown; the API has them all.
 _LISTED = 12

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from django.utils import timezone
 
-from apps.controlplane.results.refusals import RefusalGroup, group_statuses
+from apps.engine.results.refusals import RefusalGroup, group_statuses
 from apps.scheduler.decision import Decision
 from apps.scheduler.framework.interface import Candidate
 from apps.scheduler.preemption.importance import NOT_STARTED

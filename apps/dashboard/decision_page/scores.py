@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from apps.controlplane.results.scores import VALUES, Column, Score, ScoreMatrix, compute_shades
 from apps.dashboard.paging import NumberedPage, numbered_page
 from apps.dashboard.tables import Sorting, read_sorting
+from apps.engine.results.scores import VALUES, Column, Score, ScoreMatrix, compute_shades
 
 #: Rows of a page.
 SIZE = 25

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from apps.controlplane.explanations.visiting import Visit, VisitedNode, VisitingOrder
+from apps.studies.explanations.visiting import Visit, VisitedNode, VisitingOrder
 
 #: Cells from left to right at most; a cell stands for several nodes of a larger cluster.
 MAX_CELLS = 240

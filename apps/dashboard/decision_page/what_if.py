@@ -9,14 +9,14 @@ from urllib.parse import urlencode
 from django.http import QueryDict
 
 from apps.cluster.errors import BadRequest
-from apps.controlplane.lab.counterfactuals import Counterfactual, Question, ask
-from apps.controlplane.ledger.records import DecisionRecord
-from apps.controlplane.models import SchedulingDecision
-from apps.controlplane.profiles.plugins import plugin_names
-from apps.controlplane.results.flips import MAX_WEIGHT
-from apps.controlplane.results.presenting import Json, present_scores
-from apps.controlplane.results.refusals import group_refusals
-from apps.controlplane.results.scores import ScoreMatrix, score_matrix
+from apps.engine.ledger.records import DecisionRecord
+from apps.engine.models import SchedulingDecision
+from apps.engine.profiles.plugins import plugin_names
+from apps.engine.results.flips import MAX_WEIGHT
+from apps.engine.results.presenting import Json, present_scores
+from apps.engine.results.refusals import group_refusals
+from apps.engine.results.scores import ScoreMatrix, score_matrix
+from apps.studies.lab.counterfactuals import Counterfactual, Question, ask
 
 #: The best nodes that the panel lists.
 LISTED = 10

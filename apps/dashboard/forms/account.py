@@ -11,8 +11,8 @@ from django.contrib.auth.forms import PasswordChangeForm
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
-from apps.controlplane.periods import find_zone
 from apps.dashboard.forms.lines import SuggestedField
+from apps.engine.periods import find_zone
 
 
 class PasswordForm(PasswordChangeForm):

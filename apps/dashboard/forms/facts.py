@@ -13,10 +13,10 @@ from apps.cluster.admission.fields import check_fields
 from apps.cluster.documents import UnreadableDocument, parse_yaml
 from apps.cluster.errors import ApiError, Invalid
 from apps.cluster.kinds import Kind
-from apps.controlplane.lab.edits import Edits
 from apps.dashboard.forms.files import YamlField
 from apps.dashboard.forms.lines import NamesField
 from apps.dashboard.forms.yaml_problems import show_causes, show_syntax
+from apps.studies.lab.edits import Edits
 
 Document = dict[str, Any]
 

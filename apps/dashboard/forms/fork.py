@@ -8,7 +8,7 @@ from django import forms
 
 from apps.cluster.errors import ApiError
 from apps.cluster.models import Cluster
-from apps.controlplane.past.moments import Moment, parse_selected_moment
+from apps.studies.past.moments import Moment, parse_selected_moment
 
 _MOMENTS = ("version", "at", "decision")
 

@@ -10,11 +10,11 @@ from django.core.exceptions import ValidationError
 
 from apps.cluster import limits
 from apps.cluster.models import Cluster
-from apps.controlplane.lab.planning import Shape
-from apps.controlplane.lab.simulation import SimulationRequest
-from apps.controlplane.profiles import revisions
 from apps.dashboard.forms.files import YamlField
 from apps.dashboard.forms.lines import LinesField, NamesField, check_quantity
+from apps.engine.profiles import revisions
+from apps.studies.lab.planning import Shape
+from apps.studies.lab.simulation import SimulationRequest
 
 SIMULATE, FIT, NODES, EMPTIABLE, FAILURES = "simulate", "fit", "nodes", "emptiable", "failures"
 QUESTIONS = (

@@ -8,7 +8,7 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 
-from apps.scheduler.quantity import QuantityError, parse
+from apps.quantity import QuantityError, parse
 
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from django import forms
 
-from apps.cluster.access.roles import MEMBER_ROLES, Visibility
+from apps.cluster.roles import MEMBER_ROLES, Visibility
 from apps.dashboard.forms.refusals import ObjectForm
 
 #: Roles that a member can have.

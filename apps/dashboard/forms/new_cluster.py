@@ -8,21 +8,21 @@ from typing import Any, ClassVar
 from django import forms
 from django.core.exceptions import ValidationError
 
+from apps.administration.clusters import lifecycle
 from apps.cluster import limits
 from apps.cluster.errors import ApiError
+from apps.cluster.manifests import check_yaml
 from apps.cluster.settings import SETTINGS
-from apps.controlplane.clusters import lifecycle
-from apps.controlplane.clusters.generating import NodeSize
-from apps.controlplane.clusters.reading import check_yaml
-from apps.controlplane.controllers.devices.templates import TEMPLATES, find_fault
-from apps.controlplane.profiles.revisions import ALL_NODES
-from apps.controlplane.scenarios.recordings import openb
-from apps.controlplane.scenarios.recordings.openb import TraceFile
+from apps.controllers.devices.templates import TEMPLATES, find_fault
+from apps.controllers.generating import NodeSize
 from apps.dashboard.forms.files import CsvField, YamlField
 from apps.dashboard.forms.lines import LinesField, check_quantity
 from apps.dashboard.forms.refusals import show_refusal
 from apps.dashboard.forms.settings import SettingsForm
 from apps.dashboard.forms.yaml_problems import show_in_yaml
+from apps.engine.profiles.revisions import ALL_NODES
+from apps.studies.importers import openb
+from apps.studies.importers.openb import TraceFile
 
 
 class SizesField(LinesField):

@@ -8,8 +8,8 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 
-from apps.controlplane.controllers.devices.templates import ANNOTATION, TEMPLATES, find_fault
-from apps.controlplane.controllers.kubelet.registration import node_labels, node_status
+from apps.controllers.devices.templates import ANNOTATION, TEMPLATES, find_fault
+from apps.controllers.kubelet.registration import node_labels, node_status
 from apps.dashboard.forms.lines import AmountsField, LabelsField, QuantityField, TaintsField
 from apps.dashboard.forms.refusals import ObjectForm
 from apps.dashboard.queries.usage import ZONE_LABEL

@@ -8,7 +8,6 @@ from django import forms
 
 from apps.cluster import limits
 from apps.cluster.models import Cluster, Namespace, PriorityClass
-from apps.controlplane.queries import list_scheduler_names
 from apps.dashboard.forms.lines import (
     AmountsField,
     LabelsField,
@@ -18,6 +17,7 @@ from apps.dashboard.forms.lines import (
     TolerationsField,
 )
 from apps.dashboard.forms.refusals import ObjectForm
+from apps.engine.queries import list_scheduler_names
 
 _REQUESTS = "spec.containers[0].resources.requests"
 

@@ -8,10 +8,10 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from apps.cluster.models import Cluster
-from apps.controlplane.profiles import revisions
-from apps.controlplane.replay.span import ReplayRequest
 from apps.dashboard.forms.files import YamlField
 from apps.dashboard.forms.lines import LinesField
+from apps.engine.profiles import revisions
+from apps.studies.replay.span import ReplayRequest
 
 
 class GatesField(LinesField):

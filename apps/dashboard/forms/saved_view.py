@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django import forms
 
-from apps.controlplane.ledger.saved_views import MAX_NAME
 from apps.dashboard.forms.refusals import ObjectForm
+from apps.engine.ledger.saved_views import MAX_NAME
 
 
 class SavedViewForm(ObjectForm):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from django import forms
 
+from apps.administration.webhooks.events import KINDS
+from apps.administration.webhooks.service import find_faults
 from apps.cluster.errors import Invalid
-from apps.controlplane.webhooks.events import KINDS
-from apps.controlplane.webhooks.service import find_faults
 from apps.dashboard.forms.refusals import ObjectForm, show_refusal
 
 

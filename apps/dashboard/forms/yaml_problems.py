@@ -9,7 +9,7 @@ import yaml
 from django import forms
 
 from apps.cluster.errors import ApiError, Cause, Invalid
-from apps.controlplane.clusters.reading import ManifestError, ManifestErrors
+from apps.cluster.manifests import ManifestError, ManifestErrors
 
 #: A step of a field's path: a name, or the text in brackets.
 _STEP = re.compile(r"([^.\[\]]+)|\[([^\]]*)\]")

@@ -8,10 +8,10 @@ from typing import Final
 from django.http import QueryDict
 
 from apps.cluster.errors import BadRequest
-from apps.controlplane.profiles.editing.document import ConfigurationText
-from apps.controlplane.profiles.editing.plugin_sets import move, switch, weigh
 from apps.dashboard.profile_form.fields import GroupList
 from apps.dashboard.profile_form.sheet import PluginRow, ProfileSheet, Sheet, Switch, build_sheet
+from apps.engine.profiles.editing.document import ConfigurationText
+from apps.engine.profiles.editing.plugin_sets import move, switch, weigh
 from apps.scheduler.config.plugin_table import PluginTable
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 
 from django.http import QueryDict
 
-from apps.controlplane.profiles.editing.document import ConfigurationText
+from apps.engine.profiles.editing.document import ConfigurationText
 
 Kind = Literal["text", "number", "switch", "choice", "lines"]
 

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Final, NamedTuple, Union, get_args, get_origi
 
 import msgspec
 
-from apps.controlplane.profiles.editing.document import ConfigurationText
 from apps.dashboard.profile_form.fields import Entry, Fill, Group, GroupList, Kind, Part, to_text
+from apps.engine.profiles.editing.document import ConfigurationText
 from apps.scheduler.config.decoding import camel_case
 from apps.scheduler.config.durations import go_duration
 from apps.scheduler.config.fields import Description, Seconds

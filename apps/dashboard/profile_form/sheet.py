@@ -7,14 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from apps.controlplane.profiles.editing.document import ConfigurationText
-from apps.controlplane.profiles.editing.plugin_sets import (
-    MULTI_POINT,
-    ProfilePlugins,
-    read_plugins,
-)
 from apps.dashboard.profile_form.fields import Entry, Group, GroupList, Part, parts_of, to_text
 from apps.dashboard.profile_form.schema import build_parts
+from apps.engine.profiles.editing.document import ConfigurationText
+from apps.engine.profiles.editing.plugin_sets import MULTI_POINT, ProfilePlugins, read_plugins
 from apps.scheduler.config import EXTENSION_POINTS, Cause
 from apps.scheduler.config.plugin_table import KnownPlugin, PluginTable
 from apps.scheduler.config.types import Plugins, WrittenConfiguration, WrittenProfile

@@ -10,14 +10,14 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.utils import timezone
 
+from apps.administration.auditing import PARAMETERS, find_entries
 from apps.cluster.errors import BadRequest
-from apps.controlplane.auditing import PARAMETERS, find_entries
-from apps.controlplane.periods import Period
 from apps.dashboard.downloads import list_files
 from apps.dashboard.paging import LogPage, log_page
 from apps.dashboard.queries.clusters import cluster_names
 from apps.dashboard.queries.elsewhere import Elsewhere, look_elsewhere
 from apps.dashboard.tables import PERIOD, Field, describe_problem
+from apps.engine.periods import Period
 from apps.people.accounts import user_names
 from apps.people.models import AuditEntry
 

@@ -8,8 +8,8 @@ from datetime import timedelta
 
 from apps.cluster.errors import BadRequest, NotFound
 from apps.cluster.models import Cluster, Namespace, Node
-from apps.controlplane import queries
-from apps.controlplane.series.resolutions import list_resolutions
+from apps.engine import queries
+from apps.engine.series.resolutions import list_resolutions
 
 #: parameter `since` -> label
 PRESETS = {

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from django.contrib.auth.models import User
 
+from apps.administration.clusters.summaries import ClusterCard, cluster_cards
 from apps.cluster.access.reach import reach_of
 from apps.cluster.models import Cluster
 from apps.cluster.queries import clusters
-from apps.controlplane.clusters.summaries import ClusterCard, cluster_cards
 from apps.dashboard.paging import NumberedPage, numbered_page
 from apps.dashboard.tables import Field, read_sorting
 

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from apps.administration.clusters.evictions import find_controller
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster, KubernetesObject, Pod
-from apps.controlplane.clusters.evictions import find_controller
-from apps.controlplane.tables.columns import get
+from apps.cluster.tables.columns import get
 from apps.dashboard.queries.nodes import stranded_pods
 from apps.dashboard.queries.related import pods_with_claim, selected_pods
 

@@ -13,15 +13,15 @@ from django.utils.timezone import get_current_timezone_name
 from apps.cluster import limits
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
-from apps.controlplane.ledger import aggregating, finding, grouping
-from apps.controlplane.ledger.aggregating import Aggregation, Group
-from apps.controlplane.ledger.finding import DecisionFilters
-from apps.controlplane.ledger.grouping import Dimension
-from apps.controlplane.models import SchedulingDecision
-from apps.controlplane.periods import Period
 from apps.dashboard.downloads import list_files
 from apps.dashboard.paging import NumberedPage, page_size, parse_whole_number
 from apps.dashboard.tables import Field, Sorting
+from apps.engine.ledger import aggregating, finding, grouping
+from apps.engine.ledger.aggregating import Aggregation, Group
+from apps.engine.ledger.finding import DecisionFilters
+from apps.engine.ledger.grouping import Dimension
+from apps.engine.models import SchedulingDecision
+from apps.engine.periods import Period
 
 #: The parameters of the grouping; `then` is the second dimension.
 GROUP, THEN = "group", "then"

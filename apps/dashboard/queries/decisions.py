@@ -10,13 +10,6 @@ from uuid import UUID
 
 from apps.cluster.errors import BadRequest, Timeout
 from apps.cluster.models import Cluster, Pod
-from apps.controlplane import queries
-from apps.controlplane.ledger import completion, finding
-from apps.controlplane.ledger.reading import read
-from apps.controlplane.ledger.records import DecisionRecord
-from apps.controlplane.ledger.saved_views import list_views
-from apps.controlplane.models import SavedView, SchedulingDecision
-from apps.controlplane.periods import Period
 from apps.dashboard.downloads import list_files
 from apps.dashboard.paging import LogPage, log_page, parse_whole_number
 from apps.dashboard.queries.decision_groups import (
@@ -29,6 +22,13 @@ from apps.dashboard.queries.decision_groups import (
 )
 from apps.dashboard.queries.elsewhere import Elsewhere, look_elsewhere
 from apps.dashboard.tables import PERIOD, Field, complete_fields, describe_problem
+from apps.engine import queries
+from apps.engine.ledger import completion, finding
+from apps.engine.ledger.reading import read
+from apps.engine.ledger.records import DecisionRecord
+from apps.engine.ledger.saved_views import list_views
+from apps.engine.models import SavedView, SchedulingDecision
+from apps.engine.periods import Period
 from apps.scheduler.decision import Decision
 
 #: Attempts of the same pod that are listed before and after a decision.
@@ -150,7 +150,7 @@ def _ranking_decision(cluster: Cluster, decision: Decision) -> SchedulingDecisio
 
 
 def _filters(cluster: Cluster) -> list[Field]:
-    """A field for each filter of `apps.controlplane.ledger.finding`, the most used first."""
+    """A field for each filter of `apps.engine.ledger.finding`, the most used first."""
     fields = [
         Field("pod", "Pod", hint="web-1, ns/web-*"),
         Field("node", "Node"),

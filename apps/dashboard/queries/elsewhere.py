@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from apps.controlplane.periods import PARAMETERS, PRESETS, Period, parse_period
+from apps.engine.periods import PARAMETERS, PRESETS, Period, parse_period
 
 #: Reads the time of the newest row that the parameters select, None if there is none.
 Newest = Callable[[Mapping[str, Any]], datetime | None]

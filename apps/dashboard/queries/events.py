@@ -10,12 +10,12 @@ from typing import Any
 from apps.cluster import kinds
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster, Event
-from apps.controlplane.events.finding import EXPIRED, PARAMETERS, FoundEvent, find_events
-from apps.controlplane.periods import Period
 from apps.dashboard.downloads import list_files
 from apps.dashboard.paging import LogPage, log_page
 from apps.dashboard.queries.elsewhere import Elsewhere, look_elsewhere
 from apps.dashboard.tables import PERIOD, Field, complete_fields, describe_problem
+from apps.engine.periods import Period
+from apps.studies.history.events import EXPIRED, PARAMETERS, FoundEvent, find_events
 
 #: Suggestions for the filter by reason, which accepts any other reason.
 COMMON_REASONS = ("FailedScheduling", "Preempted", "Scheduled", "TaintManagerEviction")

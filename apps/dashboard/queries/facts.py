@@ -9,12 +9,12 @@ import msgspec
 
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
-from apps.controlplane import queries
-from apps.controlplane.explanations.states import GAPS, describe_gap, states
-from apps.controlplane.lab.facts import FoundFacts, find_facts
-from apps.controlplane.ledger.reading import read
-from apps.controlplane.ledger.records import DecisionRecord
-from apps.controlplane.models import SchedulingDecision
+from apps.engine import queries
+from apps.engine.ledger.reading import read
+from apps.engine.ledger.records import DecisionRecord
+from apps.engine.models import SchedulingDecision
+from apps.studies.explanations.states import GAPS, describe_gap, states
+from apps.studies.lab.facts import FoundFacts, find_facts
 
 Document = dict[str, Any]
 

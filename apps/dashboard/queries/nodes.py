@@ -8,20 +8,20 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
+from apps.administration.clusters.evictions import find_controller
+from apps.administration.clusters.pressure import FIELDS
+from apps.administration.clusters.summaries import Use
+from apps.administration.operations.service import running_drain
 from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster, Event, Node, Pod, Taint
-from apps.controlplane import queries
-from apps.controlplane.clusters.evictions import find_controller
-from apps.controlplane.clusters.node_changes import CONDITIONS
-from apps.controlplane.clusters.pressure import FIELDS
-from apps.controlplane.clusters.summaries import Use
-from apps.controlplane.explanations.node_devices import NodeDevice, list_node_devices
-from apps.controlplane.models import Operation, SchedulingDecision
-from apps.controlplane.operations.service import running_drain
+from apps.cluster.node_changes import CONDITIONS
 from apps.dashboard.paging import NumberedPage, numbered_page
 from apps.dashboard.queries.changes import ChangeRow, object_changes
 from apps.dashboard.queries.usage import ZONE_LABEL, NodeUse, nodes_in_use
 from apps.dashboard.tables import Field, Sorting, read_sorting
+from apps.engine import queries
+from apps.engine.models import Operation, SchedulingDecision
+from apps.studies.explanations.node_devices import NodeDevice, list_node_devices
 
 SORTS: Mapping[str, Callable[[NodeUse], Any]] = {
     "name": lambda node: node.name,

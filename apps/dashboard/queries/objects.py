@@ -14,16 +14,16 @@ from apps.cluster.custom.versions import all_versions
 from apps.cluster.errors import NotFound
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster, Event, KubernetesObject, Namespace
-from apps.controlplane.explanations.pod_groups import GroupExplanation, explain_pod_group
-from apps.controlplane.profiles.gates import gates_of
-from apps.controlplane.tables.columns import Column
-from apps.controlplane.tables.kinds import columns_of
+from apps.cluster.tables.columns import Column
+from apps.cluster.tables.kinds import columns_of
 from apps.dashboard.areas import AREAS, area_of
 from apps.dashboard.paging import NumberedPage, numbered_page
 from apps.dashboard.queries.changes import ChangeRow, object_changes
 from apps.dashboard.queries.pods import filter_by_labels
 from apps.dashboard.queries.related import Relation, relations
 from apps.dashboard.tables import Field, Sorting, read_sorting
+from apps.engine.profiles.gates import gates_of
+from apps.studies.explanations.pod_groups import GroupExplanation, explain_pod_group
 
 MAX_CHANGES = 30
 MAX_EVENTS = 20

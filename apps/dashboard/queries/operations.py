@@ -10,11 +10,11 @@ from django.contrib.auth.models import User
 from django.db.models import Q
 from django.utils import timezone
 
+from apps.administration.operations.service import operations, operations_for
 from apps.cluster.models import Cluster
-from apps.controlplane.models import Operation
-from apps.controlplane.operations.service import operations, operations_for
 from apps.dashboard.paging import NumberedPage, numbered_page
 from apps.dashboard.tables import Field, Sorting, read_sorting
+from apps.engine.models import Operation
 
 SORTS: Mapping[str, Sequence[str]] = {
     "number": ("pk",),

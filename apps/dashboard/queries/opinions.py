@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.cluster.models import Cluster
-from apps.controlplane import opinions
-from apps.controlplane.models import SecondOpinion
-from apps.controlplane.opinions import Agreement
-from apps.controlplane.results.comparison import Comparison, Share
 from apps.dashboard.paging import LogPage, log_page
+from apps.engine import opinions
+from apps.engine.models import SecondOpinion
+from apps.engine.opinions import Agreement
+from apps.engine.results.comparison import Comparison, Share
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,18 +7,14 @@ from dataclasses import dataclass
 
 from django.db import connection
 
-from apps.cluster.models import Cluster, Event
-from apps.controlplane import queries
-from apps.controlplane.clusters.summaries import (
+from apps.administration.clusters.summaries import (
     PodStates,
     Throughput,
     Use,
     pod_states,
     throughputs,
 )
-from apps.controlplane.models import Operation, SchedulingDecision
-from apps.controlplane.opinions import Agreement
-from apps.controlplane.queue.listing import Part
+from apps.cluster.models import Cluster, Event
 from apps.dashboard.queries.operations import recent_operations
 from apps.dashboard.queries.opinions import agreement_of
 from apps.dashboard.queries.usage import (
@@ -30,6 +26,10 @@ from apps.dashboard.queries.usage import (
     nodes_in_use,
     resource_names,
 )
+from apps.engine import queries
+from apps.engine.models import Operation, SchedulingDecision
+from apps.engine.opinions import Agreement
+from apps.engine.queue.listing import Part
 
 RECENT = 8
 

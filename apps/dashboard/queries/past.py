@@ -9,23 +9,18 @@ from typing import Any
 
 from django.contrib.auth.models import User
 
+from apps.administration.clusters.summaries import Use
 from apps.cluster.access.reach import reach_of
 from apps.cluster.models import Cluster
-from apps.controlplane import queries
-from apps.controlplane.clusters.summaries import Use
-from apps.controlplane.explanations.around import (
-    NodeThen,
-    PodThen,
-    StateAround,
-    read_state_around,
-)
-from apps.controlplane.history import past_clusters
-from apps.controlplane.ledger.reading import read
-from apps.controlplane.models import PastCluster, SchedulingDecision
-from apps.controlplane.past.moments import find_beginning
-from apps.controlplane.queue.past import PARTS, PastMoment, PastPod, PastQueue, read_past_queue
 from apps.dashboard.paging import NumberedPage, numbered_page, page_size, parse_whole_number
 from apps.dashboard.tables import Field
+from apps.engine import queries
+from apps.engine.ledger.reading import read
+from apps.engine.models import PastCluster, SchedulingDecision
+from apps.engine.queue.past import PARTS, PastMoment, PastPod, PastQueue, read_past_queue
+from apps.studies.explanations.around import NodeThen, PodThen, StateAround, read_state_around
+from apps.studies.history import past_clusters
+from apps.studies.past.moments import find_beginning
 
 #: Pending pods that the page of a state lists; it links to the queue for all of them.
 MAX_PENDING = 50

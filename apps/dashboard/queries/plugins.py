@@ -11,18 +11,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.cluster.errors import NotFound
-from apps.controlplane.explanations.nodes import NodeExplanation, explain_node
-from apps.controlplane.explanations.scores import explain_scores
-from apps.controlplane.models import SchedulingDecision
-from apps.controlplane.profiles.plugins import known_plugins, registry
-from apps.controlplane.results.refusals import RefusalGroup, group_refusals
-from apps.controlplane.results.scores import PluginScores, ScoreMatrix, score_matrix
 from apps.dashboard.decision_page.inputs import ScoreBlock, score_block
 from apps.dashboard.documents import plugin_documents
+from apps.engine.models import SchedulingDecision
+from apps.engine.profiles.plugins import known_plugins, registry
+from apps.engine.results.refusals import RefusalGroup, group_refusals
+from apps.engine.results.scores import PluginScores, ScoreMatrix, score_matrix
 from apps.scheduler.config import EXTENSION_POINTS
 from apps.scheduler.config.plugin_table import KnownPlugin, Origin
 from apps.scheduler.decision import Decision
 from apps.scheduler.explaining.scores import ScoreInputs
+from apps.studies.explanations.nodes import NodeExplanation, explain_node
+from apps.studies.explanations.scores import explain_scores
 
 _ORIGINS = {
     Origin.IN_TREE: "in-tree, part of the default profile",

@@ -10,18 +10,14 @@ from uuid import UUID
 
 from apps.cluster.errors import NotFound
 from apps.cluster.models import Change, Cluster, Event, Pod
-from apps.controlplane import queries
-from apps.controlplane.explanations.pods import (
-    find_permit_wait,
-    scheduler_message,
-    why_pending,
-)
-from apps.controlplane.history.story import StoryEntry, condense, find_last_body, read_story
-from apps.controlplane.models import PermitWait, QueueEntry, SchedulingDecision
 from apps.dashboard.queries.changes import ChangeRow, object_changes
 from apps.dashboard.queries.pods import pod_state, queue_entries
+from apps.engine import queries
+from apps.engine.models import PermitWait, QueueEntry, SchedulingDecision
+from apps.quantity import milli, value
 from apps.scheduler.framework.resources import CPU
-from apps.scheduler.quantity import milli, value
+from apps.studies.explanations.pods import find_permit_wait, scheduler_message, why_pending
+from apps.studies.history.story import StoryEntry, condense, find_last_body, read_story
 
 MAX_ATTEMPTS = 50
 MAX_EVENTS = 50

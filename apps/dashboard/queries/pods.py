@@ -15,11 +15,11 @@ from django.db.models.functions import Cast, Coalesce
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster, KubernetesObject, Namespace, Pod
 from apps.cluster.selectors import label_requirements
-from apps.controlplane.models import PermitWait, QueueEntry
-from apps.controlplane.queries import list_pods_of_other_schedulers, list_scheduler_names
-from apps.controlplane.queue.listing import Part
 from apps.dashboard.paging import NumberedPage, numbered_page
 from apps.dashboard.tables import Field, Sorting, complete_fields, read_sorting
+from apps.engine.models import PermitWait, QueueEntry
+from apps.engine.queries import list_pods_of_other_schedulers, list_scheduler_names
+from apps.engine.queue.listing import Part
 
 Rows = TypeVar("Rows", bound=KubernetesObject)
 

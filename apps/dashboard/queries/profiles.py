@@ -9,11 +9,11 @@ from django.db import connection
 from django.db.models import Count
 
 from apps.cluster.models import Cluster
-from apps.controlplane import queries
-from apps.controlplane.models import ConfigurationRevision, SchedulingDecision
-from apps.controlplane.profiles import revisions
-from apps.controlplane.profiles.differences import ProfileDifferences, compare_configurations
 from apps.dashboard.text_diff import TextDiff, text_diff
+from apps.engine import queries
+from apps.engine.models import ConfigurationRevision, SchedulingDecision
+from apps.engine.profiles import revisions
+from apps.engine.profiles.differences import ProfileDifferences, compare_configurations
 from apps.scheduler.config import EXTENSION_POINTS, Cause, ConfigError, Profile
 from apps.scheduler.config.warnings import find_warnings
 

@@ -9,16 +9,16 @@ from typing import Any
 
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
-from apps.controlplane.models import QueueMove
-from apps.controlplane.periods import Period, parse_period
-from apps.controlplane.profiles.plugins import plugin_names
-from apps.controlplane.queries import list_pods_of_other_schedulers
-from apps.controlplane.queue import history, listing
-from apps.controlplane.queue.listing import SORTS, Cycles, Part, QueuedPod, QueueFilter, Sort
 from apps.dashboard.downloads import list_files
 from apps.dashboard.paging import LogPage, NumberedPage, log_page, page_size, parse_whole_number
 from apps.dashboard.queries.elsewhere import Elsewhere, look_elsewhere
 from apps.dashboard.tables import PERIOD, Field, Sorting, describe_problem, read_sorting
+from apps.engine.models import QueueMove
+from apps.engine.periods import Period, parse_period
+from apps.engine.profiles.plugins import plugin_names
+from apps.engine.queries import list_pods_of_other_schedulers
+from apps.engine.queue import history, listing
+from apps.engine.queue.listing import SORTS, Cycles, Part, QueuedPod, QueueFilter, Sort
 from apps.scheduler.framework import events
 
 #: Which pods are in each queue, and when they leave it.

@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 from apps.cluster import kinds
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster, KubernetesObject, Pod
-from apps.controlplane.tables.columns import NONE, get, labels, selector
+from apps.cluster.tables.columns import NONE, get, labels, selector
 from apps.dashboard.links import object_url
 from apps.dashboard.queries.pods import filter_by_labels
 

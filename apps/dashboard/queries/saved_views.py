@@ -10,9 +10,9 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from apps.cluster.models import Cluster
-from apps.controlplane.ledger.saved_views import PARAMETERS, list_views
-from apps.controlplane.models import SavedView
 from apps.dashboard.queries.decision_groups import GROUP, THEN
+from apps.engine.ledger.saved_views import PARAMETERS, list_views
+from apps.engine.models import SavedView
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,14 @@ from typing import Any
 
 from django.contrib.auth.models import User
 
+from apps.administration.operations import scenarios
 from apps.cluster.errors import BadRequest, NotFound
-from apps.controlplane.models import Operation
-from apps.controlplane.operations import scenarios
-from apps.controlplane.scenarios.results.comparing import RunComparison, compare_runs
-from apps.controlplane.scenarios.results.text import describe_figures
 from apps.dashboard import charts
 from apps.dashboard.paging import NumberedPage, numbered_page
+from apps.engine.models import Operation
 from apps.scheduler.config.durations import go_duration
+from apps.studies.scenarios.results.comparing import RunComparison, compare_runs
+from apps.studies.scenarios.results.text import describe_figures
 
 Body = Mapping[str, Any]
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster
-from apps.controlplane import queries
-from apps.controlplane.explanations.scores import explain_scores
-from apps.controlplane.explanations.visiting import read_visiting_order
-from apps.controlplane.ledger.reading import read
-from apps.controlplane.models import SchedulingDecision
-from apps.controlplane.results.scores import score_matrix
 from apps.dashboard.decision_page.inputs import NodeBlocks, node_blocks
 from apps.dashboard.decision_page.visiting import VisitingPicture, visiting_picture
+from apps.engine import queries
+from apps.engine.ledger.reading import read
+from apps.engine.models import SchedulingDecision
+from apps.engine.results.scores import score_matrix
+from apps.studies.explanations.scores import explain_scores
+from apps.studies.explanations.visiting import read_visiting_order
 
 
 @dataclass(frozen=True, slots=True)

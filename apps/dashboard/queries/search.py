@@ -11,9 +11,9 @@ from django.urls import reverse
 
 from apps.cluster.access.reach import EVERYTHING, Reach
 from apps.cluster.models import Change, Cluster, Node, Pod
-from apps.controlplane.models import SchedulingDecision
-from apps.controlplane.profiles.plugins import known_plugins
 from apps.dashboard.documents import plugin_documents
+from apps.engine.models import SchedulingDecision
+from apps.engine.profiles.plugins import known_plugins
 
 #: Maximum number of hits of each sort.
 MAX_HITS = 6

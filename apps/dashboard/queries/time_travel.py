@@ -9,21 +9,21 @@ from datetime import timedelta
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from apps.administration.clusters.summaries import Use
 from apps.cluster.models import Cluster
-from apps.controlplane.clusters.summaries import Use
-from apps.controlplane.past import listing
-from apps.controlplane.past.differences import (
+from apps.dashboard.paging import NumberedPage, numbered_page
+from apps.engine.periods import format_utc
+from apps.studies.past import listing
+from apps.studies.past.differences import (
     NodeDifference,
     PodDifference,
     find_node_differences,
     find_pod_differences,
 )
-from apps.controlplane.past.moments import Life, Moment, parse_moment, parse_selected_moment
-from apps.controlplane.past.overview import Overview, read_overview
-from apps.controlplane.past.snapshots import snapshots
-from apps.controlplane.past.versions import NodeVersion, PodVersion
-from apps.controlplane.periods import format_utc
-from apps.dashboard.paging import NumberedPage, numbered_page
+from apps.studies.past.moments import Life, Moment, parse_moment, parse_selected_moment
+from apps.studies.past.overview import Overview, read_overview
+from apps.studies.past.snapshots import snapshots
+from apps.studies.past.versions import NodeVersion, PodVersion
 
 NODES: Final = "nodes"
 PODS: Final = "pods"

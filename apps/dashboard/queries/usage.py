@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from django.db import connection
 
+from apps.administration.clusters.summaries import Use
 from apps.cluster.models import Cluster
-from apps.controlplane.clusters.summaries import Use
 
 ZONE_LABEL = "topology.kubernetes.io/zone"
 NO_ZONE = "no zone"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from apps.administration.clusters.bulk import ACTIONS, WITH_TEXT, BulkAction, Resource, count
 from apps.cluster.errors import BadRequest
 from apps.cluster.kinds import Kind
-from apps.controlplane.clusters.bulk import ACTIONS, WITH_TEXT, BulkAction, Resource, count
 from apps.dashboard.forms.manifest import dump_yaml
 from apps.dashboard.recipes.lists import object_path
 from apps.dashboard.recipes.recipe import Recipe

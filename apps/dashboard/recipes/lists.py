@@ -7,11 +7,10 @@ from collections.abc import Callable, Collection, Mapping
 
 from apps.cluster import kinds
 from apps.cluster.kinds import Kind
-from apps.controlplane.events import finding as events
-from apps.controlplane.history import changes
-from apps.controlplane.ledger import finding
 from apps.dashboard.queries.usage import NO_ZONE, ZONE_LABEL
 from apps.dashboard.recipes.recipe import Condition, Recipe
+from apps.engine.ledger import finding
+from apps.studies.history import changes, events
 
 Query = Mapping[str, str]
 

@@ -10,7 +10,6 @@ from django import template
 from apps.cluster import kinds
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster
-from apps.controlplane.models import QueueEntry
 from apps.dashboard.recipes.actions import (
     activate_pods_recipe,
     activate_profile_recipe,
@@ -20,6 +19,7 @@ from apps.dashboard.recipes.actions import (
 from apps.dashboard.recipes.lists import list_recipe, past_recipe, site_recipe
 from apps.dashboard.recipes.recipe import Recipe
 from apps.dashboard.recipes.rendering import render_commands
+from apps.engine.models import QueueEntry
 
 register = template.Library()
 

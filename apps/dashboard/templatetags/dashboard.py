@@ -14,12 +14,11 @@ from django.utils.dateparse import parse_datetime
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from apps.administration.clusters.summaries import Use
 from apps.cluster import kinds
 from apps.cluster.differences import FieldDifference
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Change, Cluster
-from apps.controlplane.clusters.summaries import Use
-from apps.controlplane.history.story import StoryEntry
 from apps.dashboard import browsers, charts, figures
 from apps.dashboard.forms.manifest import dump_yaml
 from apps.dashboard.links import object_url
@@ -27,6 +26,7 @@ from apps.dashboard.preferences import wants_full_times
 from apps.dashboard.queries.usage import NodeUse
 from apps.dashboard.zones import chosen_zone
 from apps.people.models import AuditEntry
+from apps.studies.history.story import StoryEntry
 
 register = template.Library()
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from django import template
 
-from apps.controlplane.ledger.grouping import Dimension
 from apps.dashboard import figures
+from apps.engine.ledger.grouping import Dimension
 
 register = template.Library()
 

@@ -12,8 +12,8 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from apps.cluster.models import Cluster
-from apps.controlplane.models import SchedulingDecision
-from apps.controlplane.profiles.plugins import registry
+from apps.engine.models import SchedulingDecision
+from apps.engine.profiles.plugins import registry
 
 register = template.Library()
 

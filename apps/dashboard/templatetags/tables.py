@@ -14,9 +14,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from apps.cluster.models import Cluster
-from apps.controlplane.periods import PARAMETERS, PRESETS, Period
 from apps.dashboard.paging import SIZES, LogPage, NumberedPage
 from apps.dashboard.tables import Field, Sorting
+from apps.engine.periods import PARAMETERS, PRESETS, Period
 
 register = template.Library()
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from django.http import HttpResponse
 from django.shortcuts import redirect
 
+from apps.administration.clusters import bulk
+from apps.administration.clusters.bulk import BulkAction
+from apps.administration.operations import service
 from apps.cluster.models import Cluster
-from apps.controlplane.clusters import bulk
-from apps.controlplane.clusters.bulk import BulkAction
-from apps.controlplane.operations import service
 from apps.dashboard.rendering import Request, actor
 
 #: An action on more objects runs as an operation.

@@ -9,13 +9,13 @@ from django.http import HttpResponse
 from django.views.decorators.http import require_http_methods
 
 from apps.cluster.errors import ApiError, BadRequest
-from apps.controlplane.bundles.contents import MAX_FILE
-from apps.controlplane.bundles.opening import open_bundle
-from apps.controlplane.bundles.presenting import present_bundle
-from apps.controlplane.results.refusals import group_refusals
 from apps.dashboard.decision_page.funnel import funnel_steps
 from apps.dashboard.decision_page.scores import score_table
 from apps.dashboard.rendering import Request, render_page
+from apps.engine.results.refusals import group_refusals
+from apps.studies.bundles.contents import MAX_FILE
+from apps.studies.bundles.opening import open_bundle
+from apps.studies.bundles.presenting import present_bundle
 
 
 @require_http_methods(["GET", "POST"])

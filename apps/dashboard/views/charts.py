@@ -6,9 +6,9 @@ from django.http import HttpResponse
 from django.views.decorators.http import require_GET
 
 from apps.cluster.models import Cluster
-from apps.controlplane.series.spans import parse_span
 from apps.dashboard.queries.charts import PRESETS, charts_page
 from apps.dashboard.rendering import Request, cluster_page, render_page
+from apps.engine.series.spans import parse_span
 
 
 @require_GET

@@ -8,15 +8,15 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from apps.administration.clusters import lifecycle
+from apps.administration.clusters.comparison import compare_clusters
+from apps.administration.clusters.summaries import cluster_cards, pod_states
 from apps.cluster import limits
 from apps.cluster.access.gate import require_role
 from apps.cluster.access.grants import roles_in
-from apps.cluster.access.roles import Role
 from apps.cluster.errors import ApiError
 from apps.cluster.models import Cluster
-from apps.controlplane.clusters import lifecycle
-from apps.controlplane.clusters.comparison import compare_clusters
-from apps.controlplane.clusters.summaries import cluster_cards, pod_states
+from apps.cluster.roles import Role
 from apps.dashboard.notices import add_undo_notice, get_next_address
 from apps.dashboard.queries.clusters import cluster_names, find_clusters
 from apps.dashboard.queries.operations import unfinished_operations

@@ -12,10 +12,10 @@ from django.views.decorators.http import require_http_methods
 
 from apps.cluster.errors import ApiError, BadRequest, Conflict
 from apps.cluster.models import Cluster
-from apps.controlplane.debugger.committing import commit
-from apps.controlplane.debugger.cycle import Changes
-from apps.controlplane.debugger.stepping import SteppedAttempt, find_pending, next_pod, step
 from apps.dashboard.rendering import Request, cluster_page, render_page
+from apps.studies.debugger.committing import commit
+from apps.studies.debugger.cycle import Changes
+from apps.studies.debugger.stepping import SteppedAttempt, find_pending, next_pod, step
 
 #: Nodes in the table at most.
 _MAX_ROWS: Final = 200

@@ -10,12 +10,6 @@ from django.views.decorators.http import require_GET
 
 from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster
-from apps.controlplane import queries
-from apps.controlplane.ledger import completion
-from apps.controlplane.ledger.reading import read
-from apps.controlplane.results.presenting import describe_tie
-from apps.controlplane.results.refusals import group_refusals
-from apps.controlplane.results.scores import VALUES
 from apps.dashboard.decision_page.funnel import funnel_steps
 from apps.dashboard.decision_page.preemption import preemption_table
 from apps.dashboard.decision_page.scores import score_table
@@ -24,6 +18,12 @@ from apps.dashboard.decision_page.what_if import WhatIf, present_base, what_if
 from apps.dashboard.paging import numbered_page
 from apps.dashboard.queries.decisions import decision_list, ledger_entry
 from apps.dashboard.rendering import Request, recorded_page, render_page
+from apps.engine import queries
+from apps.engine.ledger import completion
+from apps.engine.ledger.reading import read
+from apps.engine.results.presenting import describe_tie
+from apps.engine.results.refusals import group_refusals
+from apps.engine.results.scores import VALUES
 
 NODES_SHOWN = 500
 #: A decision never changes: its scores are cached for a year.

@@ -6,13 +6,13 @@ from django.http import HttpResponse
 from django.views.decorators.http import require_GET
 
 from apps.cluster.models import Cluster
-from apps.controlplane import queries
-from apps.controlplane.explanations.decisions import explain_decision
-from apps.controlplane.explanations.pods import explain_pod
-from apps.controlplane.explanations.states import states
-from apps.controlplane.ledger.reading import read
 from apps.dashboard.queries.score_inputs import inputs_page, order_page
 from apps.dashboard.rendering import Request, cluster_page, recorded_page, render_page
+from apps.engine import queries
+from apps.engine.ledger.reading import read
+from apps.studies.explanations.decisions import explain_decision
+from apps.studies.explanations.pods import explain_pod
+from apps.studies.explanations.states import states
 
 #: Maximum number of suggested node names.
 _MAX_SUGGESTIONS = 20

@@ -7,9 +7,9 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods
 
+from apps.administration.clusters.forking import fork_cluster
 from apps.cluster.errors import ApiError
 from apps.cluster.models import Cluster
-from apps.controlplane.clusters.forking import fork_cluster
 from apps.dashboard.forms.fork import ForkForm
 from apps.dashboard.recipes.recipe import Recipe
 from apps.dashboard.rendering import Request, cluster_page, render_page, render_recipes

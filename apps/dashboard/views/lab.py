@@ -12,26 +12,26 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from apps.cluster.errors import ApiError
 from apps.cluster.models import Cluster
-from apps.controlplane import queries
-from apps.controlplane.explanations.states import states
-from apps.controlplane.lab.base import Base
-from apps.controlplane.lab.counterfactuals import Question, ask
-from apps.controlplane.lab.emptying import find_emptiable_nodes
-from apps.controlplane.lab.failures import simulate_failures
-from apps.controlplane.lab.fitting import count_fitting
-from apps.controlplane.lab.planning import plan_nodes
-from apps.controlplane.lab.prospects import list_prospects
-from apps.controlplane.lab.reasons import describe_pod
-from apps.controlplane.lab.simulation import Simulation, simulate
-from apps.controlplane.results.refusals import group_refusals
-from apps.controlplane.results.scores import score_matrix
 from apps.dashboard.forms import lab as forms
 from apps.dashboard.forms.facts import FactsForm
 from apps.dashboard.forms.lab import LabForm
 from apps.dashboard.forms.yaml_problems import show_in_yaml, show_problem
 from apps.dashboard.queries.facts import facts_page
 from apps.dashboard.rendering import Request, cluster_page, render_page
+from apps.engine import queries
+from apps.engine.results.refusals import group_refusals
+from apps.engine.results.scores import score_matrix
 from apps.scheduler.config import ConfigError
+from apps.studies.explanations.prospects import list_prospects
+from apps.studies.explanations.states import states
+from apps.studies.lab.base import Base
+from apps.studies.lab.counterfactuals import Question, ask
+from apps.studies.lab.emptying import find_emptiable_nodes
+from apps.studies.lab.failures import simulate_failures
+from apps.studies.lab.fitting import count_fitting
+from apps.studies.lab.planning import plan_nodes
+from apps.studies.lab.reasons import describe_pod
+from apps.studies.lab.simulation import Simulation, simulate
 
 #: A longer address is not offered as a link.
 _LONGEST_LINK: Final = 4000

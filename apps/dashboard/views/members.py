@@ -7,9 +7,9 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_POST
 
-from apps.cluster.access.roles import MEANINGS, MEMBER_ROLES, Role, role_named
 from apps.cluster.errors import AlreadyExists, BadRequest, NotFound
 from apps.cluster.models import Cluster
+from apps.cluster.roles import MEANINGS, MEMBER_ROLES, Role, role_named
 from apps.dashboard.forms.members import MemberForm, VisibilityForm
 from apps.dashboard.rendering import Request, cluster_page, posted, render_page
 from apps.people import members

@@ -11,14 +11,13 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods
 
+from apps.administration.clusters import lifecycle, manifests
+from apps.administration.operations import service
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import ApiError
+from apps.cluster.manifests import ManifestError, ManifestErrors
 from apps.cluster.queries import cluster_named
-from apps.controlplane.clusters import lifecycle, manifests
-from apps.controlplane.clusters.generating import NodeSize
-from apps.controlplane.clusters.reading import ManifestError, ManifestErrors
-from apps.controlplane.models import Operation
-from apps.controlplane.operations import service
+from apps.controllers.generating import NodeSize
 from apps.dashboard.forms.new_cluster import WAYS, ClusterForm, CopyForm, TraceForm, YamlForm
 from apps.dashboard.forms.refusals import show_refusal
 from apps.dashboard.forms.yaml_problems import show_in_yaml
@@ -35,6 +34,7 @@ from apps.dashboard.rendering import (
 )
 from apps.dashboard.views.objects import MAX_TEXT_IN_REQUEST
 from apps.dashboard.views.operations import find_failed
+from apps.engine.models import Operation
 
 #: A cluster with more nodes is created by an operation.
 MAX_NODES_IN_REQUEST = 500

@@ -12,17 +12,17 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from apps.cluster import kinds, limits, queries
+from apps.administration.clusters import drains, pressure
+from apps.administration.clusters.bulk import BulkAction
+from apps.administration.clusters.evictions import Evictions, plan_evictions, plan_not_ready
+from apps.administration.clusters.undoing import undo_node_changes
+from apps.administration.operations import service
+from apps.administration.operations.drain import DEFAULT_TIMEOUT
+from apps.cluster import kinds, limits, node_changes, queries
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import BadRequest, Invalid, NotFound
 from apps.cluster.models import Cluster
-from apps.controlplane.clusters import drains, node_changes, pressure
-from apps.controlplane.clusters.bulk import BulkAction
-from apps.controlplane.clusters.evictions import Evictions, plan_evictions, plan_not_ready
-from apps.controlplane.clusters.node_changes import BulkResult
-from apps.controlplane.clusters.undoing import undo_node_changes
-from apps.controlplane.operations import service
-from apps.controlplane.operations.drain import DEFAULT_TIMEOUT
+from apps.cluster.node_changes import BulkResult
 from apps.dashboard.notices import add_undo_notice, get_next_address
 from apps.dashboard.paging import parse_whole_number
 from apps.dashboard.queries.nodes import (

@@ -11,16 +11,15 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_GET, require_http_methods
 
+from apps.administration.clusters import editing, manifests
+from apps.administration.clusters.evictions import Evictions, plan_evictions
+from apps.administration.operations import service
 from apps.cluster import kinds
 from apps.cluster.errors import ApiError, BadRequest
 from apps.cluster.kinds import Kind
+from apps.cluster.manifests import ManifestError
 from apps.cluster.models import Cluster
 from apps.cluster.writing import store
-from apps.controlplane.clusters import editing, manifests
-from apps.controlplane.clusters.evictions import Evictions, plan_evictions
-from apps.controlplane.clusters.reading import ManifestError
-from apps.controlplane.history.story import find_last_body
-from apps.controlplane.operations import service
 from apps.dashboard.forms.manifest import (
     EditForm,
     ManifestForm,
@@ -49,6 +48,7 @@ from apps.dashboard.rendering import (
     render_recipes,
 )
 from apps.dashboard.views.operations import find_failed
+from apps.studies.history.story import find_last_body
 
 #: Characters; a longer text is imported by an operation.
 MAX_TEXT_IN_REQUEST = 200_000

@@ -7,14 +7,14 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_GET, require_POST
 
+from apps.administration.operations import service, undoing
 from apps.cluster.errors import ApiError, NotFound
 from apps.cluster.models import Cluster
-from apps.controlplane.models import Operation
-from apps.controlplane.operations import service, undoing
 from apps.dashboard.paging import parse_whole_number
 from apps.dashboard.queries.operations import operation_list
 from apps.dashboard.rendering import Request, actor, cluster_page, render_page, render_refusal
 from apps.dashboard.streams import site_stamp
+from apps.engine.models import Operation
 
 
 @require_GET

@@ -9,16 +9,16 @@ from django.http import HttpResponse, JsonResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_GET, require_POST
 
+from apps.administration.clusters import settings as cluster_settings
+from apps.administration.clusters.forking import origin_of
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
 from apps.cluster.settings import SETTINGS
-from apps.controlplane.clusters import settings as cluster_settings
-from apps.controlplane.clusters.forking import origin_of
-from apps.controlplane.loop import clock as clocks
 from apps.dashboard.queries.overview import cluster_overview, heat_map
 from apps.dashboard.queries.usage import ZONE_LABEL
 from apps.dashboard.rendering import Request, cluster_page, render_page
 from apps.dashboard.selections import take_rejected
+from apps.engine.loop import clock as clocks
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 

@@ -9,9 +9,6 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from apps.cluster.errors import ApiError
 from apps.cluster.models import Cluster
-from apps.controlplane.history import past_clusters
-from apps.controlplane.past.moments import read_life
-from apps.controlplane.queue.past import PastMoment
 from apps.dashboard.queries.past import deleted_clusters, past_queue_page, state_page
 from apps.dashboard.queries.time_travel import time_travel_page
 from apps.dashboard.rendering import (
@@ -23,6 +20,9 @@ from apps.dashboard.rendering import (
 )
 from apps.dashboard.streams import site_stamp
 from apps.dashboard.tables import Field, describe_problem
+from apps.engine.queue.past import PastMoment
+from apps.studies.history import past_clusters
+from apps.studies.past.moments import read_life
 
 #: The fields of `templates/dashboard/past.html` that select moments.
 _FIELDS = (Field("version", "Version"), Field("with", "Compare with"), Field("state", "State"))

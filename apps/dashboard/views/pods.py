@@ -11,14 +11,14 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from apps.administration.clusters import bulk
+from apps.administration.clusters.bulk import BulkAction
+from apps.administration.clusters.forking import origin_of_pod
 from apps.cluster import kinds
 from apps.cluster.errors import ApiError, BadRequest, Invalid, NotFound
 from apps.cluster.models import Cluster
 from apps.cluster.writes import Create
 from apps.cluster.writing import store
-from apps.controlplane.clusters import bulk
-from apps.controlplane.clusters.bulk import BulkAction
-from apps.controlplane.clusters.forking import origin_of_pod
 from apps.dashboard.forms.pod import PodForm
 from apps.dashboard.forms.refusals import show_refusal
 from apps.dashboard.notices import get_next_address

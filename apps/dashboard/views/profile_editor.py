@@ -11,13 +11,9 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from apps.administration.operations import previewing
 from apps.cluster.errors import BadRequest, Invalid
 from apps.cluster.models import Cluster
-from apps.controlplane import queries
-from apps.controlplane.operations import previewing
-from apps.controlplane.profiles import drafts, revisions
-from apps.controlplane.profiles.editing.document import find_lost_comments
-from apps.controlplane.profiles.plugins import known_plugins
 from apps.dashboard.forms.manifest import dump_yaml
 from apps.dashboard.forms.profile import ProfileForm, describe_stranded_pods
 from apps.dashboard.forms.yaml_problems import list_problems
@@ -27,6 +23,10 @@ from apps.dashboard.profile_form.sheet import build_sheet
 from apps.dashboard.queries.profiles import check_text
 from apps.dashboard.recipes.actions import profile_recipe
 from apps.dashboard.rendering import Request, actor, cluster_page, render_page, render_recipes
+from apps.engine import queries
+from apps.engine.profiles import drafts, revisions
+from apps.engine.profiles.editing.document import find_lost_comments
+from apps.engine.profiles.plugins import known_plugins
 from apps.scheduler.config import Cause, ConfigError
 from apps.scheduler.config.convert import convert
 from apps.scheduler.config.encoding import encode

@@ -9,14 +9,14 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from apps.cluster.errors import Invalid
 from apps.cluster.models import Cluster
-from apps.controlplane import queries
-from apps.controlplane.profiles import drafts, revisions
-from apps.controlplane.profiles.editing.files import write_for_kube_scheduler
-from apps.controlplane.profiles.gates import list_gates
 from apps.dashboard.forms.profile import describe_stranded_pods
 from apps.dashboard.paging import parse_whole_number
 from apps.dashboard.queries.profiles import compare, one_profile, profile_list
 from apps.dashboard.rendering import Request, cluster_page, render_page
+from apps.engine import queries
+from apps.engine.profiles import drafts, revisions
+from apps.engine.profiles.editing.files import write_for_kube_scheduler
+from apps.engine.profiles.gates import list_gates
 
 
 @require_GET

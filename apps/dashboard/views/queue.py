@@ -11,12 +11,12 @@ from django.views.decorators.http import require_GET, require_POST
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import BadRequest, Invalid
 from apps.cluster.models import Cluster
-from apps.controlplane.queue import activation
-from apps.controlplane.queue.past import parse_past_moment
 from apps.dashboard.queries.queue import history_page, queue_page
 from apps.dashboard.rendering import Request, cluster_page, recorded_page, render_page
 from apps.dashboard.tables import Field, describe_problem
 from apps.dashboard.views.past import past_queue
+from apps.engine.queue import activation
+from apps.engine.queue.past import parse_past_moment
 
 #: The field of `templates/dashboard/inc/moment_form.html`.
 MOMENT = Field("at", "Queue at")

@@ -8,8 +8,8 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_GET, require_http_methods
 
+from apps.administration.operations import recorded_decisions as service
 from apps.cluster.errors import ApiError
-from apps.controlplane.operations import recorded_decisions as service
 from apps.dashboard.forms.scenario import RecordedDecisionsForm
 from apps.dashboard.paging import numbered_page
 from apps.dashboard.rendering import Request, actor, render_page, render_refusal

@@ -9,15 +9,15 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_GET, require_http_methods
 
+from apps.administration.operations import replays as service
 from apps.cluster.errors import ApiError
 from apps.cluster.models import Cluster
-from apps.controlplane.operations import replays as service
-from apps.controlplane.replay.levels import SERIES
-from apps.controlplane.replay.report import ReplayReport
 from apps.dashboard.forms.replay import ReplayForm
 from apps.dashboard.paging import numbered_page
 from apps.dashboard.rendering import Request, actor, cluster_page, render_page
 from apps.scheduler.config import ConfigError
+from apps.studies.replay.levels import SERIES
+from apps.studies.replay.report import ReplayReport
 
 _FIGURES: Final = (
     ("attempts", "Attempts"),

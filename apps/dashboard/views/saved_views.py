@@ -12,11 +12,11 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from apps.cluster.errors import AlreadyExists, BadRequest, Forbidden
 from apps.cluster.models import Cluster
-from apps.controlplane.ledger import saved_views
-from apps.controlplane.models import SavedView
 from apps.dashboard.forms.saved_view import SavedViewForm
 from apps.dashboard.queries.saved_views import read_query, view_address, view_list
 from apps.dashboard.rendering import Request, cluster_page, posted, render_page
+from apps.engine.ledger import saved_views
+from apps.engine.models import SavedView
 
 
 @require_GET

@@ -8,16 +8,16 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_GET, require_http_methods
 
+from apps.administration.operations import scenarios as operations
 from apps.cluster.errors import ApiError
-from apps.controlplane.operations import scenarios as operations
-from apps.controlplane.scenarios.examples import list_examples
-from apps.controlplane.scenarios.language.reading import ScenarioError
 from apps.dashboard.forms.scenario import ScenarioForm
 from apps.dashboard.forms.yaml_problems import show_problem, show_syntax
 from apps.dashboard.queries.scenarios import compare as compare_runs
 from apps.dashboard.queries.scenarios import list_choices, list_runs, show_runs
 from apps.dashboard.rendering import Request, actor, render_page, render_refusal
 from apps.dashboard.streams import site_stamp
+from apps.studies.scenarios.examples import list_examples
+from apps.studies.scenarios.language.reading import ScenarioError
 
 
 @require_http_methods(["GET", "POST"])

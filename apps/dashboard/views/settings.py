@@ -7,10 +7,10 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods
 
+from apps.administration.clusters import settings as cluster_settings
 from apps.cluster.errors import Invalid
 from apps.cluster.models import Cluster
 from apps.cluster.settings import CHANGEABLE
-from apps.controlplane.clusters import settings as cluster_settings
 from apps.dashboard.forms.refusals import show_refusal
 from apps.dashboard.forms.settings import ClusterSettingsForm
 from apps.dashboard.recipes.actions import settings_recipe

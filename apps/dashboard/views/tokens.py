@@ -7,9 +7,9 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_POST
 
+from apps.administration.clusters.kubeconfig import TokenWishes, create_kubeconfig
 from apps.cluster.errors import AlreadyExists, ApiError, Invalid
 from apps.cluster.models import Cluster
-from apps.controlplane.clusters.kubeconfig import TokenWishes, create_kubeconfig
 from apps.dashboard.forms.refusals import show_refusal
 from apps.dashboard.forms.tokens import KubeconfigForm, TokenForm
 from apps.dashboard.queries.clusters import cluster_names

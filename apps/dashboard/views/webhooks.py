@@ -7,14 +7,14 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from apps.administration.webhooks import service
 from apps.cluster.errors import BadRequest, Invalid
 from apps.cluster.models import Cluster
-from apps.controlplane.models import Webhook
-from apps.controlplane.webhooks import service
 from apps.dashboard.forms.refusals import show_refusal
 from apps.dashboard.forms.webhook import WebhookChangeForm, WebhookForm
 from apps.dashboard.paging import log_page
 from apps.dashboard.rendering import Request, cluster_page, posted, render_page
+from apps.engine.models import Webhook
 
 
 @require_http_methods(["GET", "POST"])

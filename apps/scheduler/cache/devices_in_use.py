@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from apps.scheduler import quantity
+from apps import quantity
 from apps.scheduler.cache.change_log import ChangeLog
 from apps.scheduler.objects import AllocationResult
 from apps.scheduler.objects.devices import DeviceRequestAllocationResult

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum, IntFlag
 from typing import Any, Final
 
-from apps.scheduler import quantity
+from apps import quantity
 from apps.scheduler.framework.resources import has_resize_status
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Node, Pod, ResourceList

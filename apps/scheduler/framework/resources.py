@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from apps.scheduler import quantity
+from apps import quantity
 
 if TYPE_CHECKING:
     from apps.scheduler.objects import Container, ContainerStatus, Pod, Quantity, ResourceList

@@ -2,7 +2,7 @@
 
 Only fields that scheduling (or admission before it) looks at are declared; others are ignored.
 A field that is absent has the default the API gives it. Times stay RFC 3339 text, quantities stay
-as written (apps.scheduler.quantity reads them). This package imports nothing else
+as written (apps.quantity reads them). This package imports nothing else
 of the project and may be imported everywhere.
 """
 

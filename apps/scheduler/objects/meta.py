@@ -6,7 +6,7 @@ from typing import Annotated, TypeAlias
 
 import msgspec
 
-#: A resource quantity as written; apps.scheduler.quantity reads it.
+#: A resource quantity as written; apps.quantity reads it.
 Quantity: TypeAlias = str | int | float
 #: resource name ("cpu", "memory", "example.com/gpu") → quantity
 ResourceList: TypeAlias = dict[str, Quantity]

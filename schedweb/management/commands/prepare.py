@@ -13,7 +13,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
 from apps.cluster.partitions import daily
-from apps.controlplane.workers import heartbeat
+from apps.engine.workers import heartbeat
 from schedweb import broker
 from schedweb.versions import NewerDatabase, refuse_newer_database
 
@@ -73,7 +73,7 @@ def _check_version() -> None:
 def _check_plugins() -> None:
     """Report invalid SCHEDWEB_PLUGINS here instead of in every worker's log."""
     if settings.SCHEDWEB_PLUGINS:
-        from apps.controlplane.profiles.plugins import custom_plugins
+        from apps.engine.profiles.plugins import custom_plugins
 
         try:
             custom_plugins()

@@ -12,8 +12,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError, connection
 from psycopg.conninfo import conninfo_to_dict
 
+from apps.administration.management.command import USER
 from apps.cluster.errors import AlreadyExists, NotFound
-from apps.controlplane.management.command import USER
 from schedweb.backup.archive import BackupError
 from schedweb.backup.cluster import restore_cluster
 from schedweb.backup.site import restore_site

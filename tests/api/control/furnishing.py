@@ -7,23 +7,23 @@ from typing import Any
 from django.contrib.auth.models import Group, User
 from django.test import Client
 
+from apps.administration.clusters.lifecycle import create_cluster, delete_cluster
+from apps.administration.operations import previewing, replays, running, service
+from apps.administration.webhooks import service as service_of_webhooks
 from apps.cluster import kinds
-from apps.cluster.access.roles import Role
 from apps.cluster.models import Cluster
+from apps.cluster.roles import Role
 from apps.cluster.writes import Actor, Create
 from apps.cluster.writing import store
-from apps.controlplane.clusters.lifecycle import create_cluster, delete_cluster
-from apps.controlplane.ledger import saved_views
-from apps.controlplane.loop.engines import Engines
-from apps.controlplane.models import SchedulingDecision
-from apps.controlplane.operations import previewing, replays, running, service
-from apps.controlplane.profiles import drafts, revisions
-from apps.controlplane.replay.span import ReplayRequest
-from apps.controlplane.series import sampling
-from apps.controlplane.webhooks import service as service_of_webhooks
+from apps.engine.ledger import saved_views
+from apps.engine.loop.engines import Engines
+from apps.engine.models import SchedulingDecision
+from apps.engine.profiles import drafts, revisions
+from apps.engine.series import sampling
 from apps.people import accounts, members, sessions
 from apps.people.tokens import create_token
-from tests.controlplane.driving import pod
+from apps.studies.replay.span import ReplayRequest
+from tests.engine.driving import pod
 
 ACTOR = Actor("alice", "d550dd9be1634a03ba89449d5c75b217")
 PACKING = """\

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from apps.controlplane.clusters.lifecycle import create_cluster
+from apps.administration.clusters.lifecycle import create_cluster
 from tests.api.control.conftest import Api
 
 pytestmark = pytest.mark.django_db

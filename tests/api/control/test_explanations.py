@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from apps.administration.clusters.lifecycle import create_cluster
 from apps.cluster import kinds
 from apps.cluster.models import Cluster
 from apps.cluster.writes import Actor
 from apps.cluster.writing import store
-from apps.controlplane.clusters.generating import generate_node
-from apps.controlplane.clusters.lifecycle import create_cluster
-from apps.controlplane.ledger.reading import read
-from apps.controlplane.loop.engines import Engines
-from apps.controlplane.models import SchedulingDecision
+from apps.controllers.generating import generate_node
+from apps.engine.ledger.reading import read
+from apps.engine.loop.engines import Engines
+from apps.engine.models import SchedulingDecision
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ACTOR = Actor("tests", "request-1")

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from apps.administration.clusters.lifecycle import create_cluster
 from apps.cluster import kinds
 from apps.cluster.models import Cluster
 from apps.cluster.writes import Actor, Create
 from apps.cluster.writing import store
-from apps.controlplane.clusters.lifecycle import create_cluster
-from apps.controlplane.loop.engines import Engines
+from apps.engine.loop.engines import Engines
 from tests.api.control.conftest import Api
 from tests.api.objects import pod
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from apps.controlplane.clusters.lifecycle import create_cluster
+from apps.administration.clusters.lifecycle import create_cluster
 from tests.api.control.conftest import Api
-from tests.controlplane.driving import pod
+from tests.engine.driving import pod
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from apps.controlplane.clusters.lifecycle import create_cluster
-from apps.controlplane.loop.engines import Engines
-from apps.controlplane.models import Operation
-from apps.controlplane.operations import running
-from tests.controlplane.driving import create_pods, pod
+from apps.administration.clusters.lifecycle import create_cluster
+from apps.administration.operations import running
+from apps.engine.loop.engines import Engines
+from apps.engine.models import Operation
+from tests.engine.driving import create_pods, pod
 
 CLIENT = Path(__file__).parents[3] / "clients" / "python"
 NOTEBOOKS = sorted((CLIENT / "notebooks").glob("*.ipynb"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from apps.cluster.models import Cluster
-from apps.controlplane.models import Operation
+from apps.engine.models import Operation
 from tests.api.control.conftest import Api
 
 pytestmark = pytest.mark.django_db

@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
+from apps.administration.clusters.lifecycle import create_cluster
 from apps.cluster import kinds
 from apps.cluster.models import Cluster
 from apps.cluster.writes import Actor, Create
 from apps.cluster.writing import store
-from apps.controlplane.clusters.lifecycle import create_cluster
-from apps.controlplane.loop.engine import Engine
-from apps.controlplane.loop.engines import Engines
-from apps.controlplane.models import LoopLease, QueueActivation, QueueMove
-from apps.controlplane.profiles import revisions
-from apps.controlplane.queue import activation
-from apps.controlplane.workers import lease
+from apps.engine.loop.engine import Engine
+from apps.engine.loop.engines import Engines
+from apps.engine.models import LoopLease, QueueActivation, QueueMove
+from apps.engine.profiles import revisions
+from apps.engine.queue import activation
+from apps.engine.workers import lease
 from apps.scheduler.framework.events import EVENT_UNSCHEDULABLE_TIMEOUT
 from tests.api.control.conftest import Api
 from tests.api.objects import pod

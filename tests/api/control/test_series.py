@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from apps.controlplane.clusters.lifecycle import create_cluster
-from apps.controlplane.loop.engines import Engines
-from apps.controlplane.series import sampling
+from apps.administration.clusters.lifecycle import create_cluster
+from apps.engine.loop.engines import Engines
+from apps.engine.series import sampling
 from tests.api.control.conftest import Api
-from tests.controlplane.driving import create_pods, pod
+from tests.engine.driving import create_pods, pod
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

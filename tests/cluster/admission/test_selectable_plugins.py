@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from apps.administration.clusters.lifecycle import create_cluster
+from apps.administration.clusters.settings import change_settings
 from apps.cluster import kinds
 from apps.cluster.admission.plugins.registry import check_plugins
 from apps.cluster.errors import Forbidden
 from apps.cluster.models import Cluster
 from apps.cluster.writes import Actor
 from apps.cluster.writing import store
-from apps.controlplane.clusters.lifecycle import create_cluster
-from apps.controlplane.clusters.settings import change_settings
 
 Body = dict[str, Any]
 ACTOR = Actor("alice")

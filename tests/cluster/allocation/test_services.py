@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from apps.administration.clusters.lifecycle import create_cluster
 from apps.cluster import kinds, queries
 from apps.cluster.allocation.ranges import NODE_PORTS, draw_address, draw_port
 from apps.cluster.errors import AlreadyExists, ApiError, Invalid
 from apps.cluster.models import Cluster
 from apps.cluster.writes import Actor, Create, Delete, Write
 from apps.cluster.writing import store
-from apps.controlplane.clusters.lifecycle import create_cluster
 
 Body = dict[str, Any]
 SERVICE = kinds.by_name("Service")

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator
 import pytest
 from django.db import connection
 
+from apps.administration.clusters.lifecycle import create_cluster
 from apps.cluster import kinds
 from apps.cluster.connections import Statement, connect
 from apps.cluster.log.changelog import changes_after, read_changes
 from apps.cluster.models import Cluster
 from apps.cluster.writes import Actor, Create
 from apps.cluster.writing import store
-from apps.controlplane.clusters.lifecycle import create_cluster
 
 WRITERS = 6
 WRITES_EACH = 350

@@ -9,14 +9,14 @@ from uuid import uuid4
 import pytest
 from django.db import ProgrammingError, connection, transaction
 
+from apps.administration.clusters.lifecycle import create_cluster
 from apps.cluster.models import Cluster
 from apps.cluster.partitions import daily
 from apps.cluster.partitions.division import divide_by_days
-from apps.controlplane.clusters.lifecycle import create_cluster
-from apps.controlplane.ledger.reading import read
-from apps.controlplane.loop.engines import Engines
-from apps.controlplane.models import SchedulingDecision
-from tests.controlplane.driving import create_pods, pod
+from apps.engine.ledger.reading import read
+from apps.engine.loop.engines import Engines
+from apps.engine.models import SchedulingDecision
+from tests.engine.driving import create_pods, pod
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from apps.administration.clusters.lifecycle import create_cluster
 from apps.cluster import kinds, queries
 from apps.cluster.errors import ApiError, Forbidden, Invalid
 from apps.cluster.models import Change, Cluster
 from apps.cluster.writes import Actor, Create
 from apps.cluster.writing import store
-from apps.controlplane.clusters.lifecycle import create_cluster
 
 Body = dict[str, Any]
 ACTOR = Actor("alice")

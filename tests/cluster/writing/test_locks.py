@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from django.db import DatabaseError, connection, transaction
 
+from apps.administration.clusters.lifecycle import create_cluster
 from apps.cluster import kinds, queries
 from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster
 from apps.cluster.writes import Actor, Update
 from apps.cluster.writing import store
-from apps.controlplane.clusters.lifecycle import create_cluster
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ACTOR = Actor("tests")

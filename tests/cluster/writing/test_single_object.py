@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
+from apps.administration.clusters.lifecycle import create_cluster
 from apps.cluster import kinds, queries
 from apps.cluster.errors import Conflict, NotFound
 from apps.cluster.log.changelog import ObjectChange
 from apps.cluster.models import Change, Cluster, Event, Node, Taint
 from apps.cluster.writes import Actor, Delete, Update, Write
 from apps.cluster.writing import store
-from apps.controlplane.clusters.lifecycle import create_cluster
-from tests.controlplane.driving import traffic
+from tests.engine.driving import traffic
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ACTOR = Actor("tests", "request-9", "kubectl")

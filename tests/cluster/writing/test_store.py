@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
+from apps.administration.clusters.lifecycle import create_cluster
 from apps.cluster import kinds, queries
 from apps.cluster.errors import AlreadyExists, ApiError, Conflict, Forbidden, Invalid, NotFound
 from apps.cluster.models import Change, Cluster, Node, Pod, Taint
 from apps.cluster.writes import Actor, Create, Delete, Update
 from apps.cluster.writing import store
 from apps.cluster.writing.binding import make_binding
-from apps.controlplane.clusters.lifecycle import create_cluster
 
 pytestmark = pytest.mark.django_db
 ACTOR = Actor("tests")

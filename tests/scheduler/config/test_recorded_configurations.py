@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from apps.scheduler.conformance.config import check_config_case
+from apps.conformance.config import check_config_case
 from apps.scheduler.preemption.shortlist import num_candidates
 from apps.scheduler.schedule_pod import num_feasible_nodes_to_find
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from apps import quantity
 from apps.cluster.admission.defaulting.resources import canonicalize
 from apps.cluster.admission.draft import Body, child, drop_empty
-from apps.scheduler import quantity
 
 #: Fields of nodeInfo that are always written.
 _NODE_INFO: Final = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from apps import quantity
 from apps.cluster.admission.draft import Body, drop_empty
 from apps.cluster.pods.resources import (
     HUGE_PAGES,
@@ -10,7 +11,6 @@ from apps.cluster.pods.resources import (
     format_like_container,
     is_pod_level,
 )
-from apps.scheduler import quantity
 
 
 def canonicalize(parent: Body, field: str) -> None:

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from apps.cel.effort import CostExceeded, Effort
+from apps.cel.tracking import CostTracker
+from apps.cel.values import CelError, Value
 from apps.cluster.validation.policy_programs import Check, Expression, PolicyPrograms
-from apps.scheduler.cel.effort import CostExceeded, Effort
-from apps.scheduler.cel.tracking import CostTracker
-from apps.scheduler.cel.values import CelError, Value
 
 #: What one expression, all of a policy, and all of its conditions may cost.
 _EXPRESSION_LIMIT: Final = 1_000_000

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from apps.cel.authorization import Authorizer, Decision, Question
+from apps.cel.conversions import to_timestamp
+from apps.cel.values import Value
 from apps.cluster.access.deciding import Access, decide
 from apps.cluster.access.identity import (
     AUTHENTICATED,
@@ -15,9 +18,6 @@ from apps.cluster.access.identity import (
 )
 from apps.cluster.kinds import Kind
 from apps.cluster.writes import Actor
-from apps.scheduler.cel.authorization import Authorizer, Decision, Question
-from apps.scheduler.cel.conversions import to_timestamp
-from apps.scheduler.cel.values import Value
 
 Body = Mapping[str, Any]
 

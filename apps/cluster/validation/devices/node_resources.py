@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from apps import quantity
 from apps.cluster.validation.causes import Causes, invalid, not_found, required
-from apps.scheduler import quantity
 
 Body = Mapping[str, Any]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from apps import quantity
 from apps.cluster.validation import names
 from apps.cluster.validation.causes import (
     Causes,
@@ -14,8 +15,7 @@ from apps.cluster.validation.causes import (
     required,
     too_many,
 )
-from apps.scheduler import quantity
-from apps.scheduler.quantity import Quantity, canonical, compare
+from apps.quantity import Quantity, canonical, compare
 
 Body = Mapping[str, Any]
 

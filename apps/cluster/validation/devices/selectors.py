@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from apps.cel.checking import LISTS, WRITTEN_SINGLE_VALUES
+from apps.cel.selector import COST_LIMIT, CompileProblem, compile_selector
 from apps.cluster.errors import Cause
 from apps.cluster.validation.causes import Causes, forbidden, invalid, required, too_long
 from apps.cluster.validation.devices.parts import validate_items
 from apps.cluster.validation.gates import LIST_ATTRIBUTES, is_enabled
-from apps.scheduler.cel.checking import LISTS, WRITTEN_SINGLE_VALUES
-from apps.scheduler.cel.selector import COST_LIMIT, CompileProblem, compile_selector
 
 Body = Mapping[str, Any]
 #: the expressions that an object had before an update

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from apps.scheduler import quantity
+from apps import quantity
 from apps.scheduler.objects import (
     CapacityRequestPolicy,
     CapacityRequestPolicyRange,

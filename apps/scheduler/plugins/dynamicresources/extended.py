@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from apps.scheduler import quantity
+from apps import quantity
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import (
     Container,

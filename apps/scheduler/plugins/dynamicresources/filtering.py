@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from apps.scheduler import quantity
+from apps import quantity
 from apps.scheduler.framework.nodes import Int64Array, NodeColumns
 from apps.scheduler.framework.status import Status, error, unresolvable
 from apps.scheduler.framework.types import NodeInfo, PodInfo

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from apps.scheduler import quantity
+from apps import quantity
 from apps.scheduler.cache.devices_in_use import Allocated, DeviceId
 from apps.scheduler.objects import (
     Device,

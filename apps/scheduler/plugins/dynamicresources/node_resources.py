@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from apps.scheduler import quantity
+from apps import quantity
 from apps.scheduler.framework import resources
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.resources import CPU, EPHEMERAL_STORAGE, MEMORY

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from apps.cel.selector import CompileProblem
+from apps.cel.values import CelError
 from apps.scheduler.cache.devices_in_use import Allocated, DeviceId
-from apps.scheduler.cel.selector import CompileProblem
-from apps.scheduler.cel.values import CelError
 from apps.scheduler.objects import (
     Device,
     DeviceClass,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 
-from apps.scheduler.cel.checking import Environment
-from apps.scheduler.cel.selector import CompileProblem, compile_selector
-from apps.scheduler.cel.values import CelError
+from apps.cel.checking import Environment
+from apps.cel.selector import CompileProblem, compile_selector
+from apps.cel.values import CelError
 from apps.scheduler.objects import Device
 from apps.scheduler.plugins.helper.device_rows import DeviceRows
 

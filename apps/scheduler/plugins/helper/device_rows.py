@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import msgspec
 
-from apps.scheduler.cel.checking import LISTS, SINGLE_VALUES
-from apps.scheduler.cel.selector import compile_selector, device_variable
-from apps.scheduler.cel.values import CelError
+from apps.cel.checking import LISTS, SINGLE_VALUES
+from apps.cel.selector import compile_selector, device_variable
+from apps.cel.values import CelError
 from apps.scheduler.objects import Device
 
 _MOST_ROWS: Final = 100_000

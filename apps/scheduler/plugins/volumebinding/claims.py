@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from apps.scheduler import quantity
+from apps import quantity
 from apps.scheduler.cache.listers import Listers
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import PersistentVolumeClaim, Volume

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from apps.scheduler import quantity
+from apps import quantity
 from apps.scheduler.cache.listers import Listers
 from apps.scheduler.framework.nodes import BoolArray, Int64Array, NodeColumns
 from apps.scheduler.framework.status import StatusError, error

@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from apps.scheduler import quantity
+from apps import quantity
 from apps.scheduler.config.resource_args import Shape, UtilizationShapePoint
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.nodes import BoolArray, Int64Array

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from apps.scheduler import quantity
+from apps import quantity
 from apps.scheduler.cache.change_log import LogReader
 from apps.scheduler.cache.interning import Interner
 from apps.scheduler.cache.listers import Listers

@@ -1,0 +1,108 @@
+"""manage.py replay CLUSTER: a span of its life again, unchanged or under something else."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import msgspec
+from django.core.management.base import CommandError, CommandParser
+
+from apps.administration.management.command import ControlPlaneCommand
+from apps.administration.management.lab_options import describe, parse_gate, read_file
+from apps.scheduler.config import ConfigError
+from apps.studies.replay.replaying import replay
+from apps.studies.replay.report import Figures, ReplayReport, Waits, write_csv
+from apps.studies.replay.span import ReplayRequest
+
+_ROWS = (
+    ("attempts", "attempts"),
+    ("bound", "pods bound"),
+    ("pending", "pods pending at the end"),
+    ("preempted", "pods preempted"),
+    ("waiting_p50", "seconds until bound, p50"),
+    ("waiting_p99", "seconds until bound, p99"),
+)
+
+
+class Command(ControlPlaneCommand):
+    help = "Replay what happened to a cluster under another configuration. Writes nothing."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("name", help="the cluster")
+        parser.add_argument("--since", default="", help="a version or a time (UTC)")
+        parser.add_argument("--until", default="", help="a version or a time (UTC)")
+        chosen = parser.add_mutually_exclusive_group()
+        chosen.add_argument("--configuration", metavar="FILE", help="schedule with this file")
+        chosen.add_argument("--revision", type=int, help="schedule with this revision")
+        parser.add_argument(
+            "--feature-gate", action="append", default=[], metavar="NAME=true", help="set a gate"
+        )
+        parser.add_argument("--seed", type=int, help="draw anew among equal nodes")
+        output = parser.add_mutually_exclusive_group()
+        output.add_argument("--json", action="store_true", help="the report as JSON")
+        output.add_argument("--csv", action="store_true", help="the differences as CSV")
+        parser.add_argument("--check", action="store_true", help="exit with 1 if a pod differs")
+
+    def run(self, **options: Any) -> None:
+        request = ReplayRequest(
+            since=options["since"],
+            until=options["until"],
+            configuration=read_file(options["configuration"]) if options["configuration"] else "",
+            revision=options["revision"],
+            feature_gates=dict(parse_gate(each) for each in options["feature_gate"]),
+            seed=options["seed"],
+        )
+        try:
+            report = replay(self.get_cluster(options["name"]), request, progress=self._progress)
+        except ConfigError as error:
+            raise describe(error) from error
+        if options["json"]:
+            self.stdout.write(msgspec.json.encode(report).decode())
+        elif options["csv"]:
+            self.stdout.write("".join(write_csv(report)), ending="")
+        else:
+            self._print(report)
+        if options["check"] and report.differs:
+            raise CommandError(f"{report.differing:,} pods differ")
+
+    def _progress(self, done: int, total: int) -> None:
+        if sys.stderr.isatty() and (done % 100 == 0 or done == total):
+            self.stderr.write(f"\r{done:,} of {total:,} decisions", ending="")
+
+    def _print(self, report: ReplayReport) -> None:
+        self.stdout.write(
+            f"Cluster {report.cluster}, versions {report.since_version} to {report.until_version}; "
+            f"changed: {report.changed}."
+        )
+        for name, label in _ROWS:
+            before, after = (_value(each, name) for each in (report.recorded, report.replayed))
+            self.stdout.write(f"  {label:26} {before:>12} {after:>12}")
+        self._print_priorities(report)
+        for each in report.differences:
+            follows = f" (follows from {each.follows})" if each.follows else ""
+            self.stdout.write(
+                f"  {each.namespace}/{each.name}: {each.node_before or 'pending'} -> "
+                f"{each.node_after or 'pending'}: {each.cause}{follows}"
+            )
+        self.stdout.write(
+            f"{report.differing:,} pods differ; {report.equal:,} of {report.decisions:,} recorded "
+            "decisions were made again with the same outcome before the first difference."
+            if report.differs
+            else f"Nothing differs in {report.decisions:,} decisions."
+        )
+
+    def _print_priorities(self, report: ReplayReport) -> None:
+        if len(report.priorities) < 2:
+            return
+        for each in report.priorities:
+            name = each.priority_class or "no class"
+            self.stdout.write(f"  priority {each.priority} ({name})")
+            for column, label in _ROWS[1:]:
+                before, after = (_value(waits, column) for waits in (each.recorded, each.replayed))
+                self.stdout.write(f"    {label:24} {before:>12} {after:>12}")
+
+
+def _value(figures: Figures | Waits, name: str) -> str:
+    value = getattr(figures, name)
+    return "-" if value is None else f"{value:,.1f}" if isinstance(value, float) else f"{value:,}"

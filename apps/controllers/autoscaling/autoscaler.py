@@ -1,0 +1,261 @@
+"""The controller of HorizontalPodAutoscalers, every 15 seconds of the cluster's clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from apps.cluster import kinds
+from apps.cluster.errors import ApiError
+from apps.cluster.writing.binding import set_condition
+from apps.cluster.writing.metadata import timestamp
+from apps.controllers.autoscaling.behavior import History, Limited, limit
+from apps.controllers.autoscaling.metrics import NoMetric, Proposal, propose
+from apps.controllers.cache import ControllerCache, Ref
+from apps.controllers.controller import Controller, ReportedWrite, Requeue, Step
+from apps.controllers.events.writer import PendingEvent
+from apps.controllers.usage.sampling import is_measured, latest_window
+from apps.controllers.workloads.ownership import own_pods
+from apps.controllers.writes import is_active, object_reference, set_status, update_object
+from apps.scheduler.objects import KubeObject, Pod
+
+Body = dict[str, Any]
+
+KIND: Final = "HorizontalPodAutoscaler"
+USER: Final = "horizontal-pod-autoscaler"
+PERIOD: Final = timedelta(seconds=15)
+_TARGETS: Final = ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet")
+_LIMITS: Final[Mapping[str, str]] = {
+    "": "the desired count is within the acceptable range",
+    "TooManyReplicas": "the desired replica count is more than the maximum replica count",
+    "TooFewReplicas": "the desired replica count is less than the minimum replica count",
+    "ScaleUpLimit": "the desired replica count is increasing faster than the maximum scale rate",
+    "ScaleDownLimit": "the desired replica count is decreasing faster than the maximum scale rate",
+}
+_STABLE: Final[Mapping[str, str]] = {
+    "": "recommended size matches current size",
+    "ScaleUpStabilized": "recent recommendations were lower than current one, applying the lowest "
+    "recent recommendation",
+    "ScaleDownStabilized": "recent recommendations were higher than current one, applying the "
+    "highest recent recommendation",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """What one look at the metrics has resulted in."""
+
+    replicas: int
+    why: str
+    conditions: list[Body]
+    metrics: list[Body]
+
+
+def refs_for_autoscaler(
+    cache: ControllerCache, old: KubeObject | None, new: KubeObject | None
+) -> Iterable[Ref]:
+    """A new autoscaler, or a new spec of one; its own status changes nothing."""
+    if new is None:
+        assert old is not None
+        cache.scalings.pop(old.metadata.uid, None)
+        return ()
+    return [(KIND, new.metadata.namespace, new.metadata.name)]
+
+
+def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]:
+    autoscaler = cache.body(ref)
+    if autoscaler is None or autoscaler["metadata"].get("deletionTimestamp"):
+        return
+    metadata = autoscaler["metadata"]
+    history = cache.scalings.setdefault(metadata["uid"], History())
+    due = history.next_look(now, PERIOD)
+    if due > now:
+        yield Requeue(due)
+        return
+    history.looked_at = now
+    yield Requeue(now + PERIOD)
+    target_ref = autoscaler["spec"]["scaleTargetRef"]
+    target = _target(cache, target_ref, metadata["namespace"])
+    if target is None:
+        why = f'{target_ref.get("kind", "")} "{target_ref.get("name", "")}" not found'
+        message = f"the HPA controller was unable to get the target's current scale: {why}"
+        failed = [_condition("AbleToScale", "False", "FailedGetScale", message)]
+        yield _report(ref, autoscaler, now, 0, 0, failed)
+        yield _warning(autoscaler, "FailedGetScale", why)
+        return
+    current = target["spec"].get("replicas", 1)
+    outcome = _look(cache, autoscaler, target, current, history, now)
+    yield from _scale(autoscaler, target, current, outcome, history, now)
+    yield _report(
+        ref, autoscaler, now, current, outcome.replicas, outcome.conditions, outcome.metrics
+    )
+
+
+def _target(cache: ControllerCache, reference: Body, namespace: str) -> Body | None:
+    if reference.get("kind") not in _TARGETS:
+        return None
+    return cache.body((reference["kind"], namespace, reference["name"]))
+
+
+def _look(
+    cache: ControllerCache,
+    autoscaler: Body,
+    target: Body,
+    current: int,
+    history: History,
+    now: datetime,
+) -> _Outcome:
+    """The number of replicas to set now."""
+    spec = autoscaler["spec"]
+    able = _condition("AbleToScale", "True", "SucceededGetScale", _GOT_SCALE)
+    least, most = spec.get("minReplicas", 1), spec["maxReplicas"]
+    if current == 0:
+        message = "scaling is disabled since the replica count of the target is zero"
+        off = _condition("ScalingActive", "False", "ScalingDisabled", message)
+        return _Outcome(0, "", [able, off], [])
+    if not least <= current <= most:
+        side = "above Spec.MaxReplicas" if current > most else "below Spec.MinReplicas"
+        bound = most if current > most else least
+        return _Outcome(bound, f"Current number of replicas {side}", [able], [])
+    try:
+        proposals = _proposals(cache, spec["metrics"], target, current)
+    except NoMetric as error:
+        message = f"the HPA was unable to compute the replica count: {error.message}"
+        failed = _condition("ScalingActive", "False", error.reason, message)
+        return _Outcome(current, "", [able, failed], [])
+    best = max(proposals, key=lambda each: each.replicas)
+    found = limit(spec, current, best.replicas, history, now)
+    above = f"{best.name} above target"
+    why = "All metrics below target" if found.replicas < current else above
+    listed = [each.current for each in proposals]
+    return _Outcome(found.replicas, why, _conditions(current, best, found), listed)
+
+
+_GOT_SCALE: Final = "the HPA controller was able to get the target's current scale"
+
+
+def _proposals(
+    cache: ControllerCache, metrics: Sequence[Body], target: Body, current: int
+) -> list[Proposal]:
+    """What each metric asks for.
+
+    A metric that cannot be computed is an error, unless another one asks for more replicas.
+    """
+    cluster = cache.cluster
+    pods, window = _pods(cache, target), latest_window(cluster)
+    found: list[Proposal] = []
+    missing: NoMetric | None = None
+    for metric in metrics:
+        try:
+            measured = is_measured(cluster)
+            found.append(propose(metric, pods, current, window, measured=measured))
+        except NoMetric as error:
+            missing = missing or error
+    if missing is not None and max((each.replicas for each in found), default=0) <= current:
+        raise missing
+    return found
+
+
+def _pods(cache: ControllerCache, target: Body) -> list[Body]:
+    """The pods of the workload that have not ended, as they are stored."""
+    owners = [target]
+    if target["kind"] == "Deployment":
+        owned = cache.owned_by(target["metadata"]["uid"])
+        bodies = (cache.body(ref) for ref in owned if ref[0] == "ReplicaSet")
+        owners = [body for body in bodies if body is not None]
+    names = {pod.metadata.name for owner in owners for pod in _active(cache, owner)}
+    if not names:
+        return []
+    listed = cache.list_stored(kinds.POD, target["metadata"]["namespace"])
+    return [pod for pod in listed if pod["metadata"]["name"] in names]
+
+
+def _active(cache: ControllerCache, owner: Body) -> Iterator[Pod]:
+    return filter(is_active, own_pods(cache, owner))
+
+
+def _conditions(current: int, best: Proposal, found: Limited) -> list[Body]:
+    reason = found.stabilized or "ReadyForNewScale"
+    message = f"the HPA was able to successfully calculate a replica count from {best.name}"
+    limited = found.limit or "DesiredWithinRange"
+    return [
+        _condition("AbleToScale", "True", reason, _STABLE[found.stabilized]),
+        _condition("ScalingActive", "True", "ValidMetricFound", message),
+        _condition("ScalingLimited", str(bool(found.limit)), limited, _LIMITS[found.limit]),
+    ]
+
+
+def _condition(type_: str, status: str, reason: str, message: str) -> Body:
+    return {"type": type_, "status": status, "reason": reason, "message": message}
+
+
+def _scale(
+    autoscaler: Body,
+    target: Body,
+    current: int,
+    outcome: _Outcome,
+    history: History,
+    now: datetime,
+) -> Iterator[Step]:
+    size = outcome.replicas
+    if size == current:
+        return
+    metadata = target["metadata"]
+    ref = target["kind"], metadata["namespace"], metadata["name"]
+
+    def change(body: Body) -> Body:
+        counted = {**body["metadata"], "generation": body["metadata"].get("generation", 0) + 1}
+        return {**body, "metadata": counted, "spec": {**body["spec"], "replicas": size}}
+
+    def on_success(_: Body) -> PendingEvent:
+        history.changes.append((now, size - current))
+        note = f"New size: {size}; reason: {outcome.why}"
+        return PendingEvent(object_reference(autoscaler), "SuccessfulRescale", note, USER)
+
+    def on_failure(refusal: ApiError) -> PendingEvent:
+        note = f"New size: {size}; reason: {outcome.why}; error: {refusal.message}"
+        return _warning(autoscaler, "FailedRescale", note)
+
+    outcome.conditions[0] |= {
+        "reason": "SucceededRescale",
+        "message": f"the HPA controller was able to update the target scale to {size}",
+    }
+    yield ReportedWrite(update_object(ref, metadata["uid"], change), on_success, on_failure)
+
+
+def _warning(autoscaler: Body, reason: str, note: str) -> PendingEvent:
+    return PendingEvent(object_reference(autoscaler), reason, note, USER, warning=True)
+
+
+def _report(
+    ref: Ref,
+    autoscaler: Body,
+    now: datetime,
+    current: int,
+    desired: int,
+    conditions: Sequence[Body],
+    metrics: Sequence[Body] = (),
+) -> Step:
+    before = autoscaler.get("status") or {}
+    listed = before.get("conditions") or []
+    for condition in conditions:
+        listed = set_condition(listed, dict(condition), now, probed=False)
+    status: Body = {
+        "currentReplicas": current,
+        "desiredReplicas": desired,
+        "conditions": listed,
+        "currentMetrics": list(metrics) or None,
+    }
+    if desired != current and desired:
+        status["lastScaleTime"] = timestamp(now)
+    return set_status(ref, autoscaler["metadata"]["uid"], status)
+
+
+CONTROLLER = Controller(
+    name="autoscalers",
+    user=USER,
+    concerns={KIND: refs_for_autoscaler},
+    reconcile=reconcile,
+)

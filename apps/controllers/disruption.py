@@ -1,0 +1,193 @@
+"""Disruption budgets: computes the allowed disruptions from the number of healthy pods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from apps.cluster.writing.metadata import timestamp
+from apps.controllers.cache import ControllerCache, Ref, controller_of, ref_of
+from apps.controllers.controller import Controller, Requeue, Step, parse_time
+from apps.controllers.writes import is_ready, set_status
+from apps.scheduler.labels import SelectorError, from_label_selector
+from apps.scheduler.objects import Pod, PodDisruptionBudget
+
+Body = dict[str, Any]
+KIND: Final = "PodDisruptionBudget"
+
+#: An allowed eviction that has not happened within this time is ignored.
+GRANTED_FOR = timedelta(minutes=2)
+
+
+class _CannotCountError(Exception):
+    """The expected number of pods cannot be computed."""
+
+
+def refs_for_budget(
+    _: ControllerCache, old: PodDisruptionBudget | None, new: PodDisruptionBudget | None
+) -> Iterable[Ref]:
+    return () if new is None else [ref_of(KIND, new)]
+
+
+def refs_for_pod(cache: ControllerCache, old: Pod | None, new: Pod | None) -> Iterable[Ref]:
+    """Changes that do not affect a budget are ignored."""
+    # most clusters have no budgets: then a pod costs next to nothing
+    if not cache.has_any((KIND,)):
+        return ()
+    if old is not None and new is not None and _relevant_fields(old) == _relevant_fields(new):
+        return ()
+    pods = [pod for pod in (old, new) if pod is not None]
+    budgets = cache.list_all(KIND, PodDisruptionBudget, pods[0].metadata.namespace)
+    return [ref_of(KIND, budget) for budget in budgets if any(selects(budget, pod) for pod in pods)]
+
+
+def refs_for_workload(cache: ControllerCache, old: Any, new: Any) -> Iterable[Ref]:
+    """A percentage depends on the replicas of the workload."""
+    if new is None or (old is not None and old.spec == new.spec):
+        return []
+    budgets = cache.list_all(KIND, PodDisruptionBudget, new.metadata.namespace)
+    return [ref_of(KIND, budget) for budget in budgets if not _counts_pods_only(budget)]
+
+
+def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]:
+    budget = cache.get(ref, PodDisruptionBudget)
+    if budget is None:
+        return
+    candidates = cache.list_all("Pod", Pod, ref[1])
+    pods = [
+        pod
+        for pod in candidates
+        if pod.status.phase not in ("Succeeded", "Failed") and selects(budget, pod)
+    ]
+    try:
+        expected, desired = _expectation(cache, budget, pods)
+    except _CannotCountError as why:
+        yield from _report(budget, ref, {"disruptionsAllowed": 0}, _failed_condition(str(why)), now)
+        return
+    granted = _pending_evictions(budget, pods, now)
+    for end in granted.values():
+        yield Requeue(end + GRANTED_FOR)
+    healthy = sum(
+        is_ready(pod) and not pod.metadata.deletion_timestamp and pod.metadata.name not in granted
+        for pod in pods
+    )
+    allowed = max(healthy - desired, 0) if expected > 0 else 0
+    counts = {
+        "currentHealthy": healthy,
+        "desiredHealthy": desired,
+        "expectedPods": expected,
+        "disruptionsAllowed": allowed,
+        "disruptedPods": {name: timestamp(at) for name, at in granted.items()} or None,
+    }
+    yield from _report(budget, ref, counts, _sufficient_condition(allowed), now)
+
+
+def selects(budget: PodDisruptionBudget, pod: Pod) -> bool:
+    try:
+        return from_label_selector(budget.spec.selector).matches(pod.metadata.labels)
+    except SelectorError:
+        return False
+
+
+def _relevant_fields(pod: Pod) -> tuple[Any, ...]:
+    meta = pod.metadata
+    return meta.labels, pod.status.phase, is_ready(pod), meta.deletion_timestamp, meta.uid
+
+
+def _counts_pods_only(budget: PodDisruptionBudget) -> bool:
+    """Whether it depends only on pods, not on the replicas of their workloads."""
+    return isinstance(budget.spec.min_available, int)
+
+
+def _expectation(
+    cache: ControllerCache, budget: PodDisruptionBudget, pods: list[Pod]
+) -> tuple[int, int]:
+    """(expected number of pods, number of them that must stay healthy)."""
+    spec = budget.spec
+    if spec.max_unavailable is not None:
+        expected = _expected_replicas(cache, pods)
+        return expected, max(expected - _share(spec.max_unavailable, expected), 0)
+    least = spec.min_available
+    if isinstance(least, str):
+        expected = _expected_replicas(cache, pods)
+        return expected, _share(least, expected)
+    # upstream's default without a limit: one pod must stay
+    return len(pods), 1 if least is None else least
+
+
+def _share(amount: int | str, total: int) -> int:
+    """A count, or a percentage, rounded up."""
+    if isinstance(amount, int):
+        return amount
+    return -(-int(amount.rstrip("%")) * total // 100)
+
+
+def _expected_replicas(cache: ControllerCache, pods: list[Pod]) -> int:
+    """The sum of the replicas of these pods' controllers."""
+    total = 0
+    for owner in {controller_of(pod): pod for pod in pods}.values():
+        reference = next((r for r in owner.metadata.owner_references if r.controller), None)
+        if reference is None:
+            raise _CannotCountError(f'found no controller ref for pod "{owner.metadata.name}"')
+        body = cache.body((reference.kind, owner.metadata.namespace, reference.name))
+        if body is None or "replicas" not in body["spec"]:
+            raise _CannotCountError(f"{reference.kind} does not implement the scale subresource")
+        total += body["spec"]["replicas"]
+    return total
+
+
+def _pending_evictions(
+    budget: PodDisruptionBudget, pods: list[Pod], now: datetime
+) -> dict[str, datetime]:
+    """Allowed evictions that have not happened yet but still can."""
+    present = {pod.metadata.name for pod in pods if not pod.metadata.deletion_timestamp}
+    granted = {name: parse_time(at) for name, at in budget.status.disrupted_pods.items()}
+    return {name: at for name, at in granted.items() if name in present and now < at + GRANTED_FOR}
+
+
+def _sufficient_condition(allowed: int) -> Body:
+    reason = "SufficientPods" if allowed else "InsufficientPods"
+    return {"status": "True" if allowed else "False", "reason": reason, "message": ""}
+
+
+def _failed_condition(why: str) -> Body:
+    return {"status": "False", "reason": "SyncFailed", "message": why}
+
+
+def _report(
+    budget: PodDisruptionBudget, ref: Ref, counts: Body, condition: Body, now: datetime
+) -> Iterator[Step]:
+    """Write the status if it has changed."""
+    generation = budget.metadata.generation
+    before = next((c for c in budget.status.conditions if c.type == "DisruptionAllowed"), None)
+    moved = before is None or before.status != condition["status"]
+    since = None if before is None or moved else before.last_transition_time
+    status = {
+        **counts,
+        "observedGeneration": generation,
+        "conditions": [
+            {
+                "type": "DisruptionAllowed",
+                "observedGeneration": generation,
+                "lastTransitionTime": since or timestamp(now),
+                **condition,
+            }
+        ],
+    }
+    yield set_status(ref, budget.metadata.uid, status)
+
+
+CONTROLLER = Controller(
+    name="disruption",
+    user="disruption-controller",
+    concerns={
+        "Pod": refs_for_pod,
+        KIND: refs_for_budget,
+        "Deployment": refs_for_workload,
+        "ReplicaSet": refs_for_workload,
+        "ReplicationController": refs_for_workload,
+        "StatefulSet": refs_for_workload,
+    },
+    reconcile=reconcile,
+)

@@ -1,0 +1,193 @@
+"""CronJobs: create Jobs on a schedule, by the cluster's clock, and delete old ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from apps.cluster import kinds
+from apps.cluster.errors import ApiError
+from apps.cluster.writes import Create, Delete
+from apps.cluster.writing.metadata import timestamp
+from apps.controllers.cache import ControllerCache, Ref, owner_reference
+from apps.controllers.controller import Controller, ReportedWrite, Requeue, Step, parse_time
+from apps.controllers.events.writer import PendingEvent
+from apps.controllers.workloads.ownership import map_object
+from apps.controllers.workloads.schedule import read_schedule
+from apps.controllers.writes import object_reference, set_status
+from apps.scheduler.objects import Job
+
+Body = dict[str, Any]
+
+KIND: Final = "CronJob"
+USER: Final = "cronjob-controller"
+_JOB: Final = kinds.by_name("Job")
+_SCHEDULED_AT: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"
+_BACKGROUND: Final = "Background"
+
+
+def refs_for_job(_: ControllerCache, old: Job | None, new: Job | None) -> Iterable[Ref]:
+    """The CronJob of a job that has changed."""
+    job = new or old
+    assert job is not None
+    return [
+        (KIND, job.metadata.namespace, owner.name)
+        for owner in job.metadata.owner_references
+        if owner.controller and owner.kind == KIND
+    ]
+
+
+def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]:
+    cron_job = cache.body(ref)
+    if cron_job is None or cron_job["metadata"].get("deletionTimestamp"):
+        return
+    spec = cron_job["spec"]
+    jobs = _jobs(cache, cron_job)
+    active = [job for job in jobs if not _outcome(job)]
+    yield from _notice_ends(cron_job, jobs)
+    yield from _delete_old(cron_job, jobs)
+    schedule = read_schedule(spec["schedule"], spec.get("timeZone", ""))
+    status: Body = {}
+    if schedule is not None and not spec.get("suspend"):
+        due = schedule.last_until(now, _start(cron_job, now))
+        following = schedule.after(now)
+        if following is not None:
+            yield Requeue(following)
+        if due is not None and active and spec["concurrencyPolicy"] == "Forbid":
+            note = "Not starting job because prior execution is running and concurrency policy is "
+            subject = object_reference(cron_job)
+            yield PendingEvent(subject, "JobAlreadyActive", f"{note}Forbid", USER, once=True)
+        elif due is not None:
+            if spec["concurrencyPolicy"] == "Replace":
+                yield from (_delete(cron_job, job) for job in active)
+                active = []
+            yield _create(cron_job, due)
+            status["lastScheduleTime"] = timestamp(due)
+    yield from _report(ref, cron_job, jobs, active, status)
+
+
+def _start(cron_job: Body, now: datetime) -> datetime:
+    """Times before it need no job: it had one, is too old, or is older than the CronJob."""
+    last = (cron_job.get("status") or {}).get("lastScheduleTime")
+    start = parse_time(last or cron_job["metadata"]["creationTimestamp"])
+    deadline = cron_job["spec"].get("startingDeadlineSeconds")
+    if deadline is None:
+        return start
+    return max(start, now - timedelta(seconds=min(deadline, 10**9)))
+
+
+def _jobs(cache: ControllerCache, cron_job: Body) -> list[Body]:
+    """The jobs of the CronJob that are not being deleted, oldest first."""
+    found = [cache.body(ref) for ref in cache.owned_by(cron_job["metadata"]["uid"])]
+    jobs = [
+        body
+        for body in found
+        if body is not None
+        and body["kind"] == "Job"
+        and not body["metadata"].get("deletionTimestamp")
+    ]
+    return sorted(jobs, key=_age)
+
+
+def _age(job: Body) -> tuple[str, str]:
+    metadata = job["metadata"]
+    return metadata["creationTimestamp"], metadata["name"]
+
+
+def _outcome(job: Body) -> str:
+    """Complete or Failed; "" while the job runs."""
+    for each in (job.get("status") or {}).get("conditions") or ():
+        if each["type"] in ("Complete", "Failed") and each["status"] == "True":
+            return str(each["type"])
+    return ""
+
+
+def _notice_ends(cron_job: Body, jobs: Sequence[Body]) -> Iterator[Step]:
+    """Record the end of each job that the status still calls active."""
+    listed = {each.get("uid") for each in (cron_job.get("status") or {}).get("active") or ()}
+    for job in jobs:
+        outcome = _outcome(job)
+        if outcome and job["metadata"]["uid"] in listed:
+            note = f"Saw completed job: {job['metadata']['name']}, condition: {outcome}"
+            yield PendingEvent(object_reference(cron_job), "SawCompletedJob", note, USER)
+
+
+def _create(cron_job: Body, due: datetime) -> ReportedWrite:
+    template, metadata = cron_job["spec"]["jobTemplate"], cron_job["metadata"]
+    given = template.get("metadata") or {}
+    annotations = {**(given.get("annotations") or {}), _SCHEDULED_AT: timestamp(due)}
+    body = {
+        "metadata": {
+            "name": f"{metadata['name']}-{int(due.timestamp()) // 60}",
+            "labels": dict(given.get("labels") or {}),
+            "annotations": annotations,
+            "ownerReferences": [owner_reference(cron_job)],
+        },
+        "spec": template["spec"],
+    }
+    subject = object_reference(cron_job)
+
+    def on_success(job: Body) -> PendingEvent:
+        return PendingEvent(
+            subject, "SuccessfulCreate", f"Created job {job['metadata']['name']}", USER
+        )
+
+    def on_failure(refusal: ApiError) -> PendingEvent:
+        note = f"Error creating job: {refusal.message}"
+        return PendingEvent(subject, "FailedCreate", note, USER, warning=True)
+
+    return ReportedWrite(Create(_JOB, body, metadata["namespace"]), on_success, on_failure)
+
+
+def _delete(cron_job: Body, job: Body) -> ReportedWrite:
+    metadata = job["metadata"]
+    options = {"preconditions": {"uid": metadata["uid"]}, "propagationPolicy": _BACKGROUND}
+    event = PendingEvent(
+        object_reference(cron_job), "SuccessfulDelete", f"Deleted job {metadata['name']}", USER
+    )
+    write = Delete(_JOB, metadata["namespace"], metadata["name"], options)
+    return ReportedWrite(write, lambda _: event)
+
+
+def _delete_old(cron_job: Body, jobs: Sequence[Body]) -> Iterator[ReportedWrite]:
+    """Delete finished jobs beyond the limits of the history, oldest first."""
+    for outcome, field in (
+        ("Complete", "successfulJobsHistoryLimit"),
+        ("Failed", "failedJobsHistoryLimit"),
+    ):
+        finished = [job for job in jobs if _outcome(job) == outcome]
+        limit = cron_job["spec"].get(field)
+        if limit is not None:
+            for job in finished[: max(len(finished) - limit, 0)]:
+                yield _delete(cron_job, job)
+
+
+def _report(
+    ref: Ref, cron_job: Body, jobs: Sequence[Body], active: Sequence[Body], status: Body
+) -> Iterator[Step]:
+    """Write the status, if it has changed."""
+    ended = [
+        job["status"]["completionTime"]
+        for job in jobs
+        if _outcome(job) == "Complete" and job["status"].get("completionTime")
+    ]
+    before = cron_job.get("status") or {}
+    status["active"] = [_reference(job) for job in active] or None
+    if ended:
+        status["lastSuccessfulTime"] = max(ended)
+    if any(before.get(name) != value for name, value in status.items()):
+        yield set_status(ref, cron_job["metadata"]["uid"], status)
+
+
+def _reference(job: Body) -> Body:
+    version = job["metadata"]["resourceVersion"]
+    return {**object_reference(job), "resourceVersion": version}
+
+
+CONTROLLER = Controller(
+    name="cronjob",
+    user=USER,
+    concerns={KIND: map_object(KIND), "Job": refs_for_job},
+    reconcile=reconcile,
+)

@@ -1,0 +1,118 @@
+"""Computes the missing and the surplus pods of a DaemonSet on each of its nodes.
+
+During a rollout a node may have no pod (`maxUnavailable`), or two, the old one until the new one is
+available (`maxSurge`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from apps.controllers.workloads.templates import REVISION_LABEL
+from apps.controllers.writes import is_active
+from apps.scheduler.objects import Pod
+
+Body = dict[str, Any]
+
+
+@dataclass(slots=True)
+class RolloutPlan:
+    """Nodes that need a pod now, and pods to delete now."""
+
+    missing: list[str] = field(default_factory=list)
+    surplus: list[Pod] = field(default_factory=list)
+
+
+def plan(
+    daemons: Body,
+    by_node: Mapping[str, Sequence[Pod]],
+    wanted: Collection[str],
+    tolerable: Collection[str],
+    available: Collection[str],
+    digest: str,
+) -> RolloutPlan:
+    """The next step towards one pod of the current template on each wanted node.
+
+    `tolerable` are nodes where a pod may stay, `available` the names of available pods.
+    """
+    result = RolloutPlan(missing=sorted(set(wanted) - by_node.keys()))
+    surge, missing = _limits(daemons, len(wanted))
+    old: list[Pod] = []
+    surging = 0
+    for node in sorted(by_node):
+        pods = by_node[node]
+        result.surplus += [pod for pod in pods if _has_ended(pod)]
+        active = [pod for pod in pods if is_active(pod)]
+        if node not in tolerable:
+            result.surplus += active
+            continue
+        current = [pod for pod in active if revision(pod) == digest]
+        outdated = [pod for pod in active if revision(pod) != digest]
+        result.surplus += current[1:] + outdated[1:]
+        if not outdated:
+            continue
+        if not current:
+            old.append(outdated[0])
+        elif current[0].metadata.name in available or not surge:
+            result.surplus.append(outdated[0])
+        else:
+            surging += 1
+    if surge:
+        _surge(result, old, surge - surging, available)
+    elif missing:
+        serving = [pods for pods in by_node.values() if _is_available(pods, available)]
+        away = len(set(wanted)) - len(serving)
+        _replace(result, old, missing - away, available)
+    return result
+
+
+def revision(pod: Pod) -> str:
+    """The hash of the template that a pod was created from."""
+    return pod.metadata.labels.get(REVISION_LABEL, "")
+
+
+def _surge(result: RolloutPlan, old: Sequence[Pod], room: int, available: Collection[str]) -> None:
+    """Add new pods besides old ones; old ones that are not available are replaced at once."""
+    broken = [pod for pod in old if pod.metadata.name not in available]
+    result.surplus += broken
+    serving = [pod for pod in old if pod.metadata.name in available]
+    result.missing += [_node_of(pod) for pod in serving[: max(room, 0)]]
+
+
+def _replace(
+    result: RolloutPlan, old: Sequence[Pod], room: int, available: Collection[str]
+) -> None:
+    """Delete old pods, first those that are not available."""
+    broken = [pod for pod in old if pod.metadata.name not in available]
+    serving = [pod for pod in old if pod.metadata.name in available]
+    result.surplus += broken + serving[: max(room, 0)]
+
+
+def _is_available(pods: Sequence[Pod], available: Collection[str]) -> bool:
+    return any(is_active(pod) and pod.metadata.name in available for pod in pods)
+
+
+def _has_ended(pod: Pod) -> bool:
+    return not is_active(pod) and not pod.metadata.deletion_timestamp
+
+
+def _node_of(pod: Pod) -> str:
+    return pod.spec.node_name
+
+
+def _limits(daemons: Body, nodes: int) -> tuple[int, int]:
+    """(maxSurge, maxUnavailable) as numbers of nodes."""
+    strategy = daemons["spec"].get("updateStrategy") or {}
+    if strategy.get("type") != "RollingUpdate":
+        return 0, 0
+    rolling = strategy.get("rollingUpdate") or {}
+    surge = _share(rolling.get("maxSurge", 0), nodes)
+    return surge, 0 if surge else _share(rolling.get("maxUnavailable", 1), nodes)
+
+
+def _share(amount: int | str, total: int) -> int:
+    if isinstance(amount, int):
+        return amount
+    return -(-int(amount.rstrip("%")) * total // 100)

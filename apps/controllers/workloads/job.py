@@ -1,0 +1,269 @@
+"""Jobs: create pods until enough have succeeded or too many have failed."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from apps.cluster import kinds
+from apps.cluster.writes import Create, Delete
+from apps.cluster.writing.metadata import timestamp
+from apps.controllers.cache import ControllerCache, Ref
+from apps.controllers.controller import Controller, ReportedWrite, Requeue, Step, parse_time
+from apps.controllers.events.writer import PendingEvent
+from apps.controllers.workloads.job_counts import PodCounts, count_pods, is_indexed, limits_indexes
+from apps.controllers.workloads.job_groups import (
+    find_group,
+    refs_for_group,
+    refs_for_job,
+    remove_group,
+)
+from apps.controllers.workloads.job_indexes import format_indexes
+from apps.controllers.workloads.job_pods import JOB_CONTROLLER, backoff_end, fill
+from apps.controllers.workloads.job_policies import find_success, judge_failure
+from apps.controllers.workloads.ownership import map_pods, own_pods
+from apps.controllers.writes import delete_with_event, is_ready, object_reference, set_status
+
+Body = dict[str, Any]
+KIND: Final = "Job"
+USER: Final = JOB_CONTROLLER
+_MANAGER: Final = "kubernetes.io/job-controller"
+#: The condition of a Job whose end is decided -> that of the Job when all its pods have ended.
+_ENDS: Final = {"SuccessCriteriaMet": "Complete", "FailureTarget": "Failed"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """How a Job ends: the condition that says so before its pods have ended."""
+
+    condition: str
+    reason: str
+    message: str
+
+
+def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]:
+    if ref[0] != KIND:
+        yield from remove_group(cache, ref)
+        return
+    job = cache.body(ref)
+    if job is None or job["metadata"].get("deletionTimestamp"):
+        return
+    if job["spec"].get("managedBy") not in (None, _MANAGER):
+        return
+    if _finish_time(job):
+        yield from _expire(ref, job, now)
+        return
+    pods = own_pods(cache, job)
+    count = count_pods(cache, job, pods)
+    decided = _decided(job)
+    outcome = decided or _outcome(cache, job, count, now)
+    if outcome is not None or job["spec"].get("suspend"):
+        for pod in count.active:
+            yield delete_with_event(job, pod, USER)
+    else:
+        group = find_group(cache, job, pods, USER)
+        if group.steps:
+            yield from group.steps
+            yield Requeue(now)
+            return
+        # with a limit for each index, each index waits for itself
+        pause = None if limits_indexes(job) else backoff_end(pods, now)
+        if pause is not None:
+            yield Requeue(pause)
+        for step in fill(job, count, group.name, now):
+            if pause is None or not _creates(step):
+                yield step
+        deadline = _deadline(job)
+        if deadline is not None:
+            yield Requeue(deadline)
+    yield from _report(ref, job, count, outcome, now, is_new=decided is None)
+
+
+def _creates(step: Step) -> bool:
+    return isinstance(step, ReportedWrite) and isinstance(step.write, Create)
+
+
+def _decided(job: Body) -> _Outcome | None:
+    """The end that was decided earlier; None: none."""
+    for each in (job.get("status") or {}).get("conditions") or ():
+        if each["type"] in _ENDS and each["status"] == "True":
+            return _Outcome(each["type"], each.get("reason", ""), each.get("message", ""))
+    return None
+
+
+def _outcome(cache: ControllerCache, job: Body, count: PodCounts, now: datetime) -> _Outcome | None:
+    """How the job ends, if that is decided by now; None while it runs."""
+    spec = job["spec"]
+    deadline = _deadline(job)
+    message = _fail_message(cache, job, count)
+    if message:
+        return _Outcome("FailureTarget", "PodFailurePolicy", message)
+    if count.failed > spec.get("backoffLimit", 6):
+        what = "Job has reached the specified backoff limit"
+        return _Outcome("FailureTarget", "BackoffLimitExceeded", what)
+    if deadline is not None and now >= deadline:
+        what = "Job was active longer than specified deadline"
+        return _Outcome("FailureTarget", "DeadlineExceeded", what)
+    wanted = spec.get("completions")
+    done = len(count.succeeded_indexes) if is_indexed(job) else len(count.succeeded)
+    failed = len(count.failed_indexes)
+    most = spec.get("maxFailedIndexes")
+    if most is not None and failed > most:
+        what = "Job has exceeded the specified maximal number of failed indexes"
+        return _Outcome("FailureTarget", "MaxFailedIndexesExceeded", what)
+    if failed and failed + done >= wanted:
+        return _Outcome("FailureTarget", "FailedIndexes", "Job has failed indexes")
+    if is_indexed(job):
+        met = find_success(spec.get("successPolicy"), wanted, count.succeeded_indexes)
+        if met:
+            return _Outcome("SuccessCriteriaMet", "SuccessPolicy", met)
+    # without completions, one success is enough once the others have ended
+    ended = bool(count.succeeded) and not count.active
+    complete = ended if wanted is None else done >= wanted
+    if complete:
+        what = "Reached expected number of succeeded pods"
+        return _Outcome("SuccessCriteriaMet", "CompletionsReached", what)
+    return None
+
+
+def _fail_message(cache: ControllerCache, job: Body, count: PodCounts) -> str:
+    """Why `podFailurePolicy` fails the job; "" if it does not."""
+    policy = job["spec"].get("podFailurePolicy")
+    if policy is None:
+        return ""
+    for failure in count.failures:
+        if failure.verdict.message:
+            return failure.verdict.message
+    # a deleted pod is gone when it has ended, so its conditions count while it ends
+    namespace, names = job["metadata"]["namespace"], [p.metadata.name for p in count.terminating]
+    for body in cache.find_all_stored(kinds.POD, namespace, names):
+        message = judge_failure(policy, body).message
+        if message:
+            return message
+    return ""
+
+
+def _deadline(job: Body) -> datetime | None:
+    seconds = job["spec"].get("activeDeadlineSeconds")
+    since = (job.get("status") or {}).get("startTime")
+    if seconds is None or not since or job["spec"].get("suspend"):
+        return None
+    return parse_time(since) + timedelta(seconds=min(seconds, 10**9))
+
+
+def _expire(ref: Ref, job: Body, now: datetime) -> Iterator[Step]:
+    """Delete a finished job and its pods after its time to live."""
+    seconds = job["spec"].get("ttlSecondsAfterFinished")
+    ended = _finish_time(job)
+    if seconds is None or ended is None:
+        return
+    end = parse_time(ended) + timedelta(seconds=min(seconds, 10**9))
+    if now < end:
+        yield Requeue(end)
+        return
+    options = {"propagationPolicy": "Background"}
+    yield Delete(kinds.by_name(KIND), ref[1], ref[2], options)
+
+
+def _finish_time(job: Body) -> str | None:
+    """When the job ended; None while it runs."""
+    for each in (job.get("status") or {}).get("conditions") or ():
+        if each["type"] in ("Complete", "Failed") and each["status"] == "True":
+            return str(each["lastTransitionTime"])
+    return None
+
+
+def _report(
+    ref: Ref,
+    job: Body,
+    count: PodCounts,
+    outcome: _Outcome | None,
+    now: datetime,
+    *,
+    is_new: bool,
+) -> Iterator[Step]:
+    before, suspended = job.get("status") or {}, bool(job["spec"].get("suspend"))
+    active = [] if outcome or suspended else count.active
+    ending = len(count.terminating) + sum(bool(pod.spec.node_name) for pod in count.active)
+    done = len(count.succeeded_indexes) if is_indexed(job) else len(count.succeeded)
+    status: Body = {
+        "active": len(active) or None,
+        "ready": sum(map(is_ready, active)),
+        "terminating": len(count.terminating) if active else ending,
+        "succeeded": done or None,
+        "failed": count.failed or None,
+        "startTime": before.get("startTime") or (None if suspended else timestamp(now)),
+    }
+    if is_indexed(job):
+        status["completedIndexes"] = format_indexes(count.succeeded_indexes) or None
+    if limits_indexes(job):
+        status["failedIndexes"] = format_indexes(count.failed_indexes)
+    conditions = list(before.get("conditions") or [])
+    if outcome is None:
+        resumed = yield from _report_suspension(job, conditions, suspended, now)
+        if resumed:
+            status["startTime"] = timestamp(now)
+    else:
+        if outcome.condition == "FailureTarget":
+            # pods that the failure deletes count as failed, though nothing is left of them
+            status["failed"] = (
+                (count.failed + len(count.active)) or None if is_new else before.get("failed")
+            )
+        if is_new:
+            conditions.append(_condition(outcome.condition, outcome, now))
+        if not count.active and not count.terminating:
+            yield from _finish(job, outcome, conditions, status, now)
+    status["conditions"] = conditions or None
+    yield set_status(ref, job["metadata"]["uid"], status)
+
+
+def _finish(
+    job: Body, outcome: _Outcome, conditions: list[Body], status: Body, now: datetime
+) -> Iterator[Step]:
+    """The last condition and the event, once no pod is left."""
+    complete = outcome.condition == "SuccessCriteriaMet"
+    said = ("Completed", "Job completed") if complete else (outcome.reason, outcome.message)
+    yield PendingEvent(object_reference(job), *said, USER, warning=not complete)
+    conditions.append(_condition(_ENDS[outcome.condition], outcome, now))
+    if complete:
+        status["completionTime"] = timestamp(now)
+
+
+def _report_suspension(
+    job: Body, conditions: list[Body], suspended: bool, now: datetime
+) -> Generator[Step, None, bool]:
+    """Keep the condition Suspended; whether the job has been resumed."""
+    place = next((n for n, each in enumerate(conditions) if each["type"] == "Suspended"), None)
+    was = place is not None and conditions[place]["status"] == "True"
+    if was == suspended:
+        return False
+    word = "suspended" if suspended else "resumed"
+    said = _Outcome("Suspended", f"Job{word.capitalize()}", f"Job {word}")
+    condition = _condition("Suspended", said, now) | {"status": "True" if suspended else "False"}
+    if place is None:
+        conditions.append(condition)
+    else:
+        conditions[place] = condition
+    yield PendingEvent(object_reference(job), word.capitalize(), said.message, USER)
+    return not suspended
+
+
+def _condition(name: str, outcome: _Outcome, now: datetime) -> Body:
+    return {
+        "type": name,
+        "status": "True",
+        "reason": outcome.reason,
+        "message": outcome.message,
+        "lastProbeTime": timestamp(now),
+        "lastTransitionTime": timestamp(now),
+    }
+
+
+CONTROLLER = Controller(
+    name="jobs",
+    user=USER,
+    concerns={KIND: refs_for_job, "Pod": map_pods(KIND), "PodGroup": refs_for_group},
+    reconcile=reconcile,
+)

@@ -1,0 +1,93 @@
+"""ControllerRevisions: the history of the templates of a StatefulSet or a DaemonSet.
+
+`kubectl rollout history` lists them, and `kubectl rollout undo` applies the data of one as a
+strategic merge patch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any, Final
+
+from apps.cluster import kinds
+from apps.cluster.writes import Create, Delete
+from apps.controllers.cache import ControllerCache, Ref, owner_reference
+from apps.controllers.controller import Concerns, Step
+from apps.controllers.workloads.templates import REVISION_LABEL
+from apps.controllers.writes import update_object
+from apps.scheduler.objects import KubeObject
+
+Body = dict[str, Any]
+
+KIND: Final = "ControllerRevision"
+_REVISIONS: Final = kinds.by_name(KIND)
+_DEFAULT_LIMIT: Final = 10
+
+
+def map_revisions(kind: str) -> Concerns:
+    """Map a deleted revision to the workload of this kind that it belongs to."""
+
+    def refs_for_revision(
+        _: ControllerCache, old: KubeObject | None, new: KubeObject | None
+    ) -> list[Ref]:
+        if old is None or new is not None:
+            return []
+        owners = old.metadata.owner_references
+        return [(kind, old.metadata.namespace, each.name) for each in owners if each.kind == kind]
+
+    return refs_for_revision
+
+
+def keep_history(
+    cache: ControllerCache, workload: Body, digest: str, used: Collection[str]
+) -> Iterator[Step]:
+    """Give the current template the highest revision, and delete the oldest beyond the limit.
+
+    `used` are the hashes of the templates of existing pods; their revisions are kept.
+    """
+    history = _revisions(cache, workload)
+    highest = max((each["revision"] for each in history), default=0)
+    current = next((each for each in history if _digest(each) == digest), None)
+    if current is None:
+        yield _new_revision(workload, digest, highest + 1)
+    elif current["revision"] < highest:
+        yield _renumber(current, highest + 1)
+    limit = workload["spec"].get("revisionHistoryLimit", _DEFAULT_LIMIT)
+    old = [each for each in history if _digest(each) not in {digest, *used}]
+    for each in old[: max(len(old) - limit, 0)]:
+        metadata = each["metadata"]
+        yield Delete(_REVISIONS, metadata["namespace"], metadata["name"])
+
+
+def _revisions(cache: ControllerCache, workload: Body) -> list[Body]:
+    """The revisions of the workload, oldest first."""
+    owned = cache.owned_by(workload["metadata"]["uid"])
+    bodies = [cache.body(ref) for ref in owned if ref[0] == KIND]
+    return sorted((body for body in bodies if body is not None), key=lambda b: int(b["revision"]))
+
+
+def _digest(revision: Body) -> str:
+    labels: Body = revision["metadata"].get("labels") or {}
+    return str(labels.get(REVISION_LABEL, ""))
+
+
+def _new_revision(workload: Body, digest: str, number: int) -> Create:
+    metadata, template = workload["metadata"], workload["spec"]["template"]
+    labels = {**((template.get("metadata") or {}).get("labels") or {}), REVISION_LABEL: digest}
+    body = {
+        "metadata": {
+            "name": f"{metadata['name']}-{digest}",
+            "labels": labels,
+            "annotations": dict(metadata.get("annotations") or {}),
+            "ownerReferences": [owner_reference(workload)],
+        },
+        "data": {"spec": {"template": {**template, "$patch": "replace"}}},
+        "revision": number,
+    }
+    return Create(_REVISIONS, body, metadata["namespace"])
+
+
+def _renumber(revision: Body, number: int) -> Step:
+    metadata = revision["metadata"]
+    ref = KIND, metadata["namespace"], metadata["name"]
+    return update_object(ref, metadata["uid"], lambda body: {**body, "revision": number})

@@ -1,0 +1,216 @@
+"""StatefulSets: pods with stable names and claims, created and replaced in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from apps.cluster import kinds
+from apps.cluster.errors import ApiError
+from apps.cluster.writes import Create
+from apps.controllers.cache import ControllerCache, Ref
+from apps.controllers.controller import Controller, ReportedWrite, Step
+from apps.controllers.events.writer import PendingEvent
+from apps.controllers.workloads.ownership import map_object, map_pods, own_pods
+from apps.controllers.workloads.revisions import keep_history, map_revisions
+from apps.controllers.workloads.templates import REVISION_LABEL, new_pod, template_hash
+from apps.controllers.writes import (
+    BURST,
+    availability,
+    delete_pod,
+    is_active,
+    is_ready,
+    object_reference,
+    set_status,
+)
+from apps.scheduler.objects import Pod
+
+Body = dict[str, Any]
+KIND: Final = "StatefulSet"
+USER: Final = "statefulset-controller"
+_CLAIM: Final = kinds.by_name("PersistentVolumeClaim")
+
+
+def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]:
+    stateful = cache.body(ref)
+    if stateful is None:
+        return
+    digest = template_hash(stateful["spec"]["template"])
+    pods = _by_ordinal(stateful, own_pods(cache, stateful))
+    available, later = availability(filter(is_active, pods.values()), stateful, now)
+    if not stateful["metadata"].get("deletionTimestamp"):
+        used = {pod.metadata.labels.get(REVISION_LABEL, "") for pod in pods.values()}
+        yield from keep_history(cache, stateful, digest, used)
+        yield from _step(cache, stateful, pods, available, digest)
+    yield from later
+    yield from _report(ref, stateful, pods, available, digest)
+
+
+def _by_ordinal(stateful: Body, pods: list[Pod]) -> dict[int, Pod]:
+    found = {}
+    for pod in pods:
+        base, _, number = pod.metadata.name.rpartition("-")
+        if base == stateful["metadata"]["name"] and number.isdecimal():
+            found[int(number)] = pod
+    return found
+
+
+def _step(
+    cache: ControllerCache,
+    stateful: Body,
+    pods: Mapping[int, Pod],
+    available: set[str],
+    digest: str,
+) -> Iterator[Step]:
+    """The next step; if ordered, each pod waits until those before it are available."""
+    spec = stateful["spec"]
+    first = (spec.get("ordinals") or {}).get("start", 0)
+    wanted = range(first, first + spec.get("replicas", 1))
+    in_order = spec.get("podManagementPolicy") != "Parallel"
+    created = 0
+    for ordinal in wanted:
+        pod = pods.get(ordinal)
+        if pod is None:
+            yield from _missing_claims(cache, stateful, ordinal)
+            yield _create_member(stateful, ordinal, digest)
+            created += 1
+        elif pod.status.phase in ("Succeeded", "Failed") and not pod.metadata.deletion_timestamp:
+            yield _delete_member(stateful, pod)
+        elif pod.metadata.name in available:
+            continue
+        if in_order or created == BURST:
+            return
+    for ordinal in sorted((each for each in pods if each not in wanted), reverse=True):
+        if not pods[ordinal].metadata.deletion_timestamp:
+            yield _delete_member(stateful, pods[ordinal])
+        if in_order:
+            return
+    yield from _replace(stateful, wanted, pods, available, digest)
+
+
+def _replace(
+    stateful: Body, wanted: range, pods: Mapping[int, Pod], available: set[str], digest: str
+) -> Iterator[Step]:
+    """Delete one pod of an older template, the highest ordinal first."""
+    strategy = stateful["spec"].get("updateStrategy") or {}
+    if strategy.get("type") != "RollingUpdate":
+        return
+    partition = (strategy.get("rollingUpdate") or {}).get("partition", 0)
+    for ordinal in reversed(wanted):
+        pod = pods.get(ordinal)
+        if ordinal < partition or pod is None or pod.metadata.name not in available:
+            return
+        if pod.metadata.labels.get(REVISION_LABEL) != digest:
+            yield _delete_member(stateful, pod)
+            return
+
+
+def _create_member(stateful: Body, ordinal: int, digest: str) -> Step:
+    spec, name = stateful["spec"], f"{stateful['metadata']['name']}-{ordinal}"
+    template = spec["template"]["spec"]
+    claims = {claim["metadata"]["name"]: claim for claim in spec.get("volumeClaimTemplates") or ()}
+    volumes = [each for each in template.get("volumes") or () if each["name"] not in claims]
+    volumes += [
+        {"name": claim, "persistentVolumeClaim": {"claimName": f"{claim}-{name}"}}
+        for claim in claims
+    ]
+    extra: Body = {"hostname": name, "subdomain": spec.get("serviceName", "")}
+    pod = new_pod(
+        stateful,
+        name=name,
+        labels={
+            REVISION_LABEL: digest,
+            "apps.kubernetes.io/pod-index": str(ordinal),
+            "statefulset.kubernetes.io/pod-name": name,
+        },
+        spec={**extra, **({"volumes": volumes} if volumes else {})},
+    )
+    event = _event(stateful, "create", name, "SuccessfulCreate")
+
+    def on_failure(refusal: ApiError) -> PendingEvent:
+        why = f"failed error: {refusal.message}"
+        return _event(stateful, "create", name, "FailedCreate", why, warning=True)
+
+    return ReportedWrite(pod, lambda _: event, on_failure)
+
+
+def _delete_member(stateful: Body, pod: Pod) -> Step:
+    event = _event(stateful, "delete", pod.metadata.name, "SuccessfulDelete")
+    return ReportedWrite(delete_pod(pod), lambda _: event)
+
+
+def _event(
+    stateful: Body,
+    verb: str,
+    pod: str,
+    reason: str,
+    how: str = "successful",
+    *,
+    warning: bool = False,
+) -> PendingEvent:
+    note = f"{verb} Pod {pod} in StatefulSet {stateful['metadata']['name']} {how}"
+    return PendingEvent(object_reference(stateful), reason, note, USER, warning=warning)
+
+
+def _missing_claims(cache: ControllerCache, stateful: Body, ordinal: int) -> Iterator[Step]:
+    """Create missing claims; claims outlive their pods and are reused."""
+    namespace = stateful["metadata"]["namespace"]
+    for template in stateful["spec"].get("volumeClaimTemplates") or ():
+        metadata = template["metadata"]
+        name = f"{metadata['name']}-{stateful['metadata']['name']}-{ordinal}"
+        if cache.body((_CLAIM.name, namespace, name)) is None:
+            labels = stateful["spec"]["selector"].get("matchLabels") or {}
+            named = {"name": name, "labels": {**labels, **(metadata.get("labels") or {})}}
+            claim = Create(_CLAIM, {"metadata": named, "spec": template["spec"]}, namespace)
+            yield _reported_claim(stateful, claim, name, ordinal)
+
+
+def _reported_claim(stateful: Body, claim: Create, name: str, ordinal: int) -> ReportedWrite:
+    set_name, subject = stateful["metadata"]["name"], object_reference(stateful)
+    pod = f"Pod {set_name}-{ordinal} in StatefulSet {set_name}"
+
+    def on_success(_: Body) -> PendingEvent:
+        note = f"create Claim {name} {pod} success"
+        return PendingEvent(subject, "SuccessfulCreate", note, USER)
+
+    def on_failure(refusal: ApiError) -> PendingEvent:
+        note = f"create Claim {name} for {pod} failed error: {refusal.message}"
+        return PendingEvent(subject, "FailedCreate", note, USER, warning=True)
+
+    return ReportedWrite(claim, on_success, on_failure)
+
+
+def _report(
+    ref: Ref, stateful: Body, pods: Mapping[int, Pod], available: set[str], digest: str
+) -> Iterator[Step]:
+    active = [pod for pod in pods.values() if is_active(pod)]
+    ready = sum(map(is_ready, active))
+    updated = sum(pod.metadata.labels.get(REVISION_LABEL) == digest for pod in active)
+    revision = f"{stateful['metadata']['name']}-{digest}"
+    complete = updated == len(active) == stateful["spec"].get("replicas", 1)
+    before = (stateful.get("status") or {}).get("currentRevision")
+    status = {
+        "observedGeneration": stateful["metadata"].get("generation"),
+        "replicas": len(pods),
+        "readyReplicas": ready or None,
+        "availableReplicas": len(available),
+        "currentReplicas": (updated if complete else len(active) - updated) or None,
+        "updatedReplicas": updated or None,
+        "currentRevision": revision if complete or not before else before,
+        "updateRevision": revision,
+        "collisionCount": 0,
+    }
+    yield set_status(ref, stateful["metadata"]["uid"], status)
+
+
+CONTROLLER = Controller(
+    name="stateful sets",
+    user=USER,
+    concerns={
+        KIND: map_object(KIND),
+        "Pod": map_pods(KIND),
+        "ControllerRevision": map_revisions(KIND),
+    },
+    reconcile=reconcile,
+)

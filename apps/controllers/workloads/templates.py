@@ -1,0 +1,54 @@
+"""Creates pods from a template, and computes hashes of templates."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from apps.cluster import kinds
+from apps.cluster.writes import Create
+from apps.controllers.cache import owner_reference
+
+Body = dict[str, Any]
+
+REVISION_LABEL = "controller-revision-hash"
+#: Upstream's alphabet for generated names: no vowels, no similar characters.
+_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+
+
+def template_hash(template: Mapping[str, Any]) -> str:
+    """A short hash of a pod template, the same for equal templates."""
+    digest = hashlib.sha256(msgspec.json.encode(template, order="deterministic")).digest()
+    return "".join(_LETTERS[byte % len(_LETTERS)] for byte in digest[:10])
+
+
+def new_pod(
+    owner: Body,
+    *,
+    name: str = "",
+    prefix: str = "",
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    spec: Mapping[str, Any] | None = None,
+) -> Create:
+    """A pod of the owner's template, with these labels, annotations and fields in addition.
+
+    Without a name, it is generated from the prefix, by default the name of the owner.
+    """
+    template, metadata = owner["spec"]["template"], owner["metadata"]
+    given = template.get("metadata") or {}
+    body: Body = {
+        "metadata": {
+            **({"name": name} if name else {"generateName": prefix or f"{metadata['name']}-"}),
+            "namespace": metadata["namespace"],
+            "labels": {**(given.get("labels") or {}), **(labels or {})},
+            "annotations": {**(given.get("annotations") or {}), **(annotations or {})},
+            "finalizers": list(given.get("finalizers") or []),
+            "ownerReferences": [owner_reference(owner)],
+        },
+        "spec": {**template["spec"], **(spec or {})},
+    }
+    return Create(kinds.POD, body, metadata["namespace"])

@@ -1,6 +1,0 @@
-"""Why a pod was scheduled to its node and not to another one, and why a pod is pending.
-
-The API and the pages show the same objects and the same sentences, which come from here and from
-`apps.scheduler.explaining`; the figures come from `apps.controlplane.results`.
-docs/explanations.md describes them.
-"""

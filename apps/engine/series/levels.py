@@ -1,0 +1,212 @@
+"""The state of a cluster at one moment: its pods, its queue, its nodes and their resources."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from django.db import connection
+from numpy.typing import NDArray
+
+from apps.cluster import sql
+from apps.cluster.models import Cluster
+from apps.engine import queries
+from apps.engine.models import QueueEntry
+from apps.engine.series.buckets import CLUSTER, MAX_NAMESPACES, Bucket, Part, part_of
+
+#: Resources of every node, in the order of the columns.
+BASIC = ("cpu", "memory", "pods")
+#: Further resources that are charted, by name.
+MAX_OTHERS = 8
+
+_QUEUES = tuple(QueueEntry.Queue.values)
+_ENDED = ("succeeded", "failed")
+_PODS = """
+    SELECT p.namespace, p.scheduler_name,
+        CASE WHEN p.phase IN ('Succeeded', 'Failed') THEN lower(p.phase)
+            WHEN p.node_name <> '' THEN 'bound' ELSE coalesce(q.queue, 'active') END,
+        count(*), sum((p.requests ->> 'cpu')::numeric)::float8,
+        sum((p.requests ->> 'memory')::numeric)::float8
+    FROM cluster_pod p LEFT JOIN controlplane_queueentry q
+        ON p.node_name = '' AND q.cluster_id = p.cluster_id AND q.pod_uid = p.uid
+    WHERE p.cluster_id = %s GROUP BY 1, 2, 3
+"""
+_RESOURCES = """
+    SELECT DISTINCT jsonb_object_keys(allocatable) AS name FROM cluster_node
+    WHERE cluster_id = %s ORDER BY name
+"""
+#: One row for each node; `{sums}` are the requests of its live pods by resource.
+_NODES = """
+    SELECT n.id, n.ready, n.unschedulable, n.allocatable::text, coalesce(p.pods, 0), {columns}
+    FROM cluster_node n LEFT JOIN (
+        SELECT node_name, count(*) AS pods, {sums} FROM cluster_pod
+        WHERE cluster_id = %s AND node_name <> '' AND phase NOT IN ('Succeeded', 'Failed')
+        GROUP BY node_name
+    ) p ON p.node_name = n.name
+    WHERE n.cluster_id = %s ORDER BY n.id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeState:
+    """All nodes of a cluster: one row for each node, one column for each resource."""
+
+    #: (N,) int64, ascending
+    ids: NDArray[np.int64]
+    resources: tuple[str, ...]
+    #: (N, R) float64 in milli-CPU, bytes or whole units
+    requested: NDArray[np.float64]
+    allocatable: NDArray[np.float64]
+    #: (N,) bool
+    ready: NDArray[np.bool_]
+    cordoned: NDArray[np.bool_]
+
+    @property
+    def shares(self) -> NDArray[np.float64]:
+        """(N, R), requested over allocatable; NaN where a node has none of a resource."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(self.allocatable > 0, self.requested / self.allocatable, np.nan)
+
+
+def read_pods(cluster: Cluster) -> Bucket:
+    """The pods of the cluster, its namespaces and its profiles, by state."""
+    with connection.cursor() as cursor:
+        cursor.execute(_PODS, [cluster.pk])
+        rows = cursor.fetchall()
+    profiles = queries.list_scheduler_names(cluster)
+    bucket: Bucket = {
+        CLUSTER: empty_part(),
+        **{f"profile/{name}": empty_part() for name in profiles},
+    }
+    sizes: Counter[str] = Counter()
+    for namespace, *_, count, _, _ in rows:
+        sizes[namespace] += count
+    charted = {name for name, _ in sizes.most_common(MAX_NAMESPACES)}
+    for namespace, scheduler, state, count, cpu, memory in rows:
+        queued = state in _QUEUES
+        if queued and scheduler not in profiles:
+            state, queued = "others", False
+        names = [CLUSTER, *([f"namespace/{namespace}"] if namespace in charted else [])]
+        names += [f"profile/{scheduler}"] if scheduler in profiles else []
+        for name in names:
+            part = bucket.get(name) or bucket.setdefault(name, empty_part())
+            _add(part, f"pods.{state}", count)
+            if queued:
+                _add(part, f"queue.{state}", count)
+            if state == "bound":
+                _add(part, "requested.cpu", cpu or 0)
+                _add(part, "requested.memory", memory or 0)
+    return bucket
+
+
+def read_nodes(cluster: Cluster) -> NodeState:
+    """The nodes with their requested and allocatable resources; two statements."""
+    with connection.cursor() as cursor:
+        cursor.execute(_RESOURCES, [cluster.pk])
+        others = [name for (name,) in cursor.fetchall() if name not in BASIC][:MAX_OTHERS]
+        named = ("cpu", "memory", *others)
+        sums = [f"sum((requests ->> %s)::numeric)::float8 AS r{i}" for i in range(len(named))]
+        columns = [f"coalesce(p.r{index}, 0)" for index in range(len(named))]
+        statement = _NODES.format(sums=", ".join(sums), columns=", ".join(columns))
+        cursor.execute(statement, [*named, cluster.pk, cluster.pk])
+        rows = cursor.fetchall()
+    return _to_state(rows, named)
+
+
+def add_nodes(bucket: Bucket, state: NodeState) -> None:
+    """Add the levels of the nodes to the cluster's part."""
+    levels = part_of(bucket, CLUSTER).levels
+    usable = state.ready & ~state.cordoned
+    levels["nodes.ready"] = float(usable.sum())
+    levels["nodes.cordoned"] = float((state.ready & state.cordoned).sum())
+    levels["nodes.not-ready"] = float((~state.ready).sum())
+    if not len(state.ids):
+        return
+    shares = state.shares
+    for column, resource in enumerate(state.resources):
+        own = shares[:, column][~np.isnan(shares[:, column])]
+        if not len(own):
+            continue
+        requested, total = state.requested[:, column].sum(), state.allocatable[:, column].sum()
+        levels |= {
+            f"use.{resource}": float(requested / total),
+            f"use.{resource}.lowest": float(own.min()),
+            f"use.{resource}.mean": float(own.mean()),
+            f"use.{resource}.highest": float(own.max()),
+            f"imbalance.{resource}": float(own.std()),
+        }
+    if usable.any():
+        _add_stranded(levels, state, usable)
+        _add_room(levels, state, usable)
+
+
+def _add_stranded(levels: dict[str, float], state: NodeState, usable: NDArray[np.bool_]) -> None:
+    """The share of each resource that is stranded: cpu, memory or pods of its node run out before.
+
+    Of the others, only extended resources: pods rarely request ephemeral storage.
+    """
+    allocatable, requested = state.allocatable[usable], state.requested[usable]
+    free = np.maximum(allocatable - requested, 0)
+    basic = slice(0, len(BASIC))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = np.where(allocatable > 0, free / allocatable, 0)
+    stranded = np.maximum(free - shares[:, basic].min(axis=1, keepdims=True) * allocatable, 0)
+    for column, resource in enumerate(state.resources):
+        total = allocatable[:, column].sum()
+        if resource in BASIC or ("/" in resource and total):
+            share = stranded[:, column].sum() / total if total else 0.0
+            levels[f"stranded.{resource}"] = float(share)
+
+
+def _add_room(levels: dict[str, float], state: NodeState, usable: NDArray[np.bool_]) -> None:
+    """How many more average pods fit: on cpu, memory and pods.
+
+    Fragmented is the share of the average pods that would fit if all free resources were on one
+    node, but do not fit on the nodes.
+    """
+    basic = slice(0, len(BASIC))
+    free = np.maximum(state.allocatable[usable, basic] - state.requested[usable, basic], 0)
+    running = state.requested[:, BASIC.index("pods")].sum()
+    if not running:
+        return
+    average = state.requested[:, basic].sum(axis=0) / running
+    wanted = average > 0
+    fits = np.floor((free[:, wanted] / average[wanted]).min(axis=1)).sum()
+    ideal = np.floor((free[:, wanted].sum(axis=0) / average[wanted]).min())
+    levels["room"] = float(fits)
+    levels["fragmentation"] = float(1 - fits / ideal) if ideal else 0.0
+
+
+def empty_part() -> Part:
+    """A part without pods, whose queues are empty."""
+    names = (*(f"pods.{state}" for state in ("bound", *_QUEUES)), *(f"queue.{q}" for q in _QUEUES))
+    return Part(levels=dict.fromkeys(names, 0.0))
+
+
+def _add(part: Part, name: str, amount: float) -> None:
+    part.levels[name] = part.levels.get(name, 0.0) + amount
+
+
+def _to_state(rows: Sequence[tuple[Any, ...]], named: Iterable[str]) -> NodeState:
+    names = tuple(named)
+    resources = ("cpu", "memory", "pods", *names[2:])
+    columns: dict[str, list[Any]] = defaultdict(list)
+    for number, ready, unschedulable, text, pods, *sums in rows:
+        allocatable = sql.load_json(text)
+        columns["ids"].append(number)
+        columns["ready"].append(ready)
+        columns["cordoned"].append(unschedulable)
+        columns["allocatable"].append([allocatable.get(name, 0) for name in resources])
+        columns["requested"].append([*sums[:2], pods, *sums[2:]])
+    shape = len(rows), len(resources)
+    return NodeState(
+        ids=np.array(columns["ids"], dtype=np.int64),
+        resources=resources,
+        requested=np.array(columns["requested"], dtype=np.float64).reshape(shape),
+        allocatable=np.array(columns["allocatable"], dtype=np.float64).reshape(shape),
+        ready=np.array(columns["ready"], dtype=np.bool_),
+        cordoned=np.array(columns["cordoned"], dtype=np.bool_),
+    )

@@ -1,0 +1,44 @@
+"""What an opened bundle shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from apps.engine.models import SchedulingDecision
+from apps.studies.bundles.opening import OpenedBundle
+from apps.studies.explanations.decisions import DecisionExplanation, explain_decision
+
+
+@dataclass(frozen=True, slots=True)
+class PresentedBundle:
+    """An opened bundle with its verification and its explanation."""
+
+    bundle: dict[str, Any]
+    decision: SchedulingDecision
+    differences: list[str]
+    explanation: DecisionExplanation
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether the decision is the same when it is decided again."""
+        return not self.differences
+
+
+def present_bundle(opened: OpenedBundle, *, node: str = "", against: str = "") -> PresentedBundle:
+    """Verify and explain; `node` and `against` name nodes to explain."""
+    bundle = opened.bundle
+    contents = {
+        "cluster": bundle.cluster,
+        "size": opened.size,
+        "is_pruned": bundle.is_pruned,
+        "has_names": bundle.has_names,
+        "nodes": bundle.state.nodes.length,
+        "pods": bundle.state.pods.length,
+        "configuration": bundle.configuration,
+    }
+    differences = opened.verify()
+    explained = explain_decision(
+        opened.row, node=node, against=against, decision=opened.decision, source=opened
+    )
+    return PresentedBundle(contents, opened.row, differences, explained)

@@ -1,0 +1,157 @@
+"""What an attempt does, extension point by extension point, without writing anything."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from apps.cluster.errors import Conflict, NotFound
+from apps.cluster.models import Cluster
+from apps.engine.queue.listing import Part, QueueFilter, list_pods
+from apps.engine.results.scores import ScoreMatrix, score_matrix
+from apps.scheduler.attempt import Attempt, new_attempt
+from apps.scheduler.decision import Decision, Result
+from apps.scheduler.failure import unreserve_and_forget
+from apps.scheduler.framework.status import Status
+from apps.studies.debugger.cycle import Changes, Cycle
+from apps.studies.explanations.states import states
+from apps.studies.rebuilding import PastState
+
+#: Characters of a value in the cycle state that are shown.
+_LONGEST: Final = 120
+#: Where an object is in memory, which differs each time.
+_ADDRESS: Final = re.compile(r" (object )?at 0x[0-9a-f]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """An extension point after it has run."""
+
+    name: str
+    #: "Success", or the label of another code
+    code: str
+    message: str
+    #: plugins that ran, in order; and those that asked to be skipped later
+    plugins: Sequence[str]
+    skipped: Sequence[str]
+    #: (key, value in short) that this point added to the cycle state
+    state: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class SteppedAttempt:
+    """An attempt that was run in memory at one version of the cluster."""
+
+    version: int
+    decision: Decision
+    points: Sequence[Point]
+    changes: Changes
+    #: node -> why it was rejected; "" if it passed, in the order of rows
+    nodes: Mapping[str, str]
+    matrix: ScoreMatrix
+
+
+def next_pod(cluster: Cluster) -> str:
+    """The uid of the pod that the scheduler would take next; "" if none is ready."""
+    for part in (Part.ACTIVE, Part.BACKOFF):
+        found = list_pods(cluster, QueueFilter(queue=part.value), limit=1)
+        if found:
+            return str(found[0].uid)
+    return ""
+
+
+def find_pending(cluster: Cluster, key: str) -> str:
+    """The uid of a pending pod, "namespace/name"; NotFound if there is none."""
+    namespace, _, name = key.rpartition("/")
+    found = list_pods(cluster, QueueFilter(pod=key, namespace=namespace or "default"), limit=100)
+    for each in found:
+        if each.name == name:
+            return str(each.uid)
+    raise NotFound("pending pods", key)
+
+
+def step(
+    cluster: Cluster, uid: str, changes: Changes, *, version: int | None = None
+) -> SteppedAttempt:
+    """Run an attempt of a pending pod; `version`: Conflict if the cluster is at another one.
+
+    Raises NotFound for a pod that is not pending. The state is the same afterwards.
+    """
+    with states.now(cluster) as state:
+        if version is not None and state.version != version:
+            raise Conflict("clusters", cluster.name, f"it has changed since version {version}")
+        return _run(state, uid, changes)
+
+
+def _run(state: PastState, uid: str, changes: Changes) -> SteppedAttempt:
+    scheduler, pod = state.scheduler, state.pod(uid)
+    framework = scheduler.profiles.get(pod.pod.spec.scheduler_name) if pod is not None else None
+    if pod is None or framework is None:
+        raise NotFound("pending pods", uid)
+    attempt = new_attempt(framework, pod)
+    nomination = scheduler.queue.nominator.get(uid)
+    points = _Points()
+    start = scheduler.context.next_start_node_index
+    status = Cycle(changes, note=points.note)(scheduler.context, attempt)
+    scheduler.context.next_start_node_index = start
+    decision = attempt.decision
+    if status.is_success or status.is_wait:
+        decision.result = Result.SCHEDULED
+        unreserve_and_forget(scheduler.cache, attempt)
+        if nomination is not None:
+            scheduler.queue.add_nominated_pod(nomination.pod_info, nomination.node_name)
+    else:
+        decision.result = Result.UNSCHEDULABLE if status.is_rejected else Result.ERROR
+        decision.message = decision.message or status.message
+    return SteppedAttempt(
+        state.version, decision, points.found, changes, _verdicts(decision), score_matrix(decision)
+    )
+
+
+def _verdicts(decision: Decision) -> dict[str, str]:
+    statuses, found = decision.node_statuses, {}
+    for row, name in enumerate(decision.nodes):
+        if name:
+            status = decision.pre_filter if statuses is None else statuses.at(row)
+            passed = status is None or status.is_success
+            found[name] = "" if passed or status is None else f"{status.plugin}: {status.message}"
+    return found
+
+
+class _Points:
+    """Notes each point, and what it added to the cycle state."""
+
+    def __init__(self) -> None:
+        self.found: list[Point] = []
+        self._known: set[str] = set()
+
+    def note(self, name: str, attempt: Attempt, status: Status) -> None:
+        entries = attempt.state.entries()
+        added = [(key, _describe(entries[key])) for key in entries if key not in self._known]
+        self._known |= entries.keys()
+        durations = attempt.state.plugin_durations
+        ran = {plugin: None for part in name.split(" and ") for plugin in durations.get(part, ())}
+        skipped = {
+            "PreFilter": attempt.state.skip_filter,
+            "PreScore and Score": attempt.state.skip_score,
+        }.get(name, set())
+        self.found.append(
+            Point(name, status.code.label, status.message, list(ran), sorted(skipped), added)
+        )
+
+
+def _describe(data: object) -> str:
+    """The fields of a plugin's data, each in short."""
+    fields = getattr(data, "__dict__", None)
+    if fields is None:
+        names = (name for kind in type(data).__mro__ for name in getattr(kind, "__slots__", ()))
+        fields = {name: getattr(data, name, None) for name in names}
+    parts = (f"{name}={_shorten(value)}" for name, value in fields.items())
+    return f"{type(data).__name__}({', '.join(parts)})"
+
+
+def _shorten(value: object) -> str:
+    text = _ADDRESS.sub("", " ".join(repr(value).split()))
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

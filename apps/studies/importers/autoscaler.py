@@ -1,0 +1,29 @@
+"""Snapshots of cluster-autoscaler: what its `/snapshotz` answers."""
+
+from __future__ import annotations
+
+from apps.cluster import kinds
+from apps.studies.importers.events import without_own
+from apps.studies.importers.files import Place, get_objects, read_json
+from apps.studies.importers.formats import Format, Objects
+
+
+def read_objects(content: bytes, name: str) -> Objects:
+    """The nodes with their pods, and the pods that wait."""
+    place = Place(name)
+    document = read_json(content, place)
+    if not isinstance(document, dict) or not isinstance(document.get("NodeList"), list):
+        raise place.at("NodeList").error("must be a list of objects")
+    found: Objects = []
+    for index, entry in enumerate(get_objects(document, "NodeList", place)):
+        where = place.at("NodeList").at(index)
+        found.append((kinds.NODE, without_own(entry.get("Node"), where.at("Node"))))
+        for number, pod in enumerate(get_objects(entry, "Pods", where)):
+            found.append((kinds.POD, without_own(pod.get("Pod"), where.at("Pods").at(number))))
+    field = "UnscheduledPodsCanBeScheduled"
+    for index, pod in enumerate(get_objects(document, field, place)):
+        found.append((kinds.POD, without_own(pod, place.at(field).at(index))))
+    return found
+
+
+FORMAT = Format("cluster-autoscaler", read_objects)

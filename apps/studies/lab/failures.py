@@ -1,0 +1,81 @@
+"""What if a node dies: for each node alone, what happens to its pods."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from apps.cluster import limits
+from apps.cluster.errors import BadRequest
+from apps.cluster.models import Cluster
+from apps.studies.lab.base import Base
+from apps.studies.lab.changes import Changes, Origin, apply_changes
+from apps.studies.lab.fitting import without_pods
+from apps.studies.lab.simulation import (
+    Simulation,
+    SimulationRequest,
+    read_base_and_changes,
+    run_simulation,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFailure:
+    """The death of one node."""
+
+    node: str
+    simulation: Simulation
+
+    @property
+    def moved(self) -> int:
+        """Its pods that run elsewhere."""
+        return len(self.simulation.moved)
+
+    @property
+    def waiting(self) -> int:
+        """Pods that then wait: its own, and those that these preempted."""
+        return sum(pod.origin is Origin.REPLACEMENT for pod in self.simulation.not_placed)
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """Every node that was asked about, the one that hurts most first."""
+
+    base: Base
+    nodes: Sequence[NodeFailure]
+
+
+def simulate_failures(
+    cluster: Cluster, request: SimulationRequest, nodes: Sequence[str], *, user: str = ""
+) -> Failures:
+    """Delete each of these nodes alone, by default every node of a small cluster.
+
+    The pods of its controllers are created again and scheduled. Pods that are pending already are
+    not. BadRequest for an unknown node, or for too many.
+    """
+    base, changes = read_base_and_changes(cluster, request, user=user)
+    apply_changes(base, without_pods(changes))
+    wanted = list(dict.fromkeys(nodes)) or list(base.nodes)
+    if not limits.FAILED_NODES.admits(len(wanted)):
+        most = limits.FAILED_NODES.highest
+        raise BadRequest(f"nodes: name at most {most} nodes, not {len(wanted):,}")
+    found = [
+        NodeFailure(name, _fail(base, name, request.seed, f"nodes[{index}]"))
+        for index, name in enumerate(wanted)
+    ]
+    return Failures(
+        base,
+        sorted(found, key=lambda f: (-f.waiting, -len(f.simulation.lost), -f.moved, f.node)),
+    )
+
+
+def _fail(whole: Base, name: str, seed: int, field: str) -> Simulation:
+    if name not in whole.nodes:
+        raise BadRequest(f"{field}: there is no node {name!r} at version {whole.version}")
+    base = copy.copy(whole)
+    base.nodes, base.tree = dict(whole.nodes), copy.deepcopy(whole.tree)
+    base.pods, base.pending = dict(whole.pods), dict(whole.pending)
+    base.objects = list(whole.objects)
+    changed = apply_changes(base, Changes(delete_nodes=[name]))
+    return run_simulation(base, changed, seed=seed)

@@ -1,0 +1,119 @@
+"""Moments of a cluster's life: a version, and the time of the cluster's clock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from apps.cluster.errors import BadRequest, Expired
+from apps.cluster.log.moments import version_before
+from apps.cluster.models import Cluster, HistoricChange
+from apps.engine import periods
+from apps.engine.periods import wrong
+from apps.engine.queue import past
+
+#: The parameters that select a moment; at most one is given.
+PARAMETERS = (*past.MOMENTS, "zone")
+_TICK = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The state that a version has at a time: the version is the last one up to the time."""
+
+    version: int
+    at: datetime
+    #: the decision that the moment was selected by
+    decision: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """The versions of a cluster whose state can be read, and their times."""
+
+    first: Moment
+    now: Moment
+
+
+def read_life(cluster: Cluster) -> Life:
+    """From the first version whose state can be read to the present one."""
+    now = Moment(cluster.resource_version, cluster.now())
+    changes = HistoricChange.objects.filter(cluster=cluster, version__gte=cluster.forgotten_version)
+    first = changes.order_by("version").values_list("version", "at").first()
+    return Life(now if first is None else Moment(*first), now)
+
+
+def find_beginning(cluster: Cluster, at: datetime) -> datetime | None:
+    """The time of the cluster's first change if `at` is before it; None if that is forgotten."""
+    if version_before(cluster.pk, at + _TICK, top=cluster.resource_version):
+        return None
+    return _find_first_change(cluster)
+
+
+def parse_selected_moment(cluster: Cluster, query: Mapping[str, Any]) -> Moment:
+    """The moment of `at`, `version` or `decision`; now if none is given.
+
+    BadRequest names a wrong parameter; NotFound for an unknown decision; Expired if the change log
+    no longer reaches back to the moment.
+    """
+    found = past.parse_past_moment(cluster, query)
+    if found is None:
+        return Moment(cluster.resource_version, cluster.now())
+    if found.version is None:
+        return _moment_at(cluster, "at", found.at)
+    return _check(cluster, Moment(found.version, found.at, found.decision))
+
+
+def parse_moment(cluster: Cluster, query: Mapping[str, Any], field: str) -> Moment:
+    """The moment that one parameter names, as a version or as a time.
+
+    Times without an offset are in the zone of the parameter `zone`. Raises the same errors as
+    `parse_selected_moment`.
+    """
+    text = str(query.get(field) or "").strip()
+    if not text:
+        raise wrong(field, "is required: a version or a time")
+    try:
+        if text.isascii() and text.isdecimal():
+            return parse_selected_moment(cluster, {"version": text})
+        zone = str(query.get("zone") or "").strip()
+        found = periods.parse_zone(zone) if zone else timezone.get_current_timezone()
+        at = periods.parse_moment(field, text, now=cluster.now(), zone=found)
+    except BadRequest as error:
+        raise _rename(error, field) from None
+    if at > cluster.now():
+        raise wrong(field, f"{text!r} is in the future of the cluster's clock")
+    return _moment_at(cluster, field, at)
+
+
+def _rename(error: BadRequest, field: str) -> BadRequest:
+    """An error about `version`, as one about the parameter that has the version."""
+    name, colon, message = error.message.partition(": ")
+    return wrong(field, message) if colon and name == "version" else error
+
+
+def _moment_at(cluster: Cluster, field: str, at: datetime) -> Moment:
+    version = version_before(cluster.pk, at + _TICK, top=cluster.resource_version)
+    if version == 0 and (first := _find_first_change(cluster)):
+        raise wrong(field, f"is before the first change, at {periods.format_utc(first)}")
+    return _check(cluster, Moment(version, at))
+
+
+def _find_first_change(cluster: Cluster) -> datetime | None:
+    """The time of the first change; None if there is none, or the log forgot it."""
+    if cluster.forgotten_version or not cluster.resource_version:
+        return None
+    return read_life(cluster).first.at
+
+
+def _check(cluster: Cluster, moment: Moment) -> Moment:
+    if moment.version < cluster.forgotten_version:
+        raise Expired(
+            "The change log no longer reaches back to this moment; the first version is "
+            f"{cluster.forgotten_version}."
+        )
+    return moment

@@ -1,0 +1,176 @@
+"""Runs a scenario in a process of its own, which may use so much memory and processor time.
+
+A worker schedules clusters in its own memory. What a user describes in a file must not take it from
+them: the process is limited, has a lower priority, and is killed when the operation is cancelled.
+Both ends write JSON lines: the request, then progress, then the result or an error.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+import django
+import msgspec
+from django.conf import settings
+
+from apps.cluster import limits
+from apps.cluster.errors import ApiError, BadRequest
+
+Body = dict[str, Any]
+#: Called at least once a second: the finished runs, the next run, its seconds that have passed.
+Progress = Callable[[int, str, float], None]
+
+#: Seconds between two reports.
+_REPORT_SECONDS: Final = 0.25
+_LOOK_SECONDS: Final = 1.0
+_NICENESS: Final = 5
+
+
+class _Request(msgspec.Struct):
+    """What the process is asked to do."""
+
+    text: str
+    name: str
+    files: dict[str, str]
+    memory: int
+    seconds: int
+
+
+class _Answer(msgspec.Struct, omit_defaults=True):
+    """One line of the process; the last one has a result or an error."""
+
+    done: int = 0
+    variation: str = ""
+    seconds: float = 0.0
+    result: msgspec.Raw = msgspec.Raw()
+    error: str = ""
+
+
+def run_confined(
+    text: str,
+    name: str,
+    files: Mapping[str, str],
+    progress: Progress,
+    *,
+    memory: int = limits.SCENARIO_MEMORY.highest,
+    seconds: int = limits.SCENARIO_CPU.highest,
+) -> Body:
+    """The presented result of a scenario, whose file has this name.
+
+    Raises BadRequest for what a run finds wrong, and for one that needs more than `memory` bytes or
+    `seconds` of a processor. Whatever `progress` raises ends the process.
+    """
+    request = _Request(text, name, dict(files), memory, seconds)
+    with _process(msgspec.json.encode(request)) as process:
+        for answer in _answers(process):
+            if answer.error:
+                raise BadRequest(answer.error)
+            if answer.result:
+                result: Body = msgspec.json.decode(answer.result)
+                return result
+            progress(answer.done, answer.variation, answer.seconds)
+        raise BadRequest(_describe_end(process.wait(), request))
+
+
+@contextmanager
+def _process(request: bytes) -> Iterator[subprocess.Popen[bytes]]:
+    """The process that has read the request; it is killed at the end."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", __name__],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=settings.BASE_DIR,
+        env={**os.environ, "SCHEDWEB_CONNECTION_POOL": "0"},
+    )
+    with process:
+        try:
+            assert process.stdin is not None
+            process.stdin.write(request)
+            process.stdin.close()
+            yield process
+        finally:
+            process.kill()
+
+
+def _answers(process: subprocess.Popen[bytes]) -> Iterator[_Answer]:
+    """What the process says, and its last report again in each second without one."""
+    assert process.stdout is not None
+    last, rest = _Answer(), b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        while True:
+            if not selector.select(_LOOK_SECONDS):
+                yield last
+                continue
+            read = os.read(process.stdout.fileno(), 1 << 20)
+            if not read:
+                return
+            *lines, rest = (rest + read).split(b"\n")
+            for line in lines:
+                last = msgspec.json.decode(line, type=_Answer)
+                yield last
+
+
+def _describe_end(code: int, request: _Request) -> str:
+    """Why a process ended without a result."""
+    if code == -signal.SIGXCPU:
+        return f"the scenario needs more than {request.seconds:,} seconds of a processor"
+    return f"the process of the scenario ended with {code}"
+
+
+def main() -> None:
+    """The other end: run the scenario that stdin has."""
+    request = msgspec.json.decode(sys.stdin.buffer.read(), type=_Request)
+    os.nice(_NICENESS)
+    django.setup()
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CPU, (request.seconds, request.seconds + 1))
+    resource.setrlimit(resource.RLIMIT_DATA, (request.memory, request.memory))
+    try:
+        answer = _Answer(result=msgspec.Raw(_run(request)))
+    except ApiError as error:
+        answer = _Answer(error=error.message)
+    except MemoryError:
+        most = request.memory // (1024 * 1024)
+        answer = _Answer(error=f"the scenario needs more than {most:,} MiB of memory")
+    _write(answer)
+
+
+def _run(request: _Request) -> bytes:
+    """The presented result as JSON."""
+    # they need Django
+    from apps.studies.importers.files import Files
+    from apps.studies.scenarios.language.reading import Source
+    from apps.studies.scenarios.results.presenting import present_scenario
+    from apps.studies.scenarios.running.run import Variation
+    from apps.studies.scenarios.running.sweeping import load_scenario, run_scenario
+
+    reported = 0.0
+
+    def report(done: int, variation: Variation, seconds: float) -> None:
+        nonlocal reported
+        if time.monotonic() - reported > _REPORT_SECONDS:
+            reported = time.monotonic()
+            _write(_Answer(done, variation.name, seconds))
+
+    source = Source(request.text, request.name)
+    finished = run_scenario(load_scenario(source), source, Files(sent=request.files), report)
+    return msgspec.json.encode(present_scenario(finished))
+
+
+def _write(answer: _Answer) -> None:
+    sys.stdout.buffer.write(msgspec.json.encode(answer) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,264 @@
+"""Workloads maintain their pods."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from apps.engine.loop import engines
+from tests.controllers.conftest import Body, Lab
+
+pytestmark = pytest.mark.django_db(transaction=True)
+LABELS = {"app": "web"}
+
+
+def workload(name: str, *, image: str = "i:1", pod: Body | None = None, **spec: Any) -> Body:
+    template = {
+        "metadata": {"labels": LABELS, "annotations": (pod or {}).pop("annotations", {})},
+        "spec": {"containers": [{"name": "c", "image": image}], **(pod or {})},
+    }
+    selector = {"selector": {"matchLabels": LABELS}}
+    return {"metadata": {"name": name}, "spec": {**selector, "template": template, **spec}}
+
+
+def living(lab: Lab) -> list[Body]:
+    return [pod for pod in lab.all("Pod") if "deletionTimestamp" not in pod["metadata"]]
+
+
+def images(lab: Lab) -> list[str]:
+    return sorted(pod["spec"]["containers"][0]["image"] for pod in living(lab))
+
+
+def set_image(lab: Lab, kind: str, image: str) -> None:
+    def change(stored: Body) -> Body:
+        body = copy.deepcopy(stored)
+        body["spec"]["template"]["spec"]["containers"][0]["image"] = image
+        return body
+
+    lab.change(kind, "web", change)
+    lab.settle()
+
+
+@pytest.fixture
+def nodes(lab: Lab) -> Lab:
+    for number in range(3):
+        lab.node(f"n{number}")
+    return lab
+
+
+@pytest.mark.parametrize("kind", ["ReplicaSet", "Deployment", "StatefulSet"])
+def test_a_workload_of_3_keeps_3_pods(nodes: Lab, kind: str) -> None:
+    nodes.create(kind, workload("web", replicas=3))
+    nodes.settle()
+    assert len(living(nodes)) == 3
+    assert nodes.get(kind, "web")["status"]["readyReplicas"] == 3
+    lost = living(nodes)[1]["metadata"]["name"]
+    nodes.delete("Pod", lost, gracePeriodSeconds=0)
+    nodes.settle()
+    assert len(living(nodes)) == 3
+    assert nodes.get(kind, "web")["status"]["readyReplicas"] == 3
+
+
+@pytest.mark.parametrize("kind", ["ReplicaSet", "Deployment", "StatefulSet"])
+def test_a_workload_follows_its_replicas(nodes: Lab, kind: str) -> None:
+    nodes.create(kind, workload("web", replicas=4))
+    nodes.settle()
+    nodes.change(kind, "web", lambda body: {**body, "spec": {**body["spec"], "replicas": 1}})
+    for _ in range(4):
+        nodes.advance(30)
+    assert len(nodes.all("Pod")) == 1
+    assert nodes.get(kind, "web")["status"]["replicas"] == 1
+
+
+@pytest.mark.parametrize("kind", ["ReplicaSet", "Deployment", "StatefulSet", "DaemonSet"])
+def test_the_pods_of_a_deleted_workload_are_deleted(nodes: Lab, kind: str) -> None:
+    nodes.create(kind, workload("web"))
+    nodes.settle()
+    assert living(nodes)
+    nodes.delete(kind, "web")
+    nodes.settle()
+    nodes.advance(30)
+    assert nodes.all("Pod") == [] and nodes.all("ReplicaSet") == []
+
+
+def test_a_lost_node_costs_a_deployment_no_pod(nodes: Lab) -> None:
+    nodes.create("Deployment", workload("web", replicas=3))
+    nodes.settle()
+    nodes.set_condition("n0", "Ready", "Unknown")
+    nodes.settle()
+    nodes.advance(300)
+    assert len(living(nodes)) == 3
+    assert "n0" not in {pod["spec"]["nodeName"] for pod in living(nodes)}
+
+
+def test_a_replica_set_adopts_what_it_selects(nodes: Lab) -> None:
+    nodes.pod("loner", labels=LABELS)
+    nodes.create("ReplicaSet", workload("web", replicas=2))
+    nodes.settle()
+    owner = nodes.get("Pod", "loner")["metadata"]["ownerReferences"][0]
+    assert (owner["kind"], owner["name"], owner["controller"]) == ("ReplicaSet", "web", True)
+    assert len(living(nodes)) == 2
+
+
+def test_a_replication_controller_keeps_its_pods(nodes: Lab) -> None:
+    body = workload("web", replicas=2)
+    body["spec"]["selector"] = LABELS
+    nodes.create("ReplicationController", body)
+    nodes.settle()
+    assert nodes.get("ReplicationController", "web")["status"]["readyReplicas"] == 2
+
+
+def test_a_rollout_replaces_every_pod_within_its_limits(nodes: Lab) -> None:
+    nodes.create("Deployment", workload("web", replicas=4))
+    nodes.settle()
+    set_image(nodes, "Deployment", "i:2")
+    for _ in range(10):
+        assert nodes.get("Deployment", "web")["status"]["availableReplicas"] >= 3
+        assert len(living(nodes)) <= 5
+        nodes.advance(30)
+    assert images(nodes) == ["i:2"] * 4
+    status = nodes.get("Deployment", "web")["status"]
+    assert (status["updatedReplicas"], status["availableReplicas"]) == (4, 4)
+    assert nodes.condition("Deployment", "web", "Available")["status"] == "True"
+    sizes = sorted(each["spec"]["replicas"] for each in nodes.all("ReplicaSet"))
+    assert sizes == [0, 4]
+
+
+def test_recreate_has_no_pod_of_both_templates_at_once(nodes: Lab) -> None:
+    nodes.create("Deployment", workload("web", replicas=2, strategy={"type": "Recreate"}))
+    nodes.settle()
+    set_image(nodes, "Deployment", "i:2")
+    assert len(set(images(nodes))) <= 1
+    nodes.advance(30)
+    assert images(nodes) == ["i:2"] * 2
+
+
+def test_stateful_pods_are_created_in_order_with_their_own_claims(nodes: Lab) -> None:
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    claims = [{"metadata": {"name": "data"}, "spec": spec}]
+    stateful = workload("web", replicas=2, volumeClaimTemplates=claims)
+    container = stateful["spec"]["template"]["spec"]["containers"][0]
+    container["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]
+    nodes.create("StatefulSet", stateful)
+    nodes.settle()
+    # the first waits for its volume, and the second for the first
+    assert [pod["metadata"]["name"] for pod in nodes.all("Pod")] == ["web-0"]
+    assert [each["metadata"]["name"] for each in nodes.all("PersistentVolumeClaim")] == [
+        "data-web-0"
+    ]
+    assert [each["message"] for each in nodes.events("SuccessfulCreate")] == [
+        "create Claim data-web-0 Pod web-0 in StatefulSet web success",
+        "create Pod web-0 in StatefulSet web successful",
+    ]
+
+
+def test_stateful_pods_keep_their_names_through_an_update(nodes: Lab) -> None:
+    nodes.create("StatefulSet", workload("web", replicas=3))
+    nodes.settle()
+    set_image(nodes, "StatefulSet", "i:2")
+    for _ in range(3):
+        nodes.advance(30)
+    assert images(nodes) == ["i:2"] * 3
+    names = sorted(pod["metadata"]["name"] for pod in living(nodes))
+    assert names == ["web-0", "web-1", "web-2"]
+
+
+def test_a_daemon_runs_on_every_node_also_a_cordoned_or_new_one(nodes: Lab) -> None:
+    nodes.change("Node", "n0", lambda n: {**n, "spec": {**n["spec"], "unschedulable": True}})
+    nodes.settle()
+    nodes.create("DaemonSet", workload("web"))
+    nodes.settle()
+    assert {pod["spec"]["nodeName"] for pod in living(nodes)} == {"n0", "n1", "n2"}
+    nodes.node("n3")
+    nodes.settle()
+    status = nodes.get("DaemonSet", "web")["status"]
+    assert (status["desiredNumberScheduled"], status["numberReady"]) == (4, 4)
+
+
+def test_daemons_avoid_tainted_nodes_and_stay_on_nodes_that_are_not_ready(
+    nodes: Lab,
+) -> None:
+    own = [{"key": "example.com/own", "effect": "NoSchedule"}]
+    nodes.change("Node", "n0", lambda n: {**n, "spec": {**n["spec"], "taints": own}})
+    nodes.create("DaemonSet", workload("web"))
+    nodes.settle()
+    assert {pod["spec"]["nodeName"] for pod in living(nodes)} == {"n1", "n2"}
+    nodes.set_condition("n1", "Ready", "False")
+    nodes.settle()
+    nodes.advance(3600)
+    assert {pod["spec"]["nodeName"] for pod in living(nodes)} == {"n1", "n2"}
+
+
+def job(**spec: Any) -> Body:
+    annotations = {"kubelet.schedweb.dev/succeeds-after": "60s"}
+    body = workload("web", pod={"restartPolicy": "Never", "annotations": annotations}, **spec)
+    del body["spec"]["selector"]
+    return body
+
+
+def test_a_job_runs_pods_in_parallel_until_enough_have_succeeded(nodes: Lab) -> None:
+    nodes.create("Job", job(completions=3, parallelism=2))
+    nodes.settle()
+    assert nodes.get("Job", "web")["status"]["active"] == 2
+    nodes.advance(60)
+    assert nodes.get("Job", "web")["status"]["succeeded"] == 2
+    nodes.advance(60)
+    status = nodes.get("Job", "web")["status"]
+    assert status["succeeded"] == 3 and "active" not in status
+    assert nodes.condition("Job", "web", "Complete")["status"] == "True"
+    assert status["completionTime"] == nodes.at(120)
+
+
+def test_a_job_gives_up_when_too_many_pods_have_failed(nodes: Lab) -> None:
+    body = job(backoffLimit=1)
+    annotations = body["spec"]["template"]["metadata"]["annotations"]
+    annotations["kubelet.schedweb.dev/fails-after"] = "10s"
+    nodes.create("Job", body)
+    nodes.settle()
+    nodes.advance(10)
+    nodes.advance(10)
+    nodes.advance(10)
+    assert nodes.condition("Job", "web", "Failed")["reason"] == "BackoffLimitExceeded"
+
+
+def test_a_finished_job_is_deleted_after_its_time_to_live(nodes: Lab) -> None:
+    nodes.create("Job", job(ttlSecondsAfterFinished=100))
+    nodes.settle()
+    nodes.advance(60)
+    assert nodes.exists("Job", "web")
+    nodes.advance(100)
+    assert not nodes.exists("Job", "web") and nodes.all("Pod") == []
+
+
+def test_a_percentage_budget_counts_the_replicas_of_the_workload(nodes: Lab) -> None:
+    nodes.create("Deployment", workload("web", replicas=4))
+    selector = {"selector": {"matchLabels": LABELS}}
+    body = {"metadata": {"name": "b"}, "spec": {**selector, "maxUnavailable": "50%"}}
+    nodes.create("PodDisruptionBudget", body)
+    nodes.settle()
+    status = nodes.get("PodDisruptionBudget", "b")["status"]
+    assert (status["expectedPods"], status["desiredHealthy"]) == (4, 2)
+    assert status["disruptionsAllowed"] == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec"),
+    [
+        ("Deployment", {"replicas": 2**31 - 1}),
+        ("StatefulSet", {"replicas": 2**31 - 1, "podManagementPolicy": "Parallel"}),
+        ("Job", {"parallelism": 2**31 - 1, "completions": 2**31 - 1}),
+    ],
+)
+def test_endless_workload_leaves_the_loop_to_others(
+    nodes: Lab, kind: str, spec: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engines, "SLICE_SECONDS", 1.0)
+    body = workload("web", **spec) if kind != "Job" else job(**spec)
+    nodes.create(kind, body)
+    nodes.run_slice()
+    nodes.pod("other")
+    nodes.run_slice()
+    assert nodes.get("Pod", "other")["spec"].get("nodeName")
+    assert 500 <= len(living(nodes)) <= 5_000
