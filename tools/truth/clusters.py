@@ -48,8 +48,11 @@ class Cluster:
                     status={"disruptionsAllowed": self.dice.randint(0, 1)},
                 )
         for name in self.nodes:
-            for _ in range(6 if "full" in features else self.dice.randint(0, 4)):
-                self._add_running(name)
+            if "full" in features:
+                self._fill(name)
+            else:
+                for _ in range(self.dice.randint(0, 4)):
+                    self._add_running(name)
 
     def odds(self, share: float) -> bool:
         return self.dice.random() < share
@@ -270,8 +273,24 @@ class Cluster:
 
     # -- pods ----------------------------------------------------------------------------------
 
-    def _add_running(self, node: str) -> None:
+    def _fill(self, node: str) -> None:
+        """Pods with all of the node's CPU but less than 1000m."""
+        (info,) = (
+            each
+            for each in self.objects
+            if each["metadata"]["uid"] == node and (each["kind"] == "Node")
+        )
+        text = info["status"]["allocatable"]["cpu"]
+        free = int(text[:-1]) if text.endswith("m") else 1000 * int(text)
+        while free >= 1000:
+            cpu = self.dice.choice((500, 1000, 1500))
+            self._add_running(node, f"{min(cpu, free)}m")
+            free -= min(cpu, free)
+
+    def _add_running(self, node: str, cpu: str = "") -> None:
         pod = self.make_pod(node)
+        if cpu:
+            pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] = cpu
         pod["spec"]["nodeName"] = node
         if not self._has("startless") or self.odds(0.5):
             pod["status"] = {"startTime": STARTED.format(self.dice.randint(1, 28))}
@@ -285,6 +304,8 @@ class Cluster:
         if self.odds(0.6):
             requests["memory"] = dice.choice(_MEMORIES)
         limits: Body = {}
+        if self._has("full") and not node:
+            requests["cpu"] = dice.choice(("1", "1500m", "2"))
         if self._has("extended") and not node and self.odds(0.5):
             requests["example.com/gpu"] = limits["example.com/gpu"] = "1"
         container = {
