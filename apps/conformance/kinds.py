@@ -22,7 +22,7 @@ Json = Mapping[str, Any]
 Compare = Callable[[Json, Json, Options], list[str]]
 
 
-def _nothing(case: Json, expect: Json, options: Options) -> Iterator[str]:
+def _nothing(expect: Json, options: Options) -> Iterator[str]:
     yield from ()
 
 
@@ -41,8 +41,8 @@ class CaseKind:
     compare: Compare
     #: fields without which a case is not of this kind
     needed: frozenset[str] = frozenset()
-    #: (case, expect, options) -> what is recorded and not compared, once for each time
-    uncompared: Callable[[Json, Json, Options], Iterable[str]] = _nothing
+    #: (expect, options) -> what is recorded and not compared, once for each time
+    uncompared: Callable[[Json, Options], Iterable[str]] = _nothing
 
     def matches(self, case: Json, expect: Json) -> bool:
         """Whether every field is one of this kind's, and some answer was recorded."""
@@ -124,7 +124,7 @@ def find_uncompared(
 ) -> Iterable[str]:
     """What was recorded for a case and is not compared, once for each time."""
     kind = _kind_of(case, expect, kinds)
-    return () if kind is None else kind.uncompared(case, expect, options)
+    return () if kind is None else kind.uncompared(expect, options)
 
 
 def _kind_of(case: Json, expect: Json, kinds: Iterable[CaseKind]) -> CaseKind | None:

@@ -60,8 +60,6 @@ def compare_scheduling(case: Json, expect: Json, options: Options) -> list[str]:
         found = replay.schedule(body, devices)
         if devices is not None:
             found = without_unrecorded(found, wanted)
-        if _has_preempting_extender(case):
-            wanted = _without_removed_candidates(wanted, found)
         for field, ours, theirs in _differences(found, without_values(wanted), options):
             where = f"{case['id']} {wanted['pod']} {field}"
             differences.append(f"{where}: {ours!r}, recorded {theirs!r}")
@@ -91,7 +89,7 @@ def _differences(found: Json, wanted: Json, options: Options) -> Iterator[tuple[
             yield field, ours, theirs
 
 
-def uncompared_decisions(case: Json, expect: Json, options: Options) -> Iterator[str]:
+def uncompared_decisions(expect: Json, options: Options) -> Iterator[str]:
     """Texts that come from Go's decoder or its dumps, and fields that are left out."""
     if "configError" in expect:
         yield "text of configError"
@@ -99,23 +97,6 @@ def uncompared_decisions(case: Json, expect: Json, options: Options) -> Iterator
         yield from (field for field in wanted if _is_left_out(field, options))
         if without_values(wanted) is not wanted:
             yield "value in a text of preBind"
-        if _has_preempting_extender(case) and wanted.get("postFilter", {}).get("candidates"):
-            yield "candidates that an extender removed"
-
-
-def _has_preempting_extender(case: Json) -> bool:
-    return any(each.get("preemptVerb") for each in case.get("config", {}).get("extenders", ()))
-
-
-def _without_removed_candidates(recorded: Json, found: Json) -> Json:
-    """The candidates are recorded as they were before an extender was asked."""
-    wanted = recorded.get("postFilter", {})
-    if "candidates" not in wanted:
-        return recorded
-    left = found.get("postFilter", {}).get("candidates", {})
-    kept = {node: each for node, each in wanted["candidates"].items() if node in left}
-    post_filter = {key: value for key, value in wanted.items() if key != "candidates"}
-    return {**recorded, "postFilter": post_filter | ({"candidates": kept} if kept else {})}
 
 
 def _is_left_out(field: str, options: Options) -> bool:

@@ -29,7 +29,7 @@ def run_cel_case(case: Json, expect: Json) -> list[str]:
     ]
 
 
-def uncompared_costs(case: Json, expect: Json, options: Options) -> Iterator[str]:
+def uncompared_costs(expect: Json, options: Options) -> Iterator[str]:
     """Costs that depend on the order of a map."""
     if expect.get("costVaries"):
         yield "cost that varies"

@@ -63,10 +63,8 @@ def _prioritize(asked: Any) -> Any:
 
 
 def _preempt(asked: Any) -> Any:
-    """Two nodes of three may be used, with the proposed victims."""
-    victims = asked["NodeNameToMetaVictims"] or {}
-    kept = {node: each for node, each in victims.items() if _number(asked["Pod"], node, 3)}
-    return {"NodeNameToMetaVictims": kept}
+    """Every candidate may be used: `decide` ranks them as they were before an extender."""
+    return {"NodeNameToMetaVictims": asked["NodeNameToMetaVictims"] or {}}
 
 
 _ANSWERS = {"/filter": _filter, "/prioritize": _prioritize, "/preempt": _preempt}
