@@ -214,24 +214,21 @@ def _choice(attempt: Attempt, devices: bool) -> Json:
 
 
 def _filter(attempt: Attempt) -> Json:
+    """Recordings do not name extenders, and leave out nodes that one refuses without a reason."""
     decision, statuses = attempt.decision, attempt.decision.node_statuses
     assert statuses is not None
-    answers = {}
+    answers: dict[str, Any] = {}
     # PreFilter's reason stands for the nodes that it excluded; others were not reached.
     evaluated = statuses.ids != NodeStatuses.NOT_EVALUATED
     for row, name in enumerate(decision.nodes):
-        if name and (evaluated[row] or statuses.absent.reasons):
-            answers[name] = _verdict(attempt, statuses.at(row))
+        if not name or not (evaluated[row] or statuses.absent.reasons):
+            continue
+        status = statuses.at(row)
+        if status is None or not status.plugin or status.plugin in attempt.framework.plugins:
+            answers[name] = None if status is None else _status(status)
+        elif status.reasons:
+            answers[name] = {**_status(status), "plugin": ""}
     return answers
-
-
-def _verdict(attempt: Attempt, status: Status | None) -> Json | None:
-    """Recordings do not name extenders, and have no status for nodes that one leaves out."""
-    if status is None:
-        return None
-    if not status.plugin or status.plugin in attempt.framework.plugins:
-        return _status(status)
-    return {**_status(status), "plugin": ""} if status.reasons else None
 
 
 def _post_filter(decision: Decision) -> Json:
