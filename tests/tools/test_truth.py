@@ -1,0 +1,50 @@
+"""The comparison with the real kube-scheduler, as far as it goes without it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from apps.scheduler.config import load
+from apps.scheduler.conformance.scheduling import CaseReplay
+from apps.scheduler.plugins.registry import TABLE
+from tools.truth import extender
+from tools.truth.clusters import Cluster
+from tools.truth.shapes import SHAPES
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_without_the_real_thing_it_says_that_nothing_was_compared(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tools.truth"],
+        env={**os.environ, "REAL_KUBERNETES": str(tmp_path)},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.startswith("NOTHING WAS COMPARED: ")
+    assert str(tmp_path) in done.stdout
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_shape_is_the_same_cluster_for_a_seed_and_is_decided(name: str) -> None:
+    shape = SHAPES[name]
+    features = frozenset(shape.features.split())
+    first, second = (Cluster(features, 6, seed=1) for _ in range(2))
+    pods = [first.make_pod() for _ in range(3)]
+    assert pods == [second.make_pod() for _ in range(3)]
+    assert first.objects == second.objects
+    with extender.running() as address:
+        config = {**shape.config(address), "featureGates": shape.gates}
+        replay = CaseReplay({"objects": first.objects, "pods": pods}, load(config, TABLE))
+        for pod in pods:
+            found = replay.schedule(pod)
+            assert found["pod"] == pod["metadata"]["uid"]
+            assert "ignored" not in found
+        replay.scheduler.close()
