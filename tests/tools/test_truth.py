@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from apps.scheduler.conformance.scheduling import CaseReplay
 
 from apps.scheduler.config import load
-from apps.scheduler.conformance.scheduling import CaseReplay
 from apps.scheduler.plugins.registry import TABLE
 from tools.truth import extender
 from tools.truth.clusters import Cluster
