@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from apps.scheduler.conformance.scheduling import CaseReplay
 
+from apps.conformance.scheduling import CaseReplay
 from apps.scheduler.config import load
 from apps.scheduler.plugins.registry import TABLE
 from tools.truth import extender
