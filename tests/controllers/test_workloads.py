@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from apps.administration.clusters.generating import generate_node
 from django.conf import settings
 
 from apps.cluster import kinds
@@ -15,6 +14,7 @@ from apps.cluster.models import Change
 from apps.cluster.quota import room
 from apps.cluster.writes import Create
 from apps.cluster.writing import store
+from apps.controllers.generating import generate_node
 from apps.engine.loop import engines
 from tests.controllers.conftest import ACTOR, Body, Lab
 
