@@ -88,7 +88,10 @@ def check_text(
     if limits.SCENARIO_INLINE.admits(len(text)) and "*" not in text:
         return _check(text, name)
     if not _checks.acquire(blocking=False):
-        raise TooManyRequests("too many long scenarios are being checked", _RETRY_SECONDS)
+        raise TooManyRequests(
+            "too many long scenarios are being checked",
+            details={"retryAfterSeconds": _RETRY_SECONDS},
+        )
     try:
         request = _Request(text, name, {}, memory, seconds, checks=True)
         with _process(msgspec.json.encode(request)) as process:
@@ -214,7 +217,7 @@ def _result_of(request: _Request) -> bytes:
 def _run(request: _Request) -> bytes:
     """The presented result as JSON."""
     # they need Django
-    from apps.studies.scenarios.recordings.files import Files
+    from apps.studies.importers.files import Files
     from apps.studies.scenarios.results.presenting import present_scenario
     from apps.studies.scenarios.running.run import Variation
     from apps.studies.scenarios.running.sweeping import load_scenario, run_scenario
