@@ -58,6 +58,11 @@ SCENARIO_TIMES: Final = Limit("repetitions of an operation in a scenario", 10_00
 SCENARIO_STEPS: Final = Limit("repetitions of all operations of a scenario", 100_000)
 SCENARIO_RUNS: Final = Limit("runs of a scenario: clusters × profiles × seeds", 200, 1)
 SCENARIO_SECONDS: Final = Limit("seconds of a duration in a scenario or a recording", 366 * _DAY)
+SCENARIO_INLINE: Final = Limit(
+    "characters of a scenario that is checked without a process", 8 * _KIB
+)
+SCENARIO_CHECK_CPU: Final = Limit("seconds of a processor for the check of a scenario", 5)
+SCENARIO_CHECK_MEMORY: Final = Limit("bytes of memory for the check of a scenario", 256 * _MIB)
 SCENARIO_CPU: Final = Limit("seconds of a processor for a scenario on a site", 3600)
 SCENARIO_MEMORY: Final = Limit("bytes of memory for a scenario on a site", 2048 * _MIB)
 SCENARIOS: Final = Limit("scenarios of a user on a site that have not ended", 4)
@@ -88,10 +93,14 @@ OBJECT_BYTES: Final = Limit("bytes of an object of the Kubernetes API", 3 * _MIB
 DOCUMENT_VALUES: Final = Limit("values of a YAML or JSON document, its aliases expanded", 500_000)
 DOCUMENT_DEPTH: Final = Limit("levels of a YAML or JSON document", 200)
 PATCH_STEPS: Final = Limit("steps of a JSON patch", 10_000)
-BUNDLE_BYTES: Final = Limit("bytes of a bundle's file", 16 * _MIB)
-BUNDLE_CONTENTS: Final = Limit("bytes of a bundle's contents", 64 * _MIB)
-BUNDLE_OBJECTS: Final = Limit("objects in a table of a bundle", 1_000_000)
-BUNDLE_FIELDS: Final = Limit("fields of all objects in a table of a bundle", 5_000_000)
+# a decision at 5,000 nodes: a file of 14 kB with 138 kB and 16,000 values in it, 142,000 in its
+# objects; unless pruned 131 kB, 380 kB, 38,000 and 600,000
+BUNDLE_BYTES: Final = Limit("bytes of a bundle's file", 2 * _MIB)
+BUNDLE_CONTENTS: Final = Limit("bytes of a bundle's contents", 8 * _MIB)
+BUNDLE_CONFIGURATION: Final = Limit("characters of the configuration in a bundle", 64 * _KIB)
+BUNDLE_VALUES: Final = Limit("values in a bundle's file", 400_000)
+BUNDLE_OBJECTS: Final = Limit("objects in the tables of a bundle", 60_000)
+BUNDLE_FIELDS: Final = Limit("values of a bundle's objects, or entries of its arrays", 2_000_000)
 ARCHIVE_FILE: Final = Limit("bytes of a file of the data folder in a backup", _MIB)
 ARCHIVE_MANIFEST: Final = Limit("bytes of the manifest of a backup", 16 * _MIB)
 

@@ -13,10 +13,12 @@ from typing import Any
 
 from django.db import transaction
 
+from apps.cluster import kinds
 from apps.cluster.errors import ApiError, NotFound
 from apps.cluster.log.changelog import ObjectChange
 from apps.cluster.models import Cluster
-from apps.cluster.writes import Actor, Write
+from apps.cluster.quota.room import no_room, take_room
+from apps.cluster.writes import Actor, Create, Write
 from apps.cluster.writing import store
 from apps.controllers.cache import ControllerCache, Ref
 from apps.controllers.controller import Concerns, Controller, ReportedWrite, Requeue
@@ -80,15 +82,31 @@ class _Timers:
 
 @dataclass(frozen=True, slots=True)
 class StoreCommit:
-    """Writes to the store while the lease is held."""
+    """Writes to the store while the lease is held, and creates what the cluster has room for.
+
+    Events, which expire, are always created.
+    """
 
     cluster: Cluster
     #: extends the lease in the transaction, or raises an error if another process has taken it
     renew_lease: Callable[[], None]
     #: called with the changes of each committed transaction
     note_writes: NoteWrites
+    #: the version up to which the loop knows the cluster
+    version: Callable[[], int]
 
     def __call__(self, user: str, writes: Sequence[Write]) -> list[dict[str, Any] | ApiError]:
+        creations = [place for place, each in enumerate(writes) if _takes_room(each)]
+        room = take_room(self.cluster.pk, self.version(), len(creations))
+        refused = set(creations[room:])
+        admitted = [each for place, each in enumerate(writes) if place not in refused]
+        outcomes = iter(self._write(user, admitted) if admitted else ())
+        return [
+            no_room(self.cluster.pk) if place in refused else next(outcomes)
+            for place in range(len(writes))
+        ]
+
+    def _write(self, user: str, writes: Sequence[Write]) -> list[dict[str, Any] | ApiError]:
         journal: list[ObjectChange] = []
         with transaction.atomic():
             self.renew_lease()
@@ -102,6 +120,10 @@ class StoreCommit:
             )
         self.note_writes(journal)
         return outcomes
+
+
+def _takes_room(write: Write) -> bool:
+    return isinstance(write, Create) and write.kind is not kinds.EVENT
 
 
 class Controllers:

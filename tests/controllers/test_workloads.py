@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from django.conf import settings
 
+from apps.cluster import kinds
+from apps.cluster.models import Change
+from apps.cluster.quota import room
+from apps.cluster.writes import Create
+from apps.cluster.writing import store
+from apps.controllers.generating import generate_node
 from apps.engine.loop import engines
-from tests.controllers.conftest import Body, Lab
+from tests.controllers.conftest import ACTOR, Body, Lab
 
 pytestmark = pytest.mark.django_db(transaction=True)
 LABELS = {"app": "web"}
@@ -262,3 +270,44 @@ def test_endless_workload_leaves_the_loop_to_others(
     nodes.run_slice()
     assert nodes.get("Pod", "other")["spec"].get("nodeName")
     assert 500 <= len(living(nodes)) <= 5_000
+
+
+def test_full_cluster_gets_no_more_objects_of_controllers(
+    nodes: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes.settle()
+
+    def limit(objects: int) -> None:
+        monkeypatch.setattr(settings, "CONFIG", replace(settings.CONFIG, cluster_objects=objects))
+        room._counted.clear()
+
+    most = room._count(nodes.cluster.pk) + 8
+    limit(most)
+    nodes.create("Deployment", workload("web", replicas=50))
+    nodes.settle()
+    # the Deployment, its ReplicaSet and an event about them take three of the eight
+    assert len(living(nodes)) == 5
+    (event,) = nodes.events("FailedCreate")
+    assert f"a cluster of this site has at most {most:,}" in event["message"]
+    assert event["involvedObject"]["kind"] == "ReplicaSet" and event["type"] == "Warning"
+    nodes.pod("other")
+    nodes.settle()
+    assert nodes.get("Pod", "other")["spec"].get("nodeName")
+    limit(10_000)
+    nodes.advance(10)
+    assert len(living(nodes)) == 51
+
+
+def test_daemon_set_creates_a_part_of_its_pods_at_a_time(lab: Lab) -> None:
+    store.write(
+        lab.cluster,
+        [Create(kinds.NODE, generate_node(f"n{n}", "zone-1", cpu="8")) for n in range(520)],
+        actor=ACTOR,
+    )
+    lab.create("DaemonSet", workload("agent"))
+    lab.settle()
+    assert len(living(lab)) == 520
+    written = Change.objects.filter(cluster=lab.cluster, kind__in=("DaemonSet", "Pod"))
+    kinds_written = list(written.order_by("version").values_list("kind", flat=True))
+    # the DaemonSet is created, then its first pods; its status ends the pass
+    assert kinds_written.index("DaemonSet", 1) == 501

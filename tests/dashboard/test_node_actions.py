@@ -180,6 +180,10 @@ def test_the_preview_of_a_drain_shows_its_effect_on_each_pod(alice: Client, lab:
 
 
 def test_a_drain_is_an_operation_and_a_second_one_is_rejected(alice: Client, lab: Cluster) -> None:
+    for wrong in ("86401", "0", "-1", "soon", "9" * 5_000):
+        long = alice.post("/clusters/lab/nodes/node-0/drain", {"timeout": wrong})
+        assert long.status_code == 400
+        assert "imeout: must be between 1 and 86,400 seconds" in long.content.decode()
     response = alice.post("/clusters/lab/nodes/node-0/drain", {"force": "on", "timeout": "5"})
     operation = Operation.objects.get()
     assert response.headers["Location"] == f"/operations/{operation.pk}"

@@ -16,11 +16,8 @@ from apps.cluster.access.grants import AnyUser
 from apps.cluster.errors import NotFound
 from apps.cluster.writes import Actor
 from apps.engine.models import Operation
-from apps.studies.scenarios.confined import run_confined
+from apps.studies.scenarios.confined import check_text, run_confined
 from apps.studies.scenarios.examples import example_files
-from apps.studies.scenarios.language.checking import count_runs
-from apps.studies.scenarios.language.reading import Source
-from apps.studies.scenarios.running.sweeping import load_scenario
 
 Body = dict[str, Any]
 
@@ -34,8 +31,8 @@ def start(text: str, files: Mapping[str, str], *, actor: Actor) -> Operation:
     TooManyRequests if the user has too many that have not ended.
     """
     service.check_number(actor.user, limits.SCENARIOS.highest, kind=KIND)
-    scenario = load_scenario(Source(text, _FILE))
-    arguments = {"name": scenario.name, "runs": count_runs(scenario)}
+    scenario = check_text(text, _FILE)
+    arguments = {"name": scenario.name, "runs": scenario.runs}
     payload = {"text": text, "files": dict(files)}
     title = f"Run scenario {scenario.name}"[:300]
     return service.start(KIND, title, actor=actor, arguments=arguments, payload=payload)

@@ -23,20 +23,25 @@ def check_room(cluster_id: int, version: int, new: int = 1) -> None:
 
     A cluster has at most as many objects as its `version`, so most are never counted.
     """
-    most = settings.CONFIG.cluster_objects
-    if not most or version + new <= most:
-        return
-    known, expiry = _counted.get(cluster_id, (0, 0.0))
-    if time.monotonic() >= expiry:
-        known = _count(cluster_id)
-        expiry = time.monotonic() + _SECONDS
-    _counted[cluster_id] = (known, expiry)
-    if known + new > most:
-        raise Forbidden(
-            f"the cluster has {known:,} objects, and a cluster of this site has at most {most:,} "
-            "(SCHEDWEB_CLUSTER_OBJECTS)"
-        )
-    _counted[cluster_id] = (known + new, expiry)
+    if _room_for(cluster_id, version, new) < new:
+        raise no_room(cluster_id)
+    _note(cluster_id, new)
+
+
+def take_room(cluster_id: int, version: int, new: int) -> int:
+    """How many of `new` objects the cluster has room for, which are created now."""
+    admitted = _room_for(cluster_id, version, new)
+    _note(cluster_id, admitted)
+    return admitted
+
+
+def no_room(cluster_id: int) -> Forbidden:
+    """The refusal of an object for which `take_room` has found no room."""
+    known, _ = _counted[cluster_id]
+    return Forbidden(
+        f"the cluster has {known:,} objects, and a cluster of this site has at most "
+        f"{settings.CONFIG.cluster_objects:,} (SCHEDWEB_CLUSTER_OBJECTS)"
+    )
 
 
 def has_room(version: int) -> bool:
@@ -51,6 +56,25 @@ def needs_count(cluster_id: int, version: int) -> bool:
     if not most or version < most:
         return False
     return time.monotonic() >= _counted.get(cluster_id, (0, 0.0))[1]
+
+
+def _room_for(cluster_id: int, version: int, new: int) -> int:
+    """How many of `new` objects the cluster has room for."""
+    most = settings.CONFIG.cluster_objects
+    if not most or version + new <= most:
+        return new
+    known, expiry = _counted.get(cluster_id, (0, 0.0))
+    if time.monotonic() >= expiry:
+        known = _count(cluster_id)
+        _counted[cluster_id] = (known, time.monotonic() + _SECONDS)
+    return min(new, max(most - known, 0))
+
+
+def _note(cluster_id: int, new: int) -> None:
+    """Count objects that are about to be created, unless the cluster's are not counted."""
+    if cluster_id in _counted:
+        known, expiry = _counted[cluster_id]
+        _counted[cluster_id] = (known + new, expiry)
 
 
 def _count(cluster_id: int) -> int:

@@ -15,6 +15,7 @@ from apps.controllers.workloads.ownership import map_object, map_pods, own_pods
 from apps.controllers.workloads.revisions import keep_history, map_revisions
 from apps.controllers.workloads.templates import REVISION_LABEL, new_pod, template_hash
 from apps.controllers.writes import (
+    BURST,
     availability,
     create_with_event,
     delete_with_event,
@@ -66,9 +67,9 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
     if not daemons["metadata"].get("deletionTimestamp"):
         yield from keep_history(cache, daemons, digest, {rollout.revision(pod) for pod in pods})
         plan = rollout.plan(daemons, by_node, wanted, tolerable, available, digest)
-        for node in plan.missing:
+        for node in plan.missing[:BURST]:
             yield create_with_event(daemons, _create_daemon(daemons, node, digest), USER)
-        for pod in plan.surplus:
+        for pod in plan.surplus[:BURST]:
             yield delete_with_event(daemons, pod, USER)
     yield from later
     yield from _report(ref, daemons, by_node, wanted, available, digest)

@@ -301,8 +301,13 @@ def _drain_many(request: Request, cluster: Cluster, selection: Selection) -> Htt
 
 
 def _read_timeout(request: Request) -> int:
-    seconds = parse_whole_number(request.POST, "timeout") or DEFAULT_TIMEOUT
-    return min(seconds, limits.DRAIN_SECONDS.highest)
+    """The timeout of a drain; the default where the form has none."""
+    if not request.POST.get("timeout"):
+        return DEFAULT_TIMEOUT
+    seconds = parse_whole_number(request.POST, "timeout")
+    if seconds is None or not limits.DRAIN_SECONDS.admits(seconds):
+        raise BadRequest(f"timeout: must be {limits.DRAIN_SECONDS} seconds")
+    return seconds
 
 
 def _describe_change(what: str, text: str) -> str:

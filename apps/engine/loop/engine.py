@@ -108,7 +108,12 @@ class Engine:
             observer=self.history.note,
         )
         self.informer = Informer(cluster.pk, self.scheduler.handle)
-        commit = StoreCommit(cluster, lease.renew, self.informer.note_own_writes)
+        commit = StoreCommit(
+            cluster,
+            lease.renew,
+            self.informer.note_own_writes,
+            lambda: self.informer.position,
+        )
         self.controllers = Controllers(ControllerCache(cluster, gates_of), commit)
         self.informer.observe = self.controllers.take_in
         self.opinions = SecondOpinions(cluster, self.scheduler, revision.revision)

@@ -15,6 +15,7 @@ import zstandard
 
 from apps.cluster import limits
 from apps.cluster.errors import BadRequest
+from apps.studies.bundles.sizes import check_columns, check_packed
 from apps.studies.bundles.tables import Document, Packed, Table
 
 _NAME: Final = b"schedweb bundle "
@@ -115,9 +116,13 @@ def decode(data: bytes) -> Bundle:
             "bundle: the file is incomplete or was changed: its checksum does not match"
         )
     try:
-        return _decoder.decode(_decompress(packed))
-    except (msgspec.MsgspecError, zstandard.ZstdError) as error:
+        contents = _decompress(packed)
+        check_packed(contents)
+        bundle = _decoder.decode(contents)
+        check_columns(bundle.decision.columns)
+    except (msgspec.MsgspecError, zstandard.ZstdError, RecursionError) as error:
         raise BadRequest(f"bundle: the file cannot be read: {error}") from error
+    return bundle
 
 
 def _split(rest: bytes) -> tuple[bytes, bytes]:

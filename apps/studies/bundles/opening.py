@@ -71,13 +71,10 @@ class OpenedBundle:
         Raises BadRequest if it cannot be decided again.
         """
         try:
-            return compare(self.decision, decide_again(self.state, self.row, self.decision))
+            with reading_contents():
+                return compare(self.decision, decide_again(self.state, self.row, self.decision))
         except CannotRecompute as error:
             raise BadRequest(f"bundle: {error}") from error
-        except ApiError:
-            raise
-        except _CONTRADICTIONS as error:
-            raise _contradiction(error) from error
 
 
 def open_bundle(data: bytes) -> OpenedBundle:
@@ -87,18 +84,25 @@ def open_bundle(data: bytes) -> OpenedBundle:
     that this installation does not have.
     """
     bundle = contents.decode(data)
-    try:
+    with reading_contents():
         row = _row(bundle)
         record = read(row, tuple(bundle.decision.node_names))
         _check(row, record.decision)
         state = rebuild(bundle, row.cluster_version, row.at.timestamp())
         if state.pod(str(row.pod_uid)) is None:
             raise BadRequest("bundle: its state does not have the pod of its decision")
-    except ApiError:
+    return OpenedBundle(bundle, len(data), row, record, state)
+
+
+@contextmanager
+def reading_contents() -> Iterator[None]:
+    """BadRequest for whatever the contents of an altered file raise."""
+    try:
+        yield
+    except (ApiError, CannotRecompute):
         raise
     except _CONTRADICTIONS as error:
-        raise _contradiction(error) from error
-    return OpenedBundle(bundle, len(data), row, record, state)
+        raise BadRequest(f"bundle: its contents contradict each other: {error!r:.300}") from error
 
 
 def _row(bundle: Bundle) -> SchedulingDecision:
@@ -134,7 +138,3 @@ def _check(row: SchedulingDecision, decision: Decision) -> None:
         chosen = int(np.flatnonzero(decision.feasible == decision.nodes.index(row.node))[0])
         if decision.total[chosen] != decision.total.max():
             raise BadRequest(f"bundle: {row.node} does not have the greatest total score")
-
-
-def _contradiction(error: Exception) -> BadRequest:
-    return BadRequest(f"bundle: its contents contradict each other: {error!r}")

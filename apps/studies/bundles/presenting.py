@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.engine.models import SchedulingDecision
-from apps.studies.bundles.opening import OpenedBundle
+from apps.studies.bundles.opening import OpenedBundle, reading_contents
 from apps.studies.explanations.decisions import DecisionExplanation, explain_decision
 
 
@@ -38,7 +38,8 @@ def present_bundle(opened: OpenedBundle, *, node: str = "", against: str = "") -
         "configuration": bundle.configuration,
     }
     differences = opened.verify()
-    explained = explain_decision(
-        opened.row, node=node, against=against, decision=opened.decision, source=opened
-    )
+    with reading_contents():
+        explained = explain_decision(
+            opened.row, node=node, against=against, decision=opened.decision, source=opened
+        )
     return PresentedBundle(contents, opened.row, differences, explained)

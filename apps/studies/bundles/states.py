@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 from django.conf import settings
 
+from apps.cluster import limits
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
 from apps.engine.profiles import plugins
@@ -20,6 +21,7 @@ from apps.scheduler.objects.decoding import decode_as
 from apps.scheduler.scheduler import Scheduler
 from apps.studies.bundles.contents import Bundle, BundledState
 from apps.studies.bundles.pruning import Pruning
+from apps.studies.bundles.sizes import check_tables
 from apps.studies.bundles.tables import Document, build_table, pack_array, read_array, read_table
 from apps.studies.rebuilding import PastState
 from apps.studies.rebuilding.draws import RecordedDraws
@@ -78,6 +80,7 @@ def rebuild(bundle: Bundle, version: int, at: float) -> PastState:
     errors of any kind for contents that contradict each other.
     """
     stored, draws = bundle.state, RecordedDraws()
+    check_tables([stored.nodes, stored.pods, *stored.objects.values()])
     scheduler = Scheduler(
         _load(bundle),
         clock=StoppedClock(at),
@@ -108,6 +111,9 @@ def rebuild(bundle: Bundle, version: int, at: float) -> PastState:
 
 
 def _load(bundle: Bundle) -> Configuration:
+    if not limits.BUNDLE_CONFIGURATION.admits(len(bundle.configuration)):
+        most = limits.BUNDLE_CONFIGURATION.highest
+        raise BadRequest(f"bundle: its configuration has more than {most:,} characters")
     try:
         return load(bundle.configuration, plugins.known_plugins(), legacy=bundle.is_legacy)
     except ConfigError as error:

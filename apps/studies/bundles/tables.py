@@ -8,7 +8,6 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from apps.cluster import limits
 from apps.cluster.errors import BadRequest
 from apps.engine.ledger import columns
 
@@ -52,26 +51,27 @@ def build_table(documents: Sequence[Document]) -> Table:
 
 
 def read_table(table: Table) -> list[Document]:
-    """The documents of a table; BadRequest if its columns contradict each other."""
-    if not limits.BUNDLE_OBJECTS.admits(table.length):
-        most = limits.BUNDLE_OBJECTS.highest
-        raise BadRequest(f"bundle: a table has more than {most:,} objects")
-    if not limits.BUNDLE_FIELDS.admits(table.length * len(table.paths)):
-        most = limits.BUNDLE_FIELDS.highest
-        raise BadRequest(f"bundle: the objects of a table have more than {most:,} fields")
+    """The documents of a table; BadRequest if its columns contradict each other.
+
+    `sizes.check_tables` has admitted a table from a file.
+    """
     documents: list[Document] = [{} for _ in range(table.length)]
     listed = zip(table.paths, table.values, table.places, strict=True)
     # names first: other columns refer to them
     for path, values, packed in sorted(listed, key=lambda each: each[0] != ["metadata", "name"]):
-        places = None if packed is None else read_array(packed, table.length).tolist()
-        used = range(table.length + 1) if places is None else places
-        if not 0 <= min(used, default=0) <= max(used, default=0) <= len(values):
-            raise BadRequest("bundle: a table refers to values that it does not have")
-        for number, document in enumerate(documents):
-            place = number + 1 if places is None else places[number]
+        places = places_of(packed, table.length, len(values))
+        for document, place in zip(documents, places.tolist(), strict=True):
             if place:
                 _put(document, path, values[place - 1])
     return documents
+
+
+def places_of(packed: Packed | None, length: int, values: int) -> Any:
+    """(length,) int64: for each object 0 or 1 + the position of its value; see `Table.places`."""
+    places = np.arange(1, length + 1) if packed is None else read_array(packed, length)
+    if len(places) != length or not ((places >= 0) & (places <= values)).all():
+        raise BadRequest("bundle: a table refers to values that it does not have")
+    return places
 
 
 def pack_array(numbers: Sequence[int]) -> Packed:
@@ -113,6 +113,19 @@ def _code(cells: Mapping[int, list[Any]], length: int) -> tuple[list[list[Any]],
 
 def _put(document: Document, path: Sequence[str], cell: Sequence[Any]) -> None:
     value = cell[0] if cell else document["metadata"]["name"]
-    for key in path[:-1]:
+    if not path:
+        raise BadRequest("bundle: a column of a table has no path")
+    *parents, last = path
+    for key in parents:
         document = document.setdefault(key, {})
-    document[path[-1]] = value
+        if not isinstance(document, dict):
+            raise _clash(path)
+    if last in document:
+        raise _clash(path)
+    # other columns may add fields to an empty object
+    document[last] = {**value} if isinstance(value, dict) else value
+
+
+def _clash(path: Sequence[str]) -> BadRequest:
+    text = ".".join(path)[:100]
+    return BadRequest(f"bundle: the column {text} of a table and another one give the same field")

@@ -132,6 +132,57 @@ def test_run_that_needs_too_much_of_a_processor_is_killed() -> None:
         confined.run_confined(text, "x.yaml", {}, _ignore, seconds=1)
 
 
+LISTS = "[" + "[]," * 80_000 + "]"
+
+
+def test_check_of_a_long_text_is_killed_beyond_its_limits() -> None:
+    text = f"{HEAD}workloads: [{{name: w, objects: {LISTS}}}]\n"
+    with pytest.raises(BadRequest, match="needs more than 1 seconds of a processor"):
+        confined.check_text(text, "x.yaml", seconds=1)
+    with pytest.raises(BadRequest, match="needs more than 10 MiB of memory"):
+        confined.check_text(text, "x.yaml", memory=10 * 1024 * 1024)
+
+
+def test_long_text_is_checked_like_a_short_one() -> None:
+    padding = "#" * 10_000
+    assert confined.check_text(HEAD + padding, "x.yaml") == confined.Checked("x", 1)
+    for text in (HEAD + "operations: [{fail: gone}]\n", HEAD + "workloads: [{name: *none}]\n"):
+        errors = []
+        for each in (text, text + padding):
+            with pytest.raises(ScenarioError) as error:
+                confined.check_text(each, "x.yaml")
+            errors.append((error.value.message, error.value.problems))
+        assert errors[0] == errors[1]
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "workloads: [" + "[]," * 2_600 + "]",
+        "workloads: [{name: w, objects: [" + "[]," * 2_600 + "]}]",
+        "operations: [" + "{fail: x}," * 800 + "]",
+        "operations: [" + "".join(f"{{name: a{n}, after: a{n - 1}}}," for n in range(300)) + "]",
+        "sweep: {seeds: [" + "1," * 3_900 + "]}",
+        "clusters: {"
+        + "".join(f"c{n}: {{nodes: [{{name: {'n' * 230}{n}, count: 20000}}]}}," for n in range(5))
+        + "}\noperations: [{fail: x}]",
+    ],
+)
+def test_short_text_takes_little_of_the_web_process(part: str) -> None:
+    text = f"{HEAD if 'clusters' not in part else 'name: x'}\n{part}\n"
+    assert limits.SCENARIO_INLINE.admits(len(text)) and "*" not in text
+    began = time.process_time()
+    with pytest.raises(ScenarioError):
+        confined.check_text(text, "x.yaml")
+    seconds = time.process_time() - began
+    tracemalloc.start()
+    with pytest.raises(ScenarioError):
+        confined.check_text(text, "x.yaml")
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert seconds < 0.2 and most < 20_000_000
+
+
 def test_cancelled_run_leaves_no_process() -> None:
     class Cancelled(Exception):
         pass

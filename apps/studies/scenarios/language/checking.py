@@ -238,8 +238,9 @@ def _check_operations(scenario: Scenario) -> Found:
 
 
 def _known_nodes(scenario: Scenario) -> set[str] | None:
-    """The names of all nodes that a cluster can have; None if imports may add others."""
+    """The targets of operations that a cluster can have; None if imports may add others."""
     known: set[str] = set()
+    targets = set(_targets(scenario))
     objects = [body for each in scenario.operations for body in each.apply or ()]
     objects += [body for each in scenario.workloads for body in each.objects]
     for _, spec in _clusters(scenario):
@@ -247,11 +248,23 @@ def _known_nodes(scenario: Scenario) -> set[str] | None:
             return None
         objects += spec.objects
         for group in spec.nodes:
-            known.update(names_of(group.name, group.count))
+            known.update(targets.intersection(names_of(group.name, group.count)))
     if any(each.trace is not None for each in scenario.workloads):
         return None
     known.update(b["metadata"].get("name", "") for b in objects if _is_node(b))
     return known
+
+
+def _targets(scenario: Scenario) -> Iterator[str]:
+    """The names of the nodes that operations are about."""
+    for each in scenario.operations:
+        for name in ACTIONS:
+            action = getattr(each, name)
+            target = getattr(action, "nodes", action)
+            if isinstance(target, str):
+                yield target
+            elif isinstance(target, NodeTarget):
+                yield from target.names
 
 
 def _is_node(body: Mapping[str, Any]) -> bool:
