@@ -7,8 +7,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from apps.administration.clusters.comparison import MAX_CLUSTERS
 from apps.administration.clusters.lifecycle import create_cluster
+from apps.cluster import limits
 from apps.cluster.models import Cluster
 from apps.engine.profiles import revisions
 from tests.dashboard.conftest import shown
@@ -79,7 +79,7 @@ def test_a_name_that_is_repeated_hides_no_cluster_from_the_check() -> None:
     create_cluster("secret", user="bob")
     browser = Client()
     browser.force_login(carol)
-    repeated = "&".join(["cluster=mine"] * MAX_CLUSTERS)
+    repeated = "&".join(["cluster=mine"] * limits.COMPARED_CLUSTERS.highest)
     assert browser.get(f"/compare-clusters?{repeated}").status_code == 200
     answer = browser.get(f"/compare-clusters?{repeated}&cluster=secret")
     assert answer.status_code == 404
