@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
+from apps.scheduler.config.decoding import camel_case
 from apps.scheduler.explaining import effort
 from apps.scheduler.explaining.sight import Sight
 from apps.scheduler.framework.diagnosis import NodeStatuses
@@ -261,14 +262,13 @@ def _constraint(pod: Pod, place: int, number: int, **fields: Any) -> CandidateCh
         "relax-spread",
         sentence,
         _spec(pod, topology_spread_constraints=tuple(constraints)),
-        {"constraint": number, "key": old.topology_key, **_camel(fields)},
+        {
+            "constraint": number,
+            "key": old.topology_key,
+            **{camel_case(name): value for name, value in fields.items()},
+        },
         effort=needed,
     )
-
-
-def _camel(fields: Mapping[str, Any]) -> dict[str, Any]:
-    written = {"max_skew": "maxSkew", "when_unsatisfiable": "whenUnsatisfiable"}
-    return {written[name]: value for name, value in fields.items()}
 
 
 def _drop_affinity(sight: Sight) -> Iterator[CandidateChange]:
