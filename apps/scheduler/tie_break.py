@@ -11,6 +11,11 @@ from apps.scheduler.framework.nodes import Int64Array
 TieBreak = Literal["random", "first-name"]
 
 
+def parse_tie_break(text: str) -> TieBreak:
+    """The setting as clusters and bundles store it; "random" for any other text."""
+    return "first-name" if text == "first-name" else "random"
+
+
 def random_draws(seed: int) -> Callable[[int], int]:
     """Random numbers from 0 to below the argument, the same ones for the same seed."""
     draw = random.Random(seed).random

@@ -10,7 +10,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import chain
-from typing import cast
 
 from django.conf import settings
 from django.db import DataError
@@ -51,7 +50,7 @@ from apps.scheduler.metrics.gauges import note_state
 from apps.scheduler.objects import Pod
 from apps.scheduler.queue.records import QueueChanges
 from apps.scheduler.scheduler import Scheduler
-from apps.scheduler.tie_break import TieBreak
+from apps.scheduler.tie_break import parse_tie_break
 
 #: A batch ends after so many decisions or so long, whichever comes first: large enough to share
 #: the cost of a commit, small enough that a pod is not kept waiting for its neighbours.
@@ -98,7 +97,7 @@ class Engine:
         self.scheduler = Scheduler(
             revisions.load_configuration(revision),
             clock=ClusterClock(cluster),
-            tie_break=cast(TieBreak, cluster.tie_break),
+            tie_break=parse_tie_break(cluster.tie_break),
             seed=cluster.seed,
             registry=plugins.registry(),
             bodies=StoredBodies(cluster.pk),

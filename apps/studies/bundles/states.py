@@ -18,6 +18,7 @@ from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import KINDS, KubeObject, Node, Pod, ResourceClaim
 from apps.scheduler.objects.decoding import decode_as
 from apps.scheduler.scheduler import Scheduler
+from apps.scheduler.tie_break import parse_tie_break
 from apps.studies.bundles.contents import Bundle, BundledState
 from apps.studies.bundles.pruning import Pruning
 from apps.studies.bundles.tables import Document, build_table, pack_array, read_array, read_table
@@ -81,7 +82,7 @@ def rebuild(bundle: Bundle, version: int, at: float) -> PastState:
     scheduler = Scheduler(
         _load(bundle),
         clock=StoppedClock(at),
-        tie_break="first-name" if bundle.tie_break == "first-name" else "random",
+        tie_break=parse_tie_break(bundle.tie_break),
         registry=plugins.registry(),
         outgoing=settings.OUTGOING,
         draws=draws,
