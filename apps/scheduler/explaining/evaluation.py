@@ -34,7 +34,7 @@ class Refusal:
 class Spot:
     """A node as the filters see it, with the pods nominated to it if they count."""
 
-    sight: Sight
+    evaluation: Evaluation
     row: int
     info: NodeInfo
     nodes: Overlay
@@ -43,8 +43,8 @@ class Spot:
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
-    """Valid until the scheduler's cache changes."""
+class Evaluation:
+    """A pod after PreFilter, to ask the filters about nodes; valid until the cache changes."""
 
     framework: Framework
     pod: PodInfo
@@ -87,15 +87,15 @@ class Sight:
         return np.array(sorted(row for row in rows if row >= 0), dtype=np.int64)
 
 
-def look(scheduler: Scheduler, pod: PodInfo) -> Sight:
+def evaluate(scheduler: Scheduler, pod: PodInfo) -> Evaluation:
     """Run PreFilter on the current state; KeyError if the pod has no profile."""
     scheduler.snapshot.update(scheduler.cache)
-    return look_back(scheduler, pod)
+    return evaluate_in_last_snapshot(scheduler, pod)
 
 
-def look_back(scheduler: Scheduler, pod: PodInfo) -> Sight:
+def evaluate_in_last_snapshot(scheduler: Scheduler, pod: PodInfo) -> Evaluation:
     """The same on the nodes and pods that the last attempt saw."""
     framework = scheduler.profiles[pod.pod.spec.scheduler_name]
     pod, state = framework.handle.view(pod), CycleState()
     narrowed, outcome, _ = framework.run_pre_filter_plugins(state, pod, scheduler.snapshot)
-    return Sight(framework, pod, scheduler.snapshot, state, narrowed, outcome)
+    return Evaluation(framework, pod, scheduler.snapshot, state, narrowed, outcome)
