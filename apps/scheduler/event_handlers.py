@@ -169,11 +169,11 @@ class EventHandlers:
     def _withdraw_nomination(self, pod: Pod) -> None:
         """Retry the pods for which the nomination of ``pod`` kept room occupied."""
 
-        def respects(other: Pod) -> bool:
+        def was_blocked(other: Pod) -> bool:
             return other.spec.priority <= pod.spec.priority
 
         self._queue.move_all_to_active_or_backoff_queue(
-            EVENT_ASSIGNED_POD_DELETE, old=pod, pre_check=respects
+            EVENT_ASSIGNED_POD_DELETE, old=pod, pre_check=was_blocked
         )
 
     def _handle_node(self, old: Node | None, new: Node | None) -> None:

@@ -128,7 +128,7 @@ class Engine:
         self._acted_at = 0.0
         #: decisions that are not final yet, by the pod's uid
         self._under_way: dict[str, DecisionRecord] = {}
-        #: something that waited can go on; and whether anybody is here to see it
+        #: set when a pod that waited can go on; and whether the loop runs, otherwise it is woken
         self._progress = threading.Event()
         self._running = False
         #: set by announcements of changes, and to end the waiting for them
@@ -146,7 +146,7 @@ class Engine:
         self._sequence = 0
 
     def close(self) -> None:
-        """Let go of threads and connections; what runs in them ends for nobody."""
+        """Release threads and connections; results of binding cycles that still run are lost."""
         self._bindings.shutdown(wait=False, cancel_futures=True)
         self.scheduler.close()
 
