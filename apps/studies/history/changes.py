@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from apps.cluster.differences import FieldDifference, differences
 from apps.cluster.errors import BadRequest
 from apps.cluster.log import changelog
-from apps.cluster.log.moments import versions_between
+from apps.cluster.log.versions import versions_between
 from apps.cluster.models import Change, Cluster, HistoricChange
 from apps.engine import periods
 from apps.engine.files import BATCH, Batches

@@ -14,7 +14,7 @@ from typing import Any
 from django.db.models import Exists, F, OuterRef, QuerySet, Subquery
 
 from apps.cluster.errors import BadRequest
-from apps.cluster.log.moments import versions_between
+from apps.cluster.log.versions import versions_between
 from apps.cluster.models import Change, Cluster, Event
 from apps.engine import periods
 from apps.engine.files import BATCH, Batches
