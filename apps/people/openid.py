@@ -230,7 +230,7 @@ def _is_text(name: object) -> bool:
 
 
 def _welcome(claims: Mapping[str, Any]) -> OpenIdIdentity:
-    """The identity, linked to its user, of somebody who logs in for the first time."""
+    """The identity, linked to its user, of a person who logs in for the first time."""
     provider = _settings()
     known = _find_by_email(claims) if provider.links_emails else None
     if known is not None:

@@ -27,7 +27,7 @@ from apps.scheduler.metrics.series import MetricsRegistry
 from apps.scheduler.objects import KubeObject, Node, Pod
 from apps.scheduler.queue.scheduling_queue import PriorityQueue
 
-#: kinds whose changes plugins hear of, by the name they register
+#: kinds whose changes plugins can register for, by the name they register
 _RESOURCES: Final = {
     "PersistentVolume": Resource.PERSISTENT_VOLUME,
     "PersistentVolumeClaim": Resource.PERSISTENT_VOLUME_CLAIM,

@@ -1,4 +1,4 @@
-"""The choice among things that nothing else tells apart."""
+"""The choice among nodes, or placements, with the same score."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ class Engine:
             self.controllers,
             announces_nodes=self.scheduler.gates.enabled("NominatedNodeNameForExpectation"),
         )
-        #: by the cluster's clock; a new engine looks at the leftovers at once
+        #: by the cluster's clock; a new engine flushes the unschedulable pods at once
         self._flushed_at = 0.0
         #: whether the last batch left pods in the queue; when the controllers acted last
         self._crowded = False
@@ -320,7 +320,7 @@ class Engine:
         return True
 
     def _note_progress(self) -> None:
-        """Called from any thread: a pod that waited can go on, or a plugin wants something."""
+        """Called from any thread: a pod that waited can go on, or a plugin has a request."""
         self._progress.set()
         self._news.set()
         if not self._running:

@@ -34,7 +34,7 @@ _CHANGED = """
         AND s.version = c.resource_version AND s.metrics_xid = coalesce(m.xmin::text::bigint, 0)
     WHERE s.cluster_id IS NULL ORDER BY c.id
 """
-#: Its transaction tells whether the row was written since.
+#: Its transaction shows whether the row was written since.
 _METRICS = """
     SELECT xmin::text::bigint, series FROM controlplane_schedulermetrics WHERE cluster_id = %s
 """

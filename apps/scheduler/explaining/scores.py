@@ -152,7 +152,7 @@ def recorded_score(decision: Decision, node: str, plugin: str) -> tuple[ScoreInp
 
 
 def recorded_inputs(decision: Decision, node: str, plugin: str, gap: str) -> ScoreInputs:
-    """What the ledger alone knows: all about an extender; of a plugin its score, and the gap."""
+    """What only the ledger has: all about an extender; of a plugin its score, and the gap."""
     score, _ = recorded_score(decision, node, plugin)
     if any(call.extender == plugin for call in decision.extender_calls):
         return _with_answer_of_extender(score)
