@@ -11,7 +11,6 @@ import numpy as np
 
 from apps.scheduler.explaining import effort, pod_changes
 from apps.scheduler.explaining.evaluation import Evaluation, evaluate
-from apps.scheduler.explaining.passing import find_passing
 from apps.scheduler.explaining.pod_changes import CandidateChange
 from apps.scheduler.framework.nodes import BoolArray, Int64Array
 from apps.scheduler.framework.status import StatusError
@@ -87,7 +86,7 @@ def find_combinations(
 
 
 def _find_changes(evaluation: Evaluation) -> Iterator[CandidateChange]:
-    passing = find_passing(evaluation)
+    passing = evaluation.find_passing()
     yield from pod_changes.find_changes(evaluation, passing)
     yield from _lower_together(evaluation, passing)
 

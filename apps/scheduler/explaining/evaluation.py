@@ -11,7 +11,7 @@ from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.interface import PreFilterResult
-from apps.scheduler.framework.nodes import Int64Array
+from apps.scheduler.framework.nodes import BoolArray, Int64Array
 from apps.scheduler.framework.overlay import Overlay
 from apps.scheduler.framework.runtime import Framework
 from apps.scheduler.framework.status import Status
@@ -73,6 +73,19 @@ class Evaluation:
     def feasible(self) -> Int64Array:
         """The rows that pass, ascending."""
         return np.flatnonzero(self.statuses().ids == NodeStatuses.FEASIBLE)
+
+    def find_passing(self) -> dict[str, BoolArray]:
+        """Filter -> (rows,) bool: the rows that pass this filter, without nominated pods."""
+        found: dict[str, BoolArray] = {}
+        if not self.outcome.is_success:
+            return found
+        for name in self.framework.filters.names:
+            if name not in self.state.skip_filter:
+                statuses = self.framework.filters.run_filter_plugin(
+                    name, self.state, self.pod, self.snapshot
+                )
+                found[name] = statuses.ids == NodeStatuses.FEASIBLE
+        return found
 
     def spot(self, row: int) -> Spot:
         nodes = self.snapshot.select(np.array([row], dtype=np.int64))

@@ -7,18 +7,18 @@ again over all nodes, and changes that make no node feasible are not suggested.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, Final
 
+import msgspec
 import numpy as np
 
 from apps.scheduler.explaining import effort, freeing, pod_changes
 from apps.scheduler.explaining.claim_changes import ClaimChange, changed, find_claim_changes
 from apps.scheduler.explaining.combining import find_combinations
 from apps.scheduler.explaining.evaluation import Evaluation, evaluate
-from apps.scheduler.explaining.passing import find_passing
-from apps.scheduler.explaining.relabelling import relabel
 from apps.scheduler.framework.nodes import BoolArray, Int64Array
 from apps.scheduler.framework.status import StatusError
 from apps.scheduler.framework.types import PodInfo
@@ -74,7 +74,7 @@ def unblock(scheduler: Scheduler, pod: PodInfo, *, seconds: float = DEADLINE) ->
     until = monotonic() + seconds
     evaluation = evaluate(scheduler, pod)
     feasible = evaluation.feasible()
-    passing = find_passing(evaluation)
+    passing = evaluation.find_passing()
     obstacles = _obstacles(evaluation, passing)
     if len(feasible):
         return Unblocking(len(feasible), (), obstacles)
@@ -158,7 +158,7 @@ def _label_nodes(
     if not len(rows):
         return None
     names = _names(evaluation, rows)
-    with relabel(scheduler, names[0], key, value):
+    with _relabelled(scheduler, names[0], key, value):
         works = len(evaluate(scheduler, evaluation.pod).feasible())
     scheduler.snapshot.update(scheduler.cache)
     if not works:
@@ -172,6 +172,21 @@ def _label_nodes(
         {"key": key, "value": value},
         effort=effort.label_nodes(len(rows)),
     )
+
+
+@contextmanager
+def _relabelled(scheduler: Scheduler, name: str, key: str, value: str) -> Iterator[None]:
+    """Give a node in the scheduler's cache a label, for the block."""
+    node = scheduler.cache.nodes[name].node
+    if node is None:
+        raise KeyError(name)
+    labels = {**node.metadata.labels, key: value}
+    meta = msgspec.structs.replace(node.metadata, labels=labels)
+    scheduler.cache.add_node(msgspec.structs.replace(node, metadata=meta))
+    try:
+        yield
+    finally:
+        scheduler.cache.add_node(node)
 
 
 def _obstacles(evaluation: Evaluation, passing: Mapping[str, BoolArray]) -> tuple[Obstacle, ...]:

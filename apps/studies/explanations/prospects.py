@@ -20,7 +20,6 @@ from apps.cluster.models import Cluster
 from apps.engine.profiles import plugins
 from apps.engine.results.refusals import group_statuses
 from apps.scheduler.explaining.evaluation import Evaluation, evaluate
-from apps.scheduler.explaining.passing import find_passing
 from apps.scheduler.framework.status import StatusError
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Node
@@ -172,7 +171,7 @@ def _could_pass(present: Evaluation, emptied: Evaluation) -> bool:
     passing = [
         {
             name: {evaluation.snapshot.names[row] for row in passes.nonzero()[0].tolist()}
-            for name, passes in find_passing(evaluation).items()
+            for name, passes in evaluation.find_passing().items()
         }
         for evaluation in evaluations
     ]
