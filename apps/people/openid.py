@@ -116,7 +116,8 @@ def start(request: HttpRequest, callback: str) -> HttpResponse:
 def link(request: HttpRequest) -> User:
     """Link the user who is signed in to the identity with which they come back.
 
-    Raises as `finish` does.
+    Raises Unauthorized if nobody is signed in, the provider refused or the response is not valid,
+    Conflict if another user has the identity, and ProviderUnavailable.
     """
     claims = _read_claims(request)
     if not isinstance(request.user, User):
