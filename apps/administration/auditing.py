@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -16,7 +16,7 @@ from django.utils import timezone
 from apps.cluster.errors import BadRequest
 from apps.cluster.partitions import daily
 from apps.engine import periods
-from apps.engine.files import BATCH
+from apps.engine.files import Batches, read_batches
 from apps.people.models import AuditEntry
 
 log = logging.getLogger(__name__)
@@ -75,9 +75,9 @@ def find_entries(query: Mapping[str, Any]) -> EntryRange:
     return EntryRange(rows.filter(_days_of(period)).order_by("-id"), period)
 
 
-def batches(query: Mapping[str, Any]) -> Iterator[list[dict[str, Any]]]:
+def batches(query: Mapping[str, Any]) -> Batches:
     """The entries that `find_entries` finds, newest first, as rows of FIELDS."""
-    return _read_batches(find_entries(query).rows)
+    return read_batches(find_entries(query).rows, FIELDS)
 
 
 def delete_expired() -> None:
@@ -102,12 +102,3 @@ def _days_of(period: periods.Period) -> Q:
         first = (period.since - timedelta(hours=1)).date()
         condition &= Q(id__gte=daily.first_id(first))
     return condition
-
-
-def _read_batches(rows: QuerySet[AuditEntry]) -> Iterator[list[dict[str, Any]]]:
-    last: int | None = None
-    while found := list(
-        (rows if last is None else rows.filter(id__lt=last)).values(*FIELDS)[:BATCH]
-    ):
-        yield found
-        last = found[-1]["id"]

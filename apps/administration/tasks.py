@@ -9,7 +9,7 @@ from celery import current_app, shared_task
 from django.db import connection
 
 from apps.administration import auditing, retention
-from apps.administration.operations import running, tending
+from apps.administration.operations import recovery, running
 from apps.administration.webhooks import collecting, sending
 from apps.cluster import storage
 from apps.cluster.partitions import daily
@@ -117,7 +117,7 @@ def retain() -> None:
 
 @_task
 def sample_series() -> None:
-    """Every ten seconds: add the state and the happenings of each cluster to its series."""
+    """Every ten seconds: add the state of each cluster, and the counts since, to its series."""
     sampling.sample_all()
 
 
@@ -136,7 +136,7 @@ def run_operation(number: int) -> None:
 @_task
 def tend_operations() -> None:
     """Every 5 seconds: operations whose message was lost, or whose lease expired."""
-    tending.tend()
+    recovery.recover_operations()
 
 
 @_task

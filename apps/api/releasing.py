@@ -11,7 +11,7 @@ from rest_framework.views import APIView
 
 
 class ReleasingView(APIView):
-    """A view that lets go of its request and its response.
+    """A view that drops its references to its request and its response.
 
     The framework links view, request and response in cycles, which keep every body in memory until
     the next full garbage collection: hundreds of MB of lists.

@@ -42,7 +42,7 @@ class ManifestErrors(BadRequest):
 
 
 def raise_all(errors: Sequence[ManifestError]) -> None:
-    """Raise the errors, if there are any."""
+    """Raise a single error as it is, and several as ManifestErrors."""
     if len(errors) == 1:
         raise errors[0]
     if errors:

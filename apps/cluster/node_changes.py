@@ -132,7 +132,7 @@ def _change_metadata(field: str, text: str) -> Change:
 
 
 def change_condition(condition: str, status: str, now: datetime) -> Change:
-    """Set a condition; write the change to the subresource `status`."""
+    """Set a condition; write the change to the subresource `status`. Invalid for unknown values."""
     causes = [
         Cause("FieldValueNotSupported", f"must be one of {', '.join(supported)}", field)
         for field, value, supported in (

@@ -106,6 +106,8 @@ def stream_texts(
 
     The database sends them while they are read, so the process holds only a few at a time. Until
     the iterator is at its end or closed, the thread can run no other query.
+
+    Raises BadRequest for an invalid selector, and NotFound if the cluster was deleted.
     """
     statement, parameters = _page_query(cluster, kind, selection)
     rows = sql.stream_rows(statement, parameters)

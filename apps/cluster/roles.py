@@ -1,4 +1,4 @@
-"""The roles of users in a cluster, and who sees it."""
+"""The roles of users in a cluster, and who may see it."""
 
 from __future__ import annotations
 

@@ -56,6 +56,14 @@ class Controller:
     others: Callable[[str], Concerns] | None = None
 
 
+def scaled_value(amount: int | str, total: int, *, round_up: bool = True) -> int:
+    """The value of an IntOrString such as `maxUnavailable`: a count, or a percentage of `total`."""
+    if isinstance(amount, int):
+        return amount
+    product = int(amount.rstrip("%")) * total
+    return -(-product // 100) if round_up else product // 100
+
+
 def parse_time(text: str) -> datetime:
     """Parse an RFC 3339 time."""
     return datetime.fromisoformat(text).astimezone(UTC)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from apps.cluster.writing.metadata import timestamp
 from apps.controllers.cache import ControllerCache, Ref, controller_of, ref_of
-from apps.controllers.controller import Controller, Requeue, Step, parse_time
+from apps.controllers.controller import Controller, Requeue, Step, parse_time, scaled_value
 from apps.controllers.writes import is_ready, set_status
 from apps.scheduler.labels import SelectorError, from_label_selector
 from apps.scheduler.objects import Pod, PodDisruptionBudget
@@ -107,20 +107,13 @@ def _expectation(
     spec = budget.spec
     if spec.max_unavailable is not None:
         expected = _expected_replicas(cache, pods)
-        return expected, max(expected - _share(spec.max_unavailable, expected), 0)
+        return expected, max(expected - scaled_value(spec.max_unavailable, expected), 0)
     least = spec.min_available
     if isinstance(least, str):
         expected = _expected_replicas(cache, pods)
-        return expected, _share(least, expected)
+        return expected, scaled_value(least, expected)
     # upstream's default without a limit: one pod must stay
     return len(pods), 1 if least is None else least
-
-
-def _share(amount: int | str, total: int) -> int:
-    """A count, or a percentage, rounded up."""
-    if isinstance(amount, int):
-        return amount
-    return -(-int(amount.rstrip("%")) * total // 100)
 
 
 def _expected_replicas(cache: ControllerCache, pods: list[Pod]) -> int:

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
+from django.db.models import QuerySet
 
 #: Rows that are read and written at a time.
 BATCH = 1000
@@ -22,6 +23,16 @@ _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
 
 Row = Mapping[str, Any]
 Batches = Iterator[Sequence[Row]]
+
+
+def read_batches(rows: QuerySet[Any], fields: Sequence[str]) -> Batches:
+    """These fields of rows that are ordered by id, newest first."""
+    last: int | None = None
+    while batch := list(
+        (rows if last is None else rows.filter(id__lt=last)).values(*fields)[:BATCH]
+    ):
+        yield batch
+        last = batch[-1]["id"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -238,3 +238,8 @@ def _find_local(local: datetime, zone: tzinfo, *, last: bool) -> datetime:
         at = (early + timedelta(seconds=middle)).astimezone(zone)
         low, high = (low, middle) if at.utcoffset() == after else (middle, high)
     return early + timedelta(seconds=high)
+
+
+def to_datetime(seconds: float) -> datetime:
+    """The time so many seconds after 1970, in UTC."""
+    return datetime.fromtimestamp(seconds, tz=UTC)

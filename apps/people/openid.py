@@ -116,7 +116,8 @@ def start(request: HttpRequest, callback: str) -> HttpResponse:
 def link(request: HttpRequest) -> User:
     """Link the user who is signed in to the identity with which they come back.
 
-    Raises as `finish` does.
+    Raises Unauthorized if nobody is signed in, the provider refused or the response is not valid,
+    Conflict if another user has the identity, and ProviderUnavailable.
     """
     claims = _read_claims(request)
     if not isinstance(request.user, User):
@@ -230,7 +231,7 @@ def _is_text(name: object) -> bool:
 
 
 def _welcome(claims: Mapping[str, Any]) -> OpenIdIdentity:
-    """The identity, linked to its user, of somebody who logs in for the first time."""
+    """The identity, linked to its user, of a person who logs in for the first time."""
     provider = _settings()
     known = _find_by_email(claims) if provider.links_emails else None
     if known is not None:

@@ -27,7 +27,7 @@ from apps.scheduler.metrics.series import MetricsRegistry
 from apps.scheduler.objects import KubeObject, Node, Pod
 from apps.scheduler.queue.scheduling_queue import PriorityQueue
 
-#: kinds whose changes plugins hear of, by the name they register
+#: kinds whose changes plugins can register for, by the name they register
 _RESOURCES: Final = {
     "PersistentVolume": Resource.PERSISTENT_VOLUME,
     "PersistentVolumeClaim": Resource.PERSISTENT_VOLUME_CLAIM,
@@ -169,11 +169,11 @@ class EventHandlers:
     def _withdraw_nomination(self, pod: Pod) -> None:
         """Retry the pods for which the nomination of ``pod`` kept room occupied."""
 
-        def respects(other: Pod) -> bool:
+        def was_blocked(other: Pod) -> bool:
             return other.spec.priority <= pod.spec.priority
 
         self._queue.move_all_to_active_or_backoff_queue(
-            EVENT_ASSIGNED_POD_DELETE, old=pod, pre_check=respects
+            EVENT_ASSIGNED_POD_DELETE, old=pod, pre_check=was_blocked
         )
 
     def _handle_node(self, old: Node | None, new: Node | None) -> None:

@@ -1,4 +1,4 @@
-"""The choice among things that nothing else tells apart."""
+"""The choice among nodes, or placements, with the same score."""
 
 from __future__ import annotations
 
@@ -9,6 +9,11 @@ from typing import Literal
 from apps.scheduler.framework.nodes import Int64Array
 
 TieBreak = Literal["random", "first-name"]
+
+
+def parse_tie_break(text: str) -> TieBreak:
+    """The setting as clusters and bundles store it; "random" for any other text."""
+    return "first-name" if text == "first-name" else "random"
 
 
 def random_draws(seed: int) -> Callable[[int], int]:

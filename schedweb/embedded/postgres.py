@@ -20,10 +20,10 @@ from schedweb.embedded.places import Places, create_places
 ROLE = "schedweb"
 DATABASE = "schedweb"
 
-#: The last processes of a dead server can hold its data folder for a moment.
+#: The last processes of a server that has ended can hold its data folder for a moment.
 START_SECONDS = 20.0
-#: After this time a server whose owner died is stopped at once, without its checkpoint. A server
-#: that is told to stop while it recovers from the crash of a connection can wait forever.
+#: After this time a server whose owner has ended is stopped at once, without its checkpoint. A
+#: server that is told to stop while it recovers from the crash of a connection can wait forever.
 PREDECESSOR_SECONDS = 8.0
 STOP_SECONDS = 20.0
 

@@ -80,7 +80,7 @@ class ArrivingProtocol(HttpToolsProtocol):
         self._stop_waiting()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        # those after a body are trailers, which nobody who decided about the request has seen
+        # those after a body are trailers, which came after the decision about the request
         if self._reads_head:
             super().on_header(name, value)
 

@@ -10,7 +10,7 @@ from django.db import close_old_connections
 from apps.cluster.context import request_context
 from apps.people.audit.caller import caller_of
 from apps.people.audit.invalid_tokens import record_invalid_token
-from apps.people.audit.refusals import record_refusal
+from apps.people.audit.refused_requests import record_refusal
 from schedweb.front.asgi import Scope, header_map
 
 _CLUSTER = re.compile(r"/(?:k8s|clusters)/([^/]+)/")

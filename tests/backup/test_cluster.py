@@ -29,7 +29,7 @@ from apps.engine.series import sampling
 from apps.engine.series.reading import read_series
 from apps.engine.series.spans import parse_span
 from apps.people import members
-from apps.studies.past.moments import Moment
+from apps.studies.past.past_version import PastVersion
 from apps.studies.rebuilding import recompute
 from schedweb.backup import tables
 from tests.engine.driving import ACTOR, create_pods, node_of, pod, run_until
@@ -131,7 +131,9 @@ def test_a_restored_cluster_equals_the_saved_one_and_goes_on(shop: Cluster, tmp_
 def test_a_restored_fork_has_the_history_that_it_shares_with_a_deleted_cluster(
     shop: Cluster, tmp_path: Path
 ) -> None:
-    fork = fork_cluster(shop, Moment(shop.resource_version, shop.now()), "branch", user="alice")
+    fork = fork_cluster(
+        shop, PastVersion(shop.resource_version, shop.now()), "branch", user="alice"
+    )
     create_pods(fork, pod("of-the-fork"))
     saved = tmp_path / "branch.backup"
     call_command("backup", str(saved), "--cluster", "branch", stdout=StringIO())

@@ -10,7 +10,7 @@ import pytest
 from apps.administration.clusters.lifecycle import create_cluster
 from apps.cluster import kinds
 from apps.cluster.errors import BadRequest
-from apps.cluster.log.moments import version_before, versions_between
+from apps.cluster.log.versions import version_before, versions_between
 from apps.cluster.models import Change
 from apps.cluster.writes import Actor
 from apps.cluster.writing import store

@@ -17,7 +17,7 @@ from apps.engine.profiles import revisions
 from apps.people.audit import invalid_tokens
 from apps.people.audit.invalid_tokens import MOST_ADDRESSES, OTHERS
 from apps.people.audit.recording import record
-from apps.people.audit.refusals import MOST_OF_A_USER, recent
+from apps.people.audit.refused_requests import MOST_OF_A_USER, recent
 from apps.people.models import AccessToken, AuditEntry
 from apps.people.tokens import create_token
 from tests.api.control.conftest import Api

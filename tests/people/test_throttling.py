@@ -15,7 +15,7 @@ from django.http import HttpResponse
 from django.test import Client
 
 from apps.people import throttling
-from apps.people.audit.refusals import recent
+from apps.people.audit.refused_requests import recent
 from apps.people.models import AuditEntry
 from apps.people.tokens import create_token
 from schedweb.front.trust import drop_claims

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from apps.scheduler.decision import Decision
+from apps.scheduler.explaining.evaluation import evaluate
 from apps.scheduler.explaining.refusing import refusals_at
-from apps.scheduler.explaining.sight import look
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import KubeObject
 from apps.scheduler.scheduler import Scheduler
@@ -47,10 +47,10 @@ def scores(decision: Decision, plugin: str) -> dict[str, tuple[int, int, int]]:
 
 def explained(scheduler: Scheduler, pod: PodBuilder, node: str = "n") -> list[str]:
     """Every sentence about a node that refuses the pod, after the name of the plugin."""
-    sight = look(scheduler, PodInfo(pod.obj()))
+    evaluation = evaluate(scheduler, PodInfo(pod.obj()))
     return [
         f"{refusal.plugin}: {detail.sentence}"
-        for refusal in refusals_at(sight, scheduler.snapshot.row_of(node))
+        for refusal in refusals_at(evaluation, scheduler.snapshot.row_of(node))
         for detail in refusal.details
     ]
 

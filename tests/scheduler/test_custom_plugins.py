@@ -17,9 +17,9 @@ from apps.scheduler.config.errors import ConfigError
 from apps.scheduler.config.loading import load
 from apps.scheduler.config.types import API_VERSION, KIND
 from apps.scheduler.decision import Decision, Result
+from apps.scheduler.explaining.evaluation import evaluate, evaluate_in_last_snapshot
 from apps.scheduler.explaining.refusing import refusals_at
-from apps.scheduler.explaining.scores import ScoredSight, ScoreInputs
-from apps.scheduler.explaining.sight import look, look_back
+from apps.scheduler.explaining.scores import ScoredEvaluation, ScoreInputs
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.declaration import plugin_table
 from apps.scheduler.framework.events import ActionType, ClusterEvent, Resource
@@ -130,8 +130,8 @@ def explained(scheduler: Scheduler) -> list[Detail]:
     """What is said of node a, which has no licence for nuke."""
     pod = make_pod()
     pod.body["metadata"]["annotations"] = {"example.com/licence": "nuke"}
-    sight = look(scheduler, PodInfo(pod.obj()))
-    [refusal] = refusals_at(sight, scheduler.snapshot.row_of("a"))
+    evaluation = evaluate(scheduler, PodInfo(pod.obj()))
+    [refusal] = refusals_at(evaluation, scheduler.snapshot.row_of("a"))
     return list(refusal.details)
 
 
@@ -164,8 +164,8 @@ def test_the_reasons_are_shown_where_a_plugin_explains_nothing(new: New) -> None
 def score_inputs(scheduler: Scheduler) -> ScoreInputs:
     """The inputs of the score of node a."""
     decision = decide(scheduler)
-    sight = look_back(scheduler, PodInfo(make_pod("p").obj()))
-    return ScoredSight(sight, decision).inputs("a", scheduler_plugin(decision))
+    evaluation = evaluate_in_last_snapshot(scheduler, PodInfo(make_pod("p").obj()))
+    return ScoredEvaluation(evaluation, decision).inputs("a", scheduler_plugin(decision))
 
 
 def scheduler_plugin(decision: Decision) -> str:

@@ -106,7 +106,7 @@ def apply(
 def check(cluster: Cluster, action: BulkAction, name: str, *, actor: Actor) -> None:
     """Raise the ApiError with which the store would refuse the text of the action."""
     if action.name in WITH_TEXT:
-        # an object that does not exist says nothing about the text
+        # without an object, nothing can be validated
         with suppress(NotFound):
             store.write(cluster, [_build_write(action, name)], actor=actor, dry_run=True)
 

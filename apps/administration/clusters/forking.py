@@ -23,8 +23,8 @@ from apps.cluster.writing.rows import take_counter
 from apps.engine.models import ConfigurationRevision, LoopLease, QueueEntry, SchedulingDecision
 from apps.engine.profiles import revisions
 from apps.studies.history.past_clusters import find_cluster
-from apps.studies.past.moments import Moment
 from apps.studies.past.overview import find_configuration
+from apps.studies.past.past_version import PastVersion
 
 #: Fields that a fork does not have from the other cluster.
 _OWN: Final = (
@@ -37,7 +37,7 @@ _QUEUE: Final = """
 """
 
 
-def fork_cluster(source: Cluster, moment: Moment, name: str, *, user: str) -> Cluster:
+def fork_cluster(source: Cluster, moment: PastVersion, name: str, *, user: str) -> Cluster:
     """Create the cluster `name` with the objects of `source` at a moment; the user owns it.
 
     It is paused, and its clock stands at the moment. Raises Invalid or AlreadyExists for the name,
@@ -116,7 +116,7 @@ def _describe_origin(point: ForkPoint) -> Origin:
     return Origin(point.name, slug, point.version, point.at, point.decision, point.ancestor)
 
 
-def _new_cluster(source: Cluster, moment: Moment, name: str, *, user: str) -> Cluster:
+def _new_cluster(source: Cluster, moment: PastVersion, name: str, *, user: str) -> Cluster:
     settings = {
         field.attname: getattr(source, field.attname)
         for field in Cluster._meta.concrete_fields
@@ -130,7 +130,7 @@ def _new_cluster(source: Cluster, moment: Moment, name: str, *, user: str) -> Cl
     return fork
 
 
-def _copy_revision(source: Cluster, fork: Cluster, moment: Moment, *, user: str) -> int:
+def _copy_revision(source: Cluster, fork: Cluster, moment: PastVersion, *, user: str) -> int:
     """Give the fork the revision that was in use, as its first one; returns its number there."""
     _, number = find_configuration(source, moment)
     used = (

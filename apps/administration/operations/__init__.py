@@ -5,8 +5,8 @@
                  └───────────┘  └───▶ cancelled
                  its worker stopped, or the database was unavailable
 
-`service` starts and cancels operations, `running` runs one in a worker, `keeping` renews its lease
-meanwhile, `tending` recovers lost ones. Each kind of operation is one module, listed in `registry`.
-It either writes in one transaction (`Progress.transaction`), so that a repetition after a crash
-starts from the beginning, or in steps that may be repeated (`drain`).
+`service` starts and cancels operations, `running` runs one in a worker, `renewal` renews its lease
+meanwhile, `recovery` recovers lost ones. Each kind of operation is one module, listed in
+`registry`. It either writes in one transaction (`Progress.transaction`), so that a repetition after
+a crash starts from the beginning, or in steps that may be repeated (`drain`).
 """

@@ -29,7 +29,10 @@ class DrainTimeout(ApiError):
 
 
 def run(work: Progress) -> str:
-    """`node`, or the payload's `names`; `force` (also pods without a controller), `timeout` (s)."""
+    """`node`, or the payload's `names`; `force` (also pods without a controller), `timeout` (s).
+
+    Raises DrainTimeout if pods remain after `timeout`.
+    """
     nodes = _nodes_to_drain(work)
     cordon = BulkAction("nodes", "cordon")
     bulk.apply(work.cluster, cordon, nodes, actor=work.actor)

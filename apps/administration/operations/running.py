@@ -14,9 +14,9 @@ from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from apps.administration.operations.keeping import keep_renewed
 from apps.administration.operations.progress import OperationCancelled, Progress, announce
 from apps.administration.operations.registry import WORK
+from apps.administration.operations.renewal import keep_renewed
 from apps.administration.operations.roles import check_role
 from apps.cluster.availability import DatabaseUnavailable, is_database_unavailable
 from apps.cluster.errors import ApiError

@@ -18,7 +18,7 @@ KEPT = timedelta(days=7)
 MAX_KEPT = 5000
 #: Deliveries of a webhook that wait; beyond, the oldest are given up.
 MAX_WAITING = 1000
-#: A delivery whose worker died is sent again after this time.
+#: A delivery whose worker stopped is sent again after this time.
 _CLAIM = timedelta(seconds=60)
 
 

@@ -14,7 +14,7 @@ from apps.api.control.documentation.areas import Area
 from apps.api.control.request_shapes import MomentRequestSerializer
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.queries import cluster_named
-from apps.studies.past.moments import parse_selected_moment
+from apps.studies.past.past_version import parse_past_version
 
 
 class ForkSerializer(MomentRequestSerializer):
@@ -45,7 +45,7 @@ class ForkView(ControlView):
         wanted.is_valid(raise_exception=True)
         given = dict(wanted.validated_data)
         name = given.pop("name")
-        moment = parse_selected_moment(source, {key: str(value) for key, value in given.items()})
+        moment = parse_past_version(source, {key: str(value) for key, value in given.items()})
         fork = fork_cluster(source, moment, name, user=request.user.get_username())
         body = ClusterSerializer(fork, context={"request": request}).data
         return Response(body, status=status.HTTP_201_CREATED)

@@ -24,8 +24,8 @@ from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.queries import cluster_named
 from apps.studies.past import listing
 from apps.studies.past.differences import find_node_differences, find_pod_differences
-from apps.studies.past.moments import PARAMETERS, parse_moment, parse_selected_moment
 from apps.studies.past.overview import read_overview
+from apps.studies.past.past_version import PARAMETERS, parse_past_version, parse_version_or_time
 from apps.studies.past.snapshots import snapshots
 
 _ERRORS = {400: ErrorSerializer, 404: ErrorSerializer, 410: ErrorSerializer}
@@ -78,7 +78,7 @@ class PastView(ControlView):
         """
         reject_unknown(request, {*PARAMETERS, "format"})
         found = cluster_named(cluster)
-        overview = read_overview(found, parse_selected_moment(found, request.query_params))
+        overview = read_overview(found, parse_past_version(found, request.query_params))
         body = {
             "moment": overview.moment,
             "life": overview.life,
@@ -113,7 +113,7 @@ class PastNodeListView(ControlView):
         """
         reject_unknown(request, {*PARAMETERS, *_names(listing.NODE_FILTERS), *_PAGING})
         found, query = cluster_named(cluster), request.query_params
-        moment = parse_selected_moment(found, query)
+        moment = parse_past_version(found, query)
         snapshot = snapshots.at(found, moment.version)
         nodes = listing.list_nodes(snapshot, query)
         shown = [
@@ -141,7 +141,7 @@ class PastPodListView(ControlView):
         """
         reject_unknown(request, {*PARAMETERS, *_names(listing.POD_FILTERS), *_PAGING})
         found, query = cluster_named(cluster), request.query_params
-        moment = parse_selected_moment(found, query)
+        moment = parse_past_version(found, query)
         pods = listing.list_pods(snapshots.at(found, moment.version), query)
         body = {"moment": moment, "total": len(pods), "pods": _cut(request, pods)}
         return Response(PastPodListSerializer(body).data)
@@ -174,7 +174,7 @@ class PastDifferencesView(ControlView):
         known = {"from", "to", "zone", "change", "namespace", "q", *_PAGING}
         reject_unknown(request, known)
         found, query = cluster_named(cluster), request.query_params
-        before, after = (parse_moment(found, query, name) for name in ("from", "to"))
+        before, after = (parse_version_or_time(found, query, name) for name in ("from", "to"))
         first, second = (snapshots.at(found, each.version) for each in (before, after))
         pods, nodes = find_pod_differences(first, second), find_node_differences(first, second)
         selected = listing.select_pod_differences(pods, query)

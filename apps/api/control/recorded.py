@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -18,8 +18,6 @@ from apps.cluster.models import Cluster
 from apps.cluster.queries import cluster_named
 from apps.engine import files
 from apps.studies.history import past_clusters
-
-Rows = Iterator[list[dict[str, Any]]]
 
 #: The parameters of the period, in the description of the API.
 PERIOD = [
@@ -82,7 +80,7 @@ def file_response(
     request: Request,
     name: str,
     columns: Sequence[str],
-    batches: Rows,
+    batches: files.Batches,
     formats: Mapping[str, files.Format] = files.FORMATS,
 ) -> StreamingHttpResponse:
     """The rows as a file called `name`, in the negotiated format, whose name is its ending."""
@@ -110,7 +108,7 @@ class FileView(FileErrors):
     file_name = ""
     columns: Sequence[str] = ()
     parameters: Sequence[str] = ()
-    batches: Callable[[Cluster, Mapping[str, Any]], Rows]
+    batches: Callable[[Cluster, Mapping[str, Any]], files.Batches]
 
     def stream(self, request: Request, kwargs: Mapping[str, Any]) -> StreamingHttpResponse:
         """The file with every row that the parameters select."""

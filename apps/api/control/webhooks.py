@@ -104,7 +104,7 @@ class DeliverySerializer(serializers.ModelSerializer[WebhookDelivery]):
 class WebhookViewSet(
     ControlView, mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[Webhook]
 ):
-    """Addresses that are told of events of a cluster."""
+    """Addresses that receive the events of a cluster."""
 
     area = Area.WEBHOOKS
     path_help = {"id": "Id of the webhook."}

@@ -107,5 +107,5 @@ def _check_exists(cluster: Cluster, key: str, namespace: str, reference: Body) -
 
 
 def _signing_key(cluster: Cluster) -> bytes:
-    """A key for each cluster: a token is worth nothing in another one."""
+    """A key for each cluster: a token is not valid in another one."""
     return salted_hmac("service-account-token", str(cluster.pk), algorithm="sha256").digest()

@@ -1,4 +1,4 @@
-"""CertificateSigningRequests: who asks is what the server knows, not what the client says."""
+"""CertificateSigningRequests: the requester is always the authenticated user."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def stop_sharing(cursor: CursorWrapper, ancestor: int, upto: int | None = None) 
 
 
 def forget_in_forks(cursor: CursorWrapper, ancestor: int, upto: int) -> None:
-    """What a cluster forgets, the forks that share it forget, too."""
+    """What a cluster deletes of its log, the forks that share it lose, too."""
     cursor.execute(
         "UPDATE cluster_cluster c SET forgotten_version = greatest(c.forgotten_version, %s) "
         "FROM cluster_forkpoint f WHERE f.ancestor = %s AND f.shared AND c.id = f.cluster_id",

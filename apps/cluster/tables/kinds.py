@@ -16,10 +16,6 @@ Body = Mapping[str, Any]
 DEFAULT = (NAME, AGE)
 
 
-def _template(workload: Body) -> list[Body]:
-    return list(get(workload, "spec", "template", "spec", "containers", default=[]))
-
-
 def _ports(service: Body, now: datetime) -> str:
     texts = []
     for port in get(service, "spec", "ports", default=[]):
@@ -65,17 +61,13 @@ def _quota_cell(of_limits: bool) -> Callable[[Body, datetime], str]:
     return cell
 
 
-_CONTAINERS = (
-    Column("Containers", lambda w, now: ",".join(c["name"] for c in _template(w)), priority=1),
-    Column("Images", lambda w, now: ",".join(c.get("image", "") for c in _template(w)), priority=1),
-)
 _REPLICAS = (
     NAME,
     Column("Desired", path("spec", "replicas", default=0), "integer"),
     Column("Current", path("status", "replicas", default=0), "integer"),
     Column("Ready", path("status", "readyReplicas", default=0), "integer"),
     AGE,
-    *_CONTAINERS,
+    *workloads.CONTAINERS,
 )
 
 COLUMNS: Mapping[str, tuple[Column, ...]] = {
@@ -155,7 +147,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
             ),
         ),
         AGE,
-        *_CONTAINERS,
+        *workloads.CONTAINERS,
     ),
     "StorageClass": storage.CLASSES,
     "VolumeAttachment": storage.ATTACHMENTS,

@@ -46,7 +46,8 @@ def _duration(job: Body, now: datetime) -> str:
     return age(started, datetime.fromisoformat(ended) if ended else now)
 
 
-_CONTAINERS = (
+#: Columns of what has a pod template.
+CONTAINERS = (
     Column("Containers", lambda w, now: ",".join(c["name"] for c in _template(w)), priority=1),
     Column("Images", lambda w, now: ",".join(c.get("image", "") for c in _template(w)), priority=1),
 )
@@ -61,7 +62,7 @@ DEPLOYMENTS = (
     Column("Up-to-date", path("status", "updatedReplicas", default=0), "integer"),
     Column("Available", path("status", "availableReplicas", default=0), "integer"),
     AGE,
-    *_CONTAINERS,
+    *CONTAINERS,
     _SELECTOR,
 )
 DAEMON_SETS = (
@@ -76,7 +77,7 @@ DAEMON_SETS = (
         lambda w, now: labels(get(w, "spec", "template", "spec", "nodeSelector", default={})),
     ),
     AGE,
-    *_CONTAINERS,
+    *CONTAINERS,
     _SELECTOR,
 )
 JOBS = (
@@ -85,6 +86,6 @@ JOBS = (
     Column("Completions", _completions),
     Column("Duration", _duration),
     AGE,
-    *_CONTAINERS,
+    *CONTAINERS,
     _SELECTOR,
 )

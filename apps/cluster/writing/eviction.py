@@ -52,7 +52,8 @@ def eviction_writes(
 ) -> list[Write]:
     """The writes of an eviction; `budgets` are those whose selector the pod matches.
 
-    The first of them raises TooManyRequests if its budget does not allow the eviction.
+    Raises BadRequest if there are several budgets. The first of the writes raises TooManyRequests
+    if its budget does not allow the eviction.
     """
     where = (kinds.POD, pod["metadata"]["namespace"], pod["metadata"]["name"])
     writes: list[Write] = []

@@ -52,7 +52,8 @@ def stamp_new(
 ) -> Body:
     """A copy of a new object with its type and the metadata the server sets.
 
-    `manager` is the client that owns its fields; `uid` is random if it is "".
+    `manager` is the client that owns its fields; `uid` is random if it is "". Raises BadRequest if
+    the object names another namespace.
     """
     metadata = dict(body.get("metadata") or {})
     if kind.namespaced:

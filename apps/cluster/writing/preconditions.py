@@ -18,7 +18,7 @@ _IMMORTAL_NAMESPACES = frozenset({"default", "kube-public", "kube-system"})
 
 
 def check_namespace(kind: Kind, body: Body, lookups: Lookups) -> None:
-    """The namespace of a new object must exist and not be terminating."""
+    """Raise NotFound if a new object's namespace does not exist, Forbidden if it is terminating."""
     if not kind.namespaced:
         return
     metadata = body["metadata"]
@@ -46,7 +46,7 @@ def check_namespace(kind: Kind, body: Body, lookups: Lookups) -> None:
 
 
 def check_deletable(kind: Kind, body: Body) -> None:
-    """System namespaces and priority classes cannot be deleted."""
+    """Raise Forbidden for a system namespace or priority class."""
     name = body["metadata"]["name"]
     if kind is kinds.NAMESPACE and name in _IMMORTAL_NAMESPACES:
         raise Forbidden(

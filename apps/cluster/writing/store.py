@@ -39,12 +39,15 @@ def write(
 ) -> list[Body | ApiError]:
     """Execute `writes` in one transaction and return the resulting object of each.
 
-    The first refused write raises and nothing is written; with `collect_refusals` its error is
+    The first rejected write raises and nothing is written; with `collect_refusals` its error is
     returned in its place and the others continue. `wake` wakes the scheduling loop. The changes are
     appended to `journal`; they are real once the outermost transaction commits. May be called
     inside an outer transaction, but only once and as its last step, because it locks the counter;
     or several times if all calls only create objects, because then no other row is locked. `found`
     is the row of the object that all writes are about, if the caller has just read it.
+
+    Raises BadRequest for a malformed object, Invalid by validation, Forbidden by admission,
+    NotFound for a deleted cluster, and what the functions below name.
     """
     return WriteTransaction(cluster, actor, collect_refusals, journal, found).run(
         writes, dry_run=dry_run, wake=wake
@@ -62,7 +65,10 @@ def create(
     applying: Applying | None = None,
     uid: str = "",
 ) -> Body:
-    """Create one object and return it as stored; its uid is random without `uid`."""
+    """Create one object and return it as stored; its uid is random without `uid`.
+
+    Raises AlreadyExists for its name, NotFound for its namespace, and the errors of `write`.
+    """
     wanted = Create(kind, body, namespace, applying, uid)
     return _single_outcome(write(cluster, [wanted], actor=actor, dry_run=dry_run))
 
@@ -74,7 +80,7 @@ def create_many(
     actor: Actor,
     wake: bool = True,
 ) -> list[Body]:
-    """Create all objects or, if one is rejected, none."""
+    """Create all objects or, if one is rejected, none; raises the errors of `create`."""
     writes = [Create(kind, body) for kind, body in objects]
     return [_single_outcome([body]) for body in write(cluster, writes, actor=actor, wake=wake)]
 
@@ -90,7 +96,10 @@ def update(
     subresource: str = "",
     dry_run: bool = False,
 ) -> Body:
-    """Replace an object; Conflict when `body` carries an older resourceVersion."""
+    """Replace an object; Conflict when `body` carries an older resourceVersion.
+
+    Raises NotFound for the object, and the errors of `write`.
+    """
     return patch(
         cluster,
         kind,
@@ -120,7 +129,8 @@ def patch(
     """Read, change and write an object, so that no write in between is lost.
 
     `found` is its row, if the caller has just read it; `change` may be called again with a newer
-    one. `reviewed`: it asks admission policies itself.
+    one. `reviewed`: it asks admission policies itself. Raises NotFound for the object, Conflict for
+    an older resourceVersion or uid in the result, and the errors of `write` and of `change`.
     """
     wanted = Update(
         kind, namespace, name, change, subresource, applying=applying, reviewed=reviewed
@@ -139,7 +149,7 @@ def bind(
     found: Row | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> Body:
-    """Bind a pod; Conflict if it is bound, gated or being deleted.
+    """Bind a pod; NotFound without it, Conflict if it is bound, gated or being deleted.
 
     `found` is the row of the pod and `labels` those of the node, if the caller has just read them.
     """
@@ -162,7 +172,11 @@ def delete(
     dry_run: bool = False,
     found: Row | None = None,
 ) -> Body:
-    """Delete an object, or mark it while something holds it; returns its last state."""
+    """Delete an object, or mark it while something holds it; returns its last state.
+
+    Raises NotFound for the object, Conflict if `options` name another uid or version, and Forbidden
+    for objects of the system.
+    """
     wanted = Delete(kind, namespace, name, options or {})
     if kind.key == "CustomResourceDefinition" and not dry_run:
         # its objects first: nothing addresses them afterwards

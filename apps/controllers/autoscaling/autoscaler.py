@@ -45,7 +45,7 @@ _STABLE: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """What one look at the metrics has resulted in."""
+    """The result of reading the metrics once."""
 
     replicas: int
     why: str

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from apps.controllers.controller import scaled_value
 from apps.controllers.workloads.templates import REVISION_LABEL
 from apps.controllers.writes import is_active
 from apps.scheduler.objects import Pod
@@ -108,11 +109,5 @@ def _limits(daemons: Body, nodes: int) -> tuple[int, int]:
     if strategy.get("type") != "RollingUpdate":
         return 0, 0
     rolling = strategy.get("rollingUpdate") or {}
-    surge = _share(rolling.get("maxSurge", 0), nodes)
-    return surge, 0 if surge else _share(rolling.get("maxUnavailable", 1), nodes)
-
-
-def _share(amount: int | str, total: int) -> int:
-    if isinstance(amount, int):
-        return amount
-    return -(-int(amount.rstrip("%")) * total // 100)
+    surge = scaled_value(rolling.get("maxSurge", 0), nodes)
+    return surge, 0 if surge else scaled_value(rolling.get("maxUnavailable", 1), nodes)

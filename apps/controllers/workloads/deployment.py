@@ -11,7 +11,7 @@ from apps.cluster import kinds
 from apps.cluster.errors import ApiError
 from apps.cluster.writes import Create, Delete
 from apps.controllers.cache import ControllerCache, Ref, owner_reference
-from apps.controllers.controller import Controller, ReportedWrite, Step
+from apps.controllers.controller import Controller, ReportedWrite, Step, scaled_value
 from apps.controllers.events.writer import PendingEvent
 from apps.controllers.workloads import progress
 from apps.controllers.workloads.ownership import map_object
@@ -185,17 +185,10 @@ def _limits(deployment: Body) -> tuple[int, int]:
     """(maxSurge, maxUnavailable) as numbers of pods."""
     rolling = (deployment["spec"].get("strategy") or {}).get("rollingUpdate") or {}
     wanted = deployment["spec"].get("replicas", 1)
-    surge = _share(rolling.get("maxSurge", "25%"), wanted, up=True)
-    missing = _share(rolling.get("maxUnavailable", "25%"), wanted, up=False)
+    surge = scaled_value(rolling.get("maxSurge", "25%"), wanted)
+    missing = scaled_value(rolling.get("maxUnavailable", "25%"), wanted, round_up=False)
     # one of them must be positive, otherwise no rollout makes progress
     return surge, missing if surge or missing else 1
-
-
-def _share(amount: int | str, total: int, *, up: bool) -> int:
-    if isinstance(amount, int):
-        return amount
-    product = int(amount.rstrip("%")) * total
-    return -(-product // 100) if up else product // 100
 
 
 def _scale(deployment: Body, replica_set: Body, size: int) -> ReportedWrite:

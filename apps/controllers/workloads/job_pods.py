@@ -140,7 +140,7 @@ def _index_pause(failure: Failure, now: datetime) -> datetime | None:
 
 
 def _indexed_pod(job: Body, index: int, failure: Failure | None, group: str) -> Create:
-    """The pod of an index, with the name, the host name and the variable that tell it."""
+    """The pod of an index, with its name, host name and environment variable."""
     text, name = str(index), job["metadata"]["name"]
     spec: Body = {"hostname": f"{name}-{text}"}
     for field in ("initContainers", "containers"):

@@ -8,7 +8,7 @@ from django import forms
 
 from apps.cluster.errors import ApiError
 from apps.cluster.models import Cluster
-from apps.studies.past.moments import Moment, parse_selected_moment
+from apps.studies.past.past_version import PastVersion, parse_past_version
 
 _MOMENTS = ("version", "at", "decision")
 
@@ -30,7 +30,7 @@ class ForkForm(forms.Form):
     def __init__(self, *args: Any, source: Cluster, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._source = source
-        self.moment: Moment | None = None
+        self.moment: PastVersion | None = None
         for name, field in self.fields.items():
             field.widget.attrs |= {"autocomplete": "off", "spellcheck": "false"}
             if name != "name":
@@ -40,7 +40,7 @@ class ForkForm(forms.Form):
         typed = dict(self.cleaned_data)
         chosen = {name: typed[name] for name in _MOMENTS if typed.get(name)}
         try:
-            self.moment = parse_selected_moment(self._source, chosen)
+            self.moment = parse_past_version(self._source, chosen)
         except ApiError as refusal:
             named = refusal.message.partition(":")[0]
             self.add_error(

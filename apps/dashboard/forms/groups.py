@@ -7,7 +7,7 @@ from typing import Any
 
 from django import forms
 
-from apps.dashboard.forms.refusals import ObjectForm
+from apps.dashboard.forms.object_form import ObjectForm
 
 
 class GroupUsersForm(ObjectForm):

@@ -12,7 +12,7 @@ from django.core.exceptions import ValidationError
 
 from apps.cluster.documents import UnreadableDocument, parse_yaml
 from apps.dashboard.forms.files import YamlField
-from apps.dashboard.forms.refusals import ObjectForm
+from apps.dashboard.forms.object_form import ObjectForm
 from apps.dashboard.forms.yaml_problems import show_syntax
 
 _TOP = ("apiVersion", "kind", "metadata", "spec")

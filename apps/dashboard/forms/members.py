@@ -7,7 +7,7 @@ from typing import Any
 from django import forms
 
 from apps.cluster.roles import MEMBER_ROLES, Visibility
-from apps.dashboard.forms.refusals import ObjectForm
+from apps.dashboard.forms.object_form import ObjectForm
 
 #: Roles that a member can have.
 ROLES = [(role.label, role.label) for role in MEMBER_ROLES]

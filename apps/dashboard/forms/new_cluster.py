@@ -17,7 +17,7 @@ from apps.controllers.devices.templates import TEMPLATES, find_fault
 from apps.controllers.generating import NodeSize
 from apps.dashboard.forms.files import CsvField, YamlField
 from apps.dashboard.forms.lines import LinesField, check_quantity
-from apps.dashboard.forms.refusals import show_refusal
+from apps.dashboard.forms.object_form import show_error
 from apps.dashboard.forms.settings import SettingsForm
 from apps.dashboard.forms.yaml_problems import show_in_yaml
 from apps.engine.profiles.revisions import ALL_NODES
@@ -83,7 +83,7 @@ class ClusterForm(SettingsForm):
             try:
                 lifecycle.check_new(name)
             except ApiError as refusal:
-                show_refusal(self, refusal)
+                show_error(self, refusal)
         return typed
 
     def cluster(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from django.core.exceptions import ValidationError
 from apps.controllers.devices.templates import ANNOTATION, TEMPLATES, find_fault
 from apps.controllers.kubelet.registration import node_labels, node_status
 from apps.dashboard.forms.lines import AmountsField, LabelsField, QuantityField, TaintsField
-from apps.dashboard.forms.refusals import ObjectForm
+from apps.dashboard.forms.object_form import ObjectForm
 from apps.dashboard.queries.usage import ZONE_LABEL
 
 

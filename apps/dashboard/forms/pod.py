@@ -16,7 +16,7 @@ from apps.dashboard.forms.lines import (
     SuggestedField,
     TolerationsField,
 )
-from apps.dashboard.forms.refusals import ObjectForm
+from apps.dashboard.forms.object_form import ObjectForm
 from apps.engine.queries import list_scheduler_names
 
 _REQUESTS = "spec.containers[0].resources.requests"

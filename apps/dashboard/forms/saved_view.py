@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django import forms
 
-from apps.dashboard.forms.refusals import ObjectForm
+from apps.dashboard.forms.object_form import ObjectForm
 from apps.engine.ledger.saved_views import MAX_NAME
 
 

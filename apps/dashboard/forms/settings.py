@@ -16,7 +16,7 @@ from apps.cluster.admission.plugins.registry import PLUGINS
 from apps.cluster.documents import UnreadableDocument, parse_yaml
 from apps.cluster.settings import CHANGEABLE, Group, Setting
 from apps.dashboard.forms.files import YamlField
-from apps.dashboard.forms.refusals import ObjectForm
+from apps.dashboard.forms.object_form import ObjectForm
 
 
 class ParametersField(YamlField):

@@ -7,7 +7,7 @@ from typing import Any
 
 from django import forms
 
-from apps.dashboard.forms.refusals import ObjectForm
+from apps.dashboard.forms.object_form import ObjectForm
 
 _EXPIRY = [("7", "in 7 days"), ("30", "in 30 days"), ("90", "in 90 days"), ("365", "in a year")]
 

@@ -7,7 +7,7 @@ from django import forms
 from apps.administration.webhooks.events import KINDS
 from apps.administration.webhooks.service import find_faults
 from apps.cluster.errors import Invalid
-from apps.dashboard.forms.refusals import ObjectForm, show_refusal
+from apps.dashboard.forms.object_form import ObjectForm, show_error
 
 
 class WebhookChangeForm(ObjectForm):
@@ -30,7 +30,7 @@ class WebhookChangeForm(ObjectForm):
         """Show the errors of all fields at once, also if one of them is missing."""
         values = self.values()
         causes = find_faults(values["url"], values["kinds"])
-        show_refusal(self, Invalid("Webhook", "", causes))
+        show_error(self, Invalid("Webhook", "", causes))
 
 
 class WebhookForm(WebhookChangeForm):

@@ -20,7 +20,7 @@ from apps.engine.models import PastCluster, SchedulingDecision
 from apps.engine.queue.past import PARTS, PastMoment, PastPod, PastQueue, read_past_queue
 from apps.studies.explanations.around import NodeThen, PodThen, StateAround, read_state_around
 from apps.studies.history import past_clusters
-from apps.studies.past.moments import find_beginning
+from apps.studies.past.past_version import find_beginning
 
 #: Pending pods that the page of a state lists; it links to the queue for all of them.
 MAX_PENDING = 50

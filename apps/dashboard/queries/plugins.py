@@ -18,6 +18,7 @@ from apps.engine.profiles.plugins import known_plugins, registry
 from apps.engine.results.refusals import RefusalGroup, group_refusals
 from apps.engine.results.scores import PluginScores, ScoreMatrix, score_matrix
 from apps.scheduler.config import EXTENSION_POINTS
+from apps.scheduler.config.decoding import camel_case
 from apps.scheduler.config.plugin_table import KnownPlugin, Origin
 from apps.scheduler.decision import Decision
 from apps.scheduler.explaining.scores import ScoreInputs
@@ -156,14 +157,9 @@ def _arguments(plugin: KnownPlugin) -> list[tuple[str, str]]:
         return []
     empty = plugin.args_type()
     return [
-        (_camel(field.name), json.dumps(getattr(empty, field.name), default=str))
+        (camel_case(field.name), json.dumps(getattr(empty, field.name), default=str))
         for field in dataclasses.fields(plugin.args_type)
     ]
-
-
-def _camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(part.capitalize() for part in rest)
 
 
 def _node_scores(

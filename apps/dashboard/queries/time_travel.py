@@ -20,8 +20,13 @@ from apps.studies.past.differences import (
     find_node_differences,
     find_pod_differences,
 )
-from apps.studies.past.moments import Life, Moment, parse_moment, parse_selected_moment
 from apps.studies.past.overview import Overview, read_overview
+from apps.studies.past.past_version import (
+    Life,
+    PastVersion,
+    parse_past_version,
+    parse_version_or_time,
+)
 from apps.studies.past.snapshots import snapshots
 from apps.studies.past.versions import NodeVersion, PodVersion
 
@@ -67,8 +72,8 @@ class NodeRow:
 class Differences:
     """What differs between two moments, the earlier one first."""
 
-    before: Moment
-    after: Moment
+    before: PastVersion
+    after: PastVersion
     pods: Mapping[str, int]
     nodes: Sequence[NodeDifference]
     total_nodes: int
@@ -93,7 +98,7 @@ class TimeTravelPage:
     around: str
 
     @property
-    def moment(self) -> Moment:
+    def moment(self) -> PastVersion:
         return self.overview.moment
 
     @property
@@ -145,14 +150,14 @@ class TimeTravelPage:
 def time_travel_page(cluster: Cluster, query: Mapping[str, Any]) -> TimeTravelPage:
     """The cluster at the moment of the address, by default now; a time prevails over the slider.
 
-    Raises the errors of `parse_selected_moment`, `parse_moment` and of the filters.
+    Raises the errors of `parse_past_version`, `parse_version_or_time` and of the filters.
     """
     given = {name: str(query.get(name) or "").strip() for name in ("at", "version", "decision")}
     if given["at"]:
         given |= {"version": "", "decision": ""}
-    moment = parse_selected_moment(cluster, given)
+    moment = parse_past_version(cluster, given)
     overview = read_overview(cluster, moment)
-    other = parse_moment(cluster, query, "with") if query.get("with", "").strip() else None
+    other = parse_version_or_time(cluster, query, "with") if query.get("with", "").strip() else None
     pods, differences = _compare(cluster, overview, other) if other is not None else ([], None)
     show = str(query.get("show", ""))
     if show not in (NODES, PODS, DIFFERENCES) or (show == DIFFERENCES and other is None):
@@ -180,7 +185,7 @@ def _read_table(
 
 
 def _compare(
-    cluster: Cluster, overview: Overview, other: Moment
+    cluster: Cluster, overview: Overview, other: PastVersion
 ) -> tuple[list[PodDifference], Differences]:
     before, after = sorted((overview.moment, other), key=lambda moment: moment.version)
     first, second = (

@@ -214,7 +214,7 @@ def message_once(context: template.Context, text: str) -> str:
 
 @register.filter
 def audit_details(entry: AuditEntry) -> str:
-    """What an entry of the audit log tells beside its target, without what is false or empty."""
+    """What an entry of the audit log says besides its target, without what is false or empty."""
     told = []
     for name, value in entry.details.items():
         words = name.replace("_", " ")

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from apps.cluster.errors import AlreadyExists, BadRequest, Invalid
 from apps.dashboard.forms.groups import GroupForm, GroupUsersForm
-from apps.dashboard.forms.refusals import show_refusal
+from apps.dashboard.forms.object_form import show_error
 from apps.dashboard.rendering import Request, posted, render_page, site_page
 from apps.people import accounts, groups
 
@@ -26,7 +26,7 @@ def all_groups(request: Request) -> HttpResponse:
             messages.success(request, f"Group {name} created.")
             return redirect("groups")
         except (AlreadyExists, Invalid) as refusal:
-            show_refusal(form, refusal)
+            show_error(form, refusal)
     rows = []
     for group in groups.list_groups():
         users = groups.users_of(group)

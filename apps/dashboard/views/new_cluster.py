@@ -19,7 +19,7 @@ from apps.cluster.manifests import ManifestError, ManifestErrors
 from apps.cluster.queries import cluster_named
 from apps.controllers.generating import NodeSize
 from apps.dashboard.forms.new_cluster import WAYS, ClusterForm, CopyForm, TraceForm, YamlForm
-from apps.dashboard.forms.refusals import show_refusal
+from apps.dashboard.forms.object_form import show_error
 from apps.dashboard.forms.yaml_problems import show_in_yaml
 from apps.dashboard.queries.clusters import cluster_names
 from apps.dashboard.recipes.actions import cluster_recipe, import_recipe
@@ -123,7 +123,7 @@ def _show(form: ClusterForm, refusal: ApiError) -> None:
     if isinstance(refusal, ManifestError | ManifestErrors):
         show_in_yaml(form, "manifest", refusal)
     else:
-        show_refusal(form, refusal)
+        show_error(form, refusal)
 
 
 def _start_operation(request: Request, way: str, form: ClusterForm) -> Operation:

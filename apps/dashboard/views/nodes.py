@@ -12,7 +12,7 @@ from apps.cluster.errors import ApiError
 from apps.cluster.models import Cluster
 from apps.cluster.writing import store
 from apps.dashboard.forms.node import NodeForm
-from apps.dashboard.forms.refusals import show_refusal
+from apps.dashboard.forms.object_form import show_error
 from apps.dashboard.queries.nodes import node_list, one_node
 from apps.dashboard.queries.usage import resource_names
 from apps.dashboard.recipes.actions import create_recipes
@@ -71,7 +71,7 @@ def new_node(request: Request, cluster: Cluster) -> HttpResponse:
                 cluster, kinds.NODE, form.body(), actor=actor(request), dry_run=not valid
             )
         except ApiError as refusal:
-            show_refusal(form, refusal)
+            show_error(form, refusal)
         if form.is_valid():
             name = created["metadata"]["name"]
             messages.success(request, f"Node {name} created.")

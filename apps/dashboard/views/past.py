@@ -22,7 +22,7 @@ from apps.dashboard.streams import site_stamp
 from apps.dashboard.tables import Field, describe_problem
 from apps.engine.queue.past import PastMoment
 from apps.studies.history import past_clusters
-from apps.studies.past.moments import read_life
+from apps.studies.past.past_version import read_life
 
 #: The fields of `templates/dashboard/past.html` that select moments.
 _FIELDS = (Field("version", "Version"), Field("with", "Compare with"), Field("state", "State"))

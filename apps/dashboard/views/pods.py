@@ -19,8 +19,8 @@ from apps.cluster.errors import ApiError, BadRequest, Invalid, NotFound
 from apps.cluster.models import Cluster
 from apps.cluster.writes import Create
 from apps.cluster.writing import store
+from apps.dashboard.forms.object_form import show_error
 from apps.dashboard.forms.pod import PodForm
-from apps.dashboard.forms.refusals import show_refusal
 from apps.dashboard.notices import get_next_address
 from apps.dashboard.queries.consequences import pods_to_delete
 from apps.dashboard.queries.pod import OnePod, namesakes, one_pod, other_namespaces, pod_story
@@ -135,7 +135,7 @@ def new_pod(request: Request, cluster: Cluster) -> HttpResponse:
             # with errors in some fields, the store still checks the others
             created = store.write(cluster, writes, actor=actor(request), dry_run=not valid)
         except ApiError as refusal:
-            show_refusal(form, refusal)
+            show_error(form, refusal)
         if form.is_valid():
             bodies = [body for body in created if not isinstance(body, ApiError)]
             return _redirect_to_created(request, cluster, [body["metadata"] for body in bodies])

@@ -11,7 +11,7 @@ from apps.administration.clusters import settings as cluster_settings
 from apps.cluster.errors import Invalid
 from apps.cluster.models import Cluster
 from apps.cluster.settings import CHANGEABLE
-from apps.dashboard.forms.refusals import show_refusal
+from apps.dashboard.forms.object_form import show_error
 from apps.dashboard.forms.settings import ClusterSettingsForm
 from apps.dashboard.recipes.actions import settings_recipe
 from apps.dashboard.rendering import Request, cluster_page, posted, render_page, render_recipes
@@ -29,7 +29,7 @@ def settings(request: Request, cluster: Cluster) -> HttpResponse:
         try:
             cluster_settings.change_settings(cluster, form.values())
         except Invalid as refusal:
-            show_refusal(form, refusal)
+            show_error(form, refusal)
         else:
             messages.success(request, f"Settings of cluster {cluster.name} updated.")
             return redirect("cluster", cluster=cluster.name)

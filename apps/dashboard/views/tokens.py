@@ -10,7 +10,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from apps.administration.clusters.kubeconfig import TokenWishes, create_kubeconfig
 from apps.cluster.errors import AlreadyExists, ApiError, Invalid
 from apps.cluster.models import Cluster
-from apps.dashboard.forms.refusals import show_refusal
+from apps.dashboard.forms.object_form import show_error
 from apps.dashboard.forms.tokens import KubeconfigForm, TokenForm
 from apps.dashboard.queries.clusters import cluster_names
 from apps.dashboard.rendering import Request, cluster_page, posted, render_page, render_refusal
@@ -34,7 +34,7 @@ def new_token(request: Request) -> HttpResponse:
                 expires_at=in_days(wanted["expires"]),
             )
         except (AlreadyExists, Invalid) as refusal:
-            show_refusal(form, refusal)
+            show_error(form, refusal)
     status = 422 if form.errors else 200
     response = render_page(request, "new_token", {"form": form, "created": created}, status=status)
     response.headers["Cache-Control"] = "no-store"
@@ -61,7 +61,7 @@ def kubeconfig(request: Request, cluster: Cluster) -> HttpResponse:
         try:
             return _kubeconfig_file(request, cluster, form)
         except (AlreadyExists, Invalid) as refusal:
-            show_refusal(form, refusal)
+            show_error(form, refusal)
     context = {"cluster": cluster, "form": form}
     return render_page(request, "kubeconfig", context, status=422 if form.errors else 200)
 

@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from apps.cluster.errors import AlreadyExists, BadRequest, Invalid
-from apps.dashboard.forms.refusals import show_refusal
+from apps.dashboard.forms.object_form import show_error
 from apps.dashboard.forms.users import InvitationForm
 from apps.dashboard.paging import parse_whole_number
 from apps.dashboard.rendering import Request, posted, render_page, site_page
@@ -26,7 +26,7 @@ def users(request: Request) -> HttpResponse:
         try:
             return _show_link(request, accounts.invite_user(**form.cleaned_data))
         except (AlreadyExists, Invalid) as refusal:
-            show_refusal(form, refusal)
+            show_error(form, refusal)
     context = {"form": form, "users": accounts.list_users()}
     return render_page(request, "users", context, status=422 if form.errors else 200)
 

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from apps.administration.webhooks import service
 from apps.cluster.errors import BadRequest, Invalid
 from apps.cluster.models import Cluster
-from apps.dashboard.forms.refusals import show_refusal
+from apps.dashboard.forms.object_form import show_error
 from apps.dashboard.forms.webhook import WebhookChangeForm, WebhookForm
 from apps.dashboard.paging import log_page
 from apps.dashboard.rendering import Request, cluster_page, posted, render_page
@@ -28,7 +28,7 @@ def webhooks(request: Request, cluster: Cluster) -> HttpResponse:
                 cluster, **form.cleaned_data, user=request.user.get_username()
             )
         except Invalid as refusal:
-            show_refusal(form, refusal)
+            show_error(form, refusal)
         else:
             if not form.cleaned_data["secret"]:
                 return _page(request, cluster, added, secret=added.secret)

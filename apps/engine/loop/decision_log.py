@@ -18,8 +18,8 @@ from apps.cluster.models import Cluster
 from apps.engine.ledger.records import DecisionRecord
 from apps.engine.results.scores import score_matrix
 from apps.scheduler.decision import Decision, Result
-from apps.scheduler.explaining.scores import ScoredSight, ScoreInputs
-from apps.scheduler.explaining.sight import look_back
+from apps.scheduler.explaining.evaluation import evaluate_in_last_snapshot
+from apps.scheduler.explaining.scores import ScoredEvaluation, ScoreInputs
 from apps.scheduler.scheduler import Scheduler
 
 log = logging.getLogger("kube-scheduler")
@@ -56,9 +56,9 @@ def collect_inputs(scheduler: Scheduler, decision: Decision) -> Sequence[ScoreIn
     pod = scheduler.cache.find_pod(decision.pod_uid)
     if pod is None:
         return ()
-    sight = ScoredSight(look_back(scheduler, pod), decision)
+    evaluation = ScoredEvaluation(evaluate_in_last_snapshot(scheduler, pod), decision)
     nodes = [decision.nodes[row] for row in decision.feasible.tolist()]
-    return [sight.inputs(node, plugin) for plugin in decision.scores for node in nodes]
+    return [evaluation.inputs(node, plugin) for plugin in decision.scores for node in nodes]
 
 
 def _log_batch(cluster: Cluster, batch: Sequence[DecisionRecord]) -> None:

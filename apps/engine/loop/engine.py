@@ -10,7 +10,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import chain
-from typing import cast
 
 from django.conf import settings
 from django.db import DataError
@@ -51,7 +50,7 @@ from apps.scheduler.metrics.gauges import note_state
 from apps.scheduler.objects import Pod
 from apps.scheduler.queue.records import QueueChanges
 from apps.scheduler.scheduler import Scheduler
-from apps.scheduler.tie_break import TieBreak
+from apps.scheduler.tie_break import parse_tie_break
 
 #: A batch ends after so many decisions or so long, whichever comes first: large enough to share
 #: the cost of a commit, small enough that a pod is not kept waiting for its neighbours.
@@ -98,7 +97,7 @@ class Engine:
         self.scheduler = Scheduler(
             revisions.load_configuration(revision),
             clock=ClusterClock(cluster),
-            tie_break=cast(TieBreak, cluster.tie_break),
+            tie_break=parse_tie_break(cluster.tie_break),
             seed=cluster.seed,
             registry=plugins.registry(),
             bodies=StoredBodies(cluster.pk),
@@ -127,14 +126,14 @@ class Engine:
             self.controllers,
             announces_nodes=self.scheduler.gates.enabled("NominatedNodeNameForExpectation"),
         )
-        #: by the cluster's clock; a new engine looks at the leftovers at once
+        #: by the cluster's clock; a new engine flushes the unschedulable pods at once
         self._flushed_at = 0.0
         #: whether the last batch left pods in the queue; when the controllers acted last
         self._crowded = False
         self._acted_at = 0.0
         #: decisions that are not final yet, by the pod's uid
         self._under_way: dict[str, DecisionRecord] = {}
-        #: something that waited can go on; and whether anybody is here to see it
+        #: set when a pod that waited can go on; and whether the loop runs, otherwise it is woken
         self._progress = threading.Event()
         self._running = False
         #: set by announcements of changes, and to end the waiting for them
@@ -152,7 +151,7 @@ class Engine:
         self._sequence = 0
 
     def close(self) -> None:
-        """Let go of threads and connections; what runs in them ends for nobody."""
+        """Release threads and connections; results of binding cycles that still run are lost."""
         self._bindings.shutdown(wait=False, cancel_futures=True)
         self.scheduler.close()
 
@@ -326,7 +325,7 @@ class Engine:
         return True
 
     def _note_progress(self) -> None:
-        """Called from any thread: a pod that waited can go on, or a plugin wants something."""
+        """Called from any thread: a pod that waited can go on, or a plugin has a request."""
         self._progress.set()
         self._news.set()
         if not self._running:

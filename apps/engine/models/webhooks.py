@@ -12,7 +12,7 @@ from apps.cluster.models import Cluster
 
 
 class Webhook(models.Model):
-    """An address that is told of events of a cluster; `apps.administration.webhooks` sends them."""
+    """An address that gets the events of a cluster; `apps.administration.webhooks` sends them."""
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE)
     url = models.CharField(max_length=2000)

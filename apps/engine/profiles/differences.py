@@ -13,6 +13,7 @@ import msgspec
 
 from apps.cluster.differences import differences
 from apps.scheduler.config import EXTENSION_POINTS, Configuration, Profile
+from apps.scheduler.config.decoding import camel_case
 
 NOTHING = "–"
 #: Compared separately, or without effect.
@@ -64,7 +65,7 @@ def _compare_settings(
     for field in fields(Configuration):
         if field.name not in _NOT_SETTINGS | {_GATES}:
             yield from _compare_values(
-                _to_camel_case(field.name), getattr(before, field.name), getattr(after, field.name)
+                camel_case(field.name), getattr(before, field.name), getattr(after, field.name)
             )
     for name in sorted(before.feature_gates.keys() | after.feature_gates.keys()):
         yield from _compare_values(
@@ -120,14 +121,8 @@ def _to_plain(value: Any) -> Any:
     """Plain data, with keys as in the configuration file."""
     plain = value if isinstance(value, Mapping | list) else msgspec.to_builtins(value, enc_hook=str)
     if isinstance(plain, Mapping):
-        return {_to_camel_case(str(key)): _to_plain(each) for key, each in plain.items()}
+        return {camel_case(str(key)): _to_plain(each) for key, each in plain.items()}
     return [_to_plain(each) for each in plain] if isinstance(plain, list | tuple) else plain
-
-
-def _to_camel_case(name: str) -> str:
-    """`scoring_strategy` as `scoringStrategy`."""
-    first, *others = name.split("_")
-    return first + "".join(word.capitalize() for word in others)
 
 
 def _to_text(value: Any) -> str:
@@ -141,7 +136,7 @@ def describe_configuration(configuration: Configuration) -> dict[tuple[str, str]
     described: dict[tuple[str, str], str] = {}
     for field in fields(Configuration):
         if field.name not in _NOT_SETTINGS:
-            name = _to_camel_case(field.name)
+            name = camel_case(field.name)
             described["", name] = _to_text(getattr(configuration, field.name))
     for number, extender in enumerate(_to_plain(configuration.extenders)):
         described["", f"extenders[{number}]"] = _to_text(extender)

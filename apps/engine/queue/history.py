@@ -17,7 +17,7 @@ from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
 from apps.cluster.prepared import Step, insert
 from apps.engine import models, periods
-from apps.engine.files import BATCH
+from apps.engine.files import Batches, read_batches
 from apps.engine.queue.move_log import log_moves
 from apps.scheduler.decision import Decision
 from apps.scheduler.framework import events
@@ -172,18 +172,9 @@ def find_moves(cluster: Cluster, query: Mapping[str, Any]) -> QuerySet[models.Qu
     return rows.filter(**{key: value for key, value in conditions.items() if value})
 
 
-def batches(cluster: Cluster, query: Mapping[str, Any]) -> Iterator[list[dict[str, Any]]]:
+def batches(cluster: Cluster, query: Mapping[str, Any]) -> Batches:
     """The moves that `find_moves` finds, newest first, as rows of FIELDS."""
-    return _read_batches(find_moves(cluster, query))
-
-
-def _read_batches(moves: QuerySet[models.QueueMove]) -> Iterator[list[dict[str, Any]]]:
-    last: int | None = None
-    while rows := list(
-        (moves if last is None else moves.filter(id__lt=last)).values(*FIELDS)[:BATCH]
-    ):
-        yield rows
-        last = rows[-1]["id"]
+    return read_batches(find_moves(cluster, query), FIELDS)
 
 
 def _parse_uid(text: str) -> UUID | None:

@@ -207,7 +207,7 @@ def read_past_queue(
 ) -> PastQueue:
     """The pods in the queue at the moment, by part and order; `queue` and `pod` select some.
 
-    `pod` is part of a name, or `namespace/` and part of a name.
+    `pod` is part of a name, or `namespace/` and part of a name. BadRequest names a wrong one.
     """
     if queue and queue not in PARTS:
         raise wrong("queue", f"{queue!r} is not one of {', '.join(PARTS)}")

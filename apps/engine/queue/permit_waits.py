@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from psycopg.types.numeric import Int8
 
 from apps.cluster.arrays import nested, texts, times, uuids
 from apps.cluster.prepared import Step, insert
 from apps.engine.models import PermitWait
+from apps.engine.periods import to_datetime
 from apps.scheduler.framework.waiting_pods import WaitingPods
 
 _DELETE = "DELETE FROM controlplane_permitwait WHERE cluster_id = $1 AND pod_uid = ANY($2)"
@@ -72,8 +72,8 @@ class PermitWaits:
                 "pod_uid": uuids(list(new)),
                 "node": texts([wait.node for wait in new.values()]),
                 "plugins": nested([wait.plugins for wait in new.values()]),
-                "since": times([_moment(wait.since) for wait in new.values()]),
-                "deadline": times([_moment(wait.deadline) for wait in new.values()]),
+                "since": times([to_datetime(wait.since) for wait in new.values()]),
+                "deadline": times([to_datetime(wait.deadline) for wait in new.values()]),
             }
             steps.append(insert("waits", PermitWait, columns, conflict="cluster_id, pod_uid"))
         return steps
@@ -81,7 +81,3 @@ class PermitWaits:
     def mark_committed(self, waits: Waits) -> None:
         """The steps for these waits are committed."""
         self._stored = dict(waits)
-
-
-def _moment(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, tz=UTC)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -12,6 +12,7 @@ from psycopg.types.numeric import Int8
 from apps.cluster.arrays import documents, int4s, nested, texts, times, uuids
 from apps.cluster.prepared import Step, insert
 from apps.engine.models import QueueEntry
+from apps.engine.periods import to_datetime
 from apps.scheduler.queue.records import QueueChanges, SavedEntry, SubQueue, arrival
 
 _DELETE = "DELETE FROM controlplane_queueentry WHERE cluster_id = $1 AND pod_uid = ANY($2)"
@@ -83,7 +84,7 @@ def _build_columns(cluster_id: int, entries: Sequence[SavedEntry]) -> dict[str, 
         "name": texts([name for _, _, name in keys]),
         "queue": texts([entry.queue.value for entry in entries]),
         "attempts": int4s([entry.attempts for entry in entries]),
-        "timestamp": times([_to_datetime(entry.timestamp) for entry in entries]),
+        "timestamp": times([to_datetime(entry.timestamp) for entry in entries]),
         "backoff_expiry": times([_to_datetime_or_none(entry.backoff_expiry) for entry in entries]),
         "unschedulable_plugins": nested([entry.unschedulable_plugins for entry in entries]),
         "pending_plugins": nested([entry.pending_plugins for entry in entries]),
@@ -93,9 +94,5 @@ def _build_columns(cluster_id: int, entries: Sequence[SavedEntry]) -> dict[str, 
     }
 
 
-def _to_datetime(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, tz=UTC)
-
-
 def _to_datetime_or_none(seconds: float | None) -> datetime | None:
-    return _to_datetime(seconds) if seconds else None
+    return to_datetime(seconds) if seconds else None

@@ -12,13 +12,13 @@ from apps.cluster.errors import BadRequest, NotFound
 from apps.cluster.models import Cluster, Namespace, Node
 from apps.engine import queries
 from apps.engine.models import SeriesBucket, SeriesCursor
+from apps.engine.periods import to_datetime
 from apps.engine.series import buckets, node_columns
 from apps.engine.series.buckets import CLUSTER, Bucket, Part
 from apps.engine.series.catalog import SCOPES, Chart, Line, Scope, list_charts
 from apps.engine.series.levels import empty_part
 from apps.engine.series.quantiles import WAIT_BOUNDS, quantile
 from apps.engine.series.spans import Span
-from apps.engine.series.storing import to_datetime
 from apps.scheduler.metrics import definitions
 
 #: Levels are carried over a gap of this many seconds between two samples.

@@ -14,7 +14,7 @@ from django.db import connection, transaction
 from apps.cluster.models import Cluster
 from apps.engine.models import SeriesCursor
 from apps.engine.series import levels, node_columns
-from apps.engine.series.happenings import add_durations, read_happenings
+from apps.engine.series.counts import add_durations, read_counts
 from apps.engine.series.resolutions import list_resolutions
 from apps.engine.series.storing import Sample, write
 
@@ -34,7 +34,7 @@ _CHANGED = """
         AND s.version = c.resource_version AND s.metrics_xid = coalesce(m.xmin::text::bigint, 0)
     WHERE s.cluster_id IS NULL ORDER BY c.id
 """
-#: Its transaction tells whether the row was written since.
+#: Its transaction shows whether the row was written since.
 _METRICS = """
     SELECT xmin::text::bigint, series FROM controlplane_schedulermetrics WHERE cluster_id = %s
 """
@@ -84,7 +84,7 @@ def _lock(cluster: Cluster) -> SeriesCursor | None:
 def _add_sample(cluster: Cluster, cursor: SeriesCursor) -> None:
     at, step = cluster.now(), list_resolutions()[0].step
     metrics_xid, series = _read_metrics(cluster.pk)
-    happened = read_happenings(cluster.pk, step, decision=cursor.decision_id, move=cursor.move_id)
+    counts = read_counts(cluster.pk, step, decision=cursor.decision_id, move=cursor.move_id)
     bucket = levels.read_pods(cluster)
     state = levels.read_nodes(cluster)
     levels.add_nodes(bucket, state)
@@ -96,16 +96,16 @@ def _add_sample(cluster: Cluster, cursor: SeriesCursor) -> None:
         Sample(
             at=at,
             levels=bucket,
-            counts=happened.buckets,
+            counts=counts.buckets,
             nodes=node_columns.encode(state),
             number_of_nodes=len(state.ids),
             held_until=held_until if cursor.sampled_at <= at else None,
         ),
     )
     cursor.sampled_at = at
-    cursor.version = -1 if happened.unfinished else cluster.resource_version
+    cursor.version = -1 if counts.unfinished else cluster.resource_version
     cursor.metrics_xid, cursor.baseline = metrics_xid, series
-    cursor.decision_id, cursor.move_id = happened.last_decision, happened.last_move
+    cursor.decision_id, cursor.move_id = counts.last_decision, counts.last_move
     cursor.save()
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from django.db import connection
 
 from apps.engine.models import SeriesBucket
+from apps.engine.periods import to_datetime
 from apps.engine.series import buckets, node_columns
 from apps.engine.series.buckets import Bucket
 from apps.engine.series.resolutions import MANY_NODES, Resolution, list_resolutions
@@ -123,7 +124,3 @@ def _hold(cluster_id: int, sample: Sample, current: Iterable[tuple[int, int]]) -
     }
     with connection.cursor() as cursor:
         cursor.execute(_HOLD, parameters)
-
-
-def to_datetime(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, tz=UTC)

@@ -1,4 +1,4 @@
-"""Looks for processes that have died and for transactions that have stalled.
+"""Looks for processes that have stopped and for transactions that have stalled.
 
 Every worker and every web process looks, because any of them may be the one that is gone.
 """

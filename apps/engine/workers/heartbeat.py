@@ -13,7 +13,7 @@ STALE_SECONDS = 6.0
 #: After this time its heartbeat is deleted.
 DEAD_SECONDS = 60.0
 #: The condition on a time that is not older. One in the future was written before the clock was set
-#: back: it says nothing, because its process may have died since.
+#: back: it proves nothing, because its process may have stopped since.
 RECENT = (
     f"BETWEEN clock_timestamp() - interval '{STALE_SECONDS} s' "
     "AND clock_timestamp() + interval '1 s'"

@@ -29,8 +29,8 @@ KEEP_SECONDS = TTL_SECONDS / 3
 LONGEST_SECONDS = 60.0
 
 #: The condition on `expires_at` of a lease that is held. No holder sets it as far in the future as
-#: the upper limit: it did so before the clock was set back, and may have died since. A holder that
-#: lives then loses the lease to the first process that wants it, as after any other pause.
+#: the upper limit: it did so before the clock was set back, and may have stopped since. If it still
+#: runs, it loses the lease to the first process that acquires it, as after any other pause.
 HELD = f"BETWEEN clock_timestamp() AND clock_timestamp() + interval '{2 * TTL_SECONDS} s'"
 
 #: The unique name of this process; also the name of its task queue.

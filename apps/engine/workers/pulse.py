@@ -1,4 +1,4 @@
-"""The thread of a worker process that shows that it lives."""
+"""The thread of a worker process that writes its heartbeat."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from django.http.response import HttpResponseBase
 from apps.people.audit.caller import calling, current_caller
 from apps.people.audit.invalid_tokens import record_ended_period, record_invalid_token
 from apps.people.audit.recording import try_to_record
-from apps.people.audit.refusals import record_refusal
+from apps.people.audit.refused_requests import record_refusal
 from apps.people.models import AuditEntry
 
 Handler = Callable[[HttpRequest], HttpResponseBase]

@@ -12,7 +12,7 @@ from django.dispatch import receiver
 from django.http import HttpRequest
 
 from apps.people.audit.recording import record
-from apps.people.audit.refusals import recent
+from apps.people.audit.refused_requests import recent
 from apps.people.models import AuditEntry
 from apps.people.sessions import describe_sign_in
 

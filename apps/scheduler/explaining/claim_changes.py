@@ -15,7 +15,7 @@ import msgspec
 from apps.scheduler.cache.device_claims import DeviceClaims
 from apps.scheduler.explaining import effort
 from apps.scheduler.explaining.devices import DeviceMatrix, compare_devices
-from apps.scheduler.explaining.sight import Sight
+from apps.scheduler.explaining.evaluation import Evaluation
 from apps.scheduler.objects import (
     DeviceRequest,
     DeviceToleration,
@@ -42,12 +42,12 @@ class ClaimChange:
     effort: float
 
 
-def find_claim_changes(sight: Sight, claims: DeviceClaims) -> Iterator[ClaimChange]:
+def find_claim_changes(evaluation: Evaluation, claims: DeviceClaims) -> Iterator[ClaimChange]:
     """Candidates by what says no to devices; they still have to be tried with :func:`changed`."""
-    matrix = compare_devices(sight)
+    matrix = compare_devices(evaluation)
     if not matrix.requests:
         return
-    yield from _releases(matrix, claims, sight)
+    yield from _releases(matrix, claims, evaluation)
     for row in matrix.requests:
         namespace, _, name = row.claim.partition("/")
         claim = claims.get(name, namespace)
@@ -90,7 +90,9 @@ def changed(claims: DeviceClaims, claim: ResourceClaim) -> Iterator[None]:
         claims.restore(claim)
 
 
-def _releases(matrix: DeviceMatrix, claims: DeviceClaims, sight: Sight) -> Iterator[ClaimChange]:
+def _releases(
+    matrix: DeviceMatrix, claims: DeviceClaims, evaluation: Evaluation
+) -> Iterator[ClaimChange]:
     """Claims of other pods whose devices the pod could use."""
     holders: dict[Holder, str] = {}
     for cell in matrix.cells:
@@ -100,7 +102,7 @@ def _releases(matrix: DeviceMatrix, claims: DeviceClaims, sight: Sight) -> Itera
                     holders.setdefault(holder, f"{cell.device} of {cell.pool}")
     for holder, device in list(holders.items())[:_MOST_HOLDERS]:
         claim = claims.get(holder.claim, holder.namespace)
-        if claim is None or sight.pod.uid in {each.uid for each in claim.status.reserved_for}:
+        if claim is None or evaluation.pod.uid in {each.uid for each in claim.status.reserved_for}:
             continue
         pods = [f"{holder.namespace}/{name}" for name in holder.pods]
         which = f"Delete pod {', '.join(pods)}" if pods else "Deallocate"

@@ -10,9 +10,8 @@ from typing import Any, Final
 import numpy as np
 
 from apps.scheduler.explaining import effort, pod_changes
-from apps.scheduler.explaining.passing import find_passing
+from apps.scheduler.explaining.evaluation import Evaluation, evaluate
 from apps.scheduler.explaining.pod_changes import CandidateChange
-from apps.scheduler.explaining.sight import Sight, look
 from apps.scheduler.framework.nodes import BoolArray, Int64Array
 from apps.scheduler.framework.status import StatusError
 from apps.scheduler.framework.types import PodInfo
@@ -50,16 +49,18 @@ class Combination:
         return {"changes": [{"kind": each.kind, **each.change} for each in self.changes]}
 
 
-def find_combinations(scheduler: Scheduler, sight: Sight, until: float) -> Iterator[Combination]:
+def find_combinations(
+    scheduler: Scheduler, evaluation: Evaluation, until: float
+) -> Iterator[Combination]:
     """The least number of changes that make the pod fit together, if no single one does.
 
     `until` is a time of the monotonic clock after which nothing more is tried.
     """
-    level: list[tuple[tuple[CandidateChange, ...], Sight]] = [((), sight)]
+    level: list[tuple[tuple[CandidateChange, ...], Evaluation]] = [((), evaluation)]
     tried: set[frozenset[str]] = set()
     for _ in range(MOST_CHANGES):
         works = False
-        following: list[tuple[tuple[CandidateChange, ...], Sight]] = []
+        following: list[tuple[tuple[CandidateChange, ...], Evaluation]] = []
         for changes, seen in level:
             for change in _find_changes(seen):
                 together = (*changes, change)
@@ -70,7 +71,7 @@ def find_combinations(scheduler: Scheduler, sight: Sight, until: float) -> Itera
                 if monotonic() > until:
                     return
                 try:
-                    other = look(scheduler, PodInfo(change.pod))
+                    other = evaluate(scheduler, PodInfo(change.pod))
                     rows = other.feasible()
                 except StatusError:
                     continue
@@ -84,15 +85,17 @@ def find_combinations(scheduler: Scheduler, sight: Sight, until: float) -> Itera
         level = sorted(following, key=lambda each: sum(change.effort for change in each[0]))
 
 
-def _find_changes(sight: Sight) -> Iterator[CandidateChange]:
-    passing = find_passing(sight)
-    yield from pod_changes.find_changes(sight, passing)
-    yield from _lower_together(sight, passing)
+def _find_changes(evaluation: Evaluation) -> Iterator[CandidateChange]:
+    passing = evaluation.find_passing()
+    yield from pod_changes.find_changes(evaluation, passing)
+    yield from _lower_together(evaluation, passing)
 
 
-def _lower_together(sight: Sight, passing: Mapping[str, BoolArray]) -> Iterator[CandidateChange]:
+def _lower_together(
+    evaluation: Evaluation, passing: Mapping[str, BoolArray]
+) -> Iterator[CandidateChange]:
     """All requests that are too large for the node on which the largest cut is smallest."""
-    nodes, pod = sight.snapshot, sight.pod
+    nodes, pod = evaluation.snapshot, evaluation.pod
     rows = nodes.alive & (nodes.pod_count < nodes.allowed_pods)
     for name, passes in passing.items():
         if name != NodeResourcesFit.name:
@@ -100,7 +103,7 @@ def _lower_together(sight: Sight, passing: Mapping[str, BoolArray]) -> Iterator[
     needed = {name: amount for name, amount in pod.requests.items() if amount}
     if len(needed) < 2:
         return
-    free = {name: pod_changes.compute_free(sight, name) for name in needed}
+    free = {name: pod_changes.compute_free(evaluation, name) for name in needed}
     for amounts in free.values():
         rows = rows & (amounts > 0)
     if not rows.any():

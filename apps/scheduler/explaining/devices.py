@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from apps.scheduler.explaining.sight import Sight
+from apps.scheduler.explaining.evaluation import Evaluation
 from apps.scheduler.plugins.dynamicresources.matrix import DeviceCell, NodeDevices, RequestRow
 from apps.scheduler.plugins.dynamicresources.plugin import DynamicResources
 
@@ -55,21 +55,21 @@ class DeviceMatrix:
         return listed and self.nodes == self.all_nodes and shown == devices
 
 
-def compare_devices(sight: Sight, row: int | None = None) -> DeviceMatrix:
+def compare_devices(evaluation: Evaluation, row: int | None = None) -> DeviceMatrix:
     """The devices of one node, or of all nodes, with the requests of the pod's claims."""
-    plugin = sight.framework.plugins.get(DynamicResources.name)
-    if not isinstance(plugin, DynamicResources) or not sight.outcome.is_success:
+    plugin = evaluation.framework.plugins.get(DynamicResources.name)
+    if not isinstance(plugin, DynamicResources) or not evaluation.outcome.is_success:
         return DeviceMatrix()
-    rows = np.flatnonzero(sight.snapshot.alive) if row is None else [row]
-    named = sorted((sight.snapshot.names[int(each)], int(each)) for each in rows)
+    rows = np.flatnonzero(evaluation.snapshot.alive) if row is None else [row]
+    named = sorted((evaluation.snapshot.names[int(each)], int(each)) for each in rows)
     found: list[NodeDevices] = []
     with_devices = 0
     for _, each in named:
         if with_devices == MOST_NODES:
             break
-        node = sight.snapshot.info(each).node
+        node = evaluation.snapshot.info(each).node
         if node is not None:
-            compared = plugin.compare_devices(sight.state, sight.pod, node)
+            compared = plugin.compare_devices(evaluation.state, evaluation.pod, node)
             with_devices += bool(compared.cells)
             found.append(compared)
     return _combine(found, len(named))

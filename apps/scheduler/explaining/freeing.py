@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from apps.scheduler.explaining.sight import Sight
+from apps.scheduler.explaining.evaluation import Evaluation
 from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.interface import Victims
 from apps.scheduler.framework.nodes import Int64Array
@@ -33,64 +33,68 @@ class Freed:
     pods: tuple[PodInfo, ...]
 
 
-def freeings(sight: Sight, until: float) -> Iterator[Freed]:
+def freeings(evaluation: Evaluation, until: float) -> Iterator[Freed]:
     """The nodes where the fewest pods have to be evicted, least important first.
 
     Stops at the time `until`.
     """
-    if not sight.outcome.is_success:
+    if not evaluation.outcome.is_success:
         return
     found = sorted(
-        _find_freeings(sight, until),
+        _find_freeings(evaluation, until),
         key=lambda each: (len(each.pods), sum(pod.priority for pod in each.pods), each.node),
     )
     yield from found[:_ANSWERS]
 
 
-def _find_freeings(sight: Sight, until: float) -> Iterator[Freed]:
-    rows = np.flatnonzero(sight.statuses().with_code(Code.UNSCHEDULABLE) & sight.snapshot.alive)
-    rows = rows[sight.snapshot.pod_count[rows] > 0]
-    evicting = _dry_run(sight)
+def _find_freeings(evaluation: Evaluation, until: float) -> Iterator[Freed]:
+    rows = np.flatnonzero(
+        evaluation.statuses().with_code(Code.UNSCHEDULABLE) & evaluation.snapshot.alive
+    )
+    rows = rows[evaluation.snapshot.pod_count[rows] > 0]
+    evicting = _dry_run(evaluation)
     rows = rows[evicting.refusals(rows).ids == NodeStatuses.FEASIBLE]
-    nearest = rows[np.argsort(_lack(sight, rows), kind="stable")][:_NODES]
+    nearest = rows[np.argsort(_lack(evaluation, rows), kind="stable")][:_NODES]
     for row in nearest.tolist():
         if monotonic() > until:
             return
-        pods = _single(sight, row) or _several(evicting, row)
-        if pods and _fits_without(sight, row, pods):
-            yield Freed(sight.snapshot.names[row], tuple(pods))
+        pods = _single(evaluation, row) or _several(evicting, row)
+        if pods and _fits_without(evaluation, row, pods):
+            yield Freed(evaluation.snapshot.names[row], tuple(pods))
 
 
-def _dry_run(sight: Sight) -> DryRun:
+def _dry_run(evaluation: Evaluation) -> DryRun:
     """Preemption as if the pod were more important than any other."""
-    pod = sight.pod.pod
+    pod = evaluation.pod.pod
     spec = msgspec.structs.replace(pod.spec, priority=_ABOVE_ALL)
     important = PodInfo(msgspec.structs.replace(pod, spec=spec))
-    budgets = Budgets(sight.framework.handle.listers.pod_disruption_budgets)
-    evictable = EvictablePods(sight.snapshot, budgets)
-    return DryRun(sight.framework.filters, sight.snapshot, sight.state, important, evictable)
+    budgets = Budgets(evaluation.framework.handle.listers.pod_disruption_budgets)
+    evictable = EvictablePods(evaluation.snapshot, budgets)
+    return DryRun(
+        evaluation.framework.filters, evaluation.snapshot, evaluation.state, important, evictable
+    )
 
 
-def _lack(sight: Sight, rows: Int64Array) -> Int64Array:
+def _lack(evaluation: Evaluation, rows: Int64Array) -> Int64Array:
     """(rows,) int64: the missing part of the pod's requests, in millionths."""
     lack = np.zeros(len(rows), dtype=np.int64)
-    for name, needed in sight.pod.requests.items():
-        resource_index = sight.snapshot.resource_index(name)
+    for name, needed in evaluation.pod.requests.items():
+        resource_index = evaluation.snapshot.resource_index(name)
         if resource_index >= 0 and needed:
             free = (
-                sight.snapshot.allocatable[resource_index, rows]
-                - sight.snapshot.requested[resource_index, rows]
+                evaluation.snapshot.allocatable[resource_index, rows]
+                - evaluation.snapshot.requested[resource_index, rows]
             )
             lack += (np.maximum(needed - free, 0) * 1000 // needed) * 1000
     return lack
 
 
-def _single(sight: Sight, row: int) -> Sequence[PodInfo]:
+def _single(evaluation: Evaluation, row: int) -> Sequence[PodInfo]:
     """The least important pod whose eviction is sufficient; empty if there is none."""
-    info = sight.snapshot.info(row)
+    info = evaluation.snapshot.info(row)
     short = {
         name: needed - (info.allocatable.get(name, 0) - info.requested.get(name, 0))
-        for name, needed in sight.pod.requests.items()
+        for name, needed in evaluation.pod.requests.items()
     }
     able = [
         pod
@@ -100,7 +104,7 @@ def _single(sight: Sight, row: int) -> Sequence[PodInfo]:
         )
     ]
     for pod in sorted(able, key=lambda each: (each.priority, each.key))[:4]:
-        if _fits_without(sight, row, [pod]):
+        if _fits_without(evaluation, row, [pod]):
             return [pod]
     return ()
 
@@ -110,10 +114,12 @@ def _several(evicting: DryRun, row: int) -> Sequence[PodInfo]:
     return outcome.pods if isinstance(outcome, Victims) else ()
 
 
-def _fits_without(sight: Sight, row: int, pods: Sequence[PodInfo]) -> bool:
-    nodes = sight.snapshot.select(np.array([row], dtype=np.int64))
-    state = sight.state.clone()
+def _fits_without(evaluation: Evaluation, row: int, pods: Sequence[PodInfo]) -> bool:
+    nodes = evaluation.snapshot.select(np.array([row], dtype=np.int64))
+    state = evaluation.state.clone()
     for pod in pods:
-        sight.framework.filters.remove_pod(state, sight.pod, pod, nodes)
-    answer = sight.framework.filters.run_filter_plugins_with_nominated_pods(state, sight.pod, nodes)
+        evaluation.framework.filters.remove_pod(state, evaluation.pod, pod, nodes)
+    answer = evaluation.framework.filters.run_filter_plugins_with_nominated_pods(
+        state, evaluation.pod, nodes
+    )
     return answer.at(0) is None

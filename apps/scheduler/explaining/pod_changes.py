@@ -9,8 +9,9 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
+from apps.scheduler.config.decoding import camel_case
 from apps.scheduler.explaining import effort
-from apps.scheduler.explaining.sight import Sight
+from apps.scheduler.explaining.evaluation import Evaluation
 from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.nodes import BoolArray, Int64Array
 from apps.scheduler.framework.types import PodInfo
@@ -42,27 +43,31 @@ class CandidateChange:
     effort: float
 
 
-def find_changes(sight: Sight, passing: Mapping[str, BoolArray]) -> Iterator[CandidateChange]:
+def find_changes(
+    evaluation: Evaluation, passing: Mapping[str, BoolArray]
+) -> Iterator[CandidateChange]:
     """The changes to try; `passing`: filter -> (rows,) bool, the rows that pass this filter."""
-    yield from lower_requests(sight, passing)
-    yield from _tolerate(sight)
-    yield from _drop_node_rules(sight)
-    yield from _relax_spreading(sight, passing)
-    yield from _drop_affinity(sight)
-    yield from _drop_ports(sight)
+    yield from lower_requests(evaluation, passing)
+    yield from _tolerate(evaluation)
+    yield from _drop_node_rules(evaluation)
+    yield from _relax_spreading(evaluation, passing)
+    yield from _drop_affinity(evaluation)
+    yield from _drop_ports(evaluation)
 
 
-def lower_requests(sight: Sight, passing: Mapping[str, BoolArray]) -> Iterator[CandidateChange]:
+def lower_requests(
+    evaluation: Evaluation, passing: Mapping[str, BoolArray]
+) -> Iterator[CandidateChange]:
     """For each insufficient resource: the most that is free on a node that passes otherwise."""
     fit = passing.get(NodeResourcesFit.name)
-    if fit is None or fit[sight.snapshot.alive].all():
+    if fit is None or fit[evaluation.snapshot.alive].all():
         return
-    nodes, pod = sight.snapshot, sight.pod
+    nodes, pod = evaluation.snapshot, evaluation.pod
     open_rows = nodes.alive & (nodes.pod_count < nodes.allowed_pods)
     for name, passes in passing.items():
         if name != NodeResourcesFit.name:
             open_rows = open_rows & passes
-    free = {name: compute_free(sight, name) for name in pod.requests}
+    free = {name: compute_free(evaluation, name) for name in pod.requests}
     for name, amount in pod.requests.items():
         rows = open_rows.copy()
         for other, needed in pod.requests.items():
@@ -81,34 +86,34 @@ def lower_requests(sight: Sight, passing: Mapping[str, BoolArray]) -> Iterator[C
             )
 
 
-def find_missing_labels(sight: Sight) -> Iterator[tuple[str, str, Int64Array]]:
+def find_missing_labels(evaluation: Evaluation) -> Iterator[tuple[str, str, Int64Array]]:
     """(key, value, rows): nodes that lack only this label of the pod's node selector.
 
     Labels that say which node it is, or what it consists of, are left out.
     """
-    snapshot = sight.snapshot
-    for key, value in sight.pod.pod.spec.node_selector.items():
+    snapshot = evaluation.snapshot
+    for key, value in evaluation.pod.pod.spec.node_selector.items():
         if key in effort.IDENTIFYING_LABELS:
             continue
-        without = {k: v for k, v in sight.pod.pod.spec.node_selector.items() if k != key}
-        pod = PodInfo(_spec(sight.pod.pod, node_selector=without))
+        without = {k: v for k, v in evaluation.pod.pod.spec.node_selector.items() if k != key}
+        pod = PodInfo(_spec(evaluation.pod.pod, node_selector=without))
         column = snapshot.label(key)
         known = column.find(value)
         lacking = snapshot.alive if known < 0 else snapshot.alive & (column.ids != known)
-        answers = sight.framework.filters.run_filter_plugins_with_nominated_pods(
-            sight.state.clone(), pod, snapshot
+        answers = evaluation.framework.filters.run_filter_plugins_with_nominated_pods(
+            evaluation.state.clone(), pod, snapshot
         )
         yield key, value, np.flatnonzero((answers.ids == NodeStatuses.FEASIBLE) & lacking)
 
 
-def compute_free(sight: Sight, name: str) -> Int64Array:
+def compute_free(evaluation: Evaluation, name: str) -> Int64Array:
     """(rows,) int64: the free amount of a resource, without that of pods nominated there."""
-    snapshot = sight.snapshot
+    snapshot = evaluation.snapshot
     resource_index = snapshot.resource_index(name)
     if resource_index < 0:
         return np.zeros(len(snapshot), dtype=np.int64)
     free: Int64Array = snapshot.allocatable[resource_index] - snapshot.requested[resource_index]
-    nominated = sight.framework.filters.nominated_pods(sight.pod, snapshot)
+    nominated = evaluation.framework.filters.nominated_pods(evaluation.pod, snapshot)
     if nominated is not None:
         free = free.copy()
         free[nominated.rows] -= nominated.amounts[resource_index]
@@ -141,11 +146,11 @@ def _of_container(pod: Pod, number: int, name: str) -> int:
     return PodInfo(alone).requests.get(name, 0)
 
 
-def _tolerate(sight: Sight) -> Iterator[CandidateChange]:
-    tolerations = sight.pod.pod.spec.tolerations
+def _tolerate(evaluation: Evaluation) -> Iterator[CandidateChange]:
+    tolerations = evaluation.pod.pod.spec.tolerations
     counts: dict[Taint, int] = {}
-    nodes = np.bincount(sight.snapshot.taint_ids[sight.snapshot.alive], minlength=1)
-    for taints, count in zip(sight.snapshot.taint_sets, nodes.tolist(), strict=False):
+    nodes = np.bincount(evaluation.snapshot.taint_ids[evaluation.snapshot.alive], minlength=1)
+    for taints, count in zip(evaluation.snapshot.taint_sets, nodes.tolist(), strict=False):
         for taint in taints if count else ():
             # a cordoned node is uncordoned
             hard = taint.effect in (NO_SCHEDULE, NO_EXECUTE) and taint != UNSCHEDULABLE_TAINT
@@ -153,15 +158,21 @@ def _tolerate(sight: Sight) -> Iterator[CandidateChange]:
                 counts[taint] = counts.get(taint, 0) + count
     for taint in sorted(counts, key=lambda each: -counts[each])[:_MOST_TAINTS]:
         text = taint_text(taint)
-        change = _add_toleration(sight.pod.pod, taint, f"Add a toleration for the taint {text}")
+        change = _add_toleration(
+            evaluation.pod.pod, taint, f"Add a toleration for the taint {text}"
+        )
         if effort.reports_state(taint.key):
             sentence = f"Repair one of the nodes with the taint {text}"
             change = replace(
                 change, kind="repair-node", sentence=sentence, effort=effort.REPAIR_NODE
             )
         yield change
-    if sight.snapshot.unschedulable.any() and not is_tolerated(tolerations, UNSCHEDULABLE_TAINT):
-        change = _add_toleration(sight.pod.pod, UNSCHEDULABLE_TAINT, "Uncordon one of the nodes")
+    if evaluation.snapshot.unschedulable.any() and not is_tolerated(
+        tolerations, UNSCHEDULABLE_TAINT
+    ):
+        change = _add_toleration(
+            evaluation.pod.pod, UNSCHEDULABLE_TAINT, "Uncordon one of the nodes"
+        )
         yield CandidateChange("uncordon", change.sentence, change.pod, {}, effort.UNCORDON)
 
 
@@ -178,8 +189,8 @@ def _add_toleration(pod: Pod, taint: Taint, sentence: str) -> CandidateChange:
     )
 
 
-def _drop_node_rules(sight: Sight) -> Iterator[CandidateChange]:
-    pod = sight.pod.pod
+def _drop_node_rules(evaluation: Evaluation) -> Iterator[CandidateChange]:
+    pod = evaluation.pod.pod
     for key, value in pod.spec.node_selector.items():
         without = {k: v for k, v in pod.spec.node_selector.items() if k != key}
         yield CandidateChange(
@@ -189,7 +200,7 @@ def _drop_node_rules(sight: Sight) -> Iterator[CandidateChange]:
             {"key": key, "value": value},
             effort=effort.drop_selector(key),
         )
-    required = required_node_affinity(sight.pod)
+    required = required_node_affinity(evaluation.pod)
     if required is None:
         return
     for number, term in enumerate(required.node_selector_terms):
@@ -222,12 +233,14 @@ def _node_affinity(pod: Pod, required: Any) -> Pod:
     return _spec(pod, affinity=msgspec.structs.replace(affinity, node_affinity=node))
 
 
-def _relax_spreading(sight: Sight, passing: Mapping[str, BoolArray]) -> Iterator[CandidateChange]:
+def _relax_spreading(
+    evaluation: Evaluation, passing: Mapping[str, BoolArray]
+) -> Iterator[CandidateChange]:
     """The smallest sufficient increase of maxSkew; and the constraint as ScheduleAnyway."""
-    written = sight.pod.pod.spec.topology_spread_constraints
+    written = evaluation.pod.pod.spec.topology_spread_constraints
     hard = [place for place, each in enumerate(written) if _is_hard(each.when_unsatisfiable)]
-    state = sight.state.find(PRE_FILTER_STATE, PreFilterState)
-    rows = sight.snapshot.alive
+    state = evaluation.state.find(PRE_FILTER_STATE, PreFilterState)
+    rows = evaluation.snapshot.alive
     for name, passes in passing.items():
         rows = rows & passes if name != PodTopologySpread.name else rows
     for number, place in enumerate(hard, 1):
@@ -237,8 +250,8 @@ def _relax_spreading(sight: Sight, passing: Mapping[str, BoolArray]) -> Iterator
             totals = each.totals[slots[slots < each.domains.size]]
             skew = int(totals.min()) + each.self_match - each.least if len(totals) else 0
             if skew > each.constraint.max_skew:
-                yield _constraint(sight.pod.pod, place, number, max_skew=skew)
-        yield _constraint(sight.pod.pod, place, number, when_unsatisfiable=SCHEDULE_ANYWAY)
+                yield _constraint(evaluation.pod.pod, place, number, max_skew=skew)
+        yield _constraint(evaluation.pod.pod, place, number, when_unsatisfiable=SCHEDULE_ANYWAY)
 
 
 def _is_hard(action: str) -> bool:
@@ -261,18 +274,17 @@ def _constraint(pod: Pod, place: int, number: int, **fields: Any) -> CandidateCh
         "relax-spread",
         sentence,
         _spec(pod, topology_spread_constraints=tuple(constraints)),
-        {"constraint": number, "key": old.topology_key, **_camel(fields)},
+        {
+            "constraint": number,
+            "key": old.topology_key,
+            **{camel_case(name): value for name, value in fields.items()},
+        },
         effort=needed,
     )
 
 
-def _camel(fields: Mapping[str, Any]) -> dict[str, Any]:
-    written = {"max_skew": "maxSkew", "when_unsatisfiable": "whenUnsatisfiable"}
-    return {written[name]: value for name, value in fields.items()}
-
-
-def _drop_affinity(sight: Sight) -> Iterator[CandidateChange]:
-    pod = sight.pod.pod
+def _drop_affinity(evaluation: Evaluation) -> Iterator[CandidateChange]:
+    pod = evaluation.pod.pod
     affinity = pod.spec.affinity or Affinity()
     field = "required_during_scheduling_ignored_during_execution"
     for attribute, name in (("pod_affinity", "affinity"), ("pod_anti_affinity", "anti-affinity")):
@@ -290,18 +302,18 @@ def _drop_affinity(sight: Sight) -> Iterator[CandidateChange]:
             )
 
 
-def _drop_ports(sight: Sight) -> Iterator[CandidateChange]:
-    ports = sight.pod.host_ports
+def _drop_ports(evaluation: Evaluation) -> Iterator[CandidateChange]:
+    ports = evaluation.pod.host_ports
     if not ports:
         return
     containers = tuple(
         msgspec.structs.replace(
             each, ports=tuple(msgspec.structs.replace(port, host_port=0) for port in each.ports)
         )
-        for each in sight.pod.pod.spec.containers
+        for each in evaluation.pod.pod.spec.containers
     )
     listed = ", ".join(f"{port.protocol} {port.port}" for port in ports)
-    changed = _spec(sight.pod.pod, containers=containers, host_network=False)
+    changed = _spec(evaluation.pod.pod, containers=containers, host_network=False)
     yield CandidateChange(
         "drop-host-ports",
         f"Remove host port{'s' if len(ports) > 1 else ''} {listed}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from apps.scheduler.explaining.sight import Refusal, Sight, Spot
+from apps.scheduler.explaining.evaluation import Evaluation, Refusal, Spot
 from apps.scheduler.framework import guard
 from apps.scheduler.framework.explanation import Detail, RefusalExplainer
 from apps.scheduler.framework.status import Status, unresolvable
@@ -13,19 +13,21 @@ from apps.scheduler.plugins.helper.node_text import list_names
 from apps.scheduler.plugins.nodeaffinity.plugin import REASON_POD, NodeAffinity
 
 
-def refusals_at(sight: Sight, row: int) -> list[Refusal]:
+def refusals_at(evaluation: Evaluation, row: int) -> list[Refusal]:
     """The plugins that refuse a node, in the order of the profile, the decisive one first.
 
     A rejection by PreFilter applies to every node.
     """
-    if not sight.outcome.is_success:
-        return [Refusal(sight.outcome.plugin, sight.outcome, (_describe(sight.outcome),))]
-    spot, crowded = sight.spot(row), None
+    if not evaluation.outcome.is_success:
+        return [
+            Refusal(evaluation.outcome.plugin, evaluation.outcome, (_describe(evaluation.outcome),))
+        ]
+    spot, crowded = evaluation.spot(row), None
     found = []
-    names_allowed = sight.narrowed.node_names
-    if names_allowed is not None and sight.snapshot.names[row] not in names_allowed:
+    names_allowed = evaluation.narrowed.node_names
+    if names_allowed is not None and evaluation.snapshot.names[row] not in names_allowed:
         found.append(_outside(names_allowed))
-    for name in sight.framework.filters.names:
+    for name in evaluation.framework.filters.names:
         refusal = _ask(spot, name)
         if refusal is None and spot.nominated:
             crowded = crowded or _with_nominated(spot)
@@ -40,10 +42,10 @@ def refusals_at(sight: Sight, row: int) -> list[Refusal]:
 def _ask(spot: Spot, name: str) -> Refusal | None:
     if name in spot.state.skip_filter:
         return None
-    sight = spot.sight
-    status = sight.framework.filters.run_filter_plugin(name, spot.state, sight.pod, spot.nodes).at(
-        0
-    )
+    evaluation = spot.evaluation
+    status = evaluation.framework.filters.run_filter_plugin(
+        name, spot.state, evaluation.pod, spot.nodes
+    ).at(0)
     if status is None:
         return None
     return Refusal(name, status, tuple(_details(spot, name, status)) or (_describe(status),))
@@ -51,23 +53,23 @@ def _ask(spot: Spot, name: str) -> Refusal | None:
 
 def _details(spot: Spot, name: str, status: Status) -> Sequence[Detail]:
     """The details from the plugin; empty if the plugin fails to explain its refusal."""
-    sight = spot.sight
-    plugin = sight.framework.plugins[name]
+    evaluation = spot.evaluation
+    plugin = evaluation.framework.plugins[name]
     if not isinstance(plugin, RefusalExplainer):
         return ()
     try:
-        return list(plugin.explain_refusal(spot.state, sight.pod, spot.nodes, status))
+        return list(plugin.explain_refusal(spot.state, evaluation.pod, spot.nodes, status))
     except Exception as raised:
         guard.failure(name, "ExplainRefusal", raised)
         return ()
 
 
 def _with_nominated(spot: Spot) -> Spot:
-    sight = spot.sight
-    nodes = sight.snapshot.select(spot.nodes.snapshot_rows)
+    evaluation = spot.evaluation
+    nodes = evaluation.snapshot.select(spot.nodes.snapshot_rows)
     state = spot.state.clone()
     for pod in spot.nominated:
-        sight.framework.filters.add_pod(state, sight.pod, pod, nodes)
+        evaluation.framework.filters.add_pod(state, evaluation.pod, pod, nodes)
     return replace(spot, info=nodes.info(0), nodes=nodes, state=state)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from apps.scheduler.decision import Decision
-from apps.scheduler.explaining.sight import Sight
+from apps.scheduler.explaining.evaluation import Evaluation
 from apps.scheduler.framework import guard
 from apps.scheduler.framework.explanation import Detail, NormalizationExplainer, ScoreExplainer
 from apps.scheduler.framework.extender import MAX_EXTENDER_PRIORITY
@@ -60,33 +60,35 @@ class ScoreInputs:
         return f"{self.node} has {points} from {self.plugin}: {', '.join(steps)}."
 
 
-class ScoredSight:
+class ScoredEvaluation:
     """A recorded decision in the state that it saw, with Filter and PreScore of its feasible nodes.
 
-    ``sight`` must not be used afterwards for other feasible nodes. Scores are the recorded ones;
-    inputs are given only for those that the plugin computes again.
+    ``evaluation`` must not be used afterwards for other feasible nodes. Scores are the recorded
+    ones; inputs are given only for those that the plugin computes again.
     """
 
-    def __init__(self, sight: Sight, decision: Decision) -> None:
-        self._sight = sight
+    def __init__(self, evaluation: Evaluation, decision: Decision) -> None:
+        self._evaluation = evaluation
         self._decision = decision
         self._rows = decision.feasible
         self._same: dict[str, bool] = {}
         self._run_filter()
-        sight.framework.run_pre_score_plugins(sight.state, sight.pod, sight.snapshot, self._rows)
+        evaluation.framework.run_pre_score_plugins(
+            evaluation.state, evaluation.pod, evaluation.snapshot, self._rows
+        )
 
     def _run_filter(self) -> None:
         """Some scores follow from what Filter found for a node, such as its devices."""
-        sight = self._sight
-        sight.framework.filters.run_filter_plugins_with_nominated_pods(
-            sight.state, sight.pod, sight.snapshot.select(self._rows)
+        evaluation = self._evaluation
+        evaluation.framework.filters.run_filter_plugins_with_nominated_pods(
+            evaluation.state, evaluation.pod, evaluation.snapshot.select(self._rows)
         )
 
     def inputs(self, node: str, plugin: str) -> ScoreInputs:
         """One plugin's (or extender's) score of a feasible node; KeyError if there is none."""
         score, place = recorded_score(self._decision, node, plugin)
         column = self._decision.scores[plugin]
-        found = self._sight.framework.plugins.get(plugin)
+        found = self._evaluation.framework.plugins.get(plugin)
         if found is None:
             return _with_answer_of_extender(score)
         if not isinstance(found, ScoreExplainer):
@@ -108,19 +110,19 @@ class ScoredSight:
 
     def _repeats(self, plugin: Plugin, column: ScoreColumn) -> bool:
         assert isinstance(plugin, ScorePlugin)
-        sight = self._sight
+        evaluation = self._evaluation
         try:
-            raw = plugin.score(sight.state, sight.pod, sight.snapshot, self._rows)
+            raw = plugin.score(evaluation.state, evaluation.pod, evaluation.snapshot, self._rows)
         except Exception as raised:
             guard.failure(plugin.name, "Score", raised)
             return False
         return np.array_equal(raw, column.raw)
 
     def _inputs(self, plugin: ScoreExplainer, place: int) -> tuple[Sequence[Detail], str]:
-        sight, row = self._sight, int(self._rows[place])
+        evaluation, row = self._evaluation, int(self._rows[place])
         try:
-            nodes = sight.spot(row).nodes
-            return list(plugin.explain_score(sight.state, sight.pod, nodes)), ""
+            nodes = evaluation.spot(row).nodes
+            return list(plugin.explain_score(evaluation.state, evaluation.pod, nodes)), ""
         except Exception as raised:
             said = guard.failure(plugin.name, "ExplainScore", raised).message
             return (), f"The plugin failed to explain the score: {said}."
@@ -129,9 +131,13 @@ class ScoredSight:
         if not isinstance(plugin, NormalizeScorePlugin):
             return ()
         if isinstance(plugin, NormalizationExplainer) and self._is_repeated(plugin, column):
-            sight = self._sight
+            evaluation = self._evaluation
             try:
-                return list(plugin.explain_normalization(sight.state, sight.pod, column.raw, place))
+                return list(
+                    plugin.explain_normalization(
+                        evaluation.state, evaluation.pod, column.raw, place
+                    )
+                )
             except Exception as raised:
                 guard.failure(plugin.name, "ExplainNormalization", raised)
         return (_describe_range(column, place),)
@@ -146,7 +152,7 @@ def recorded_score(decision: Decision, node: str, plugin: str) -> tuple[ScoreInp
 
 
 def recorded_inputs(decision: Decision, node: str, plugin: str, gap: str) -> ScoreInputs:
-    """What the ledger alone knows: all about an extender; of a plugin its score, and the gap."""
+    """What only the ledger has: all about an extender; of a plugin its score, and the gap."""
     score, _ = recorded_score(decision, node, plugin)
     if any(call.extender == plugin for call in decision.extender_calls):
         return _with_answer_of_extender(score)

@@ -7,18 +7,18 @@ again over all nodes, and changes that make no node feasible are not suggested.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, Final
 
+import msgspec
 import numpy as np
 
 from apps.scheduler.explaining import effort, freeing, pod_changes
 from apps.scheduler.explaining.claim_changes import ClaimChange, changed, find_claim_changes
 from apps.scheduler.explaining.combining import find_combinations
-from apps.scheduler.explaining.passing import find_passing
-from apps.scheduler.explaining.relabelling import relabel
-from apps.scheduler.explaining.sight import Sight, look
+from apps.scheduler.explaining.evaluation import Evaluation, evaluate
 from apps.scheduler.framework.nodes import BoolArray, Int64Array
 from apps.scheduler.framework.status import StatusError
 from apps.scheduler.framework.types import PodInfo
@@ -72,43 +72,43 @@ class Unblocking:
 def unblock(scheduler: Scheduler, pod: PodInfo, *, seconds: float = DEADLINE) -> Unblocking:
     """The changes that would make `pod` fit; KeyError if it has no profile."""
     until = monotonic() + seconds
-    sight = look(scheduler, pod)
-    feasible = sight.feasible()
-    passing = find_passing(sight)
-    obstacles = _obstacles(sight, passing)
+    evaluation = evaluate(scheduler, pod)
+    feasible = evaluation.feasible()
+    passing = evaluation.find_passing()
+    obstacles = _obstacles(evaluation, passing)
     if len(feasible):
         return Unblocking(len(feasible), (), obstacles)
     found, is_complete = [], True
-    for suggestion in _try_changes(scheduler, sight, passing, until):
+    for suggestion in _try_changes(scheduler, evaluation, passing, until):
         if suggestion is not None:
             found.append(suggestion)
         if monotonic() > until:
             is_complete = False
             break
     if is_complete and not found:
-        found += _combine(scheduler, sight, until)
+        found += _combine(scheduler, evaluation, until)
         is_complete = monotonic() <= until
     found.sort(key=lambda each: (each.effort, -each.nodes, each.sentence))
     return Unblocking(0, tuple(found), obstacles, is_complete)
 
 
 def _try_changes(
-    scheduler: Scheduler, sight: Sight, passing: Mapping[str, BoolArray], until: float
+    scheduler: Scheduler, evaluation: Evaluation, passing: Mapping[str, BoolArray], until: float
 ) -> Iterator[Suggestion | None]:
-    for change in pod_changes.find_changes(sight, passing):
+    for change in pod_changes.find_changes(evaluation, passing):
         try:
-            other = look(scheduler, PodInfo(change.pod))
+            other = evaluate(scheduler, PodInfo(change.pod))
             yield _suggestion(other, change, other.feasible())
         except StatusError:
             yield None
-    for label in pod_changes.find_missing_labels(sight):
-        yield _label_nodes(scheduler, sight, *label)
+    for label in pod_changes.find_missing_labels(evaluation):
+        yield _label_nodes(scheduler, evaluation, *label)
     claims = scheduler.cache.listers.device_claims
-    for claim_change in find_claim_changes(sight, claims):
+    for claim_change in find_claim_changes(evaluation, claims):
         with changed(claims, claim_change.claim):
-            released = look(scheduler, sight.pod)
+            released = evaluate(scheduler, evaluation.pod)
             yield _suggestion(released, claim_change, released.feasible())
-    for freed in freeing.freeings(sight, until):
+    for freed in freeing.freeings(evaluation, until):
         count = len(freed.pods)
         pods = "pod" if count == 1 else f"{count} pods"
         named = ", ".join(pod.key for pod in freed.pods)
@@ -118,12 +118,12 @@ def _try_changes(
             1,
             (freed.node,),
             {"node": freed.node, "pods": [pod.key for pod in freed.pods]},
-            effort=effort.evict(freed.pods, sight.pod.priority),
+            effort=effort.evict(freed.pods, evaluation.pod.priority),
         )
 
 
 def _suggestion(
-    sight: Sight, change: pod_changes.CandidateChange | ClaimChange, rows: Int64Array
+    evaluation: Evaluation, change: pod_changes.CandidateChange | ClaimChange, rows: Int64Array
 ) -> Suggestion | None:
     if not len(rows):
         return None
@@ -131,35 +131,35 @@ def _suggestion(
         change.kind,
         change.sentence,
         len(rows),
-        _names(sight, rows),
+        _names(evaluation, rows),
         change.change,
         effort=change.effort,
     )
 
 
-def _combine(scheduler: Scheduler, sight: Sight, until: float) -> Iterator[Suggestion]:
+def _combine(scheduler: Scheduler, evaluation: Evaluation, until: float) -> Iterator[Suggestion]:
     """Changes of the pod that are sufficient together; of those found, the ones of least effort."""
-    found = sorted(find_combinations(scheduler, sight, until), key=lambda each: each.effort)
+    found = sorted(find_combinations(scheduler, evaluation, until), key=lambda each: each.effort)
     for each in found[:MOST_COMBINATIONS]:
         yield Suggestion(
             "together",
             each.sentence,
             len(each.rows),
-            _names(sight, each.rows),
+            _names(evaluation, each.rows),
             each.change,
             effort=each.effort,
         )
 
 
 def _label_nodes(
-    scheduler: Scheduler, sight: Sight, key: str, value: str, rows: Int64Array
+    scheduler: Scheduler, evaluation: Evaluation, key: str, value: str, rows: Int64Array
 ) -> Suggestion | None:
     """Nodes that would pass if they had a label; tried with the first of them."""
     if not len(rows):
         return None
-    names = _names(sight, rows)
-    with relabel(scheduler, names[0], key, value):
-        works = len(look(scheduler, sight.pod).feasible())
+    names = _names(evaluation, rows)
+    with _relabelled(scheduler, names[0], key, value):
+        works = len(evaluate(scheduler, evaluation.pod).feasible())
     scheduler.snapshot.update(scheduler.cache)
     if not works:
         return None
@@ -174,8 +174,23 @@ def _label_nodes(
     )
 
 
-def _obstacles(sight: Sight, passing: Mapping[str, BoolArray]) -> tuple[Obstacle, ...]:
-    alive = np.flatnonzero(sight.snapshot.alive)
+@contextmanager
+def _relabelled(scheduler: Scheduler, name: str, key: str, value: str) -> Iterator[None]:
+    """Give a node in the scheduler's cache a label, for the block."""
+    node = scheduler.cache.nodes[name].node
+    if node is None:
+        raise KeyError(name)
+    labels = {**node.metadata.labels, key: value}
+    meta = msgspec.structs.replace(node.metadata, labels=labels)
+    scheduler.cache.add_node(msgspec.structs.replace(node, metadata=meta))
+    try:
+        yield
+    finally:
+        scheduler.cache.add_node(node)
+
+
+def _obstacles(evaluation: Evaluation, passing: Mapping[str, BoolArray]) -> tuple[Obstacle, ...]:
+    alive = np.flatnonzero(evaluation.snapshot.alive)
     refusing = [name for name, passes in passing.items() if not passes[alive].all()]
     if not refusing or not len(alive):
         return ()
@@ -188,9 +203,9 @@ def _obstacles(sight: Sight, passing: Mapping[str, BoolArray]) -> tuple[Obstacle
         )
         rows = alive[which.reshape(-1) == number]
         if plugins:
-            found.append(Obstacle(plugins, len(rows), _names(sight, rows)))
+            found.append(Obstacle(plugins, len(rows), _names(evaluation, rows)))
     return tuple(sorted(found, key=lambda each: (len(each.plugins), -each.nodes)))
 
 
-def _names(sight: Sight, rows: Sequence[int] | Int64Array) -> tuple[str, ...]:
-    return tuple(sorted(sight.snapshot.names[row] for row in rows)[:FIRST_NODES])
+def _names(evaluation: Evaluation, rows: Sequence[int] | Int64Array) -> tuple[str, ...]:
+    return tuple(sorted(evaluation.snapshot.names[row] for row in rows)[:FIRST_NODES])

@@ -196,7 +196,7 @@ def tls_context(
 
 
 def _check_files(tls: ExtenderTLSConfig, rules: OutgoingRules) -> None:
-    """Refuse files that the site does not allow, before anything tells whether they exist.
+    """Reject files that the site does not allow, before an error shows whether they exist.
 
     Those that cannot be read are named.
     """

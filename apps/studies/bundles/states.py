@@ -19,6 +19,7 @@ from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import KINDS, KubeObject, Node, Pod, ResourceClaim
 from apps.scheduler.objects.decoding import decode_as
 from apps.scheduler.scheduler import Scheduler
+from apps.scheduler.tie_break import parse_tie_break
 from apps.studies.bundles.contents import Bundle, BundledState
 from apps.studies.bundles.pruning import Pruning
 from apps.studies.bundles.sizes import check_tables
@@ -84,7 +85,7 @@ def rebuild(bundle: Bundle, version: int, at: float) -> PastState:
     scheduler = Scheduler(
         _load(bundle),
         clock=StoppedClock(at),
-        tie_break="first-name" if bundle.tie_break == "first-name" else "random",
+        tie_break=parse_tie_break(bundle.tie_break),
         registry=plugins.registry(),
         outgoing=settings.OUTGOING,
         draws=draws,

@@ -13,7 +13,7 @@ from apps.scheduler.explaining.devices import DeviceMatrix, compare_devices
 from apps.scheduler.framework.claim_allocations import ClaimAllocation
 from apps.scheduler.plugins.dynamicresources.plugin import DynamicResources
 from apps.studies.explanations.nodes import NodeExplanation, explain_node
-from apps.studies.explanations.states import GAPS, StateSource, look_before, states
+from apps.studies.explanations.states import GAPS, StateSource, evaluate_before, states
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +70,11 @@ def _compare_devices(
         return None
     try:
         with source.before(row) as state:
-            sight = look_before(state, row)
-            if sight is None:
+            evaluation = evaluate_before(state, row)
+            if evaluation is None:
                 return None
             line = state.scheduler.snapshot.row_of(node) if node else None
-            found = compare_devices(sight, line)
+            found = compare_devices(evaluation, line)
             return found if found.requests else None
     except GAPS:
         return None

@@ -10,14 +10,14 @@ from apps.engine.results.comparison import Comparison, compare_nodes, format_poi
 from apps.engine.results.refusals import RefusalGroup, find_refusal
 from apps.engine.results.scores import ScoreMatrix
 from apps.scheduler.decision import Decision
+from apps.scheduler.explaining.evaluation import Refusal
 from apps.scheduler.explaining.refusing import refusals_at
-from apps.scheduler.explaining.sight import Refusal
 from apps.studies.explanations.states import (
     GAPS,
     NO_POD,
     StateSource,
     describe_gap,
-    look_before,
+    evaluate_before,
     states,
 )
 
@@ -96,10 +96,10 @@ def _find_refusals(
     """The refusals of a node in the rebuilt state; without them, why there are none."""
     try:
         with source.before(row) as state:
-            sight = look_before(state, row)
-            if sight is None:
+            evaluation = evaluate_before(state, row)
+            if evaluation is None:
                 return (), NO_POD
             line = state.scheduler.snapshot.row_of(node)
-            return (tuple(refusals_at(sight, line)), "") if line >= 0 else ((), "")
+            return (tuple(refusals_at(evaluation, line)), "") if line >= 0 else ((), "")
     except GAPS as failure:
         return (), describe_gap(failure)

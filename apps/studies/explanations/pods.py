@@ -10,7 +10,7 @@ from apps.cluster.models import Cluster, Pod
 from apps.engine import queries
 from apps.engine.models import PermitWait, QueueEntry, QueueMove, SchedulingDecision
 from apps.scheduler.explaining.devices import DeviceMatrix, compare_devices
-from apps.scheduler.explaining.sight import look
+from apps.scheduler.explaining.evaluation import evaluate
 from apps.scheduler.explaining.unblocking import Unblocking, unblock
 from apps.scheduler.explaining.waking import WakeEvent, wake_events
 from apps.scheduler.framework.status import StatusError
@@ -183,7 +183,7 @@ def compare_pod_with_devices(cluster: Cluster, pod: Pod) -> DeviceMatrix | None:
         known = state.pod(str(pod.uid))
         if known is None:
             return None
-        found = compare_devices(look(state.scheduler, known))
+        found = compare_devices(evaluate(state.scheduler, known))
         return found if found.requests else None
 
 

@@ -19,8 +19,7 @@ from django.conf import settings
 from apps.cluster.models import Cluster
 from apps.engine.profiles import plugins
 from apps.engine.results.refusals import group_statuses
-from apps.scheduler.explaining.passing import find_passing
-from apps.scheduler.explaining.sight import Sight, look
+from apps.scheduler.explaining.evaluation import Evaluation, evaluate
 from apps.scheduler.framework.status import StatusError
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Node
@@ -137,13 +136,13 @@ def _classify(full: Scheduler, empty: Scheduler, pod: PodInfo) -> tuple[Prospect
         listed = ", ".join(gate.name for gate in gates)
         return Prospect.WAITS_ITS_TURN, "", f"It waits for its scheduling gates: {listed}."
     try:
-        present, emptied = look(full, pod), look(empty, pod)
+        present, emptied = evaluate(full, pod), evaluate(empty, pod)
         return _compare(present, emptied, pod)
     except StatusError as failure:
         return Prospect.NEVER, f"A plugin fails: {failure.status.message}.", ""
 
 
-def _compare(present: Sight, emptied: Sight, pod: PodInfo) -> tuple[Prospect, str, str]:
+def _compare(present: Evaluation, emptied: Evaluation, pod: PodInfo) -> tuple[Prospect, str, str]:
     fitting = len(present.feasible())
     if fitting:
         nodes = "1 node" if fitting == 1 else f"{fitting:,} nodes"
@@ -164,17 +163,17 @@ def _compare(present: Sight, emptied: Sight, pod: PodInfo) -> tuple[Prospect, st
     return Prospect.NEVER, "It would not fit on an empty cluster.", _reason(emptied, pod)
 
 
-def _could_pass(present: Sight, emptied: Sight) -> bool:
+def _could_pass(present: Evaluation, emptied: Evaluation) -> bool:
     """Whether each filter passes one node, with the pods that run or without any."""
     if not present.outcome.is_success:
         return False
-    sights = (present, emptied)
+    evaluations = (present, emptied)
     passing = [
         {
-            name: {sight.snapshot.names[row] for row in passes.nonzero()[0].tolist()}
-            for name, passes in find_passing(sight).items()
+            name: {evaluation.snapshot.names[row] for row in passes.nonzero()[0].tolist()}
+            for name, passes in evaluation.find_passing().items()
         }
-        for sight in sights
+        for evaluation in evaluations
     ]
     left = set(filter(None, present.snapshot.names))
     for name in passing[0].keys() | passing[1].keys():
@@ -183,13 +182,13 @@ def _could_pass(present: Sight, emptied: Sight) -> bool:
     return bool(left)
 
 
-def _reason(sight: Sight, pod: PodInfo) -> str:
-    snapshot = sight.snapshot
-    if not sight.outcome.is_success:
-        return f"{sight.outcome.message}."
+def _reason(evaluation: Evaluation, pod: PodInfo) -> str:
+    snapshot = evaluation.snapshot
+    if not evaluation.outcome.is_success:
+        return f"{evaluation.outcome.message}."
     infos = [snapshot.info(row) for row, name in enumerate(snapshot.names) if name]
     return describe_refusals(
-        group_statuses(sight.statuses(), snapshot.names),
+        group_statuses(evaluation.statuses(), snapshot.names),
         pod.requests,
         nodes=snapshot.total_nodes,
         largest=lambda resource: max(

@@ -10,14 +10,14 @@ from apps.cluster.errors import NotFound
 from apps.engine.models import SchedulingDecision
 from apps.engine.results.scores import ScoreMatrix, score_matrix
 from apps.scheduler.decision import Decision
-from apps.scheduler.explaining.scores import ScoredSight, ScoreInputs, recorded_inputs
+from apps.scheduler.explaining.scores import ScoredEvaluation, ScoreInputs, recorded_inputs
 from apps.scheduler.framework.explanation import Detail
 from apps.studies.explanations.states import (
     GAPS,
     NO_POD,
     StateSource,
     describe_gap,
-    look_before,
+    evaluate_before,
     states,
 )
 
@@ -60,9 +60,9 @@ def explain_scores(
 
     try:
         with source.before(row) as state:
-            sight = look_before(state, row)
-            if sight is not None:
-                return explain(ScoredSight(sight, decision))
+            evaluation = evaluate_before(state, row)
+            if evaluation is not None:
+                return explain(ScoredEvaluation(evaluation, decision))
             gap = NO_POD
     except GAPS as failure:
         gap = describe_gap(failure)
@@ -124,4 +124,4 @@ class _Ledger:
         return recorded_inputs(self.decision, node, plugin, self.gap)
 
 
-ScoreSource = ScoredSight | _Ledger
+ScoreSource = ScoredEvaluation | _Ledger

@@ -14,7 +14,7 @@ from apps.cluster.errors import ApiError
 from apps.cluster.models import Cluster
 from apps.engine.models import SchedulingDecision
 from apps.engine.profiles import revisions
-from apps.scheduler.explaining.sight import Sight, look
+from apps.scheduler.explaining.evaluation import Evaluation, evaluate
 from apps.scheduler.framework.status import StatusError
 from apps.studies import rebuilding
 from apps.studies.rebuilding import PastState
@@ -147,12 +147,12 @@ class States:
 states = States()
 
 
-def look_before(state: PastState, row: SchedulingDecision) -> Sight | None:
+def evaluate_before(state: PastState, row: SchedulingDecision) -> Evaluation | None:
     """The pod of a decision in the state that it saw; None if the pod or its profile is missing."""
     pod = state.pod(str(row.pod_uid))
     if pod is None or row.scheduler_name not in state.scheduler.profiles:
         return None
-    return look(state.scheduler, pod)
+    return evaluate(state.scheduler, pod)
 
 
 def describe_gap(failure: Exception) -> str:

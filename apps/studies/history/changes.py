@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +11,10 @@ from django.db.models import QuerySet
 from apps.cluster.differences import FieldDifference, differences
 from apps.cluster.errors import BadRequest
 from apps.cluster.log import changelog
-from apps.cluster.log.moments import versions_between
+from apps.cluster.log.versions import versions_between
 from apps.cluster.models import Change, Cluster, HistoricChange
 from apps.engine import periods
-from apps.engine.files import BATCH
+from apps.engine.files import BATCH, Batches
 
 #: (parameter, meaning) of the filters besides the period.
 FILTERS = (
@@ -88,15 +88,13 @@ def changed_fields(
     return [_find_updated(each, earlier.get(each.previous_version or 0)) for each in changes]
 
 
-def batches(cluster: Cluster, query: Mapping[str, Any]) -> Iterator[list[dict[str, Any]]]:
+def batches(cluster: Cluster, query: Mapping[str, Any]) -> Batches:
     """The changes that `find_changes` finds, newest first, as rows of FIELDS."""
     found = find_changes(cluster, query).rows
     return _read_batches(cluster, found)
 
 
-def _read_batches(
-    cluster: Cluster, found: QuerySet[HistoricChange]
-) -> Iterator[list[dict[str, Any]]]:
+def _read_batches(cluster: Cluster, found: QuerySet[HistoricChange]) -> Batches:
     below = cluster.resource_version + 1
     while rows := list(found.filter(version__lt=below)[:BATCH]):
         fields = changed_fields(cluster, rows)

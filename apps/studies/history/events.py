@@ -6,7 +6,7 @@ the cluster is deleted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -14,10 +14,10 @@ from typing import Any
 from django.db.models import Exists, F, OuterRef, QuerySet, Subquery
 
 from apps.cluster.errors import BadRequest
-from apps.cluster.log.moments import versions_between
+from apps.cluster.log.versions import versions_between
 from apps.cluster.models import Change, Cluster, Event
 from apps.engine import periods
-from apps.engine.files import BATCH
+from apps.engine.files import BATCH, Batches
 
 #: (parameter, meaning) of the filters besides the period.
 FILTERS = (
@@ -106,12 +106,12 @@ def find_events(cluster: Cluster, query: Mapping[str, Any]) -> EventRange:
     return EventRange(find(cluster, given, period), from_log, period)
 
 
-def batches(cluster: Cluster, query: Mapping[str, Any]) -> Iterator[list[dict[str, Any]]]:
+def batches(cluster: Cluster, query: Mapping[str, Any]) -> Batches:
     """The events that `find_events` finds, last seen first, as rows of FIELDS."""
     return _read_batches(find_events(cluster, query))
 
 
-def _read_batches(found: EventRange) -> Iterator[list[dict[str, Any]]]:
+def _read_batches(found: EventRange) -> Batches:
     last: int | None = None
     rows: Any = found.rows
     while events := [

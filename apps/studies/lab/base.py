@@ -21,7 +21,7 @@ from apps.scheduler.clock import Clock
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import KubeObject, Node, Pod
 from apps.scheduler.scheduler import Scheduler
-from apps.scheduler.tie_break import TieBreak
+from apps.scheduler.tie_break import parse_tie_break
 from apps.studies.explanations.states import states
 from apps.studies.lab.configurations import LabConfiguration
 from apps.studies.rebuilding import PastState, rebuild_state_at, rebuild_state_before
@@ -128,7 +128,7 @@ def build_scheduler(base: Base, clock: Clock, *, seed: int = 0) -> Scheduler:
     scheduler = Scheduler(
         base.configuration.loaded,
         clock=clock,
-        tie_break=_tie_break(base.cluster),
+        tie_break=parse_tie_break(base.cluster.tie_break),
         seed=seed,
         registry=plugins.registry(),
         outgoing=settings.OUTGOING,
@@ -152,7 +152,3 @@ def _fill(cache: Cache, base: Base) -> None:
     cache.node_tree = copy.deepcopy(base.tree)
     for pod in base.pods.values():
         cache.add_pod(pod)
-
-
-def _tie_break(cluster: Cluster) -> TieBreak:
-    return "first-name" if cluster.tie_break == Cluster.TieBreak.FIRST_NAME else "random"

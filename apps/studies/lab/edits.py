@@ -68,7 +68,7 @@ def edited(state: PastState, edits: Iterable[Edit]) -> Iterator[None]:
 
 
 def patch_pod(uid: str, patch: Patch) -> Edit:
-    """Change the pod of the decision."""
+    """Change the pod of the decision; the edit raises BadRequest if it was not pending."""
 
     def edit(state: PastState) -> Undo:
         known = state.pending.get(uid)
@@ -84,7 +84,7 @@ def patch_pod(uid: str, patch: Patch) -> Edit:
 
 
 def patch_node(name: str, patch: Patch) -> Edit:
-    """Change a node; its pods stay."""
+    """Change a node; its pods stay. The edit raises BadRequest if there is no such node."""
 
     def edit(state: PastState) -> Undo:
         info = state.scheduler.cache.nodes.get(name)
@@ -111,7 +111,7 @@ def patch_node(name: str, patch: Patch) -> Edit:
 
 
 def delete_pod(key: str) -> Edit:
-    """Delete a pod ("namespace/name") from its node."""
+    """Delete a pod ("namespace/name") from its node; the edit raises BadRequest if on none."""
 
     def edit(state: PastState) -> Undo:
         cache = state.scheduler.cache

@@ -75,6 +75,7 @@ def find_emptiable_nodes(
 
     Each node is tried alone. Those that could be emptied are then emptied one after the other, as
     long as all pods fit. Nothing is preempted; pods of DaemonSets and static pods do not count.
+    BadRequest names an unknown node, or a wrong limit.
     """
     if not limits.EMPTIED_NODES.admits(limit):
         raise BadRequest(f"limit: must be {limits.EMPTIED_NODES}")

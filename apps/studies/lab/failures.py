@@ -1,4 +1,4 @@
-"""What if a node dies: for each node alone, what happens to its pods."""
+"""What if a node fails: for each node alone, what happens to its pods."""
 
 from __future__ import annotations
 

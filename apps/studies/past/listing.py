@@ -74,7 +74,10 @@ def list_nodes(snapshot: Snapshot, query: Mapping[str, Any]) -> list[NodeVersion
 def select_pod_differences(
     found: list[PodDifference], query: Mapping[str, Any]
 ) -> list[PodDifference]:
-    """The differences with the `change`, `namespace` and part of the name `q` that are given."""
+    """The differences with the `change`, `namespace` and part of the name `q` that are given.
+
+    BadRequest names a wrong one.
+    """
     given = _read(query, (("change", ""), ("namespace", ""), ("q", "")))
     if given["change"] and given["change"] not in POD_CHANGES:
         raise wrong("change", f"{given['change']!r} is not one of {', '.join(POD_CHANGES)}")

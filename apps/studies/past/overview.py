@@ -11,7 +11,7 @@ from apps.cluster.models import Cluster
 from apps.engine.models import QueueMove, SchedulingDecision
 from apps.engine.profiles import revisions
 from apps.engine.queue.past import count_past_queue
-from apps.studies.past.moments import Life, Moment, read_life
+from apps.studies.past.past_version import Life, PastVersion, read_life
 from apps.studies.past.snapshots import Snapshot, snapshots
 
 
@@ -41,7 +41,7 @@ class PodCounts:
 class Overview:
     """A cluster at a moment."""
 
-    moment: Moment
+    moment: PastVersion
     life: Life
     snapshot: Snapshot
     nodes: NodeCounts
@@ -60,7 +60,7 @@ class Overview:
         return self.moment.version == self.life.now.version
 
 
-def read_overview(cluster: Cluster, moment: Moment) -> Overview:
+def read_overview(cluster: Cluster, moment: PastVersion) -> Overview:
     """The figures at a moment; Expired if the change log does not reach back to it."""
     snapshot = snapshots.at(cluster, moment.version)
     life = read_life(cluster)
@@ -111,7 +111,7 @@ def _count_pods(snapshot: Snapshot) -> PodCounts:
     )
 
 
-def find_configuration(cluster: Cluster, moment: Moment) -> tuple[int | None, int | None]:
+def find_configuration(cluster: Cluster, moment: PastVersion) -> tuple[int | None, int | None]:
     """The last decision up to the moment, and the number of the revision in use."""
     if moment.decision is not None:
         rows = SchedulingDecision.objects.filter(cluster=cluster, pk=moment.decision)

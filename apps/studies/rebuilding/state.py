@@ -30,7 +30,7 @@ from apps.scheduler.decision import Result
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Pod
 from apps.scheduler.scheduler import Scheduler
-from apps.scheduler.tie_break import TieBreak
+from apps.scheduler.tie_break import parse_tie_break
 from apps.studies.rebuilding.allocating import collections_paused
 from apps.studies.rebuilding.arrivals import (
     AT_LOAD,
@@ -193,7 +193,7 @@ def rebuild_state_at(
     scheduler = Scheduler(
         configuration or revisions.load_configuration(chosen_revision),
         clock=StoppedClock(cluster.now().timestamp() if at is None else at),
-        tie_break=_get_tie_break(cluster),
+        tie_break=parse_tie_break(cluster.tie_break),
         registry=plugins.registry(),
         bodies=StoredBodies(cluster.pk),
         outgoing=settings.OUTGOING,
@@ -276,7 +276,3 @@ def _read_earlier(row: SchedulingDecision, since: int) -> list[SchedulingDecisio
 def _needs_order(row: SchedulingDecision) -> bool:
     """Whether the order of pods on their nodes matters: preemption compares it."""
     return row.result == Result.UNSCHEDULABLE
-
-
-def _get_tie_break(cluster: Cluster) -> TieBreak:
-    return "first-name" if cluster.tie_break == Cluster.TieBreak.FIRST_NAME else "random"

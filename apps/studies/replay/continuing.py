@@ -145,15 +145,15 @@ class Continuing:
             uid = found
         return uid
 
-    def _standing_for(self, uid: str) -> str:
-        """The uid of the pod to which happens what happens to a recorded pod."""
+    def _replayed_uid(self, uid: str) -> str:
+        """The uid of the pod to which the changes of a recorded pod apply."""
         found = self.resolve(uid)
         while (other := self._swapped.get(found)) is not None:
             found = self.resolve(other)
         return found
 
     def _apply_pod(self, item: Pod, meaning: Input, at: float) -> None:
-        uid = self._standing_for(item.metadata.uid)
+        uid = self._replayed_uid(item.metadata.uid)
         known = self.known.get(uid)
         if meaning is Input.DELETED:
             if item.metadata.uid in self.inputs.surplus:
@@ -170,7 +170,7 @@ class Continuing:
         It depends on which of its pods are bound. If both are not the same, the one that the record
         deletes takes the place of the other. None if it was selected already, or there is none.
         """
-        known = self.known.get(self._standing_for(recorded))
+        known = self.known.get(self._replayed_uid(recorded))
         if recorded in self._leaving or known is None:
             return None
         leaving = set(self._leaving.values())

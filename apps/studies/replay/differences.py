@@ -63,7 +63,7 @@ class Differences:
         )
 
     def _find_origin(self, nodes: set[str], uid: str) -> str:
-        """The first pod with a difference that is on one of the nodes in one of the two lives."""
+        """The first differing pod that is on one of the nodes in only one of record and replay."""
         here: set[str] = set()
         for node in nodes:
             here |= self.recorded.pods_on(node) ^ self.replayed.pods_on(node)

@@ -89,7 +89,7 @@ def sum_up(levels: Levels, attempts: int) -> Figures:
 
 
 def list_priorities(recorded: Levels, replayed: Levels) -> list[PriorityWaits]:
-    """The pods of each priority class that were bound, pending or preempted in one of the lives."""
+    """The pods of each priority class that were bound, pending or preempted in record or replay."""
     before, after = _by_priority(recorded), _by_priority(replayed)
     return [
         PriorityWaits(

@@ -39,7 +39,7 @@ class Waits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PriorityWaits(msgspec.Struct, frozen=True, kw_only=True):
-    """The pods of one priority class in both lives."""
+    """The pods of one priority class, in the record and in the replay."""
 
     priority: int
     #: "" for pods without a class

@@ -15,7 +15,7 @@ from apps.cluster.log.changelog import LoggedChange, changes_after
 from apps.cluster.models import Cluster, HistoricChange
 from apps.engine.models import SchedulingDecision
 from apps.studies.lab.configurations import LabConfiguration, choose_configuration
-from apps.studies.past.moments import Moment, parse_moment, read_life
+from apps.studies.past.past_version import PastVersion, parse_version_or_time, read_life
 
 _BATCH: Final = 500
 #: When each pod was bound and has finished, by the change log.
@@ -57,8 +57,8 @@ class Span:
     """A span of a cluster's life that can be replayed."""
 
     cluster: Cluster
-    since: Moment
-    until: Moment
+    since: PastVersion
+    until: PastVersion
     #: None: the recorded ones
     configuration: LabConfiguration | None
     #: the recorded decisions in the order in which they were made: (version, time, id)
@@ -103,8 +103,8 @@ def find_span(cluster: Cluster, request: ReplayRequest) -> Span:
     """
     life = read_life(cluster)
     query: dict[str, Any] = {"since": request.since, "until": request.until, "zone": request.zone}
-    since = parse_moment(cluster, query, "since") if request.since else life.first
-    until = parse_moment(cluster, query, "until") if request.until else life.now
+    since = parse_version_or_time(cluster, query, "since") if request.since else life.first
+    until = parse_version_or_time(cluster, query, "until") if request.until else life.now
     if until.version < since.version:
         raise BadRequest("until: must not be before since")
     configuration = None

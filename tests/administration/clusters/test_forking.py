@@ -26,7 +26,7 @@ from apps.engine.ledger.reading import read
 from apps.engine.loop.engines import Engines
 from apps.engine.models import LoopLease, QueueEntry, SchedulingDecision
 from apps.studies import rebuilding
-from apps.studies.past.moments import parse_selected_moment
+from apps.studies.past.past_version import parse_past_version
 from apps.studies.past.snapshots import read_snapshot
 from tests.engine.driving import ACTOR, Body, create_pods, node_of, pod
 
@@ -66,7 +66,7 @@ def copy_of(source: Cluster, name: str) -> Cluster:
 
 def at(cluster: Cluster, **moment: Any) -> Any:
     cluster.refresh_from_db()
-    return parse_selected_moment(cluster, {key: str(value) for key, value in moment.items()})
+    return parse_past_version(cluster, {key: str(value) for key, value in moment.items()})
 
 
 def run(cluster: Cluster) -> int:

@@ -16,7 +16,7 @@ from django.db import connection
 from django.utils import timezone
 
 from apps.administration.clusters.lifecycle import create_cluster, delete_cluster
-from apps.administration.operations import keeping, previewing, running, service, tending
+from apps.administration.operations import previewing, recovery, renewal, running, service
 from apps.administration.operations.progress import OperationCancelled, Progress
 from apps.cluster import kinds
 from apps.cluster.errors import ApiError, NotFound
@@ -169,7 +169,7 @@ def test_an_operation_of_a_dead_worker_is_given_to_another(lab: Cluster) -> None
     wait_until(_is_database_settled)
     for attempt in range(1, running.MOST_ATTEMPTS + 1):
         _lose_to_a_dead_worker(operation, attempt)
-        tending.tend()
+        recovery.recover_operations()
         operation.refresh_from_db()
         if attempt < running.MOST_ATTEMPTS:
             assert operation.state == "waiting"
@@ -180,12 +180,12 @@ def test_an_operation_of_a_dead_worker_is_given_to_another(lab: Cluster) -> None
 def test_a_running_operation_renews_its_lease_and_is_not_taken(
     lab: Cluster, endless_drain: Operation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keeping, "RENEW_SECONDS", 0.05)
+    monkeypatch.setattr(renewal, "RENEW_SECONDS", 0.05)
     with running_in_a_thread(endless_drain) as worker:
         _lose_to_a_dead_worker(endless_drain, 1)
         wait_until(lambda: _is_renewed(endless_drain))
         wait_until(_is_database_settled)
-        tending.tend()
+        recovery.recover_operations()
         assert _reload(endless_drain).state == "running"
         service.cancel(endless_drain)
         worker.join(30)

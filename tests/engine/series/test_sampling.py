@@ -145,7 +145,7 @@ def test_a_sample_that_is_killed_counts_nothing_and_the_next_one_everything(
 def test_more_rows_than_one_sample_counts_are_counted_by_the_next(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("apps.engine.series.happenings.AT_ONCE", 4)
+    monkeypatch.setattr("apps.engine.series.counts.AT_ONCE", 4)
     run(cluster, *(pod(f"p{number}") for number in range(9)))
     for _ in range(8):
         sampling.sample_all()

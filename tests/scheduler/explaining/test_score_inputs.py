@@ -21,8 +21,8 @@ import pytest
 from apps.scheduler.config import load
 from apps.scheduler.config.types import API_VERSION, KIND
 from apps.scheduler.decision import Decision
-from apps.scheduler.explaining.scores import ScoredSight, ScoreInputs
-from apps.scheduler.explaining.sight import look, look_back
+from apps.scheduler.explaining.evaluation import evaluate, evaluate_in_last_snapshot
+from apps.scheduler.explaining.scores import ScoredEvaluation, ScoreInputs
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import (
     DeviceClass,
@@ -359,10 +359,14 @@ def decide(
     decision = scheduler.schedule_one()
     assert decision is not None
     info = PodInfo(pod.obj())
-    seen = look(before, info) if before is not None else look_back(scheduler, info)
-    sight = ScoredSight(seen, decision)
+    seen = (
+        evaluate(before, info) if before is not None else evaluate_in_last_snapshot(scheduler, info)
+    )
+    evaluation = ScoredEvaluation(seen, decision)
     names = [decision.nodes[row] for row in decision.feasible]
-    return decision, [sight.inputs(name, plugin) for name in names for plugin in decision.scores]
+    return decision, [
+        evaluation.inputs(name, plugin) for name in names for plugin in decision.scores
+    ]
 
 
 #: An equation of numbers in a sentence: what is computed, what comes out, what that is rounded to.

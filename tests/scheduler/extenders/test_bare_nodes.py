@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from apps.scheduler.decision import Decision
-from apps.scheduler.explaining.scores import ScoredSight
-from apps.scheduler.explaining.sight import look
+from apps.scheduler.explaining.evaluation import evaluate
+from apps.scheduler.explaining.scores import ScoredEvaluation
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.testing.builders import PodBuilder, make_node, make_pod
 from tests.scheduler.conftest import NewScheduler
@@ -27,7 +27,7 @@ def web(name: str) -> PodBuilder:
 def decide(new_scheduler: NewScheduler, extender: RunningExtender):
     """Three nodes of one zone each: two pods and the image on a, one pod on b, nothing on c."""
 
-    def decide(answer: object, **entry: object) -> tuple[Decision, ScoredSight]:
+    def decide(answer: object, **entry: object) -> tuple[Decision, ScoredEvaluation]:
         extender.answers("filter", answer)
         url = {"urlPrefix": extender.url, "filterVerb": "filter"}
         scheduler = new_scheduler({"extenders": [{**url, **entry}]})
@@ -41,7 +41,7 @@ def decide(new_scheduler: NewScheduler, extender: RunningExtender):
         add(scheduler, pod)
         decision = scheduler.schedule_one()
         assert decision is not None
-        return decision, ScoredSight(look(scheduler, PodInfo(pod.obj())), decision)
+        return decision, ScoredEvaluation(evaluate(scheduler, PodInfo(pod.obj())), decision)
 
     return decide
 
@@ -71,6 +71,6 @@ def test_names_leave_the_nodes_as_they_are(decide):
 
 
 def test_an_explanation_says_why_scores_are_those_of_an_empty_node(decide):
-    _, sight = decide(OBJECTS)
-    assert "scored as if it had no pods" in sight.inputs("a", "NodeResourcesFit").gap
-    assert sight.inputs("c", "NodeResourcesFit").inputs == ()
+    _, evaluation = decide(OBJECTS)
+    assert "scored as if it had no pods" in evaluation.inputs("a", "NodeResourcesFit").gap
+    assert evaluation.inputs("c", "NodeResourcesFit").inputs == ()

@@ -8,7 +8,7 @@ from django.core.management.base import CommandParser
 
 from apps.administration.clusters.forking import fork_cluster
 from apps.administration.management.command import USER, ControlPlaneCommand
-from apps.studies.past.moments import parse_selected_moment
+from apps.studies.past.past_version import parse_past_version
 
 
 class Command(ControlPlaneCommand):
@@ -27,7 +27,7 @@ class Command(ControlPlaneCommand):
         source = self.get_cluster(options["cluster"])
         given = {"version": options["at_version"], "at": options["at"]}
         given["decision"] = options["decision"]
-        moment = parse_selected_moment(source, {key: each for key, each in given.items() if each})
+        moment = parse_past_version(source, {key: each for key, each in given.items() if each})
         fork = fork_cluster(source, moment, options["name"], user=USER)
         self.stdout.write(
             f"Cluster {fork.name} forked from {source.name} at version {moment.version}. "

@@ -19,7 +19,6 @@ from apps.scheduler.objects import (
     DeviceAttribute,
     DeviceClass,
     DeviceConstraint,
-    DeviceTaint,
     ExactDeviceRequest,
     Node,
     Quantity,
@@ -36,6 +35,7 @@ from apps.scheduler.plugins.dynamicresources.search import ALL
 from apps.scheduler.plugins.dynamicresources.selector_terms import failing_term
 from apps.scheduler.plugins.helper.device_rows import DeviceRows
 from apps.scheduler.plugins.helper.device_taints import refuses
+from apps.scheduler.plugins.helper.node_text import taint_text
 
 
 class ObstacleKind(StrEnum):
@@ -187,7 +187,7 @@ class _Comparison:
         yield from self._counters(each)
         for taint in each.device.taints:
             if refuses(taint, request.tolerations):
-                text = f"its taint {_taint_text(taint)} is not tolerated"
+                text = f"its taint {taint_text(taint)} is not tolerated"
                 yield Obstacle(ObstacleKind.TAINT, text)
 
     def _selectors(self, request: ExactDeviceRequest, each: _Candidate) -> Iterator[Obstacle]:
@@ -388,10 +388,6 @@ def _requests(claim: ResourceClaim) -> Iterator[tuple[str, str, ExactDeviceReque
 def _unusable(pool: Pool) -> Obstacle:
     state = "is being updated" if pool.incomplete else "is invalid"
     return Obstacle(ObstacleKind.POOL, f"its pool {state}: nothing is allocated from it")
-
-
-def _taint_text(taint: DeviceTaint) -> str:
-    return f"{taint.key}{f'={taint.value}' if taint.value else ''}:{taint.effect}"
 
 
 def _amount(value: int, like: Quantity) -> str:

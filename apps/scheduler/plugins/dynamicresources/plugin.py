@@ -29,7 +29,7 @@ from apps.scheduler.plugins.dynamicresources import (
     extended,
     hints,
     node_resources,
-    refusals,
+    refusal_details,
     writes,
 )
 from apps.scheduler.plugins.dynamicresources.args import DynamicResourcesArgs, check_args
@@ -238,9 +238,9 @@ class DynamicResources:
             for index in sorted(node_filter.unavailable(node)):
                 claim = found.claims[index]
                 unusable = self._is_unusable(claim)
-                yield refusals.describe_unavailable(claim, node, is_unusable=unusable)
+                yield refusal_details.describe_unavailable(claim, node, is_unusable=unusable)
         elif reason == REASON_INVALID_POOLS:
-            yield from refusals.describe_pools(found.slices.gather(node))
+            yield from refusal_details.describe_pools(found.slices.gather(node))
         elif node_resources.is_about_room(reason):
             node_filter = NodeFilter(found, pod, self._classes, self._is_unusable, self._features)
             taken = node_filter.taken_by_devices(node)
@@ -250,7 +250,7 @@ class DynamicResources:
                 if node_resources.check_sharing(pod, claim, nodes.info(0)) is not None:
                     yield node_resources.describe_users(claim, nodes.info(0))
         elif reason == REASON_NOT_ALLOCATABLE:
-            yield from refusals.describe_matrix(self.compare_devices(state, pod, node))
+            yield from refusal_details.describe_matrix(self.compare_devices(state, pod, node))
 
     def compare_devices(self, state: CycleState, pod: PodInfo, node: Node) -> NodeDevices:
         """The devices of a node with the requests of the pod's claims that are not allocated."""

@@ -32,7 +32,7 @@ Add = Callable[[Intent], None]
 
 
 class WriteRefused(Exception):
-    """The API server would refuse a write; nothing of it is requested."""
+    """The API server would reject a write; none is requested."""
 
     def __init__(self, message: str, write: MergePatch | None = None) -> None:
         super().__init__(message)

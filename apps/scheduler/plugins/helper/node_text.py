@@ -1,4 +1,4 @@
-"""Labels, taints and selectors of nodes as text for explanations."""
+"""Labels, taints and selectors of nodes, and taints of devices, as text for explanations."""
 
 from __future__ import annotations
 
@@ -8,7 +8,13 @@ import msgspec
 
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.labels.selectors import SelectorError, node_selector_term_matches
-from apps.scheduler.objects import Node, NodeSelectorRequirement, NodeSelectorTerm, Taint
+from apps.scheduler.objects import (
+    DeviceTaint,
+    Node,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    Taint,
+)
 
 #: the most names listed in a sentence
 _LISTED = 3
@@ -20,7 +26,7 @@ def list_names(names: Sequence[str], limit: int = _LISTED) -> str:
     return ", ".join(names[:limit]) + more
 
 
-def taint_text(taint: Taint) -> str:
+def taint_text(taint: Taint | DeviceTaint) -> str:
     """As kubectl writes it: "dedicated=gpu:NoSchedule"."""
     return f"{taint.key}{f'={taint.value}' if taint.value else ''}:{taint.effect}"
 

@@ -19,7 +19,7 @@ from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects.meta import Int32
 from apps.scheduler.plugins.interpodaffinity import NAME, hints
 from apps.scheduler.plugins.interpodaffinity.filtering import PreFilterState, verdicts
-from apps.scheduler.plugins.interpodaffinity.refusals import UnmetTerms
+from apps.scheduler.plugins.interpodaffinity.refusal_details import UnmetTerms
 from apps.scheduler.plugins.interpodaffinity.score_details import (
     CountedTerms,
     describe_normalization,

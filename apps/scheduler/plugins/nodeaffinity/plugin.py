@@ -51,7 +51,7 @@ from apps.scheduler.plugins.helper.normalize import (
     explain_default_normalization,
 )
 from apps.scheduler.plugins.nodeaffinity.args import NodeAffinityArgs, check_args
-from apps.scheduler.plugins.nodeaffinity.refusals import unmet_rules
+from apps.scheduler.plugins.nodeaffinity.refusal_details import unmet_rules
 from apps.scheduler.plugins.nodeaffinity.score_details import describe_preferences
 
 NAME: Final = "NodeAffinity"

@@ -36,7 +36,7 @@ from apps.scheduler.plugins.noderesources.args import (
     ignore_resources,
 )
 from apps.scheduler.plugins.noderesources.devices import BackedResources
-from apps.scheduler.plugins.noderesources.refusals import (
+from apps.scheduler.plugins.noderesources.refusal_details import (
     REASON_TOO_MANY_PODS,
     insufficient,
     missing_room,

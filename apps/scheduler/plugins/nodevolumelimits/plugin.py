@@ -46,7 +46,7 @@ from apps.scheduler.plugins.nodevolumelimits import hints
 from apps.scheduler.plugins.nodevolumelimits.attachable import AttachableVolumes, CSIVolume
 from apps.scheduler.plugins.nodevolumelimits.attached import AttachedVolumes
 from apps.scheduler.plugins.nodevolumelimits.attachments import Attachments
-from apps.scheduler.plugins.nodevolumelimits.refusals import VolumeCount
+from apps.scheduler.plugins.nodevolumelimits.refusal_details import VolumeCount
 
 NAME: Final = "NodeVolumeLimits"
 REASON: Final = "node(s) exceed max volume count"

@@ -33,7 +33,7 @@ from apps.scheduler.plugins.podtopologyspread.filtering import (
     verdicts,
 )
 from apps.scheduler.plugins.podtopologyspread.hints import SpreadHints
-from apps.scheduler.plugins.podtopologyspread.refusals import too_uneven
+from apps.scheduler.plugins.podtopologyspread.refusal_details import too_uneven
 from apps.scheduler.plugins.podtopologyspread.score_details import (
     describe_counts,
     describe_normalization,

@@ -26,7 +26,7 @@ from apps.scheduler.plugins.volumebinding import hints
 from apps.scheduler.plugins.volumebinding.assumption import Assumption, assume
 from apps.scheduler.plugins.volumebinding.binder import VolumeBinder
 from apps.scheduler.plugins.volumebinding.claims import PodClaims, pod_claims, unusable_claim
-from apps.scheduler.plugins.volumebinding.refusals import volumes_out_of_reach
+from apps.scheduler.plugins.volumebinding.refusal_details import volumes_out_of_reach
 from apps.scheduler.plugins.volumebinding.scoring import (
     DEFAULT_SHAPE,
     ClassStorage,

@@ -10,6 +10,7 @@ from typing import Any
 from apps.cluster import kinds, limits
 from apps.cluster.admission.fields import check_fields
 from apps.cluster.errors import Invalid
+from apps.scheduler.config.decoding import camel_case
 from apps.studies.scenarios.language.reading import Path, Source, describe_excess
 from apps.studies.scenarios.language.types import (
     ACTIONS,
@@ -299,10 +300,10 @@ def _check_expectations(scenario: Scenario) -> Found:
         path: Path = ("expectations", index)
         given = [name for name in CHECKS if getattr(each, name) is not None]
         if len(given) != 1:
-            listed = ", ".join(map(camel, CHECKS))
+            listed = ", ".join(map(camel_case, CHECKS))
             yield (
                 path,
-                f"must have one of {listed}, not {' and '.join(map(camel, given)) or 'none'}",
+                f"must have one of {listed}, not {' and '.join(map(camel_case, given)) or 'none'}",
             )
             continue
         if each.pods.workload and each.pods.workload not in workloads:
@@ -314,13 +315,7 @@ def _check_expectations(scenario: Scenario) -> Found:
             isinstance(check, Amount)
             and (check.equals, check.at_least, check.at_most) == (None,) * 3
         ):
-            yield (*path, camel(given[0])), "must have equals, atLeast or atMost"
-
-
-def camel(name: str) -> str:
-    """The name as a file has it."""
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)
+            yield (*path, camel_case(given[0])), "must have equals, atLeast or atMost"
 
 
 def _check_order(scenario: Scenario) -> Found:

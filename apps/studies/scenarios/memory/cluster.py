@@ -95,7 +95,10 @@ class MemoryCluster:
             self.write([write])
 
     def settle(self) -> None:
-        """Let everything act that can act at the present time."""
+        """Let everything act that can act at the present time.
+
+        Raises Timeout if that does not end, BadRequest for more pods than a run may create.
+        """
         rounds = 0
         while self._act():
             rounds += 1

@@ -54,7 +54,7 @@ class MemoryChange(NamedTuple):
 
 
 class MemoryObjects:
-    """The objects of one cluster; `changes` are those that nobody has read yet, in order."""
+    """The objects of one cluster; `changes` are those that were not read yet, in order."""
 
     def __init__(self, cluster: Cluster, seed: int) -> None:
         self.cluster = cluster

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from apps.scheduler.config.decoding import camel_case
 from apps.scheduler.config.durations import go_duration
-from apps.studies.scenarios.language.checking import camel
 from apps.studies.scenarios.language.types import (
     CHECKS,
     Amount,
@@ -57,7 +57,7 @@ def describe(expectation: Expectation) -> str:
     selector = expectation.pods
     labels = [f"{key}={value}" for key, value in selector.labels.items()]
     which = ", ".join([each for each in (selector.workload, selector.namespace) if each] + labels)
-    return camel(check_of(expectation)) + (f" of {which}" if which else "")
+    return camel_case(check_of(expectation)) + (f" of {which}" if which else "")
 
 
 def _selects(selector: PodSelector, pod: PodRecord) -> bool:

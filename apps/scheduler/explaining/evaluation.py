@@ -11,7 +11,7 @@ from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.interface import PreFilterResult
-from apps.scheduler.framework.nodes import Int64Array
+from apps.scheduler.framework.nodes import BoolArray, Int64Array
 from apps.scheduler.framework.overlay import Overlay
 from apps.scheduler.framework.runtime import Framework
 from apps.scheduler.framework.status import Status
@@ -34,7 +34,7 @@ class Refusal:
 class Spot:
     """A node as the filters see it, with the pods nominated to it if they count."""
 
-    sight: Sight
+    evaluation: Evaluation
     row: int
     info: NodeInfo
     nodes: Overlay
@@ -43,8 +43,8 @@ class Spot:
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
-    """Valid until the scheduler's cache changes."""
+class Evaluation:
+    """A pod after PreFilter, to ask the filters about nodes; valid until the cache changes."""
 
     framework: Framework
     pod: PodInfo
@@ -74,6 +74,19 @@ class Sight:
         """The rows that pass, ascending."""
         return np.flatnonzero(self.statuses().ids == NodeStatuses.FEASIBLE)
 
+    def find_passing(self) -> dict[str, BoolArray]:
+        """Filter -> (rows,) bool: the rows that pass this filter, without nominated pods."""
+        found: dict[str, BoolArray] = {}
+        if not self.outcome.is_success:
+            return found
+        for name in self.framework.filters.names:
+            if name not in self.state.skip_filter:
+                statuses = self.framework.filters.run_filter_plugin(
+                    name, self.state, self.pod, self.snapshot
+                )
+                found[name] = statuses.ids == NodeStatuses.FEASIBLE
+        return found
+
     def spot(self, row: int) -> Spot:
         nodes = self.snapshot.select(np.array([row], dtype=np.int64))
         change = self.framework.filters.nominated_pods(self.pod, nodes)
@@ -87,15 +100,15 @@ class Sight:
         return np.array(sorted(row for row in rows if row >= 0), dtype=np.int64)
 
 
-def look(scheduler: Scheduler, pod: PodInfo) -> Sight:
+def evaluate(scheduler: Scheduler, pod: PodInfo) -> Evaluation:
     """Run PreFilter on the current state; KeyError if the pod has no profile."""
     scheduler.snapshot.update(scheduler.cache)
-    return look_back(scheduler, pod)
+    return evaluate_in_last_snapshot(scheduler, pod)
 
 
-def look_back(scheduler: Scheduler, pod: PodInfo) -> Sight:
+def evaluate_in_last_snapshot(scheduler: Scheduler, pod: PodInfo) -> Evaluation:
     """The same on the nodes and pods that the last attempt saw."""
     framework = scheduler.profiles[pod.pod.spec.scheduler_name]
     pod, state = framework.handle.view(pod), CycleState()
     narrowed, outcome, _ = framework.run_pre_filter_plugins(state, pod, scheduler.snapshot)
-    return Sight(framework, pod, scheduler.snapshot, state, narrowed, outcome)
+    return Evaluation(framework, pod, scheduler.snapshot, state, narrowed, outcome)

@@ -12,8 +12,8 @@ from apps.cluster.models import Change
 from apps.engine.models import QueueMove
 from apps.studies.past.differences import find_node_differences, find_pod_differences
 from apps.studies.past.listing import list_nodes, list_pods
-from apps.studies.past.moments import parse_moment, parse_selected_moment, read_life
 from apps.studies.past.overview import read_overview
+from apps.studies.past.past_version import parse_past_version, parse_version_or_time, read_life
 from apps.studies.past.snapshots import Snapshots, read_snapshot
 from tests.studies.past.conftest import Past
 
@@ -22,14 +22,14 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def test_a_moment_has_the_nodes_pods_usage_and_queue_of_then(past: Past) -> None:
     cluster = past.cluster
-    moment = parse_selected_moment(cluster, {"version": str(past.before)})
+    moment = parse_past_version(cluster, {"version": str(past.before)})
     then = read_overview(cluster, moment)
     assert (then.nodes.total, then.nodes.ready, then.nodes.unschedulable) == (3, 3, 0)
     assert (then.pods.total, then.pods.bound, then.pods.pending) == (4, 3, 1)
     assert then.usage["cpu"] == (3000, 24000) and then.usage["pods"][0] == 3
     assert then.queue[QueueMove.Place.UNSCHEDULABLE] == 1 and then.queue_since is None
     assert then.revision == 1 and then.decision is not None and not then.is_now
-    now = read_overview(cluster, parse_selected_moment(cluster, {}))
+    now = read_overview(cluster, parse_past_version(cluster, {}))
     assert (now.nodes.total, now.nodes.unschedulable) == (4, 1) and now.is_now
     assert now.usage["cpu"] == (2000 + 9000, 40000)
     waiting = list_pods(then.snapshot, {"state": "pending"})
@@ -42,7 +42,7 @@ def test_a_moment_has_the_nodes_pods_usage_and_queue_of_then(past: Past) -> None
 def test_a_time_is_the_version_of_then(past: Past) -> None:
     cluster, changes = past.cluster, Change.objects.filter(cluster=past.cluster)
     last = changes.get(version=past.before)
-    found = parse_selected_moment(cluster, {"at": last.at.isoformat()})
+    found = parse_past_version(cluster, {"at": last.at.isoformat()})
     assert found.version == changes.filter(at__lte=last.at).latest("version").version
     life = read_life(cluster)
     assert life.first.version == changes.earliest("version").version
@@ -57,11 +57,11 @@ def test_a_time_is_the_version_of_then(past: Past) -> None:
         ({"version": "1", "at": "now"}, 400, "cannot be combined"),
     ):
         with pytest.raises(ApiError) as refused:
-            parse_selected_moment(cluster, query)
+            parse_past_version(cluster, query)
         assert refused.value.code == code and message in refused.value.message
     for value, message in (("", "from: is required"), ("99999", "from: 99999 is in the future")):
         with pytest.raises(ApiError, match=message):
-            parse_moment(cluster, {"from": value}, "from")
+            parse_version_or_time(cluster, {"from": value}, "from")
 
 
 def test_a_moment_that_retention_has_deleted_is_gone(past: Past) -> None:
@@ -70,10 +70,10 @@ def test_a_moment_that_retention_has_deleted_is_gone(past: Past) -> None:
     past.cluster.refresh_from_db()
     for query in ({"version": str(past.before)}, {"version": "1"}):
         with pytest.raises(ApiError) as refused:
-            parse_selected_moment(past.cluster, query)
+            parse_past_version(past.cluster, query)
         assert refused.value.code == 410
         assert "no longer reaches back" in refused.value.message
-    kept = parse_selected_moment(past.cluster, {"version": str(past.before + 1)})
+    kept = parse_past_version(past.cluster, {"version": str(past.before + 1)})
     assert read_overview(past.cluster, kept).pods.total == 4
     assert read_life(past.cluster).first.version == past.before + 1
 

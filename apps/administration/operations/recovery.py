@@ -25,7 +25,7 @@ _ABANDONED = f"""
 """
 
 
-def tend() -> None:
+def recover_operations() -> None:
     """Recover unfinished operations and delete old ones."""
     for number in _find_abandoned():
         _take_from_worker(number)

@@ -1,4 +1,4 @@
-"""Moments of a cluster's life: a version, and the time of the cluster's clock."""
+"""A version of a cluster, and the time of the cluster's clock at which it was the last one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from django.utils import timezone
 
 from apps.cluster.errors import BadRequest, Expired
-from apps.cluster.log.moments import version_before
+from apps.cluster.log.versions import version_before
 from apps.cluster.models import Cluster, HistoricChange
 from apps.engine import periods
 from apps.engine.periods import wrong
@@ -22,7 +22,7 @@ _TICK = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class PastVersion:
     """The state that a version has at a time: the version is the last one up to the time."""
 
     version: int
@@ -35,16 +35,16 @@ class Moment:
 class Life:
     """The versions of a cluster whose state can be read, and their times."""
 
-    first: Moment
-    now: Moment
+    first: PastVersion
+    now: PastVersion
 
 
 def read_life(cluster: Cluster) -> Life:
     """From the first version whose state can be read to the present one."""
-    now = Moment(cluster.resource_version, cluster.now())
+    now = PastVersion(cluster.resource_version, cluster.now())
     changes = HistoricChange.objects.filter(cluster=cluster, version__gte=cluster.forgotten_version)
     first = changes.order_by("version").values_list("version", "at").first()
-    return Life(now if first is None else Moment(*first), now)
+    return Life(now if first is None else PastVersion(*first), now)
 
 
 def find_beginning(cluster: Cluster, at: datetime) -> datetime | None:
@@ -54,7 +54,7 @@ def find_beginning(cluster: Cluster, at: datetime) -> datetime | None:
     return _find_first_change(cluster)
 
 
-def parse_selected_moment(cluster: Cluster, query: Mapping[str, Any]) -> Moment:
+def parse_past_version(cluster: Cluster, query: Mapping[str, Any]) -> PastVersion:
     """The moment of `at`, `version` or `decision`; now if none is given.
 
     BadRequest names a wrong parameter; NotFound for an unknown decision; Expired if the change log
@@ -62,24 +62,24 @@ def parse_selected_moment(cluster: Cluster, query: Mapping[str, Any]) -> Moment:
     """
     found = past.parse_past_moment(cluster, query)
     if found is None:
-        return Moment(cluster.resource_version, cluster.now())
+        return PastVersion(cluster.resource_version, cluster.now())
     if found.version is None:
-        return _moment_at(cluster, "at", found.at)
-    return _check(cluster, Moment(found.version, found.at, found.decision))
+        return _version_at(cluster, "at", found.at)
+    return _check(cluster, PastVersion(found.version, found.at, found.decision))
 
 
-def parse_moment(cluster: Cluster, query: Mapping[str, Any], field: str) -> Moment:
+def parse_version_or_time(cluster: Cluster, query: Mapping[str, Any], field: str) -> PastVersion:
     """The moment that one parameter names, as a version or as a time.
 
     Times without an offset are in the zone of the parameter `zone`. Raises the same errors as
-    `parse_selected_moment`.
+    `parse_past_version`.
     """
     text = str(query.get(field) or "").strip()
     if not text:
         raise wrong(field, "is required: a version or a time")
     try:
         if text.isascii() and text.isdecimal():
-            return parse_selected_moment(cluster, {"version": text})
+            return parse_past_version(cluster, {"version": text})
         zone = str(query.get("zone") or "").strip()
         found = periods.parse_zone(zone) if zone else timezone.get_current_timezone()
         at = periods.parse_moment(field, text, now=cluster.now(), zone=found)
@@ -87,7 +87,7 @@ def parse_moment(cluster: Cluster, query: Mapping[str, Any], field: str) -> Mome
         raise _rename(error, field) from None
     if at > cluster.now():
         raise wrong(field, f"{text!r} is in the future of the cluster's clock")
-    return _moment_at(cluster, field, at)
+    return _version_at(cluster, field, at)
 
 
 def _rename(error: BadRequest, field: str) -> BadRequest:
@@ -96,11 +96,11 @@ def _rename(error: BadRequest, field: str) -> BadRequest:
     return wrong(field, message) if colon and name == "version" else error
 
 
-def _moment_at(cluster: Cluster, field: str, at: datetime) -> Moment:
+def _version_at(cluster: Cluster, field: str, at: datetime) -> PastVersion:
     version = version_before(cluster.pk, at + _TICK, top=cluster.resource_version)
     if version == 0 and (first := _find_first_change(cluster)):
         raise wrong(field, f"is before the first change, at {periods.format_utc(first)}")
-    return _check(cluster, Moment(version, at))
+    return _check(cluster, PastVersion(version, at))
 
 
 def _find_first_change(cluster: Cluster) -> datetime | None:
@@ -110,7 +110,7 @@ def _find_first_change(cluster: Cluster) -> datetime | None:
     return read_life(cluster).first.at
 
 
-def _check(cluster: Cluster, moment: Moment) -> Moment:
+def _check(cluster: Cluster, moment: PastVersion) -> PastVersion:
     if moment.version < cluster.forgotten_version:
         raise Expired(
             "The change log no longer reaches back to this moment; the first version is "

@@ -52,7 +52,7 @@ _metrics = msgspec.msgpack.Decoder(SavedValues)
 
 
 @dataclass(slots=True)
-class Happenings:
+class Counts:
     """Counts by the start of the finest bucket, and up to which rows they were counted."""
 
     buckets: dict[int, Bucket] = field(default_factory=dict)
@@ -65,9 +65,9 @@ class Happenings:
         return self.buckets.setdefault(start, {})
 
 
-def read_happenings(cluster_id: int, step: int, *, decision: int, move: int) -> Happenings:
+def read_counts(cluster_id: int, step: int, *, decision: int, move: int) -> Counts:
     """Count what was recorded after these rows of the ledger and the queue's history."""
-    found = Happenings(last_decision=decision, last_move=move)
+    found = Counts(last_decision=decision, last_move=move)
     _count_attempts(found, cluster_id, step)
     _count_arrivals(found, cluster_id, step)
     return found
@@ -94,7 +94,7 @@ def add_durations(bucket: Bucket, series: bytes, baseline: bytes) -> None:
                 part_of(bucket, part).observe("attempt", fresh)
 
 
-def _count_attempts(found: Happenings, cluster_id: int, step: int) -> None:
+def _count_attempts(found: Counts, cluster_id: int, step: int) -> None:
     parameters = _parameters(cluster_id, found.last_decision, step)
     parameters["bounds"] = list(WAIT_BOUNDS)
     seen = 0
@@ -115,7 +115,7 @@ def _count_attempts(found: Happenings, cluster_id: int, step: int) -> None:
     found.unfinished |= seen == AT_ONCE
 
 
-def _count_arrivals(found: Happenings, cluster_id: int, step: int) -> None:
+def _count_arrivals(found: Counts, cluster_id: int, step: int) -> None:
     seen = 0
     with connection.cursor() as cursor:
         cursor.execute(_ARRIVALS, _parameters(cluster_id, found.last_move, step))

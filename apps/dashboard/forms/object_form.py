@@ -1,4 +1,4 @@
-"""Errors of the store, shown at the form fields they are about."""
+"""A form that creates an object, and shows the errors of the store at the fields they are about."""
 
 from __future__ import annotations
 
@@ -41,21 +41,21 @@ def _sample(field: forms.Field) -> Any:
     return "sample" if field.required else field.clean("")
 
 
-def show_refusal(form: ObjectForm, refusal: ApiError, *, field: str | None = None) -> None:
+def show_error(form: ObjectForm, error: ApiError, *, field: str | None = None) -> None:
     """Add an error of the store to `field` if given, else to the field of each cause.
 
     Fields that had errors before keep these alone.
     """
     wrong = set(form.errors)
-    if isinstance(refusal, Invalid):
-        for cause in refusal.causes:
+    if isinstance(error, Invalid):
+        for cause in error.causes:
             if form.field_of(cause.field) not in wrong:
                 _show_cause(form, cause, field)
-    elif isinstance(refusal, AlreadyExists) and "name" in form.fields:
+    elif isinstance(error, AlreadyExists) and "name" in form.fields:
         if "name" not in wrong:
-            form.add_error("name", refusal.message)
+            form.add_error("name", error.message)
     else:
-        form.add_error(field, refusal.message)
+        form.add_error(field, error.message)
 
 
 def _show_cause(form: ObjectForm, cause: Cause, field: str | None) -> None:
