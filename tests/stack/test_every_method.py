@@ -12,8 +12,8 @@ from tests.stack.test_anonymous_requests import ADDRESSES
 
 #: Those that change something come last.
 METHODS = ("HEAD", "OPTIONS", "TRACE", "PROPFIND", "FOO", "GET", "PATCH", "PUT", "POST", "DELETE")
-#: It says so itself when a part of the site does not run.
-_UNAVAILABLE = {"/readyz": {503}}
+#: They say so themselves when a part of the site, or its https address, is missing.
+_UNAVAILABLE = {"/readyz": {503}, "/clusters/lab/kubeconfig": {503}}
 
 
 @pytest.mark.django_db
