@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Set
 from functools import cache
 from typing import Any
 
@@ -31,15 +32,15 @@ def _environment() -> Any:
     return cel.NewEnv(variables={}, extensions=[ext_optional.ExtOptional()])
 
 
-def parse_expression(text: str) -> Expr:
-    """The tree of ``text``; SyntaxProblem."""
+def parse_expression(text: str, without: Set[str] = frozenset()) -> Expr:
+    """The tree of ``text``; SyntaxProblem. ``without``: macros that stay calls."""
     if not text.strip():
         raise SyntaxProblem(_nothing(text))
     try:
         serialized = _environment().compile(text, disable_check=True).serialize()
     except RuntimeError as refused:
         raise SyntaxProblem(_message(str(refused))) from None
-    return _Reader(decode_parsed(serialized)).expr()
+    return _Reader(decode_parsed(serialized), without).expr()
 
 
 def _nothing(text: str) -> str:
@@ -61,8 +62,8 @@ def _message(refusal: str) -> str:
 
 
 class _Reader:
-    def __init__(self, parsed: Any) -> None:
-        self._parsed = parsed
+    def __init__(self, parsed: Any, without: Set[str]) -> None:
+        self._parsed, self._without = parsed, without
         self._offsets = {each.key: each.value for each in parsed.source_info.positions}
         self._last_id = max(self._offsets, default=0)
 
@@ -93,7 +94,7 @@ class _Reader:
         target = self._read(message.target) if message.HasField("target") else None
         args = [self._read(arg) for arg in message.args]
         call = Call(id_, offset, message.function, args, target)
-        return macros.expand(call, self.new_id)
+        return macros.expand(call, self.new_id, self._without)
 
     def _list(self, message: Any, id_: int, offset: int) -> Expr:
         elements = [self._read(each) for each in message.elements]

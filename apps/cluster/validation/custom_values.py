@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from apps.cel.checking import Environment
+from apps.cel.checking import ONLY_OF_DEVICES, Environment
 from apps.cel.conversions import to_duration, to_timestamp
 from apps.cel.types import BOOL, DYN, INT, STRING, Type, optional_of
 from apps.cel.values import CelError, KeyedList, SetList, Value
@@ -92,7 +92,7 @@ def environment_of(schema: Schema, *, optional_old: bool) -> Environment:
     structs: dict[str, Mapping[str, Type]] = {}
     found = _type(schema, "object", structs) or DYN
     old = optional_of(found) if optional_old else found
-    return Environment({"self": found, "oldSelf": old}, structs)
+    return Environment({"self": found, "oldSelf": old}, structs, ONLY_OF_DEVICES)
 
 
 def _type(schema: Schema, name: str, structs: dict[str, Mapping[str, Type]]) -> Type | None:

@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from apps.cel.authorization import AUTHORIZER, RESOURCE_CHECK
-from apps.cel.checking import Environment
+from apps.cel.checking import ONLY_OF_DEVICES, Environment
 from apps.cel.programs import Program, compile_program
 from apps.cel.selector import CompileProblem
 from apps.cel.types import BOOL, DYN, INT, STRING, Type
@@ -170,9 +170,9 @@ def _environment(
     if has_authorizer:
         names["authorizer"] = AUTHORIZER
     if variables is None:
-        return Environment(names, _STRUCTS)
+        return Environment(names, _STRUCTS, ONLY_OF_DEVICES)
     structs = {**_STRUCTS, VARIABLES.name: dict(variables)}
-    return Environment({**names, "variables": VARIABLES}, structs)
+    return Environment({**names, "variables": VARIABLES}, structs, ONLY_OF_DEVICES)
 
 
 def _field_type(found: Type) -> Type:
