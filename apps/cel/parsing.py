@@ -11,6 +11,7 @@ from cel_expr_python import cel  # type: ignore[import-untyped]
 from cel_expr_python.ext import ext_optional  # type: ignore[import-untyped]
 
 from apps.cel import macros
+from apps.cel.effort import spend
 from apps.cel.messages import decode_parsed
 from apps.cel.tree import Call, Comprehension, Const, Expr, Ident, ListExpr, MapExpr, Select
 from apps.cel.values import UInt, Value
@@ -20,6 +21,8 @@ _STATUS_END = " [INVALID_ARGUMENT]"
 #: the library's own limit, which cannot be changed; that of Kubernetes is 250
 _DEEPEST = 32
 _TOO_DEEP = re.compile(r"recursion (limit|depth)")
+#: What a character costs of the effort; the check and the estimate of the cost are part of it.
+_CHARACTER = 60
 _HAS_ERROR = ("has() argument must be a field selection", "invalid argument to has() macro")
 
 
@@ -33,7 +36,8 @@ def _environment() -> Any:
 
 
 def parse_expression(text: str, without: Set[str] = frozenset()) -> Expr:
-    """The tree of ``text``; SyntaxProblem. ``without``: macros that stay calls."""
+    """The tree of ``text``; SyntaxProblem, CostExceeded. ``without``: macros that stay calls."""
+    spend(_CHARACTER * len(text))
     if not text.strip():
         raise SyntaxProblem(_nothing(text))
     try:
