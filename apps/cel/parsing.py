@@ -21,6 +21,8 @@ _STATUS_END = " [INVALID_ARGUMENT]"
 #: the library's own limit, which cannot be changed; that of Kubernetes is 250
 _DEEPEST = 32
 _TOO_DEEP = re.compile(r"recursion (limit|depth)")
+#: the library keeps all other threads waiting while it parses; the limit of Kubernetes is 100,000
+_LONGEST = 20_000
 #: What a character costs of the effort; the check and the estimate of the cost are part of it.
 _CHARACTER = 60
 _HAS_ERROR = ("has() argument must be a field selection", "invalid argument to has() macro")
@@ -37,6 +39,10 @@ def _environment() -> Any:
 
 def parse_expression(text: str, without: Set[str] = frozenset()) -> Expr:
     """The tree of ``text``; SyntaxProblem, CostExceeded. ``without``: macros that stay calls."""
+    if len(text) > _LONGEST:
+        raise SyntaxProblem(
+            f"expression code point size exceeds limit: size: {len(text)}, limit {_LONGEST}"
+        )
     spend(_CHARACTER * len(text))
     if not text.strip():
         raise SyntaxProblem(_nothing(text))
