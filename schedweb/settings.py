@@ -202,6 +202,11 @@ REST_FRAMEWORK = {
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["apps.api.gate.RoutePermission"],
+    "DEFAULT_PARSER_CLASSES": [
+        "apps.api.control.parsers.JsonParser",
+        "rest_framework.parsers.FormParser",
+        "rest_framework.parsers.MultiPartParser",
+    ],
     "EXCEPTION_HANDLER": "apps.api.control.errors.handle",
     "DEFAULT_SCHEMA_CLASS": "apps.api.control.documentation.describing.ControlSchema",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",

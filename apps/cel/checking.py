@@ -54,8 +54,12 @@ class Environment:
     variables: Mapping[str, Type]
     #: name of a type with fields -> field -> type
     structs: Mapping[str, Mapping[str, Type]]
-    #: functions that are not declared
+    #: functions that are not declared, and macros that are not expanded
     without: Set[str] = frozenset()
+
+
+#: What only the selectors of devices know.
+ONLY_OF_DEVICES: Final = frozenset({"cel.bind"})
 
 
 #: Of selectors of devices whose attributes have one value each.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import Final
 
 from apps.cel.tree import Call, Comprehension, Const, Expr, Ident, ListExpr, MapExpr
@@ -14,8 +14,10 @@ NO_ITERATION: Final = "#unused"
 _SORTED: Final = "@__sortBy_input__"
 
 
-def expand(call: Call, new_id: NewId) -> Expr:
+def expand(call: Call, new_id: NewId, without: Set[str]) -> Expr:
     """The comprehension that a macro stands for; other calls as they are."""
+    if isinstance(call.target, Ident) and f"{call.target.name}.{call.function}" in without:
+        return call
     return _Expansion(call, new_id).expand()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Set
 from functools import cache
 from typing import Any
 
@@ -10,6 +11,7 @@ from cel_expr_python import cel  # type: ignore[import-untyped]
 from cel_expr_python.ext import ext_optional  # type: ignore[import-untyped]
 
 from apps.cel import macros
+from apps.cel.effort import spend
 from apps.cel.messages import decode_parsed
 from apps.cel.tree import Call, Comprehension, Const, Expr, Ident, ListExpr, MapExpr, Select
 from apps.cel.values import UInt, Value
@@ -19,6 +21,10 @@ _STATUS_END = " [INVALID_ARGUMENT]"
 #: the library's own limit, which cannot be changed; that of Kubernetes is 250
 _DEEPEST = 32
 _TOO_DEEP = re.compile(r"recursion (limit|depth)")
+#: the library keeps all other threads waiting while it parses; the limit of Kubernetes is 100,000
+_LONGEST = 20_000
+#: What a character costs of the effort; the check and the estimate of the cost are part of it.
+_CHARACTER = 60
 _HAS_ERROR = ("has() argument must be a field selection", "invalid argument to has() macro")
 
 
@@ -31,15 +37,20 @@ def _environment() -> Any:
     return cel.NewEnv(variables={}, extensions=[ext_optional.ExtOptional()])
 
 
-def parse_expression(text: str) -> Expr:
-    """The tree of ``text``; SyntaxProblem."""
+def parse_expression(text: str, without: Set[str] = frozenset()) -> Expr:
+    """The tree of ``text``; SyntaxProblem, CostExceeded. ``without``: macros that stay calls."""
+    if len(text) > _LONGEST:
+        raise SyntaxProblem(
+            f"expression code point size exceeds limit: size: {len(text)}, limit {_LONGEST}"
+        )
+    spend(_CHARACTER * len(text))
     if not text.strip():
         raise SyntaxProblem(_nothing(text))
     try:
         serialized = _environment().compile(text, disable_check=True).serialize()
     except RuntimeError as refused:
         raise SyntaxProblem(_message(str(refused))) from None
-    return _Reader(decode_parsed(serialized)).expr()
+    return _Reader(decode_parsed(serialized), without).expr()
 
 
 def _nothing(text: str) -> str:
@@ -61,8 +72,8 @@ def _message(refusal: str) -> str:
 
 
 class _Reader:
-    def __init__(self, parsed: Any) -> None:
-        self._parsed = parsed
+    def __init__(self, parsed: Any, without: Set[str]) -> None:
+        self._parsed, self._without = parsed, without
         self._offsets = {each.key: each.value for each in parsed.source_info.positions}
         self._last_id = max(self._offsets, default=0)
 
@@ -93,7 +104,7 @@ class _Reader:
         target = self._read(message.target) if message.HasField("target") else None
         args = [self._read(arg) for arg in message.args]
         call = Call(id_, offset, message.function, args, target)
-        return macros.expand(call, self.new_id)
+        return macros.expand(call, self.new_id, self._without)
 
     def _list(self, message: Any, id_: int, offset: int) -> Expr:
         elements = [self._read(each) for each in message.elements]

@@ -45,7 +45,7 @@ class Program:
 def compile_program(expression: str, environment: Environment, sizes: Sizes) -> Program:
     """The compiled expression, with `sizes` of the variables; CompileProblem."""
     try:
-        tree = parse_expression(expression)
+        tree = parse_expression(expression, environment.without)
     except SyntaxProblem as wrong:
         raise CompileProblem(f"compilation failed: {wrong}") from None
     problem, checked = check_expression(tree, expression, environment)

@@ -67,7 +67,7 @@ class Selector:
 def compile_selector(expression: str, environment: Environment = SINGLE_VALUES) -> Selector:
     """The compiled expression; CompileProblem. ``environment``: one of those for devices."""
     try:
-        tree = parse_expression(expression)
+        tree = parse_expression(expression, environment.without)
     except SyntaxProblem as wrong:
         raise CompileProblem(f"compilation failed: {wrong}") from None
     problem, checked = check_selector(tree, expression, environment)

@@ -77,9 +77,28 @@ def parse_json(raw: bytes) -> Any:
         raise UnreadableDocument("json parse error: exceeded max depth") from error
     except ValueError as error:
         raise UnreadableDocument(f"json parse error: {error}") from error
+    if _is_deep(raw, value):
+        raise UnreadableDocument("json parse error: exceeded max depth")
     if b"\\u0000" in raw:
         _check(value)
     return value
+
+
+def _is_deep(raw: bytes, value: Any) -> bool:
+    """Whether JSON has more levels than are read; a text with few brackets has few levels."""
+    most = limits.DOCUMENT_DEPTH.highest
+    return raw.count(b"{") + raw.count(b"[") > most and depth_of(value) > most
+
+
+def depth_of(value: Any) -> int:
+    """The levels of plain data: 0 of a scalar, 1 of a list of scalars."""
+    depth, level = 0, [value]
+    while level := [each for each in level if type(each) in (dict, list)]:
+        depth += 1
+        level = [
+            inner for each in level for inner in (each.values() if type(each) is dict else each)
+        ]
+    return depth
 
 
 def parse_yaml(raw: bytes | str, *, strict: bool = False) -> Any:

@@ -90,6 +90,8 @@ BODY_BYTES: Final = Limit(
     "bytes of a body, unless it is an object of the Kubernetes API", 64 * _MIB
 )
 OBJECT_BYTES: Final = Limit("bytes of an object of the Kubernetes API", 3 * _MIB)
+#: The core, which this room does not read, has the same number.
+CONFIGURATION_BYTES: Final = Limit("bytes of a KubeSchedulerConfiguration", 256 * _KIB)
 DOCUMENT_VALUES: Final = Limit("values of a YAML or JSON document, its aliases expanded", 500_000)
 DOCUMENT_DEPTH: Final = Limit("levels of a YAML or JSON document", 200)
 PATCH_STEPS: Final = Limit("steps of a JSON patch", 10_000)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 from apps.cel.checking import Environment
 from apps.cel.programs import Program, compile_program
 from apps.cel.selector import CompileProblem
@@ -27,12 +29,18 @@ def estimate(expression: str) -> int:
 
 def problem_of(expression: str) -> str:
     """Where the compiler refuses the expression, and why: `1:5: text`."""
+    return next(iter(problems_of(expression)), "it compiles")
+
+
+def problems_of(expression: str, without: Set[str] = frozenset()) -> list[str]:
+    """All of them."""
     try:
-        _compile(expression)
+        _compile(expression, without)
     except CompileProblem as refused:
-        text = str(refused).partition("\n")[0]
-        return text.removeprefix("compilation failed: ").removeprefix("ERROR: <input>:")
-    return "it compiles"
+        text = str(refused).removeprefix("compilation failed: ")
+        lines = [line for line in text.split("\n") if not line.startswith(" |")]
+        return [line.removeprefix("ERROR: <input>:") for line in lines]
+    return []
 
 
 def _run(expression: str) -> tuple[Value, int]:
@@ -41,5 +49,5 @@ def _run(expression: str) -> tuple[Value, int]:
     return found.text if isinstance(found, CelError) else found, tracker.cost
 
 
-def _compile(expression: str) -> Program:
-    return compile_program(expression, Environment({}, {}), lambda path: None)
+def _compile(expression: str, without: Set[str] = frozenset()) -> Program:
+    return compile_program(expression, Environment({}, {}, without), lambda path: None)

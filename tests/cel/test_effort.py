@@ -88,10 +88,11 @@ def test_a_loop_keeps_nothing_for_the_next_evaluation() -> None:
 
 def test_evaluations_of_one_request_share_what_they_may_compare() -> None:
     effort = Effort(1_000)
-    numbers: list[Value] = list(range(300))
+    given: dict[str, Value] = {"given": list(range(300))}
+    program = compile_program("given == given", Environment({"given": DYN}, {}), lambda path: None)
     with effort.shared():
         for _ in range(3):
-            assert _run("given == given", numbers)[0] is True
+            assert program.evaluate(given, CostTracker(1_000)) is True
         with pytest.raises(CostExceeded):
-            _run("given == given", numbers)
-    assert _run("given == given", numbers)[0] is True
+            program.evaluate(given, CostTracker(1_000))
+    assert program.evaluate(given, CostTracker(1_000)) is True

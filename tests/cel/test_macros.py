@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cel.evaluating import evaluate, problem_of
+from apps.cel.checking import ONLY_OF_DEVICES
+from tests.cel.evaluating import evaluate, problem_of, problems_of
 
 VALUES = [
     # one variable
@@ -105,3 +106,22 @@ def test_errors(expression: str, error: str) -> None:
 @pytest.mark.parametrize(("expression", "problem"), PROBLEMS)
 def test_what_the_compiler_refuses(expression: str, problem: str) -> None:
     assert problem_of(expression) == problem
+
+
+@pytest.mark.parametrize(
+    ("expression", "problems"),
+    [
+        (
+            "cel.bind(x, 1, x == 1)",
+            [
+                "1:1: undeclared reference to 'cel' (in container '')",
+                "1:9: undeclared reference to 'bind' (in container '')",
+                "1:10: undeclared reference to 'x' (in container '')",
+                "1:16: undeclared reference to 'x' (in container '')",
+            ],
+        ),
+        ("[1, 2].sortBy(x, x).size() == 2", []),
+    ],
+)
+def test_only_selectors_of_devices_know_bind(expression: str, problems: list[str]) -> None:
+    assert problems_of(expression, ONLY_OF_DEVICES) == problems

@@ -14,6 +14,8 @@ from django.test import Client
 
 from apps.cluster import limits
 from apps.cluster.models import Cluster
+from apps.scheduler.config import ConfigError
+from apps.scheduler.config.reading import read
 
 DOCUMENT = Path(__file__).parents[2] / "docs/operations.md"
 HUGE = 1_000_000_000
@@ -24,6 +26,13 @@ def test_documentation_has_every_limit() -> None:
     rows = re.findall(r"^\| (.+) \| ([\d,]+) \| ([\d,]+) \|$", section, re.M)
     expected = [(each.of, f"{each.lowest:,}", f"{each.highest:,}") for each in limits.TABLE]
     assert rows == expected
+
+
+def test_configurations_have_the_documented_size() -> None:
+    text = "# " + "x" * limits.CONFIGURATION_BYTES.highest
+    with pytest.raises(ConfigError, match="at most 262,144 are read"):
+        read(text)
+    assert read("a: 1 " + text[: -len("a: 1 ") - 2]) == {"a": 1}
 
 
 @pytest.fixture

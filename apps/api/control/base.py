@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Final
 from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import NotFound as NoSuchAddress
 from rest_framework.pagination import CursorPagination
-from rest_framework.parsers import BaseParser
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 
@@ -16,7 +15,7 @@ from apps.api.control.documentation.areas import Area
 from apps.api.control.errors import handle
 from apps.api.releasing import ReleasingView
 from apps.cluster import limits
-from apps.cluster.errors import BadRequest, RequestEntityTooLarge
+from apps.cluster.errors import BadRequest
 
 #: Maximum number of rows of a page.
 MAX_PAGE = limits.PAGE.highest
@@ -54,25 +53,6 @@ class ControlView(ReleasingView):
 
     def get_exception_handler(self) -> Callable[[Exception, dict[str, Any]], Any]:
         return handle
-
-
-class YamlParser(BaseParser):
-    """A body of YAML as text: `request.data["yaml"]`."""
-
-    media_type = "application/yaml"
-
-    def parse(
-        self, stream: Any, media_type: Any = None, parser_context: Any = None
-    ) -> dict[str, str]:
-        raw = stream.read(limits.BODY_BYTES.highest + 1)
-        if len(raw) > limits.BODY_BYTES.highest:
-            raise RequestEntityTooLarge(
-                f"Request entity too large: limit is {limits.BODY_BYTES.highest}"
-            )
-        try:
-            return {"yaml": str(raw, "utf-8")}
-        except UnicodeDecodeError as error:
-            raise BadRequest(f"the body is not UTF-8: {error}") from error
 
 
 class YamlRenderer(JSONRenderer):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework.parsers import JSONParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.control.base import ControlView, YamlParser, parse_switch, parse_whole_number
+from apps.api.control.base import ControlView, parse_switch, parse_whole_number
 from apps.api.control.documentation.areas import Area
+from apps.api.control.parsers import JsonParser, YamlParser
 from apps.api.control.profile_serializers import (
     ConversionSerializer,
     FeatureGatesSerializer,
@@ -56,7 +56,7 @@ class ConversionView(ControlView):
     """The conversion of an older configuration."""
 
     area = Area.PROFILES
-    parser_classes = [JSONParser, YamlParser]
+    parser_classes = [JsonParser, YamlParser]
 
     @extend_schema(
         request={"application/json": OldConfigurationSerializer, YAML: OpenApiTypes.STR},

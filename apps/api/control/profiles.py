@@ -10,15 +10,15 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
 from rest_framework import mixins, status
 from rest_framework.decorators import action
-from rest_framework.parsers import JSONParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
 from apps.administration.operations import previewing
-from apps.api.control.base import ControlView, YamlParser, parse_whole_number
+from apps.api.control.base import ControlView, parse_whole_number
 from apps.api.control.documentation.areas import Area
 from apps.api.control.operations import OperationSerializer, get_actor
+from apps.api.control.parsers import JsonParser, YamlParser
 from apps.api.control.profile_serializers import (
     CheckedSerializer,
     ConfigurationSerializer,
@@ -69,7 +69,7 @@ class ProfileViewSet(
     area = Area.PROFILES
     queryset = ConfigurationRevision.objects.none()
     serializer_class = ProfileSerializer
-    parser_classes = [JSONParser, YamlParser]
+    parser_classes = [JsonParser, YamlParser]
     lookup_field = "revision"
     lookup_value_regex = r"\d{1,9}"
 

@@ -16,13 +16,14 @@ from rest_framework.viewsets import GenericViewSet
 
 from apps.administration.clusters import lifecycle, manifests
 from apps.administration.clusters import settings as cluster_settings
-from apps.api.control.base import YAML_FILES, ControlView, YamlParser, parse_switch
+from apps.api.control.base import YAML_FILES, ControlView, parse_switch
 from apps.api.control.cluster_serializers import (
     ClusterSerializer,
     ClusterSettingsSerializer,
     NewClusterSerializer,
 )
 from apps.api.control.documentation.areas import Area
+from apps.api.control.parsers import YamlParser
 from apps.api.control.serializers import (
     ErrorSerializer,
     ImportedSerializer,

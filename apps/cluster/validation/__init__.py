@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
+from apps.cel.effort import Effort
 from apps.cluster.errors import Cause
 from apps.cluster.validation import data
 from apps.cluster.validation.batch import validate_job, validate_job_update
@@ -76,7 +77,7 @@ def validate(
 
     `gates` are the feature gates of `API_GATES` that are on.
     """
-    with use_gates(gates, old):
+    with use_gates(gates, old), Effort().shared():
         return _find_causes(kind, body, old, subresource)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from apps.cel.effort import spend
 from apps.cel.estimation import ITEMS, KEYS, VALUES, Path, Sizes
 from apps.cel.sizes import MOST, Range
 from apps.cluster.validation.custom_values import escape, with_type_fields
@@ -17,6 +18,8 @@ Schema = Mapping[str, Any]
 #: What one expression, and all rules of a version, may be estimated to cost.
 EXPRESSION_LIMIT: Final = 10_000_000
 VERSION_LIMIT: Final = 100_000_000
+#: What it costs of the effort to compare the name of a property.
+_PROPERTY: Final = 10
 _REQUEST: Final = 3 * 1024 * 1024
 _VARIABLES: Final = ("self", "oldSelf")
 #: The least size in JSON by type; a text has quotes, an object and a list brackets.
@@ -57,6 +60,7 @@ def _inside(schema: Schema, step: str) -> Schema | None:
     if schema.get("x-kubernetes-embedded-resource"):
         schema = with_type_fields(schema)
     properties = schema.get("properties") or {}
+    spend(_PROPERTY * len(properties))
     return next((each for name, each in properties.items() if escape(name) == step), None)
 
 

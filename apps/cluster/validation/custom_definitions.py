@@ -11,7 +11,7 @@ from apps.cel.effort import CostExceeded
 from apps.cluster.validation import names
 from apps.cluster.validation.causes import Causes, all_invalid, invalid, not_supported, required
 from apps.cluster.validation.custom_costs import count_inside
-from apps.cluster.validation.custom_rules import Budget, find_faults
+from apps.cluster.validation.custom_rules import TOO_LONG, Budget, find_faults
 
 Body = Mapping[str, Any]
 
@@ -141,11 +141,13 @@ def _combined_patterns(schema: Body, path: str, budget: Budget) -> Causes:
 
 
 def _problem_of(pattern: str, budget: Budget) -> str:
+    if budget.spent:
+        return ""
     try:
-        with budget.effort.shared():
-            return regexes.problem_of(pattern)
+        return regexes.problem_of(pattern)
     except CostExceeded:
-        return "the expressions of this version take too long to compile"
+        budget.spent = True
+        return TOO_LONG
 
 
 def validate_definition_update(body: Body, old: Body) -> Causes:

@@ -249,13 +249,17 @@ def _key_of(schema: Schema, item: Any) -> str:
     return msgspec.json.encode([item.get(name) for name in names]).decode()
 
 
+#: Why an expression is not compiled after many others.
+TOO_LONG: Final = "the expressions of this object take too long to compile"
+
+
 @dataclass
 class Budget:
     """What the rules of a version are estimated to cost: the path of each expression, its cost."""
 
     costs: list[tuple[str, int]] = field(default_factory=list)
-    #: what compiling the regular expressions of the version may take
-    effort: Effort = field(default_factory=Effort)
+    #: whether compiling the expressions has taken all effort: what follows is not compiled
+    spent: bool = False
 
     def spend(self, what: str, path: str, cost: int) -> Causes:
         """Add an expression; an error if it alone costs too much."""
@@ -285,7 +289,14 @@ def find_faults(
     """
     typed = with_type_fields(schema) if root else schema
     for index, given in enumerate(schema.get(RULES) or ()):
-        yield from _faults_of(typed, given, f"{path}.{RULES}[{index}]", budget, count)
+        at = f"{path}.{RULES}[{index}]"
+        if budget.spent:
+            return
+        try:
+            yield from _faults_of(typed, given, at, budget, count)
+        except CostExceeded:
+            budget.spent = True
+            yield invalid(f"{at}.rule", given["rule"], TOO_LONG)
 
 
 def _faults_of(
@@ -302,7 +313,9 @@ def _faults_of(
     cost = total_cost(rule.program.max_cost, schema, count)
     yield from budget.spend(RULE_COST, f"{at}.rule", cost)
     try:
-        message = compile_rule(schema, given).message_program
+        # most rules have none: their own expression is compiled once
+        has_message = given.get("messageExpression", "").strip()
+        message = compile_rule(schema, given).message_program if has_message else None
     except CompileProblem as wrong:
         yield invalid(f"{at}.messageExpression", given["messageExpression"], str(wrong))
     else:

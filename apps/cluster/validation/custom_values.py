@@ -8,8 +8,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from apps.cel.checking import Environment
+from apps.cel.checking import ONLY_OF_DEVICES, Environment
 from apps.cel.conversions import to_duration, to_timestamp
+from apps.cel.effort import spend
 from apps.cel.types import BOOL, DYN, INT, STRING, Type, optional_of
 from apps.cel.values import CelError, KeyedList, SetList, Value
 
@@ -63,6 +64,8 @@ RESERVED: Final = frozenset(
         "while",
     ]
 )
+#: What the type of a schema costs of the effort.
+_SCHEMA: Final = 10
 _IDENTIFIER: Final = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 _ESCAPES: Final = (
     ("__", "__underscores__"),
@@ -92,11 +95,12 @@ def environment_of(schema: Schema, *, optional_old: bool) -> Environment:
     structs: dict[str, Mapping[str, Type]] = {}
     found = _type(schema, "object", structs) or DYN
     old = optional_of(found) if optional_old else found
-    return Environment({"self": found, "oldSelf": old}, structs)
+    return Environment({"self": found, "oldSelf": old}, structs, ONLY_OF_DEVICES)
 
 
 def _type(schema: Schema, name: str, structs: dict[str, Mapping[str, Type]]) -> Type | None:
     """None for what expressions cannot read: values without a known type."""
+    spend(_SCHEMA)
     if schema.get("x-kubernetes-int-or-string"):
         return DYN
     match schema.get("type"):

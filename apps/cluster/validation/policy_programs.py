@@ -15,7 +15,8 @@ from typing import Any, Final
 import msgspec
 
 from apps.cel.authorization import AUTHORIZER, RESOURCE_CHECK
-from apps.cel.checking import Environment
+from apps.cel.checking import ONLY_OF_DEVICES, Environment
+from apps.cel.effort import CostExceeded, Effort
 from apps.cel.programs import Program, compile_program
 from apps.cel.selector import CompileProblem
 from apps.cel.types import BOOL, DYN, INT, STRING, Type
@@ -122,7 +123,11 @@ def programs_of(spec: Spec) -> PolicyPrograms:
 
 @lru_cache(maxsize=1024)
 def _compiled(text: str) -> PolicyPrograms:
-    spec = msgspec.json.decode(text)
+    with Effort().shared():
+        return _compile_all(msgspec.json.decode(text))
+
+
+def _compile_all(spec: Spec) -> PolicyPrograms:
     has_params = "paramKind" in spec
     types: dict[str, Type] = {}
     compose = types if spec.get("variables") else None
@@ -170,9 +175,9 @@ def _environment(
     if has_authorizer:
         names["authorizer"] = AUTHORIZER
     if variables is None:
-        return Environment(names, _STRUCTS)
+        return Environment(names, _STRUCTS, ONLY_OF_DEVICES)
     structs = {**_STRUCTS, VARIABLES.name: dict(variables)}
-    return Environment({**names, "variables": VARIABLES}, structs)
+    return Environment({**names, "variables": VARIABLES}, structs, ONLY_OF_DEVICES)
 
 
 def _field_type(found: Type) -> Type:
@@ -187,6 +192,8 @@ def _compile(text: str, environment: Environment, wanted: Iterable[Type]) -> Exp
         program = compile_program(text, environment, lambda path: None)
     except CompileProblem as wrong:
         return Expression(text, None, str(wrong))
+    except CostExceeded:
+        return Expression(text, None, "the expressions of this policy take too long to compile")
     names = [each.full_name for each in wanted]
     found = program.result.full_name
     if not names or found in names:

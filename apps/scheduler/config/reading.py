@@ -11,11 +11,14 @@ import yaml
 
 from apps.scheduler.config.errors import Cause, ConfigError
 
+#: Bytes of a text, and its levels.
+MAX_BYTES: Final = 256 * 1024
+_MAX_DEPTH: Final = 200
 #: Values of a document once its aliases are written out. They can grow exponentially.
 _MAX_VALUES: Final = 100_000
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(yaml.CSafeLoader):
     """YAML as Kubernetes reads it: no timestamps, no base-60 numbers, no duplicate keys."""
 
     duplicates: list[Cause]
@@ -79,6 +82,10 @@ def read(source: str | bytes | Mapping[str, Any]) -> Mapping[str, Any]:
     """
     if isinstance(source, Mapping):
         return source
+    size = len(source.encode(errors="replace") if isinstance(source, str) else source)
+    if size > MAX_BYTES:
+        said = f"the text has {size:,} bytes, at most {MAX_BYTES:,} are read"
+        raise ConfigError([Cause("", said)])
     try:
         documents, duplicates = _documents(replace_tabs(source))
     except (yaml.YAMLError, ValueError, RecursionError) as error:
@@ -109,6 +116,7 @@ def replace_tabs(text: str | bytes) -> str | bytes:
 
 def _documents(text: str | bytes) -> tuple[list[Any], list[Cause]]:
     """The documents that are not empty, and the keys that are set twice."""
+    _check_depth(text)
     loader = _Loader(text)
     loader.duplicates = []
     documents = []
@@ -121,6 +129,18 @@ def _documents(text: str | bytes) -> tuple[list[Any], list[Cause]]:
     finally:
         loader.dispose()
     return [document for document in documents if document is not None], loader.duplicates
+
+
+def _check_depth(text: str | bytes) -> None:
+    """Reject deep texts before a value is composed, which takes a level of the stack for each."""
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > _MAX_DEPTH:
+            raise yaml.YAMLError(f"more than {_MAX_DEPTH} levels")
 
 
 def _values(node: yaml.Node, known: dict[int, int]) -> int:

@@ -10,6 +10,7 @@ import yaml
 from apps.cluster.models import Cluster
 from apps.engine.profiles import revisions
 from apps.scheduler.config import Cause, ConfigError, Configuration
+from apps.scheduler.config.reading import read
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +70,8 @@ def _check(text: str, gates: Mapping[str, bool], *, legacy: bool) -> Configurati
 def _set_gates(text: str, gates: Mapping[str, bool]) -> str:
     """The text with these gates; one that is no mapping is returned as it is, to be rejected."""
     try:
-        document = yaml.safe_load(text)
-    except yaml.YAMLError:
-        return text
-    if not isinstance(document, dict):
+        document = read(text)
+    except ConfigError:
         return text
     known = document.get("featureGates")
     merged = {**(known if isinstance(known, dict) else {}), **gates}

@@ -11,11 +11,11 @@ import msgspec
 
 from apps.api.kubernetes.errors import UnprocessablePatch
 from apps.cluster import limits
+from apps.cluster.documents import depth_of
 from apps.cluster.errors import BadRequest, RequestEntityTooLarge
 
 Body = dict[str, Any]
 
-#: The limit of the API server.
 #: The limit of the API server for what all copies of a patch add, in bytes of JSON.
 _MAX_COPIED = 3 * 1024 * 1024
 _NEEDS_FROM = frozenset({"move", "copy"})
@@ -53,8 +53,19 @@ def read(patch: Any) -> list[PatchStep]:
 def apply(body: Body, steps: list[PatchStep]) -> Body:
     """`body` after all steps; UnprocessablePatch if one of them does not apply.
 
-    A part that is copied into itself doubles with every copy: what all copies add is limited.
+    A part that is copied into itself doubles with every copy: what all copies add is limited, and
+    the levels are those of an object that is sent.
     """
+    try:
+        changed = _apply_all(body, steps)
+    except RecursionError:
+        raise UnprocessablePatch() from None
+    if not isinstance(changed, dict) or not limits.DOCUMENT_DEPTH.admits(depth_of(changed)):
+        raise UnprocessablePatch()
+    return changed
+
+
+def _apply_all(body: Body, steps: list[PatchStep]) -> Any:
     holder = {"": copy.deepcopy(body)}
     copied = 0
     for step in steps:
@@ -63,10 +74,7 @@ def apply(body: Body, steps: list[PatchStep]) -> Body:
             if copied > _MAX_COPIED:
                 raise UnprocessablePatch()
         _apply(holder, step)
-    changed = holder.get("")
-    if not isinstance(changed, dict):
-        raise UnprocessablePatch()
-    return changed
+    return holder.get("")
 
 
 def _read_step(step: Any, index: int) -> PatchStep:

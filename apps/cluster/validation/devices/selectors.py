@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from apps.cel.checking import LISTS, WRITTEN_SINGLE_VALUES
+from apps.cel.effort import CostExceeded
 from apps.cel.selector import COST_LIMIT, CompileProblem, compile_selector
 from apps.cluster.errors import Cause
 from apps.cluster.validation.causes import Causes, forbidden, invalid, required, too_long
@@ -60,6 +61,9 @@ def _validate_expression(expression: str, path: str) -> Causes:
             yield Cause("InternalError", f"Internal error: {problem}", field)
         else:
             yield invalid(field, expression, str(problem))
+        return
+    except CostExceeded:
+        yield forbidden(field, "the expressions of this object take too long to compile")
         return
     if selector.max_cost > COST_LIMIT:
         yield forbidden(field, "too complex, exceeds cost limit")

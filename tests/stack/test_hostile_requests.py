@@ -1,0 +1,85 @@
+"""Health is answered within a second while the front works on the worst texts that are allowed."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.api import test_hostile_texts as hostile
+from tests.stack.running_site import RunningSite
+
+#: Seconds that a probe may take, and requests at the same time.
+PATIENCE, TOGETHER = 1.0, 2
+WIDE = {
+    "type": "object",
+    "properties": {f"f{number}": {"type": "string"} for number in range(20_000)},
+    "x-kubernetes-validations": [{"rule": f"self.f1 != '{number}'"} for number in range(2_000)],
+}
+JSON, YAML = "application/json", "application/yaml"
+#: What is sent where, and its type.
+TEXTS = {
+    "values": (hostile.MAPS, '{"other":[' + "{}," * 900_000 + "1]}", JSON),
+    "same keys": (hostile.MAPS, '{"data":{' + '"a":"1",' * 300_000 + '"b":""}}', JSON),
+    "merges": (hostile.MAPS, hostile.ALIASES["merges"], YAML),
+    "lines": (hostile.MAPS, "- a\n" * 700_000, YAML),
+    "rules": (hostile.CRDS, hostile.ruled(hostile.MANY), JSON),
+    "wide schema": (hostile.CRDS, hostile.definition(json.dumps(WIDE)), JSON),
+    "policy": (hostile.POLICIES, hostile.policy(hostile.MANY), JSON),
+}
+CONFIGURATION = "a: [" + "x, " * 80_000 + "x]"
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[RunningSite]:
+    with tempfile.TemporaryDirectory(prefix="schedweb-site-", ignore_cleanup_errors=True) as folder:
+        Path(folder).chmod(0o755)
+        running = RunningSite(Path(folder))
+        running.start()
+        yield running
+        running.close()
+
+
+@pytest.fixture(scope="module")
+def token(site: RunningSite) -> str:
+    config = yaml.safe_load(site.manage("kubeconfig", "demo", "--user", "admin"))
+    return f"Bearer {config['users'][0]['user']['token']}"
+
+
+def send(site: RunningSite, token: str, path: str, text: str, kind: str) -> int:
+    web = http.client.HTTPConnection("localhost", site.port(), timeout=120)
+    try:
+        web.request("POST", path, text, {"Authorization": token, "Content-Type": kind})
+        return web.getresponse().status
+    finally:
+        web.close()
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "kind"),
+    [
+        *((f"/k8s/demo{path}", text, kind) for path, text, kind in TEXTS.values()),
+        ("/api/v1/clusters/demo/profiles", CONFIGURATION, YAML),
+        ("/api/v1/clusters/demo/bulk", "[" * 150 + "{}," * 900_000 + "{}" + "]" * 150, JSON),
+    ],
+    ids=[*TEXTS, "configuration", "control plane"],
+)
+def test_health_is_answered_meanwhile(
+    site: RunningSite, token: str, path: str, text: str, kind: str
+) -> None:
+    longest = 0.0
+    with ThreadPoolExecutor(TOGETHER) as senders:
+        sent = [senders.submit(send, site, token, path, text, kind) for _ in range(TOGETHER)]
+        while not all(each.done() for each in sent):
+            began = time.monotonic()
+            assert site.get("/healthz")[0] == 200
+            longest = max(longest, time.monotonic() - began)
+    assert longest < PATIENCE
+    assert all(400 <= each.result() < 500 for each in sent)
