@@ -11,8 +11,8 @@ import msgspec
 from apps.scheduler.decision import Decision
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.diagnosis import Diagnosis
+from apps.scheduler.framework.reuse.signed_results import SignedResults
 from apps.scheduler.framework.runtime import Framework
-from apps.scheduler.framework.signed_results import SignedResults
 from apps.scheduler.framework.status import Status
 from apps.scheduler.framework.steps import Steps
 from apps.scheduler.framework.types import PodInfo

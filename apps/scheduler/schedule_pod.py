@@ -31,9 +31,9 @@ from apps.scheduler.framework.interface import MAX_NODE_SCORE, PreFilterResult
 from apps.scheduler.framework.nodes import Int64Array, NodeColumns
 from apps.scheduler.framework.overlay import MAX_PART, BareNodes
 from apps.scheduler.framework.ranking import Ranking
+from apps.scheduler.framework.reuse.signed_scores import Cycle
 from apps.scheduler.framework.runtime import Framework
 from apps.scheduler.framework.scoring import ScoreColumn
-from apps.scheduler.framework.signed_scores import Cycle
 from apps.scheduler.framework.status import (
     SUCCESS,
     Status,

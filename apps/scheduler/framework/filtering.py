@@ -25,7 +25,7 @@ from apps.scheduler.framework.overlay import Overlay
 from apps.scheduler.framework.own_states import OwnStates
 from apps.scheduler.framework.pod_change import PodChange
 from apps.scheduler.framework.resources import has_counted_status
-from apps.scheduler.framework.signed_results import SignedResults
+from apps.scheduler.framework.reuse.signed_results import SignedResults
 from apps.scheduler.framework.stopwatch import Stopwatch
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.framework.verdicts import add_refusals, has_errors
@@ -143,7 +143,7 @@ class Filters:
         watch: Stopwatch | None,
         answers: list[Verdicts | None] | None = None,
     ) -> int:
-        """Run ``filters`` for the pod; see framework.signed_verdicts.Run."""
+        """Run ``filters`` for the pod; see framework.reuse.signed_verdicts.Run."""
         last = filters[-1] if answers is not None and filters else None
         return self._continue(statuses, filters, state, pod, nodes, None, watch, answers, last)
 

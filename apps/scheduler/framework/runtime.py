@@ -37,11 +37,11 @@ from apps.scheduler.framework.interface import (
 from apps.scheduler.framework.nodes import Int64Array, NodeColumns
 from apps.scheduler.framework.nominated import NominatedPods
 from apps.scheduler.framework.profile_plugins import PluginError, PluginFactory, ProfilePlugins
+from apps.scheduler.framework.reuse.signed_answers import NOTHING_KNOWN
+from apps.scheduler.framework.reuse.signed_results import SignedResults
+from apps.scheduler.framework.reuse.signed_scores import Cycle, Scores
+from apps.scheduler.framework.reuse.signing import Signing
 from apps.scheduler.framework.scoring import ScoreColumn
-from apps.scheduler.framework.signed_answers import NOTHING_KNOWN
-from apps.scheduler.framework.signed_results import SignedResults
-from apps.scheduler.framework.signed_scores import Cycle, Scores
-from apps.scheduler.framework.signing import Signing
 from apps.scheduler.framework.status import SKIP, SUCCESS, Code, Status, error, unresolvable
 from apps.scheduler.framework.steps import Step, Steps
 from apps.scheduler.framework.stopwatch import Stopwatch

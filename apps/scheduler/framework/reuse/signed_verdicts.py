@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
-from apps.scheduler.framework.changed_rows import ChangedRows
 from apps.scheduler.framework.diagnosis import NodeStatuses
-from apps.scheduler.framework.filter_columns import FilterColumns, RowVerdicts
 from apps.scheduler.framework.interface import FilterPlugin, Verdicts
 from apps.scheduler.framework.nodes import Int32Array, Int64Array, NodeColumns, Reads
 from apps.scheduler.framework.pod_change import PodChange
+from apps.scheduler.framework.reuse.changed_rows import ChangedRows
+from apps.scheduler.framework.reuse.filter_columns import FilterColumns, RowVerdicts
+from apps.scheduler.framework.reuse.verdict_layer import VerdictLayer
 from apps.scheduler.framework.stopwatch import Stopwatch
 from apps.scheduler.framework.summary import NOTHING_REFUSED, Summary, summarize
-from apps.scheduler.framework.verdicts import Passed, VerdictLayer
+from apps.scheduler.framework.verdicts import Passed
 
 if TYPE_CHECKING:
     from apps.scheduler.cache.snapshot import Snapshot

@@ -11,9 +11,9 @@ from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.interface import PreFilterPlugin, PreScorePlugin
 from apps.scheduler.framework.nodes import Int64Array, Reads
-from apps.scheduler.framework.signed_answers import SignedAnswers
-from apps.scheduler.framework.signed_scores import Cycle, Scores, SignedScores
-from apps.scheduler.framework.signed_verdicts import SignedVerdicts
+from apps.scheduler.framework.reuse.signed_answers import SignedAnswers
+from apps.scheduler.framework.reuse.signed_scores import Cycle, Scores, SignedScores
+from apps.scheduler.framework.reuse.signed_verdicts import SignedVerdicts
 from apps.scheduler.framework.status import SUCCESS, Status, error
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.framework.verdicts import Passed

@@ -23,7 +23,7 @@ import msgspec
 
 from apps.scheduler.framework.nodes import Reads
 from apps.scheduler.framework.resources import has_counted_status
-from apps.scheduler.framework.signed_results import SignedResults
+from apps.scheduler.framework.reuse.signed_results import SignedResults
 from apps.scheduler.framework.types import PodInfo
 
 if TYPE_CHECKING:
