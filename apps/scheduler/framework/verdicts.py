@@ -70,6 +70,11 @@ class Passed:
         """What the filters refused."""
         return summarize(self.statuses) if self._summary is None else self._summary
 
+    def shown(self) -> NodeStatuses:
+        """The statuses, with a list of its own to which others may be added."""
+        known = self.statuses
+        return NodeStatuses(known.ids, known.statuses.copy(), known.absent)
+
     def replace(self, ids: Int32Array, feasible: Int64Array) -> Passed:
         """With the verdicts ``ids``, which use the same statuses, on the same nodes."""
         statuses = NodeStatuses(ids, list(self.statuses.statuses), self.statuses.absent)

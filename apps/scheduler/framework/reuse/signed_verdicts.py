@@ -10,13 +10,12 @@ import numpy as np
 
 from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.interface import FilterPlugin, Verdicts
-from apps.scheduler.framework.nodes import Int32Array, Int64Array, NodeColumns, Reads
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads
 from apps.scheduler.framework.pod_change import PodChange
 from apps.scheduler.framework.reuse.changed_rows import ChangedRows
 from apps.scheduler.framework.reuse.filter_columns import FilterColumns, RowVerdicts
 from apps.scheduler.framework.reuse.verdict_layer import VerdictLayer
 from apps.scheduler.framework.stopwatch import Stopwatch
-from apps.scheduler.framework.summary import NOTHING_REFUSED, Summary, summarize
 from apps.scheduler.framework.verdicts import Passed
 
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ class _Respect:
     node_version: int
     position: int
     #: the verdicts without nominated pods, and what the two leave
-    base: Int32Array | None = None
+    base: Passed | None = None
     passed: Passed | None = None
 
     def holds(self, nominated: PodChange, snapshot: Snapshot) -> bool:
@@ -91,21 +90,16 @@ class SignedVerdicts:
         self.last = ""
         #: whether those that look at more than nodes read nothing but amounts
         self._by_amounts_only = False
-        #: what the filters answered
-        self.statuses = NodeStatuses.empty(0)
         #: the state of the snapshot for which all this holds
         self.node_version = self.position = _NEVER
         #: what those that look at more than nodes answered
-        self._columns = FilterColumns(self.statuses, ())
+        self._columns = FilterColumns(NodeStatuses.empty(0), ())
         #: the amounts of a row -> the verdicts there, if these filters read nothing else
         self._by_amounts: dict[int, RowVerdicts] = {}
         #: row -> the verdicts there, of rows that were looked up by amounts
         self._entered: dict[int, RowVerdicts] = {}
-        #: (n,) int64, the rows that pass, ascending
-        self.feasible: Int64Array = np.empty(0, dtype=np.int64)
-        self.summary = NOTHING_REFUSED
-        #: the same as one object, without what filters that look at domains refuse
-        self.passed = Passed(self.statuses, self.feasible)
+        #: what the filters that signed the pod leave, without those that look at domains
+        self.passed = Passed(NodeStatuses.empty(0), np.empty(0, dtype=np.int64))
         #: the refusals of filters that look at domains, and what they left
         self._layers = {name: VerdictLayer(name) for name in domains}
         self._left = self.passed
@@ -151,8 +145,8 @@ class SignedVerdicts:
         run: Run,
         ask: Ask,
         watch: Stopwatch,
-    ) -> NodeStatuses:
-        """The verdicts of all ``filters``; those that did not sign run now."""
+    ) -> Passed:
+        """What all ``filters`` leave; those that did not sign run now."""
         if filters != self._all_filters:
             self._all_filters, self._count = list(filters), len(filters)
             signed = filters[: _leading(filters, self._reads)]
@@ -164,13 +158,13 @@ class SignedVerdicts:
         left = self.look_further(ask)
         ran = self.layers_end
         if ran == len(filters) or not len(left.feasible):
-            return NodeStatuses(left.statuses.ids, left.statuses.statuses.copy())
+            return left
         statuses = left.statuses.copy()
         run(filters[ran:], statuses, snapshot, watch)
-        return statuses
+        return _left_by(statuses)
 
     def look_further(self, ask: Ask) -> Passed:
-        """What filters that look at domains leave of ``feasible``."""
+        """What filters that look at domains leave of ``passed``."""
         left, filters, end = self.passed, self._all_filters, len(self._filters)
         count = self._count
         while end < count and left.feasible.size and filters[end].name in self._layers:
@@ -181,12 +175,12 @@ class SignedVerdicts:
 
     def respect(
         self,
-        statuses: NodeStatuses,
+        base: Passed,
         nominated: PodChange,
         snapshot: Snapshot,
         ask: Callable[[], NodeStatuses],
-    ) -> NodeStatuses:
-        """``statuses``, which ``filter`` returned, and the refusals because of nominated pods.
+    ) -> Passed:
+        """``base``, which ``filter`` returned, without the rows refused because of nominated pods.
 
         ``ask``: the verdicts on the rows of ``nominated`` with these pods. They stay what they are
         until one of these rows changes, if all filters sign the pod.
@@ -196,13 +190,11 @@ class SignedVerdicts:
             others = ask()
             known = _Respect(nominated, others, snapshot.node_version, snapshot.pods_position)
             self._respect = known if self.looks_no_further else None
-        if known.passed is None or known.base is not statuses.ids:
-            known.base, overruled = statuses.ids, statuses.copy()
+        if known.passed is None or known.base is not base:
+            overruled = base.statuses.copy()
             overruled.overrule(nominated.rows, known.others)
-            feasible = np.flatnonzero(overruled.ids == NodeStatuses.FEASIBLE)
-            known.passed = Passed(overruled, feasible)
-        found = known.passed.statuses
-        return NodeStatuses(found.ids, found.statuses.copy())
+            known.base, known.passed = base, _left_by(overruled)
+        return known.passed
 
     @property
     def looks_no_further(self) -> bool:
@@ -213,28 +205,6 @@ class SignedVerdicts:
     def is_signed(self) -> bool:
         """Whether all filters of the last cycle signed the pod and some node was left."""
         return self.layers_end == self._count and self._left.feasible.size > 0
-
-    def feasible_by(self, statuses: NodeStatuses) -> Int64Array:
-        """The rows that pass by ``statuses``, ascending."""
-        if statuses.ids is self._left.statuses.ids:
-            return self._left.feasible
-        if (passed := self._respecting(statuses)) is not None:
-            return passed.feasible
-        return np.flatnonzero(statuses.ids == NodeStatuses.FEASIBLE)
-
-    def summary_by(self, statuses: NodeStatuses) -> Summary:
-        """What ``statuses`` refuse."""
-        if statuses.ids is self.passed.statuses.ids:
-            return self.summary
-        if statuses.ids is self._left.statuses.ids:
-            return self._left.summary
-        if (passed := self._respecting(statuses)) is not None:
-            return passed.summary
-        return summarize(statuses)
-
-    def _respecting(self, statuses: NodeStatuses) -> Passed | None:
-        passed = self._respect.passed if self._respect is not None else None
-        return passed if passed is not None and passed.statuses.ids is statuses.ids else None
 
     def _update(self, snapshot: Snapshot, run: Run, watch: Stopwatch) -> None:
         if not self.follow(snapshot, run):
@@ -268,7 +238,7 @@ class SignedVerdicts:
             passed = columns.update(self.passed, rows)
             if passed is None or (self._ran < len(self._filters) and len(passed.feasible)):
                 return False
-            self._show(passed)
+            self.passed = passed
         self.node_version = snapshot.node_version
         return True
 
@@ -332,14 +302,14 @@ class SignedVerdicts:
         columns.replace(snapshot.snapshot_rows, answers)
         passed = columns.compose()
         assert passed is not None
-        self._show(passed)
+        self.passed = passed
         self.times = dict.fromkeys((each.name for each in filters[: self._ran]), 0)
         self.last = filters[self._ran - 1].name if self._ran else ""
         self.node_version, self.position = snapshot.node_version, snapshot.pods_position
 
-    def _show(self, passed: Passed) -> None:
-        self.passed, self.statuses, self.feasible = passed, passed.statuses, passed.feasible
-        self.summary = passed.summary
+
+def _left_by(statuses: NodeStatuses) -> Passed:
+    return Passed(statuses, np.flatnonzero(statuses.ids == NodeStatuses.FEASIBLE))
 
 
 def _leading(filters: Sequence[FilterPlugin], names: Container[str]) -> int:
