@@ -131,7 +131,7 @@ class Filters:
         if nominated is None:
             return passed
         others = partial(self._with_nominated, nominated, state, pod, snapshot, watch)
-        return verdicts.respect(passed, nominated, snapshot, others)
+        return verdicts.with_nominated(passed, nominated, snapshot, others)
 
     def run(
         self,
@@ -219,8 +219,8 @@ class Filters:
     ) -> int:
         """Enter the refusals of ``plugins`` into ``statuses`` until no row is left.
 
-        Returns how many plugins ran; ``answers`` gets what each of them returned. Nobody reads what
-        is left after ``last``: its refusals need not be entered.
+        Returns how many plugins ran; ``answers`` gets what each of them returned. The refusals of
+        ``last`` stand in ``answers`` alone; no plugin comes after it.
         """
         ran = 0
         for plugin in plugins:

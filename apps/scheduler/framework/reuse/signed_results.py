@@ -153,7 +153,7 @@ class SignedResults:
         verdicts = self.verdicts
         if not verdicts.follow(cycle.snapshot, cycle.run) or verdicts.passed.feasible.size > most:
             return None
-        left = verdicts.passed if verdicts.looks_no_further else self._look_further(cycle)
+        left = verdicts.passed if verdicts.plan.is_all_signed else self._look_further(cycle)
         if left is None or not left.feasible.size:
             return None
         filtered = perf_counter_ns()
