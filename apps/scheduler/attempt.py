@@ -11,8 +11,8 @@ import msgspec
 from apps.scheduler.decision import Decision
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.diagnosis import Diagnosis
+from apps.scheduler.framework.node_search import PLAIN, NodeSearch
 from apps.scheduler.framework.runtime import Framework
-from apps.scheduler.framework.signed_results import SignedResults
 from apps.scheduler.framework.status import Status
 from apps.scheduler.framework.steps import Steps
 from apps.scheduler.framework.types import PodInfo
@@ -29,8 +29,8 @@ class Attempt(msgspec.Struct, eq=False):
     queued: QueuedPodInfo | None = None
     state: CycleState = msgspec.field(default_factory=CycleState)
     diagnosis: Diagnosis | None = None
-    #: what is known for pods of the same signature; None if nothing is
-    results: SignedResults | None = None
+    #: how the nodes for the pod are found
+    search: NodeSearch = PLAIN
     #: an extender has answered with nodes as objects: they are scored without their pods
     scores_bare_nodes: bool = False
     #: what a batch knows the pod by; None if it is not batched

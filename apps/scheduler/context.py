@@ -35,8 +35,6 @@ class SchedulingContext:
     tie_breaker: TieBreaker
     #: of the configuration; a profile's own comes first. 0 and None: adaptive
     percentage_of_nodes_to_score: int | None
-    #: whether cycles use what is known for pods of the same signature; decisions are the same
-    reuses_results: bool = True
     #: whether pods take the next nodes of an earlier ranking: see framework.batch
     batches: bool = False
     #: index in the visiting order at which the next search starts

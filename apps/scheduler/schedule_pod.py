@@ -7,10 +7,10 @@ decision.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import msgspec
 import numpy as np
 
 from apps.scheduler.attempt import Attempt
@@ -24,16 +24,17 @@ from apps.scheduler.framework.diagnosis import (
 from apps.scheduler.framework.extender import (
     EXTENDER_NAME,
     MAX_EXTENDER_PRIORITY,
-    Extender,
     ExtenderError,
 )
 from apps.scheduler.framework.interface import MAX_NODE_SCORE, PreFilterResult
-from apps.scheduler.framework.nodes import Int64Array, NodeColumns
+from apps.scheduler.framework.node_search import ScoredNodes, Ties
+from apps.scheduler.framework.nodes import Int64Array
 from apps.scheduler.framework.overlay import MAX_PART, BareNodes
 from apps.scheduler.framework.ranking import Ranking
+from apps.scheduler.framework.reuse.signed_results import Repetition
+from apps.scheduler.framework.reuse.signed_scores import Cycle
 from apps.scheduler.framework.runtime import Framework
 from apps.scheduler.framework.scoring import ScoreColumn
-from apps.scheduler.framework.signed_scores import Cycle
 from apps.scheduler.framework.status import (
     SUCCESS,
     Status,
@@ -43,7 +44,8 @@ from apps.scheduler.framework.status import (
     unschedulable,
 )
 from apps.scheduler.framework.stopwatch import Stopwatch
-from apps.scheduler.framework.summary import Summary, summarize
+from apps.scheduler.framework.summary import Summary
+from apps.scheduler.framework.verdicts import Passed
 
 #: a smaller cluster is searched completely; in others at least so many feasible nodes are sought
 MIN_FEASIBLE_NODES_TO_FIND: Final = 100
@@ -62,21 +64,17 @@ def schedule_pod(context: SchedulingContext, attempt: Attempt) -> Status:
         return unresolvable(NO_NODES_AVAILABLE)
     if context.batches and attempt.queued is not None:
         look_for_batch(context, attempt)
-    if context.reuses_results and not context.extenders:
-        attempt.results = attempt.framework.signing.results_for(attempt.pod, snapshot)
+    attempt.search = attempt.framework.search_for(attempt.pod, snapshot)
     try:
-        ties = repeat_cycle(context, attempt)
-        if ties is None:
-            find_nodes_that_fit_pod(context, attempt)
-            if not len(decision.feasible):
-                return unschedulable(decision.filter_message)
-            ties = prioritize_nodes(context, attempt) if not decision.is_batched else ()
+        ties = attempt.search.find(PodWalk(context, attempt))
     except StatusError as failure:
         attempt.diagnosis = None
         return failure.status
     except ExtenderError as failure:
         attempt.diagnosis = None
         return error(str(failure))
+    if ties is None:
+        return unschedulable(decision.filter_message)
     if decision.hint is not None and decision.is_batched:
         decision.node = decision.hint.node
     else:
@@ -86,33 +84,43 @@ def schedule_pod(context: SchedulingContext, attempt: Attempt) -> Status:
     return SUCCESS
 
 
-def repeat_cycle(context: SchedulingContext, attempt: Attempt) -> Sequence[int] | Int64Array | None:
-    """The best rows by what is known for pods of this signature; None if that is too little.
+class PodWalk(msgspec.Struct, eq=False):
+    """The cycle of one attempt: see framework.node_search.Walk."""
 
-    Nothing is different from the last such pod but the rows that have changed since.
-    """
-    results, snapshot = attempt.results, context.snapshot
-    if results is None or not results.is_repeatable or attempt.decision.hint is not None:
-        return None
-    pod, filters = attempt.pod, attempt.framework.filters
-    if pod.pod.status.nominated_node_name or filters.nominated_pods(pod, snapshot) is not None:
-        return None
-    most = feasible_nodes_needed(context, attempt.framework, snapshot.total_nodes)
-    found = results.repeat(Cycle(attempt.state, pod, snapshot, filters), most)
-    if found is None:
-        return None
-    if attempt.continues:
-        last = snapshot.row_of(attempt.framework.batch.last_node)
-        if last >= 0 and found.statuses.ids[last] != NodeStatuses.FEASIBLE:
+    context: SchedulingContext
+    attempt: Attempt
+
+    def run(self) -> Ties | None:
+        context, attempt = self.context, self.attempt
+        find_nodes_that_fit_pod(context, attempt)
+        if not len(attempt.decision.feasible):
             return None
-    decision, left, scores = attempt.decision, found.passed, found.scores
-    attempt.diagnosis = diagnosis = Diagnosis(found.statuses)
-    for status in left.summary.statuses:
-        diagnosis.add_plugin(status)
-    decision.node_statuses, decision.feasible = found.statuses, left.feasible
-    count_evaluated(context, attempt, len(left.feasible) + left.summary.rejected)
-    decision.scores, decision.ranking = scores.columns, scores.ranking
-    return scores.ties
+        return prioritize_nodes(context, attempt) if not attempt.decision.is_batched else ()
+
+    def repeatable(self) -> tuple[Cycle, int] | None:
+        context, attempt, snapshot = self.context, self.attempt, self.context.snapshot
+        pod, framework = attempt.pod, attempt.framework
+        filters = framework.filters
+        if pod.pod.status.nominated_node_name or filters.nominated_pods(pod, snapshot) is not None:
+            return None
+        enough = feasible_nodes_needed(context, framework, snapshot.total_nodes)
+        return Cycle(attempt.state, pod, snapshot, filters), enough
+
+    def accept(self, found: Repetition) -> Ties | None:
+        context, attempt = self.context, self.attempt
+        if attempt.continues:
+            last = context.snapshot.row_of(attempt.framework.batch.last_node)
+            if last >= 0 and found.statuses.ids[last] != NodeStatuses.FEASIBLE:
+                # The next node of the batch comes first.
+                return None
+        decision, left, scores = attempt.decision, found.passed, found.scores
+        attempt.diagnosis = diagnosis = Diagnosis(found.statuses)
+        for status in left.summary.statuses:
+            diagnosis.add_plugin(status)
+        decision.node_statuses, decision.feasible = found.statuses, left.feasible
+        count_evaluated(context, attempt, left.feasible.size + left.summary.rejected)
+        decision.scores, decision.ranking = scores.columns, scores.ranking
+        return scores.ties
 
 
 def count_evaluated(context: SchedulingContext, attempt: Attempt, nodes: int) -> None:
@@ -179,8 +187,8 @@ def find_nodes_that_fit_pod(context: SchedulingContext, attempt: Attempt) -> Non
     """PreFilter and Filter: ``decision.feasible`` and the diagnosis."""
     decision, snapshot = attempt.decision, context.snapshot
     attempt.diagnosis = diagnosis = Diagnosis(NodeStatuses.empty(0))
-    narrowed, outcome, narrowing = attempt.framework.run_pre_filter_plugins(
-        attempt.state, attempt.pod, snapshot, attempt.results
+    narrowed, outcome, narrowing = attempt.search.pre_filter(
+        attempt.framework, attempt.state, attempt.pod, snapshot
     )
     diagnosis.unschedulable_plugins |= narrowing
     decision.pre_filter = outcome
@@ -221,11 +229,11 @@ def evaluate_nominated_node(context: SchedulingContext, attempt: Attempt) -> Ref
     if row < 0:
         return None
     rows = np.array([row], dtype=np.int64)
-    statuses = NodeStatuses.empty(len(context.snapshot))
     try:
-        feasible = find_nodes_that_pass_filters(context, attempt, statuses, rows)
-        note_plugins(attempt, statuses)
-        feasible = find_nodes_that_pass_extenders(context, attempt, statuses, feasible)
+        passed = find_nodes_that_pass_filters(context, attempt, rows)
+        note_plugins(attempt, passed.summary)
+        statuses = passed.shown()
+        feasible = find_nodes_that_pass_extenders(context, attempt, statuses, passed.feasible)
     except (StatusError, ExtenderError):
         return None
     if not len(feasible):
@@ -235,7 +243,7 @@ def evaluate_nominated_node(context: SchedulingContext, attempt: Attempt) -> Ref
     attempt.decision.nominated_fast_path = True
     attempt.decision.feasible = feasible
     attempt.decision.evaluated = 1
-    note_statuses(attempt, statuses)
+    note_statuses(attempt, statuses, passed.summary)
     return None
 
 
@@ -248,19 +256,20 @@ def evaluate_nodes(
     """Filter the nodes that PreFilter allows, starting where the last search ended."""
     snapshot, decision, diagnosis = context.snapshot, attempt.decision, attempt.diagnosis
     assert diagnosis is not None
-    statuses = NodeStatuses.empty(len(snapshot) if narrowed.node_names is not None else 0)
     rows: Int64Array | None = None
     if narrowed.node_names is not None:
         rows = np.array(
             sorted(row for name in narrowed.node_names if (row := snapshot.row_of(name)) >= 0),
             dtype=np.int64,
         )
+    passed = find_nodes_that_pass_filters(context, attempt, rows)
+    feasible, statuses = passed.feasible, passed.shown()
+    if rows is not None:
         # As upstream: those that narrowed the nodes, and the one that refused the nominated node.
         plugins = " ".join(sorted(diagnosis.unschedulable_plugins))
         statuses.absent = unresolvable(f"node(s) didn't satisfy plugin(s) [{plugins}]")
-    feasible = find_nodes_that_pass_filters(context, attempt, statuses, rows)
-    evaluated = len(feasible) + summary_of(attempt, statuses).rejected
-    note_statuses(attempt, statuses)
+    evaluated = len(feasible) + passed.summary.rejected
+    note_statuses(attempt, statuses, passed.summary)
     if refused is not None and statuses.ids[refused.row] <= NodeStatuses.FEASIBLE:
         evaluated += 1
         if statuses.ids[refused.row] == NodeStatuses.NOT_EVALUATED:
@@ -271,66 +280,50 @@ def evaluate_nodes(
         diagnosis.unschedulable_plugins.add(EXTENDER_NAME)
 
 
-def note_statuses(attempt: Attempt, statuses: NodeStatuses) -> None:
+def note_statuses(attempt: Attempt, statuses: NodeStatuses, summary: Summary) -> None:
     """Enter the filters' answers into the diagnosis and the decision."""
     assert attempt.diagnosis is not None
     attempt.diagnosis.node_statuses = attempt.decision.node_statuses = statuses
-    note_plugins(attempt, statuses)
+    note_plugins(attempt, summary)
 
 
-def note_plugins(attempt: Attempt, statuses: NodeStatuses) -> None:
+def note_plugins(attempt: Attempt, summary: Summary) -> None:
     """Enter the plugins that refused a node into the diagnosis."""
     assert attempt.diagnosis is not None
-    if len(statuses.statuses) == 1:
-        return
-    for status in summary_of(attempt, statuses).statuses:
+    for status in summary.statuses:
         attempt.diagnosis.add_plugin(status)
 
 
-def summary_of(attempt: Attempt, statuses: NodeStatuses) -> Summary:
-    """What the filters refused."""
-    if attempt.results is None:
-        return summarize(statuses)
-    return attempt.results.verdicts.summary_by(statuses)
-
-
 def find_nodes_that_pass_filters(
-    context: SchedulingContext, attempt: Attempt, statuses: NodeStatuses, rows: Int64Array | None
-) -> Int64Array:
-    """The rows (ascending) of ``rows`` (None = all) that pass; refusals go to ``statuses``.
+    context: SchedulingContext, attempt: Attempt, rows: Int64Array | None
+) -> Passed:
+    """What the filters leave of ``rows`` (None = all).
 
     When enough feasible nodes are found the others count as not evaluated.
     """
     snapshot, framework = context.snapshot, attempt.framework
+    state, pod = attempt.state, attempt.pod
     # If a nominated node is refused, a search among all nodes follows: the time of both counts.
-    watch = Stopwatch(attempt.state, "Filter")
-    if attempt.results is not None and rows is None:
-        answers = framework.filters.run_signed_filter_plugins(
-            attempt.state, attempt.pod, snapshot, watch, attempt.results
-        )
+    watch = Stopwatch(state, "Filter")
+    if rows is None:
+        order = snapshot.order
+        passed = attempt.search.filter(framework, state, pod, snapshot, watch)
     else:
-        nodes = snapshot if rows is None else snapshot.part(rows)
-        answers = framework.filters.run_filter_plugins_with_nominated_pods(
-            attempt.state, attempt.pod, nodes, watch
-        )
+        order, part = rows, snapshot.part(rows)
+        run = framework.filters.run_filter_plugins_with_nominated_pods
+        passed = spread(run(state, pod, part, watch), rows, len(snapshot))
     watch.stop()
-    statuses.statuses = answers.statuses
-    feasible: Int64Array
-    if rows is not None:
-        statuses.ids[rows] = answers.ids
-        feasible, order = rows[answers.ids == NodeStatuses.FEASIBLE], rows
-    else:
-        statuses.ids, order = answers.ids, snapshot.order
-        if attempt.results is not None:
-            feasible = attempt.results.verdicts.feasible_by(statuses)
-        else:
-            feasible = np.flatnonzero(statuses.ids == NodeStatuses.FEASIBLE)
     enough = feasible_nodes_needed(context, framework, len(order))
-    if len(feasible) <= enough:
-        return feasible
-    if not statuses.ids.flags.writeable:
-        statuses.ids = statuses.ids.copy()
-    return stop_when_enough(context.next_start_node_index, statuses, order, enough)
+    if len(passed.feasible) <= enough:
+        return passed
+    return stop_when_enough(context.next_start_node_index, passed.statuses, order, enough)
+
+
+def spread(answers: NodeStatuses, rows: Int64Array, size: int) -> Passed:
+    """The answers about ``rows``, the i-th about ``rows[i]``, in a table of so many rows."""
+    statuses = NodeStatuses.empty(size)
+    statuses.statuses, statuses.ids[rows] = answers.statuses, answers.ids
+    return Passed(statuses, rows[answers.ids == NodeStatuses.FEASIBLE])
 
 
 def feasible_nodes_needed(context: SchedulingContext, framework: Framework, nodes: int) -> int:
@@ -362,20 +355,18 @@ def num_feasible_nodes_to_find(
     return max(nodes * percentage // 100, MIN_FEASIBLE_NODES_TO_FIND)
 
 
-def stop_when_enough(
-    start: int, statuses: NodeStatuses, order: Int64Array, enough: int
-) -> Int64Array:
-    """The first ``enough`` feasible rows (ascending) in visiting order from ``start`` on.
+def stop_when_enough(start: int, found: NodeStatuses, order: Int64Array, enough: int) -> Passed:
+    """The first ``enough`` feasible rows in visiting order from ``start`` on.
 
     As upstream, the search ends at one feasible node too many, which it forgets: what is refused
     before that node counts. All statuses were computed at once; the others are discarded.
     """
     start %= len(order)
-    visited = np.concatenate((order[start:], order[:start]))
+    statuses, visited = found.copy(), np.concatenate((order[start:], order[:start]))
     passed = statuses.ids[visited] == NodeStatuses.FEASIBLE
     end = int(np.searchsorted(np.cumsum(passed), enough + 1))
     statuses.ids[visited[end:]] = NodeStatuses.NOT_EVALUATED
-    return np.sort(visited[:end][passed[:end]])
+    return Passed(statuses, np.sort(visited[:end][passed[:end]]))
 
 
 def find_nodes_that_pass_extenders(
@@ -405,66 +396,56 @@ def find_nodes_that_pass_extenders(
 # -- which of them is best -----------------------------------------------------------------------
 
 
-def prioritize_nodes(context: SchedulingContext, attempt: Attempt) -> Sequence[int] | Int64Array:
+def prioritize_nodes(context: SchedulingContext, attempt: Attempt) -> Ties:
     """Score the feasible nodes: ``decision.scores`` and ``decision.ranking``; the best rows."""
     decision, framework = attempt.decision, attempt.framework
-    state, pod, rows = attempt.state, attempt.pod, decision.feasible
     if not framework.has_score_plugins and not context.extenders:
+        rows = decision.feasible
         decision.ranking = Ranking(rows, np.ones(len(rows), dtype=np.int64))
         return decision.ties
-    # The columns of a signature are worth updating for a search of many nodes only.
-    is_part = decision.nominated_fast_path or decision.pre_filter_nodes is not None
-    is_small = is_part and len(rows) <= MAX_PART
-    results = attempt.results if not is_small else None
-    nodes, places = scored_nodes(context, attempt)
-    status = framework.run_pre_score_plugins(state, pod, nodes, places, results)
-    if not status.is_success:
-        raise StatusError(status)
-    if results is not None:
-        found = framework.run_signed_score_plugins(state, pod, context.snapshot, rows, results)
-        decision.scores, decision.ranking = found.columns, found.ranking
-        results.end(state)
+    nodes = scored_nodes(context, attempt)
+    found = attempt.search.rank(framework, attempt.state, attempt.pod, nodes)
+    decision.scores, decision.ranking = found.columns, found.ranking
+    if not context.extenders:
         return found.ties
-    part = context.snapshot.part(rows) if is_small and nodes.has_pods else None
-    decision.scores = framework.run_score_plugins(state, pod, nodes, places, part)
-    for extender in context.extenders:
-        # As upstream, extenders are not asked to score a single node.
-        if len(rows) > 1 and extender.is_prioritizer and extender.is_interested(pod):
-            add_extender_scores(attempt, extender)
-    total = np.zeros(len(rows), dtype=np.int64)
-    for column in decision.scores.values():
-        total += column.normalized if column.weight == 1 else column.weighted
-    decision.ranking = Ranking(rows, total)
+    add_extender_scores(context, attempt)
     return decision.ties
 
 
-def scored_nodes(context: SchedulingContext, attempt: Attempt) -> tuple[NodeColumns, Int64Array]:
-    """The table in which the feasible nodes are scored, and their rows in it.
+def scored_nodes(context: SchedulingContext, attempt: Attempt) -> ScoredNodes:
+    """The feasible nodes, as they are scored.
 
     As upstream, nodes that an extender sent back are scored as in its answer: without pods.
     """
-    snapshot, rows = context.snapshot, attempt.decision.feasible
+    snapshot, decision = context.snapshot, attempt.decision
+    rows = decision.feasible
     if attempt.scores_bare_nodes:
-        return BareNodes(snapshot, rows), np.arange(len(rows))
-    return snapshot, rows
+        return ScoredNodes(snapshot, rows, BareNodes(snapshot, rows), np.arange(len(rows)), None)
+    is_part = decision.nominated_fast_path or decision.pre_filter_nodes is not None
+    part = snapshot.part(rows) if is_part and len(rows) <= MAX_PART else None
+    return ScoredNodes(snapshot, rows, snapshot, rows, part)
 
 
-def add_extender_scores(attempt: Attempt, extender: Extender) -> None:
-    """Add the extender's scores to the decision; one that fails has no say in the choice."""
-    decision = attempt.decision
-    names = [decision.nodes[row] for row in decision.feasible]
-    try:
-        priorities = extender.prioritize(attempt.pod, names)
-    except ExtenderError:
-        return
-    raw = np.array([priorities.get(name, 0) for name in names], dtype=np.int64)
-    scaled = raw * (MAX_NODE_SCORE // MAX_EXTENDER_PRIORITY)
-    decision.scores[extender.name] = ScoreColumn(raw, scaled, extender.weight)
+def add_extender_scores(context: SchedulingContext, attempt: Attempt) -> None:
+    """Add the extenders' scores to the decision; one that fails has no say in the choice."""
+    decision, rows = attempt.decision, attempt.decision.feasible
+    total = decision.ranking.total.copy()
+    names = [decision.nodes[row] for row in rows]
+    for extender in context.extenders:
+        # As upstream, extenders are not asked to score a single node.
+        if len(rows) > 1 and extender.is_prioritizer and extender.is_interested(attempt.pod):
+            try:
+                priorities = extender.prioritize(attempt.pod, names)
+            except ExtenderError:
+                continue
+            raw = np.array([priorities.get(name, 0) for name in names], dtype=np.int64)
+            scaled = raw * (MAX_NODE_SCORE // MAX_EXTENDER_PRIORITY)
+            column = decision.scores[extender.name] = ScoreColumn(raw, scaled, extender.weight)
+            total += column.weighted
+    decision.ranking = Ranking(rows, total)
 
 
-def select_host(
-    context: SchedulingContext, attempt: Attempt, ties: Sequence[int] | Int64Array
-) -> None:
+def select_host(context: SchedulingContext, attempt: Attempt, ties: Ties) -> None:
     """One of the nodes with the greatest total, at random or the first by name.
 
     ``ties``: their rows, as in ``decision.ties``.

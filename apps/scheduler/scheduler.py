@@ -118,7 +118,6 @@ class Scheduler:
             tie_breaker=self._tie_breaker,
             percentage_of_nodes_to_score=config.percentage_of_nodes_to_score,
             client=self._client,
-            reuses_results=self.gates.enabled("OpportunisticBatching"),
             batches=self.gates.enabled("OpportunisticBatching"),
             executor=executor,
             on_progress=on_progress,

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from apps.scheduler.decision import Decision
 from apps.scheduler.explaining.evaluation import evaluate
 from apps.scheduler.explaining.refusing import refusals_at
+from apps.scheduler.framework import node_search
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import KubeObject
 from apps.scheduler.scheduler import Scheduler
@@ -31,6 +32,12 @@ def attempt(scheduler: Scheduler, pod: PodBuilder, *others: KubeObject | Builder
     decision = scheduler.schedule_one()
     assert decision is not None
     return decision
+
+
+def search_plainly(scheduler: Scheduler) -> None:
+    """Every plugin is asked in each cycle from now on."""
+    for framework in scheduler.profiles.values():
+        framework.search_for = node_search.search_plainly
 
 
 def refusals(decision: Decision) -> dict[str, str]:

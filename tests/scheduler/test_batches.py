@@ -14,6 +14,7 @@ from apps.scheduler.decision import Decision
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import PodBuilder, make_node, make_pod
 from apps.scheduler.testing.clock import FakeClock
+from tests.scheduler.cycle import search_plainly
 
 NewScheduler = Callable[..., Scheduler]
 
@@ -67,7 +68,8 @@ def test_the_next_node_of_the_old_ranking_is_taken_when_the_last_one_is_full(
     new_scheduler: NewScheduler, reuses: bool
 ) -> None:
     scheduler = build(new_scheduler)
-    scheduler.context.reuses_results = reuses
+    if not reuses:
+        search_plainly(scheduler)
     first, second, third, fourth = decide(scheduler, *(wanting(f"p{n}") for n in range(4)))
     # At the first decision c had more room than b, which weighs more than the preference for b.
     assert nodes([first, second, third, fourth]) == ["a", "c", "b", "c"]

@@ -15,6 +15,7 @@ from apps.scheduler.features import GATES, FeatureGates
 from apps.scheduler.features.effects import EFFECTS, concerns_scheduling, effect_of
 from apps.scheduler.features.gates import ALL_OF_STAGE
 from apps.scheduler.framework.gated_fields import view_of_pods
+from apps.scheduler.framework.node_search import PLAIN
 from apps.scheduler.objects import (
     CSIDriver,
     CSIStorageCapacity,
@@ -527,5 +528,11 @@ def test_selectors_read_lists_if_the_gate_is_on() -> None:
 
 
 def test_results_are_reused_unless_the_gate_is_off() -> None:
-    assert build().context.reuses_results
-    assert not build(OpportunisticBatching=False).context.reuses_results
+    for gates, is_plain in (({}, False), ({"OpportunisticBatching": False}, True)):
+        scheduler = build(**gates)
+        add(scheduler, make_node("n"))
+        for name in ("a", "b"):
+            attempt(scheduler, make_pod(name))
+        search_for = scheduler.profiles["default-scheduler"].search_for
+        search = search_for(make_pod("c").info(), scheduler.snapshot)
+        assert (search is PLAIN) is is_plain

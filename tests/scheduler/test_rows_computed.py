@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from apps.scheduler.framework.changed_rows import ChangedRows
+from apps.scheduler.framework.reuse.changed_rows import ChangedRows
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.plugins.interpodaffinity.plugin import InterPodAffinity
 from apps.scheduler.plugins.noderesources.balanced_allocation import (

@@ -20,7 +20,7 @@ from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import NodeBuilder, PodBuilder, make_node, make_pod
 from apps.scheduler.testing.clock import FakeClock
 from tests.scheduler.conftest import NewScheduler
-from tests.scheduler.cycle import add, attempt
+from tests.scheduler.cycle import add, attempt, search_plainly
 from tests.scheduler.machines import machine_settings
 
 HOST = "kubernetes.io/hostname"
@@ -127,7 +127,7 @@ class Twins(RuleBasedStateMachine):
         configuration = load(CONFIGURATION % self.percentage, TABLE)
         self.clock = FakeClock(1000.0)
         self.both = [Scheduler(configuration, clock=self.clock, seed=1) for _ in range(2)]
-        self.both[1].context.reuses_results = False
+        search_plainly(self.both[1])
         self.templates = TEMPLATES
         self.nodes: dict[str, Node] = {}
         self.pods: dict[str, Pod] = {}

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from apps.engine.ledger import columns
 from apps.engine.ledger.columns import NarrowColumn
-from apps.scheduler.framework.live_scores import Moment
 from apps.scheduler.framework.nodes import Int64Array
+from apps.scheduler.framework.reuse.live_scores import Moment
 from apps.scheduler.framework.scoring import ScoreColumn
 
 Packed = list[Any]

@@ -17,7 +17,6 @@ from apps.scheduler.cache.memo import Memos
 from apps.scheduler.cache.mount_index import MountIndex
 from apps.scheduler.cache.ports import PortIndex
 from apps.scheduler.cache.term_index import TermIndex
-from apps.scheduler.framework.changed_rows import ChangedRows
 from apps.scheduler.framework.nodes import (
     CPU,
     MEMORY,
@@ -35,6 +34,7 @@ from apps.scheduler.framework.resources import CPU as CPU_NAME
 from apps.scheduler.framework.resources import EPHEMERAL_STORAGE as EPHEMERAL_STORAGE_NAME
 from apps.scheduler.framework.resources import MEMORY as MEMORY_NAME
 from apps.scheduler.framework.resources import wrap
+from apps.scheduler.framework.reuse.changed_rows import ChangedRows
 from apps.scheduler.objects import Taint
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ Any plugin, in the tree or from outside, may have these class attributes; only `
     check_args      (args, path, problems): adds what is wrong with the arguments to the problems
     default_weight  of its scores: in the default profile; for a plugin from outside, wherever a
                     profile enables it without a weight
-    sign            (pod) -> what the plugin reads of the pod; see framework.signing
+    sign            (pod) -> what the plugin reads of the pod; see framework.reuse.signing
     sign_reads      "nodes", "amounts", "pods" or "domains": what its answer about a node depends on
     skips           (pod) -> whether its PreFilter and PreScore would both return Skip now
 

@@ -56,6 +56,7 @@ class NodeStatuses(msgspec.Struct, eq=False):
         return len(self.statuses) - 1
 
     def set(self, row: int, status: Status) -> None:
+        self._own_ids()
         self.ids[row] = self.intern(status)
 
     def first(self, rows: int) -> NodeStatuses:
@@ -76,12 +77,18 @@ class NodeStatuses(msgspec.Struct, eq=False):
 
     def set_all(self, refusals: Mapping[int, Status]) -> None:
         """``set`` for many rows, each possibly with a reason of its own."""
+        self._own_ids()
         numbers: dict[Status, int] = {}
         for row, status in refusals.items():
             if status not in numbers:
                 numbers[status] = len(self.statuses)
                 self.statuses.append(status)
             self.ids[row] = numbers[status]
+
+    def _own_ids(self) -> None:
+        """Read-only ids are shared: they are copied before the first change."""
+        if not self.ids.flags.writeable:
+            self.ids = self.ids.copy()
 
     def at(self, row: int) -> Status | None:
         """The row's status, None if it passed."""

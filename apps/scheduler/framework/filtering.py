@@ -25,13 +25,13 @@ from apps.scheduler.framework.overlay import Overlay
 from apps.scheduler.framework.own_states import OwnStates
 from apps.scheduler.framework.pod_change import PodChange
 from apps.scheduler.framework.resources import has_counted_status
-from apps.scheduler.framework.signed_results import SignedResults
 from apps.scheduler.framework.stopwatch import Stopwatch
 from apps.scheduler.framework.types import PodInfo
-from apps.scheduler.framework.verdicts import add_refusals, has_errors
+from apps.scheduler.framework.verdicts import Passed, add_refusals, has_errors
 
 if TYPE_CHECKING:
     from apps.scheduler.cache.snapshot import Snapshot
+    from apps.scheduler.framework.reuse.signed_verdicts import SignedVerdicts
 
 #: the methods of PreFilterExtensions
 ExtensionMethod = Literal["add_pod", "remove_pod"]
@@ -111,27 +111,27 @@ class Filters:
         pod: PodInfo,
         snapshot: Snapshot,
         watch: Stopwatch,
-        results: SignedResults,
-    ) -> NodeStatuses:
+        verdicts: SignedVerdicts,
+    ) -> Passed:
         """The same for the whole snapshot, with what is known for pods of this signature.
 
-        The statuses may be read-only. Nominated pods are not among what a signature stands for: the
-        rows that have some are filtered a second time with them.
+        Nominated pods are not among what a signature stands for: the rows that have some are
+        filtered a second time with them.
         """
         run = partial(self.run, state, pod)
 
         def ask(plugin: FilterPlugin) -> Verdicts | None:
-            verdicts = self._verdicts(plugin, state, pod, snapshot)
+            answer = self._verdicts(plugin, state, pod, snapshot)
             watch.lap(plugin.name)
-            return verdicts
+            return answer
 
         active = [each for each in self._filters if each.name not in state.skip_filter]
-        statuses = results.verdicts.filter(active, snapshot, run, ask, watch)
+        passed = verdicts.filter(active, snapshot, run, ask, watch)
         nominated = self.nominated_pods(pod, snapshot)
         if nominated is None:
-            return statuses
+            return passed
         others = partial(self._with_nominated, nominated, state, pod, snapshot, watch)
-        return results.verdicts.respect(statuses, nominated, snapshot, others)
+        return verdicts.with_nominated(passed, nominated, snapshot, others)
 
     def run(
         self,
@@ -143,7 +143,7 @@ class Filters:
         watch: Stopwatch | None,
         answers: list[Verdicts | None] | None = None,
     ) -> int:
-        """Run ``filters`` for the pod; see framework.signed_verdicts.Run."""
+        """Run ``filters`` for the pod; see framework.reuse.signed_verdicts.Run."""
         last = filters[-1] if answers is not None and filters else None
         return self._continue(statuses, filters, state, pod, nodes, None, watch, answers, last)
 
@@ -219,8 +219,8 @@ class Filters:
     ) -> int:
         """Enter the refusals of ``plugins`` into ``statuses`` until no row is left.
 
-        Returns how many plugins ran; ``answers`` gets what each of them returned. Nobody reads what
-        is left after ``last``: its refusals need not be entered.
+        Returns how many plugins ran; ``answers`` gets what each of them returned. The refusals of
+        ``last`` stand in ``answers`` alone; no plugin comes after it.
         """
         ran = 0
         for plugin in plugins:

@@ -6,8 +6,8 @@ from typing import Final
 
 import numpy as np
 
-from apps.scheduler.framework.live_scores import Moment
 from apps.scheduler.framework.nodes import Int64Array
+from apps.scheduler.framework.reuse.live_scores import Moment
 
 _NOTHING: Final[Int64Array] = np.empty(0, dtype=np.int64)
 _NOTHING.setflags(write=False)

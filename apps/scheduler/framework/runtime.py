@@ -34,14 +34,14 @@ from apps.scheduler.framework.interface import (
     PreScorePlugin,
     ReservePlugin,
 )
+from apps.scheduler.framework.node_search import NodeSearch, search_plainly
 from apps.scheduler.framework.nodes import Int64Array, NodeColumns
 from apps.scheduler.framework.nominated import NominatedPods
 from apps.scheduler.framework.profile_plugins import PluginError, PluginFactory, ProfilePlugins
+from apps.scheduler.framework.reuse.signed_answers import NOTHING_KNOWN, SignedAnswers
+from apps.scheduler.framework.reuse.signed_scores import Cycle, Scores, SignedScores
+from apps.scheduler.framework.reuse.signing import Signing
 from apps.scheduler.framework.scoring import ScoreColumn
-from apps.scheduler.framework.signed_answers import NOTHING_KNOWN
-from apps.scheduler.framework.signed_results import SignedResults
-from apps.scheduler.framework.signed_scores import Cycle, Scores
-from apps.scheduler.framework.signing import Signing
 from apps.scheduler.framework.status import SKIP, SUCCESS, Code, Status, error, unresolvable
 from apps.scheduler.framework.steps import Step, Steps
 from apps.scheduler.framework.stopwatch import Stopwatch
@@ -92,6 +92,11 @@ class Framework:
         }
         #: what is known for pods by signature
         self.signing = Signing(self.plugins.values())
+        reuses = handle.gates.enabled("OpportunisticBatching") and not handle.extenders
+        #: how the nodes for a pod are found in this cycle
+        self.search_for: Callable[[PodInfo, Snapshot], NodeSearch] = (
+            self.signing.search_for if reuses else search_plainly
+        )
         self.has_score_plugins = bool(self._at.score)
         scoring = (self.plugins[each.name] for each in self._at.score)
         #: the ranking that the next pod may continue
@@ -167,16 +172,15 @@ class Framework:
         state: CycleState,
         pod: PodInfo,
         nodes: NodeColumns,
-        results: SignedResults | None = None,
+        known: SignedAnswers = NOTHING_KNOWN,
     ) -> tuple[PreFilterResult, Status, set[str]]:
         """The nodes still allowed, the outcome, and the plugins that narrowed the nodes.
 
         If the plugins together leave no node, the outcome is a rejection that names them.
-        ``results``: what is known for pods of this signature.
+        ``known``: for pods of this signature.
         """
         watch = Stopwatch(state, "PreFilter")
         plugins: Sequence[PreFilterPlugin] = self._at.pre_filter
-        known = results.pre_filter if results is not None else NOTHING_KNOWN
         if known.replay(state, state.skip_filter, watch):
             plugins = _named(plugins, known.asked)
         result, narrowing = _EVERY_NODE, set[str]()
@@ -241,11 +245,11 @@ class Framework:
         pod: PodInfo,
         nodes: NodeColumns,
         rows: Int64Array,
-        results: SignedResults | None = None,
+        known: SignedAnswers = NOTHING_KNOWN,
     ) -> Status:
+        """Success, or an internal error; ``known``: for pods of this signature."""
         watch = Stopwatch(state, "PreScore")
         plugins: Sequence[PreScorePlugin] = self._at.pre_score
-        known = results.pre_score if results is not None else NOTHING_KNOWN
         if known.replay(state, state.skip_score, watch):
             plugins = _named(plugins, known.asked)
         for plugin in plugins:
@@ -300,14 +304,14 @@ class Framework:
         pod: PodInfo,
         snapshot: Snapshot,
         rows: Int64Array,
-        results: SignedResults,
+        known: SignedScores,
     ) -> Scores:
         """The same with what is known for pods of this signature, and the totals."""
         watch = Stopwatch(state, "Score")
         skipped = state.skip_score
         scorers = [each for each in self._at.score if each.name not in skipped]
         cycle = Cycle(state, pod, snapshot, self.filters)
-        found = results.scores.score(scorers, cycle, rows, watch)
+        found = known.score(scorers, cycle, rows, watch)
         watch.stop()
         return found
 

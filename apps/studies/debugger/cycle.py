@@ -28,6 +28,7 @@ from apps.scheduler.framework.status import (
     unresolvable,
     unschedulable,
 )
+from apps.scheduler.framework.summary import summarize
 from apps.scheduler.schedule_one import assume_and_reserve, finish_cycle, run_post_filter
 from apps.scheduler.schedule_pod import (
     find_nodes_that_fit_pod,
@@ -150,6 +151,6 @@ class Cycle:
             else:
                 statuses.set(row, unschedulable("rejected by hand").by(BY_HAND))
         decision.feasible = np.flatnonzero(statuses.ids == NodeStatuses.FEASIBLE)
-        note_statuses(attempt, statuses)
+        note_statuses(attempt, statuses, summarize(statuses))
         if not len(decision.feasible) and attempt.diagnosis is not None:
             decision.filter_message = fit_error_message(attempt.diagnosis, decision.total_nodes)

@@ -10,7 +10,7 @@ import pytest
 
 from apps.engine.ledger import columns
 from apps.engine.ledger.score_packing import LEAST_ROWS, ScorePacker
-from apps.scheduler.framework.live_scores import LiveScores, Moment
+from apps.scheduler.framework.reuse.live_scores import LiveScores, Moment
 from apps.scheduler.framework.scoring import ScoreColumn
 
 NODES = 40

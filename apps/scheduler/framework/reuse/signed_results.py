@@ -1,22 +1,31 @@
-"""What is known for the pods of one signature."""
+"""What is known for the pods of one signature, and the search that uses it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from time import perf_counter_ns
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.interface import PreFilterPlugin, PreScorePlugin
+from apps.scheduler.framework.node_search import PLAIN
 from apps.scheduler.framework.nodes import Int64Array, Reads
-from apps.scheduler.framework.signed_answers import SignedAnswers
-from apps.scheduler.framework.signed_scores import Cycle, Scores, SignedScores
-from apps.scheduler.framework.signed_verdicts import SignedVerdicts
-from apps.scheduler.framework.status import SUCCESS, Status, error
+from apps.scheduler.framework.reuse.signed_answers import SignedAnswers
+from apps.scheduler.framework.reuse.signed_scores import Cycle, Scores, SignedScores
+from apps.scheduler.framework.reuse.signed_verdicts import SignedVerdicts
+from apps.scheduler.framework.status import SUCCESS, Status, StatusError, error
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.framework.verdicts import Passed
+
+if TYPE_CHECKING:
+    from apps.scheduler.cache.snapshot import Snapshot
+    from apps.scheduler.framework.interface import PreFilterResult
+    from apps.scheduler.framework.node_search import ScoredNodes, Ties, Walk
+    from apps.scheduler.framework.runtime import Framework
+    from apps.scheduler.framework.stopwatch import Stopwatch
 
 
 class Repetition(msgspec.Struct, eq=False):
@@ -29,7 +38,7 @@ class Repetition(msgspec.Struct, eq=False):
 
 
 class SignedResults:
-    """The results of the four extension points that find a node."""
+    """The results of the four extension points that find a node; a NodeSearch that uses them."""
 
     def __init__(
         self,
@@ -45,9 +54,9 @@ class SignedResults:
         """
         self._skips = list(skips.values())
         skipping = (*skips, *idle)
-        self.pre_filter = SignedAnswers(reads.keys(), skipping, domains)
+        self._pre_filter = SignedAnswers(reads.keys(), skipping, domains)
         self.verdicts = SignedVerdicts(reads, domains)
-        self.pre_score = SignedAnswers(reads.keys(), skipping, domains)
+        self._pre_score = SignedAnswers(reads.keys(), skipping, domains)
         self.scores = SignedScores(reads, domains)
         #: whether all plugins that the last cycle asked signed the pod, and no other one has
         #: something to do in this cycle
@@ -63,14 +72,51 @@ class SignedResults:
             if not skips(pod):
                 others_skip = False
                 break
-        self.pre_filter.others_skip = self.pre_score.others_skip = others_skip
+        self._pre_filter.others_skip = self._pre_score.others_skip = others_skip
         self.is_repeatable = others_skip and self._are_all_signed
 
-    def end(self, state: CycleState) -> None:
+    def find(self, walk: Walk) -> Ties | None:
+        """The best rows: what is different from the last such pod are the rows that changed."""
+        called_with = walk.repeatable() if self.is_repeatable else None
+        found = self.repeat(*called_with) if called_with is not None else None
+        ties = walk.accept(found) if found is not None else None
+        return walk.run() if ties is None else ties
+
+    def pre_filter(
+        self, framework: Framework, state: CycleState, pod: PodInfo, snapshot: Snapshot
+    ) -> tuple[PreFilterResult, Status, set[str]]:
+        return framework.run_pre_filter_plugins(state, pod, snapshot, self._pre_filter)
+
+    def filter(
+        self,
+        framework: Framework,
+        state: CycleState,
+        pod: PodInfo,
+        snapshot: Snapshot,
+        watch: Stopwatch,
+    ) -> Passed:
+        run = framework.filters.run_signed_filter_plugins
+        return run(state, pod, snapshot, watch, self.verdicts)
+
+    def rank(
+        self, framework: Framework, state: CycleState, pod: PodInfo, nodes: ScoredNodes
+    ) -> Scores:
+        """What is kept is worth updating for many nodes only."""
+        if nodes.part is not None:
+            return PLAIN.rank(framework, state, pod, nodes)
+        snapshot, rows = nodes.snapshot, nodes.rows
+        status = framework.run_pre_score_plugins(state, pod, snapshot, rows, self._pre_score)
+        if not status.is_success:
+            raise StatusError(status)
+        found = framework.run_signed_score_plugins(state, pod, snapshot, rows, self.scores)
+        self._end(state)
+        return found
+
+    def _end(self, state: CycleState) -> None:
         """All points have run in this cycle."""
         self._are_all_signed = (
-            self.pre_filter.is_replay(state.skip_filter)
-            and self.pre_score.is_replay(state.skip_score)
+            self._pre_filter.is_replay(state.skip_filter)
+            and self._pre_score.is_replay(state.skip_score)
             and self.verdicts.is_signed
             and self.scores.is_signed
         )
@@ -85,7 +131,10 @@ class SignedResults:
         domains.
         """
         verdicts = self.verdicts
-        if verdicts.node_version != cycle.snapshot.node_version or len(verdicts.feasible) > most:
+        if (
+            verdicts.node_version != cycle.snapshot.node_version
+            or verdicts.passed.feasible.size > most
+        ):
             return None
         try:
             return self._repeat(cycle, most)
@@ -96,15 +145,15 @@ class SignedResults:
     def _repeat(self, cycle: Cycle, most: int) -> Repetition | None:
         state = cycle.state
         begun = perf_counter_ns()
-        pre_filter, pre_score = self.pre_filter, self.pre_score
+        pre_filter, pre_score = self._pre_filter, self._pre_score
         pre_filter.restore(state, state.skip_filter)
         if pre_filter.asked and not self._ask_pre_filter(cycle):
             return None
         allowed = perf_counter_ns()
         verdicts = self.verdicts
-        if not verdicts.follow(cycle.snapshot, cycle.run) or len(verdicts.feasible) > most:
+        if not verdicts.follow(cycle.snapshot, cycle.run) or verdicts.passed.feasible.size > most:
             return None
-        left = verdicts.passed if verdicts.looks_no_further else self._look_further(cycle)
+        left = verdicts.passed if verdicts.plan.is_all_signed else self._look_further(cycle)
         if left is None or not left.feasible.size:
             return None
         filtered = perf_counter_ns()
@@ -114,8 +163,7 @@ class SignedResults:
         prepared = perf_counter_ns()
         scores = self.scores.score_again(cycle, left.feasible)
         self._note_times(state, begun, allowed, filtered, prepared, perf_counter_ns())
-        known = left.statuses
-        return Repetition(left, NodeStatuses(known.ids, known.statuses.copy()), scores)
+        return Repetition(left, left.shown(), scores)
 
     def _ask_pre_filter(self, cycle: Cycle) -> bool:
         """Ask those that look at domains; False if one fails or skips where it did not before."""
@@ -126,7 +174,7 @@ class SignedResults:
             # A plugin that narrows the nodes is asked again.
             return error() if narrowed is not None else status or SUCCESS
 
-        asked = self.pre_filter.ask(pre_filter, state.skip_filter)
+        asked = self._pre_filter.ask(pre_filter, state.skip_filter)
         return asked and state.skip_filter == self._skipped[0]
 
     def _look_further(self, cycle: Cycle) -> Passed | None:
@@ -144,7 +192,7 @@ class SignedResults:
         def pre_score(plugin: PreScorePlugin) -> Status:
             return plugin.pre_score(state, cycle.pod, cycle.snapshot, feasible) or SUCCESS
 
-        asked = self.pre_score.ask(pre_score, state.skip_score)
+        asked = self._pre_score.ask(pre_score, state.skip_score)
         return asked and state.skip_score == self._skipped[1]
 
     def _note_times(
@@ -159,10 +207,10 @@ class SignedResults:
         """By nanoseconds before and after each of the four points."""
         durations, by_plugin = state.durations, state.plugin_durations
         durations["PreFilter"] = spent = allowed - begun
-        by_plugin["PreFilter"] = self.pre_filter.spent(spent)
+        by_plugin["PreFilter"] = self._pre_filter.spent(spent)
         durations["Filter"] = spent = filtered - allowed
         by_plugin["Filter"] = self.verdicts.spent(spent)
         durations["PreScore"] = spent = prepared - filtered
-        by_plugin["PreScore"] = self.pre_score.spent(spent)
+        by_plugin["PreScore"] = self._pre_score.spent(spent)
         durations["Score"] = spent = scored - prepared
         by_plugin["Score"] = self.scores.spent(spent)

@@ -6,8 +6,8 @@ import random
 
 import numpy as np
 
-from apps.scheduler.framework.raw_scores import RawScores
-from apps.scheduler.framework.score_plan import ScorePlan
+from apps.scheduler.framework.reuse.raw_scores import RawScores
+from apps.scheduler.framework.reuse.score_plan import ScorePlan
 from apps.scheduler.framework.scoring import Scorer
 
 ROWS = 12

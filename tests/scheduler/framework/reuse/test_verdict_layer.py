@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.interface import Verdicts
+from apps.scheduler.framework.reuse.verdict_layer import VerdictLayer
 from apps.scheduler.framework.status import unresolvable, unschedulable
-from apps.scheduler.framework.verdicts import Passed, VerdictLayer, add_refusals
+from apps.scheduler.framework.verdicts import Passed, add_refusals
 
 ROWS = 6
 STATUSES = (None, unschedulable("uneven"), unschedulable("full"), unresolvable("no label"))

@@ -21,9 +21,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from apps.scheduler.framework.node_search import PLAIN, NodeSearch
 from apps.scheduler.framework.nodes import Reads
 from apps.scheduler.framework.resources import has_counted_status
-from apps.scheduler.framework.signed_results import SignedResults
+from apps.scheduler.framework.reuse.signed_results import SignedResults
 from apps.scheduler.framework.types import PodInfo
 
 if TYPE_CHECKING:
@@ -70,13 +71,13 @@ class Signing:
         self._results: OrderedDict[Hashable, SignedResults] = OrderedDict()
         self._encoder = msgspec.msgpack.Encoder()
 
-    def results_for(self, pod: PodInfo, snapshot: Snapshot) -> SignedResults | None:
-        """What is known for pods like this one; None for the first of them, and for resized pods.
+    def search_for(self, pod: PodInfo, snapshot: Snapshot) -> NodeSearch:
+        """What is known for pods like this one; plain for the first of them, and for resized pods.
 
         Pods that come only once thus cost no columns.
         """
         if not self._signing or has_counted_status(pod.pod):
-            return None
+            return PLAIN
         signature = self._signature(pod)
         signs = [each.sign(pod) for each in self._looking_further]
         key = (signature, *signs)
@@ -86,7 +87,7 @@ class Signing:
             limit = max(_MIN_RESULTS, _MAX_BYTES // (_BYTES_PER_ROW * len(snapshot)))
             while len(self._results) > limit:
                 self._results.popitem(last=False)
-            return None
+            return PLAIN
         self._results.move_to_end(key)
         results.begin(pod)
         return results

@@ -10,14 +10,14 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.scheduler.framework.changed_rows import ChangedRows
 from apps.scheduler.framework.cycle_state import CycleState
-from apps.scheduler.framework.feasible_rows import Extremes, difference, extremes_of
-from apps.scheduler.framework.live_scores import LiveScores
 from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads, constant
 from apps.scheduler.framework.ranking import Ranking
-from apps.scheduler.framework.raw_scores import RawScores, RowScores, is_valid_row
-from apps.scheduler.framework.score_plan import ScorePlan
+from apps.scheduler.framework.reuse.changed_rows import ChangedRows
+from apps.scheduler.framework.reuse.feasible_rows import Extremes, difference, extremes_of
+from apps.scheduler.framework.reuse.live_scores import LiveScores
+from apps.scheduler.framework.reuse.raw_scores import RawScores, RowScores, is_valid_row
+from apps.scheduler.framework.reuse.score_plan import ScorePlan
 from apps.scheduler.framework.scoring import ScoreColumn, Scorer, is_valid
 from apps.scheduler.framework.stopwatch import Stopwatch
 from apps.scheduler.framework.types import PodInfo
@@ -59,7 +59,7 @@ class Cycle(msgspec.Struct, eq=False):
         watch: Stopwatch | None,
         answers: list[Verdicts | None] | None = None,
     ) -> int:
-        """See framework.signed_verdicts.Run."""
+        """See framework.reuse.signed_verdicts.Run."""
         return self.filters.run(self.state, self.pod, filters, statuses, nodes, watch, answers)
 
 

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
-from apps.scheduler.framework.changed_rows import ChangedRows
 from apps.scheduler.framework.diagnosis import NodeStatuses
-from apps.scheduler.framework.filter_columns import FilterColumns, RowVerdicts
 from apps.scheduler.framework.interface import FilterPlugin, Verdicts
-from apps.scheduler.framework.nodes import Int32Array, Int64Array, NodeColumns, Reads
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads
 from apps.scheduler.framework.pod_change import PodChange
+from apps.scheduler.framework.reuse.changed_rows import ChangedRows
+from apps.scheduler.framework.reuse.filter_columns import FilterColumns, RowVerdicts
+from apps.scheduler.framework.reuse.filter_plan import FilterPlan
+from apps.scheduler.framework.reuse.verdict_layer import VerdictLayer
 from apps.scheduler.framework.stopwatch import Stopwatch
-from apps.scheduler.framework.summary import NOTHING_REFUSED, Summary, summarize
-from apps.scheduler.framework.verdicts import Passed, VerdictLayer
+from apps.scheduler.framework.verdicts import Passed
 
 if TYPE_CHECKING:
     from apps.scheduler.cache.snapshot import Snapshot
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 class Run(Protocol):
     """Runs filters on what the statuses left, until no row is left; returns how many ran.
 
-    ``answers`` gets what each of them returned; then the statuses may lack what the last refused.
+    ``answers`` gets what each of them returned. A caller that gives it takes the refusals from
+    there: ``statuses`` then has those of all filters but the last one.
     """
 
     def __call__(
@@ -49,7 +51,7 @@ _MAX_STEPS: Final = 32
 
 
 @dataclass(slots=True)
-class _Respect:
+class _WithNominated:
     """The verdicts on the rows of nominated pods, with these pods."""
 
     nominated: PodChange
@@ -58,7 +60,7 @@ class _Respect:
     node_version: int
     position: int
     #: the verdicts without nominated pods, and what the two leave
-    base: Int32Array | None = None
+    base: Passed | None = None
     passed: Passed | None = None
 
     def holds(self, nominated: PodChange, snapshot: Snapshot) -> bool:
@@ -73,60 +75,47 @@ class _Respect:
 
 
 class SignedVerdicts:
-    """Arrays that this hands out are read-only and never change afterwards."""
+    """Arrays that this hands out are read-only and never change afterwards.
+
+    All of it holds for one state of the snapshot (``node_version``, ``position``); ``follow``
+    brings it to the present one.
+    """
 
     def __init__(self, reads: Mapping[str, Reads], domains: Collection[str]) -> None:
         #: plugin that signed the pod -> what its answers depend on
         self._reads = reads
-        self._nodes_only = {name for name, what in reads.items() if what == "nodes"}
-        #: the filters of the last cycle, and those before the first that did not sign; how many
-        #: of these look at nodes alone, and how many ran until no row was left
-        self._all_filters: Sequence[FilterPlugin] = ()
-        self._count = 0
-        self._filters: Sequence[FilterPlugin] = ()
-        self._of_nodes = self._ran = 0
-        #: the names of those that ran, each with 0, and the last one
-        self.times: dict[str, int] = {}
-        self.last = ""
-        #: whether those that look at more than nodes read nothing but amounts
-        self._by_amounts_only = False
-        #: what the filters answered
-        self.statuses = NodeStatuses.empty(0)
-        #: the state of the snapshot for which all this holds
+        #: of the last cycle
+        self.plan = FilterPlan((), reads, domains)
+        #: how many of ``FilterPlan.signed`` ran until no row was left; their names, each with 0
+        self._ran = 0
+        self._times: dict[str, int] = {}
+        #: the state of the snapshot for which all this holds; never if something is half updated
         self.node_version = self.position = _NEVER
-        #: what those that look at more than nodes answered
-        self._columns = FilterColumns(self.statuses, ())
+        #: what ``FilterPlan.of_pods`` answered
+        self._columns = FilterColumns(NodeStatuses.empty(0), ())
         #: the amounts of a row -> the verdicts there, if these filters read nothing else
         self._by_amounts: dict[int, RowVerdicts] = {}
         #: row -> the verdicts there, of rows that were looked up by amounts
         self._entered: dict[int, RowVerdicts] = {}
-        #: (n,) int64, the rows that pass, ascending
-        self.feasible: Int64Array = np.empty(0, dtype=np.int64)
-        self.summary = NOTHING_REFUSED
-        #: the same as one object, without what filters that look at domains refuse
-        self.passed = Passed(self.statuses, self.feasible)
-        #: the refusals of filters that look at domains, and what they left
+        #: what ``FilterPlan.signed`` leave
+        self.passed = Passed(NodeStatuses.empty(0), np.empty(0, dtype=np.int64))
+        #: the refusals of filters that look at domains, and what they left in the last cycle
         self._layers = {name: VerdictLayer(name) for name in domains}
         self._left = self.passed
         #: the verdicts with nominated pods; None if they are not known
-        self._respect: _Respect | None = None
-        #: how many of the filters of the last cycle are among those or before them
-        self.layers_end = 0
+        self._with_nominated: _WithNominated | None = None
 
     def spent(self, nanoseconds: int) -> dict[str, int]:
-        """Filter -> nanoseconds; the last one gets the time."""
-        last = self.last
-        if self.layers_end == len(self._filters):
-            return {**self.times, last: nanoseconds} if last else {}
-        times = self.times.copy()
-        for each in self._all_filters[len(self._filters) : self.layers_end]:
-            last = each.name
-            times[last] = 0
-        times[last] = nanoseconds
+        """Filter -> nanoseconds, if only filters that signed ran; the last one gets the time."""
+        times = self._times.copy()
+        for each in self.plan.domains:
+            times[each.name] = 0
+        if times:
+            times[next(reversed(times))] = nanoseconds
         return times
 
     def follow(self, snapshot: Snapshot, run: Run) -> bool:
-        """Enter the verdicts on the rows that changed; False if all filters have to run again.
+        """Bring ``passed`` to the present state; False if all filters have to run on all rows.
 
         Filters that look at more than nodes alone are asked about rows with amounts not seen yet.
         """
@@ -135,9 +124,9 @@ class SignedVerdicts:
         position = snapshot.pods_position
         if self.position != position:
             if (
-                self._ran > self._of_nodes
+                self._ran > len(self.plan.of_nodes)
                 and not self._are_unchanged(snapshot)
-                and not self._enter(snapshot, run)
+                and not self._update_changed_rows(snapshot, run)
             ):
                 return False
             self.position = position
@@ -150,97 +139,68 @@ class SignedVerdicts:
         run: Run,
         ask: Ask,
         watch: Stopwatch,
-    ) -> NodeStatuses:
-        """The verdicts of all ``filters``; those that did not sign run now."""
-        if filters != self._all_filters:
-            self._all_filters, self._count = list(filters), len(filters)
-            signed = filters[: _leading(filters, self._reads)]
-            if signed != self._filters:
-                self._filters = signed
+    ) -> Passed:
+        """What all ``filters`` leave; those that did not sign run now."""
+        if filters != self.plan.filters:
+            before = self.plan
+            self.plan = FilterPlan(filters, self._reads, self._layers)
+            if self.plan.signed != before.signed:
                 self.node_version = _NEVER
-            self._respect = None
+            self._with_nominated = None
         self._update(snapshot, run, watch)
         left = self.look_further(ask)
-        ran = self.layers_end
-        if ran == len(filters) or not len(left.feasible):
-            return NodeStatuses(left.statuses.ids, left.statuses.statuses.copy())
+        others = self.plan.others
+        if not others or not left.feasible.size:
+            return left
         statuses = left.statuses.copy()
-        run(filters[ran:], statuses, snapshot, watch)
-        return statuses
+        run(others, statuses, snapshot, watch)
+        return _left_by(statuses)
 
     def look_further(self, ask: Ask) -> Passed:
-        """What filters that look at domains leave of ``feasible``."""
-        left, filters, end = self.passed, self._all_filters, len(self._filters)
-        count = self._count
-        while end < count and left.feasible.size and filters[end].name in self._layers:
-            left = self._layers[filters[end].name].on(left, ask(filters[end]))
-            end += 1
-        self._left, self.layers_end = left, end
+        """What filters that look at domains leave of ``passed``."""
+        left = self.passed
+        for each in self.plan.domains:
+            if not left.feasible.size:
+                break
+            left = self._layers[each.name].on(left, ask(each))
+        self._left = left
         return left
 
-    def respect(
+    def with_nominated(
         self,
-        statuses: NodeStatuses,
+        base: Passed,
         nominated: PodChange,
         snapshot: Snapshot,
         ask: Callable[[], NodeStatuses],
-    ) -> NodeStatuses:
-        """``statuses``, which ``filter`` returned, and the refusals because of nominated pods.
+    ) -> Passed:
+        """``base``, which ``filter`` returned, without the rows refused because of nominated pods.
 
         ``ask``: the verdicts on the rows of ``nominated`` with these pods. They stay what they are
         until one of these rows changes, if all filters sign the pod.
         """
-        known = self._respect
+        known = self._with_nominated
         if known is None or not known.holds(nominated, snapshot):
             others = ask()
-            known = _Respect(nominated, others, snapshot.node_version, snapshot.pods_position)
-            self._respect = known if self.looks_no_further else None
-        if known.passed is None or known.base is not statuses.ids:
-            known.base, overruled = statuses.ids, statuses.copy()
+            state = snapshot.node_version, snapshot.pods_position
+            known = _WithNominated(nominated, others, *state)
+            self._with_nominated = known if self.plan.is_all_signed else None
+        if known.passed is None or known.base is not base:
+            overruled = base.statuses.copy()
             overruled.overrule(nominated.rows, known.others)
-            feasible = np.flatnonzero(overruled.ids == NodeStatuses.FEASIBLE)
-            known.passed = Passed(overruled, feasible)
-        found = known.passed.statuses
-        return NodeStatuses(found.ids, found.statuses.copy())
-
-    @property
-    def looks_no_further(self) -> bool:
-        """Whether all filters of the last cycle signed the pod, and none looks at domains."""
-        return len(self._filters) == self._count
+            known.base, known.passed = base, _left_by(overruled)
+        return known.passed
 
     @property
     def is_signed(self) -> bool:
         """Whether all filters of the last cycle signed the pod and some node was left."""
-        return self.layers_end == self._count and self._left.feasible.size > 0
-
-    def feasible_by(self, statuses: NodeStatuses) -> Int64Array:
-        """The rows that pass by ``statuses``, ascending."""
-        if statuses.ids is self._left.statuses.ids:
-            return self._left.feasible
-        if (passed := self._respecting(statuses)) is not None:
-            return passed.feasible
-        return np.flatnonzero(statuses.ids == NodeStatuses.FEASIBLE)
-
-    def summary_by(self, statuses: NodeStatuses) -> Summary:
-        """What ``statuses`` refuse."""
-        if statuses.ids is self.passed.statuses.ids:
-            return self.summary
-        if statuses.ids is self._left.statuses.ids:
-            return self._left.summary
-        if (passed := self._respecting(statuses)) is not None:
-            return passed.summary
-        return summarize(statuses)
-
-    def _respecting(self, statuses: NodeStatuses) -> Passed | None:
-        passed = self._respect.passed if self._respect is not None else None
-        return passed if passed is not None and passed.statuses.ids is statuses.ids else None
+        return not self.plan.others and self._left.feasible.size > 0
 
     def _update(self, snapshot: Snapshot, run: Run, watch: Stopwatch) -> None:
         if not self.follow(snapshot, run):
             self._run_all(snapshot, run, watch)
         elif self._ran:
-            watch.note_all(self.times)
-            watch.lap(self.last)
+            watch.note_all(self._times)
+            watch.lap(next(reversed(self._times)))
 
     def _are_unchanged(self, snapshot: Snapshot) -> bool:
         """Whether one row alone changed, and is known to have the verdicts that it had before."""
@@ -250,12 +210,16 @@ class SignedVerdicts:
         verdicts = self._by_amounts.get(snapshot.amounts_of_row(row))
         return verdicts is not None and verdicts == self._columns.at(row)
 
-    def _enter(self, snapshot: Snapshot, run: Run) -> bool:
-        """Enter the verdicts on changed rows; False if other filters would run, or that fails."""
+    def _update_changed_rows(self, snapshot: Snapshot, run: Run) -> bool:
+        """Ask about the rows that changed since ``position``, and enter what is different there.
+
+        False if that is not enough: other filters have to run now that some row is left, or none,
+        or a filter returned statuses that it did not have before.
+        """
         self.node_version = _NEVER  # until all is entered, should a plugin fail
         changed = snapshot.changes_since(self.position)
         columns, listed = self._columns, changed.listed
-        if listed is None or len(listed) > _MAX_STEPS or not self._by_amounts_only:
+        if listed is None or len(listed) > _MAX_STEPS or not self.plan.by_amounts:
             self._entered.clear()
             found = self._ask_about(changed, run)
             rows = None if found is None else found.tolist()
@@ -265,9 +229,9 @@ class SignedVerdicts:
             return False
         if rows:
             passed = columns.update(self.passed, rows)
-            if passed is None or (self._ran < len(self._filters) and len(passed.feasible)):
+            if passed is None or (self._ran < len(self.plan.signed) and passed.feasible.size):
                 return False
-            self._show(passed)
+            self.passed = passed
         self.node_version = snapshot.node_version
         return True
 
@@ -308,42 +272,29 @@ class SignedVerdicts:
         below, answers = self._columns.below, list[Verdicts | None]()
         statuses = NodeStatuses(below.ids[changed.rows], list(below.statuses))
         if (statuses.ids == NodeStatuses.FEASIBLE).any():
-            run(self._filters[self._of_nodes : self._ran], statuses, changed.nodes, None, answers)
+            filters = self.plan.signed[len(self.plan.of_nodes) : self._ran]
+            run(filters, statuses, changed.nodes, None, answers)
         return self._columns.replace(changed.rows, answers)
 
     def _run_all(self, snapshot: Snapshot, run: Run, watch: Stopwatch) -> None:
         self.node_version = _NEVER
-        filters = self._filters
-        self._of_nodes = _leading(filters, self._nodes_only)
-        self._by_amounts_only = all(
-            self._reads[each.name] == "amounts" for each in filters[self._of_nodes :]
-        )
+        of_nodes, of_pods = self.plan.of_nodes, self.plan.of_pods
         self._by_amounts.clear()
         self._entered.clear()
         statuses, answers = NodeStatuses.untouched(snapshot.alive), list[Verdicts | None]()
-        self._ran = run(filters[: self._of_nodes], statuses, snapshot, watch)
+        self._ran = run(of_nodes, statuses, snapshot, watch)
         below = statuses.copy()
         if (statuses.ids == NodeStatuses.FEASIBLE).any():
-            self._ran += run(filters[self._of_nodes :], statuses, snapshot, watch, answers)
-        self._columns = columns = FilterColumns(
-            below, [each.name for each in filters[self._of_nodes : self._ran]]
-        )
+            self._ran += run(of_pods, statuses, snapshot, watch, answers)
+        ran = [each.name for each in self.plan.signed[: self._ran]]
+        self._columns = columns = FilterColumns(below, ran[len(of_nodes) :])
         columns.replace(snapshot.snapshot_rows, answers)
         passed = columns.compose()
         assert passed is not None
-        self._show(passed)
-        self.times = dict.fromkeys((each.name for each in filters[: self._ran]), 0)
-        self.last = filters[self._ran - 1].name if self._ran else ""
+        self.passed = passed
+        self._times = dict.fromkeys(ran, 0)
         self.node_version, self.position = snapshot.node_version, snapshot.pods_position
 
-    def _show(self, passed: Passed) -> None:
-        self.passed, self.statuses, self.feasible = passed, passed.statuses, passed.feasible
-        self.summary = passed.summary
 
-
-def _leading(filters: Sequence[FilterPlugin], names: Container[str]) -> int:
-    """How many filters come before the first that is not one of ``names``."""
-    for place, plugin in enumerate(filters):
-        if plugin.name not in names:
-            return place
-    return len(filters)
+def _left_by(statuses: NodeStatuses) -> Passed:
+    return Passed(statuses, np.flatnonzero(statuses.ids == NodeStatuses.FEASIBLE))

@@ -10,8 +10,9 @@ import numpy as np
 from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.interface import Verdicts
 from apps.scheduler.framework.nodes import Int64Array
+from apps.scheduler.framework.reuse.verdict_layer import moved
 from apps.scheduler.framework.summary import NOTHING_REFUSED, Summary
-from apps.scheduler.framework.verdicts import Passed, add_refusals, moved
+from apps.scheduler.framework.verdicts import Passed, add_refusals
 
 #: rows whose statuses are entered one by one; more than these are worth all statuses
 _MAX_STEPS: Final = 16

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from apps.scheduler.framework.feasible_rows import difference
 from apps.scheduler.framework.nodes import Int64Array
+from apps.scheduler.framework.reuse.feasible_rows import difference
 
 
 def rows(*listed: int) -> Int64Array:
