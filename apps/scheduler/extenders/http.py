@@ -213,9 +213,10 @@ class HttpExtender:
         pods = {pod.uid: pod for pod in self._node_info(node).pods.values()}
         for uid in found.uids:
             if uid not in pods:
+                # upstream prints a pointer to the pod's reference in place of its uid
                 raise ExtenderError(
-                    f"extender: {self._config.url_prefix} claims to preempt pod (UID: {uid}) on "
-                    f"node: {node}, but the pod is not found on that node"
+                    f"extender: {self._config.url_prefix} claims to preempt pod (UID: &{{{uid}}}) "
+                    f"on node: {node}, but the pod is not found on that node"
                 )
         return Victims(tuple(pods[uid] for uid in found.uids), found.pdb_violations)
 

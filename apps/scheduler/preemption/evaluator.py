@@ -62,9 +62,9 @@ class Evaluator:
     def preempt(self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis) -> Outcome:
         """Nominate a node and request the eviction of its victims.
 
-        Without a result the pod's nomination does not change: the pod is not eligible (it may be
-        waiting for its victims), or there was an error. If no eviction would help, the nomination
-        is withdrawn.
+        Without ``nominating`` in the result the pod's nomination does not change: the pod is not
+        eligible (it may be waiting for its victims), or there was an error. If no eviction would
+        help, the nomination is withdrawn.
         """
         snapshot = self._handle.snapshot
         reason = why_not_eligible(pod, snapshot, diagnosis)
@@ -141,7 +141,8 @@ class Evaluator:
 
     def _no_candidates(self, found: SearchResult, offset: int) -> Outcome:
         if found.errors:
-            return None, error(_join_messages(found.errors))
+            result = PostFilterResult(node_statuses=found.statuses, offset=offset)
+            return result, error(_join_messages(found.errors))
         message = fit_error_message(Diagnosis(found.statuses), self._handle.snapshot.total_nodes)
         result = PostFilterResult(NominatingInfo(), node_statuses=found.statuses, offset=offset)
         return result, unschedulable(message)

@@ -63,12 +63,25 @@ def test_an_extender_with_a_cache_is_sent_uids(decide: Any, extender: RunningExt
     }
 
 
+@pytest.mark.parametrize("harmed", "ab")
+def test_nodes_are_ranked_by_the_answer(
+    decide: Any, extender: RunningExtender, harmed: str
+) -> None:
+    left = {node: keeping(node, f"default/on-{node}") for node in "ab"}
+    nodes = {node: left[node]["NodeNameToMetaVictims"][node] for node in "ab"}
+    nodes[harmed]["NumPDBViolations"] = 1
+    extender.answers("preempt", {"NodeNameToMetaVictims": nodes})
+    decision = decide()
+    assert decision.nominating is not None
+    assert decision.nominating.nominated_node == {"a": "b", "b": "a"}[harmed]
+
+
 def test_a_victim_that_is_not_there_is_an_error(decide: Any, extender: RunningExtender) -> None:
     extender.answers("preempt", keeping("a", "somebody-else"))
     decision = decide()
     assert decision.result is Result.UNSCHEDULABLE and decision.nominating is None
     assert decision.message.endswith(
-        f"preemption: extender: {extender.url} claims to preempt pod (UID: somebody-else) on "
+        f"preemption: extender: {extender.url} claims to preempt pod (UID: &{{somebody-else}}) on "
         "node: a, but the pod is not found on that node"
     )
 
@@ -80,3 +93,25 @@ def test_no_node_is_left_where_the_extender_leaves_none(
     decision = decide()
     assert decision.nominating is None
     assert "no candidate node for preemption" in decision.message
+
+
+def test_nodes_say_why_though_preemption_ends_with_an_error(
+    new_scheduler: NewScheduler, extender: RunningExtender
+) -> None:
+    extender.answers("filter", {"FailedNodes": {"roomy": "refused"}})
+    entry = {"urlPrefix": extender.url, "filterVerb": "filter", "nodeCacheCapable": True}
+    scheduler = new_scheduler({"extenders": [entry]})
+    for name, cpu in (("roomy", 4), ("small", 2)):
+        scheduler.handle("Node", None, make_node(name).capacity(cpu=cpu).obj())
+        scheduler.handle("Pod", None, make_pod(f"on-{name}").req(cpu=1).on(name).obj())
+    scheduler.handle("Pod", None, make_pod("vip").priority(10).req(cpu=3).obj())
+    decision = scheduler.schedule_one()
+    assert decision is not None and decision.nominating is None
+    problem = 'expected at least one victim pod on node "roomy"'
+    assert decision.message.endswith(f"preemption: {problem}")
+    assert decision.post_filter is not None
+    tried = decision.post_filter.node_statuses
+    assert tried is not None
+    statuses = {node: tried.at(row) for row, node in enumerate(decision.nodes)}
+    reasons = {node: status and status.message for node, status in statuses.items()}
+    assert reasons == {"roomy": problem, "small": "Preemption is not helpful for scheduling"}
