@@ -109,9 +109,12 @@ class CaseReplay:
     """A scheduler with a case's objects, which schedules its pods in their order."""
 
     scheduler: Scheduler
+    #: about the pod that was scheduled last
+    decision: Decision | None
 
     def __init__(self, case: Json, config: Configuration) -> None:
         self.scheduler = Scheduler(config, clock=FakeClock(_NOW), tie_break="first-name")
+        self.decision = None
         bodies = case.get("objects") or ()
         # An image has the size that the first node in name order reports.
         nodes = sorted((b for b in bodies if b["kind"] == "Node"), key=_name)
@@ -148,6 +151,7 @@ class CaseReplay:
             # A pod that is listed again was not bound.
             self.scheduler.cache.forget_pod(pod.uid)
         attempt = new_attempt(framework, pod)
+        self.decision = attempt.decision
         status = scheduling_cycle(self.scheduler.context, attempt)
         if status.is_success:
             attempt.decision.result = Result.SCHEDULED

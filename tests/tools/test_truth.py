@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from apps.conformance.options import Options
 from apps.conformance.scheduling import CaseReplay
 from apps.scheduler.config import load
 from apps.scheduler.plugins.registry import TABLE
 from tools.truth import extender
 from tools.truth.clusters import Cluster
+from tools.truth.sampled import compare_sampled
 from tools.truth.shapes import SHAPES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,3 +50,32 @@ def test_a_shape_is_the_same_cluster_for_a_seed_and_is_decided(name: str) -> Non
             assert found["pod"] == pod["metadata"]["uid"]
             assert "ignored" not in found
         replay.scheduler.close()
+
+
+def test_candidates_that_are_found_at_random_are_judged_among_all() -> None:
+    """100 of 103 candidates: an answer that leaves one out is wrong, and so is another node."""
+    cluster = Cluster(frozenset(("full", "priorities")), 0, seed=1)
+    for number in range(103):
+        name = f"n{number:03}"
+        status = {"allocatable": {"cpu": "1", "pods": "5"}}
+        cluster.add("Node", name, spec={}, status=status, metadata={"labels": {}})
+        cluster._add_running(name, "1")
+    pod = cluster.make_pod()
+    pod["spec"]["priority"] = 1000
+    pod["spec"]["containers"][0]["resources"]["requests"] = {"cpu": "1"}
+    config = SHAPES["preempt-sampled"].config("")
+    case = {"id": "sampled", "config": config, "objects": cluster.objects, "pods": [pod]}
+    answer = CaseReplay(case, load(config, TABLE)).schedule(pod)
+    assert len(answer["postFilter"]["candidates"]) == 100
+    assert compare_sampled(case, {"pods": [answer]}, Options()) == []
+
+    preemption = answer["postFilter"]
+    least = next(node for node in preemption["candidates"] if node != preemption["nominatedNode"])
+    for wrong in (
+        {"nominatedNode": least},
+        {"candidates": {n: v for n, v in preemption["candidates"].items() if n != least}},
+        {"candidates": {**preemption["candidates"], least: {"pods": [], "pdbViolations": 0}}},
+    ):
+        expect = {"pods": [{**answer, "postFilter": {**preemption, **wrong}}]}
+        (difference,) = compare_sampled(case, expect, Options())
+        assert "postFilter" in difference

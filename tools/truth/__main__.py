@@ -28,6 +28,7 @@ from apps.conformance.options import Options
 from apps.conformance.scheduling import compare_scheduling
 from tools.truth import extender
 from tools.truth.clusters import Cluster
+from tools.truth.sampled import compare_sampled
 from tools.truth.shapes import SHAPES, Shape
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -94,10 +95,11 @@ def unpack(packed: Path) -> Path:
 
 def compare_shape(name: str, decide: Path, address: str, options: argparse.Namespace) -> Row:
     shape, row, differing = SHAPES[name], Row(name), []
+    compare = compare_sampled if shape.is_sampled else compare_scheduling
     with asking(decide, shape.gates) as ask:
         for case, expect in cases(name, shape, ask, address, options):
             row.compared += len(expect["pods"])
-            differences = compare_scheduling(case, expect, Options())
+            differences = compare(case, expect, Options())
             if differences:
                 # "<case> <pod> <field>: ...": one line for each decision
                 row.differing += {line.split()[1]: line[:300] for line in differences}.values()

@@ -130,11 +130,13 @@ class Cluster:
             )
         for number in range(12):
             bound = self._add_volume(f"pv{number}")
-            if "attachments" in self.features and self.odds(0.7):
-                source = {"persistentVolumeName": bound}
-                node = self.dice.choice(self.nodes)
-                spec = {"attacher": DRIVER, "nodeName": node, "source": source}
-                self.add("VolumeAttachment", f"va{number}", spec=spec)
+            if self._has("attachments") and self.odds(0.7):
+                self._attach(bound)
+
+    def _attach(self, volume: str) -> None:
+        source = {"persistentVolumeName": volume}
+        spec = {"attacher": DRIVER, "nodeName": self.dice.choice(self.nodes), "source": source}
+        self.add("VolumeAttachment", self._name("va"), spec=spec)
 
     def _add_volume(self, name: str) -> str:
         spec: Body = {
@@ -406,17 +408,22 @@ class Cluster:
         Pods whose volumes or devices were chosen are not bound: answers do not hold the choice.
         """
         evicted = {key for each in results for key in each.get("postFilter", {}).get("victims", ())}
+        # Pods that end would leave room for those that are to preempt.
+        ending = ("VolumeAttachment",) if self._has("full") else ("Pod", "VolumeAttachment")
         self.objects = [
             each
             for each in self.objects
             if each["metadata"]["uid"] not in evicted
-            and not (each["kind"] in ("Pod", "VolumeAttachment") and self.odds(0.1))
+            and not (each["kind"] in ending and self.odds(0.1))
         ]
         for pod, result in zip(pods, results, strict=True):
             if result.get("node") and not {"volumes", "resourceClaims"} & pod["spec"].keys():
                 pod["spec"]["nodeName"] = result["node"]
                 pod["status"] = {"startTime": STARTED.format(28)}
                 self.objects.append(pod)
+        if self._has("attachments"):
+            for _ in range(3):
+                self._attach(self._add_volume(self._name("pv")))
         for each in self.objects:
             if each["kind"] == "Node" and self.odds(0.05):
                 each["spec"]["unschedulable"] = not each["spec"].get("unschedulable", False)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from tools.truth.sampled import EVERY_CANDIDATE
+
 _SCORING = {
     "name": "NodeResourcesFit",
     "args": {
@@ -19,10 +21,6 @@ _SECOND = {
     "pluginConfig": [_SCORING],
     "plugins": {"score": {"disabled": [{"name": "ImageLocality"}]}},
 }
-_EVERY_CANDIDATE = {
-    "name": "DefaultPreemption",
-    "args": {"minCandidateNodesPercentage": 100, "minCandidateNodesAbsolute": 1},
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +31,8 @@ class Shape:
     profiles: tuple[dict[str, Any], ...] = ()
     #: of an extender, without its address
     extender: dict[str, Any] = field(default_factory=dict)
+    #: there may be more candidates than preemption looks for
+    is_sampled: bool = False
 
     def config(self, address: str) -> dict[str, Any]:
         """The KubeSchedulerConfiguration; the real scheduler has its gates from a flag."""
@@ -71,8 +71,9 @@ SHAPES: Final = {
     "preempt-130": Shape(
         "full priorities budgets",
         130,
-        profiles=({"schedulerName": "default-scheduler", "pluginConfig": [_EVERY_CANDIDATE]},),
+        profiles=({"schedulerName": "default-scheduler", "pluginConfig": [EVERY_CANDIDATE]},),
     ),
+    "preempt-sampled": Shape("full priorities budgets", 130, is_sampled=True),
     "preempt-startless": Shape("full priorities budgets startless", 30),
     "extender-names": Shape(_MIXED, extender={"nodeCacheCapable": True}),
     "extender-objects": Shape(_MIXED, extender={"nodeCacheCapable": False}),
