@@ -17,6 +17,7 @@ ZONE, HOSTNAME, OS = (
     "kubernetes.io/os",
 )
 DRIVER, EBS, GPU = "csi.example.com", "ebs.csi.aws.com", "gpu.example.com"
+ATTACHED, FAILED = "example.com/attached", "example.com/failed"
 STARTED = "2026-01-{:02}T00:00:00Z"
 _APPS = ("web", "db", "batch")
 _CPUS = ("100m", "250m", "500m", "1", "2")
@@ -32,6 +33,8 @@ class Cluster:
         self.objects: list[Body] = []
         self.nodes = [f"n{number:03}" for number in range(size)]
         self._number = 0
+        #: pods that wait for their devices
+        self._waiting: list[Body] = []
         for name in self.nodes:
             self._add_node(name)
         for kind in ("volumes", "devices"):
@@ -232,8 +235,8 @@ class Cluster:
                 policy = {"default": "5Gi", "validValues": ["5Gi", "10Gi"]}
                 device["capacity"]["memory"]["requestPolicy"] = policy
         if self._has("conditions") and self.odds(0.5):
-            device["bindingConditions"] = ["example.com/attached"]
-            device["bindingFailureConditions"] = ["example.com/failed"]
+            device["bindingConditions"] = [ATTACHED]
+            device["bindingFailureConditions"] = [FAILED]
         if self._has("devicetaints") and self.odds(0.4):
             device["taints"] = [
                 {"key": "k", "effect": "NoSchedule", "timeAdded": STARTED.format(1)}
@@ -300,6 +303,8 @@ class Cluster:
 
     def make_pod(self, node: str = "") -> Body:
         """A pod to schedule, or one that runs on ``node``."""
+        if self._waiting and not node and self.odds(0.5):
+            return self._waiting.pop()
         dice, name = self.dice, self._name("p")
         app = dice.choice(_APPS)
         requests: Body = {"cpu": dice.choice(_CPUS)} if self.odds(0.8) else {}
@@ -421,12 +426,48 @@ class Cluster:
                 pod["spec"]["nodeName"] = result["node"]
                 pod["status"] = {"startTime": STARTED.format(28)}
                 self.objects.append(pod)
+            # Shares of devices are not in answers.
+            elif result.get("claims") and self._has("conditions") and not self._has("consumable"):
+                self._allocate(result["claims"])
+                self._waiting.append(pod)
         if self._has("attachments"):
             for _ in range(3):
                 self._attach(self._add_volume(self._name("pv")))
         for each in self.objects:
             if each["kind"] == "Node" and self.odds(0.05):
                 each["spec"]["unschedulable"] = not each["spec"].get("unschedulable", False)
+
+    def _allocate(self, answers: Sequence[Body]) -> None:
+        """Write allocations: of some claims the conditions came true, others fail or are late.
+
+        Each claim has another user, too: `decide` does not say which claims it deallocates.
+        """
+        user = {"resource": "pods", "name": "user", "uid": "user"}
+        claims = {c["metadata"]["uid"]: c for c in self.objects if c["kind"] == "ResourceClaim"}
+        for answer in answers:
+            since = self.dice.choice((STARTED.format(1), "2099-01-01T00:00:00Z"))
+            allocation = {**answer["allocation"], "allocationTimestamp": since}
+            conditions = [
+                {
+                    "type": kind,
+                    "status": self.dice.choice(("True", "False")),
+                    "reason": "Said",
+                    "message": "",
+                    "lastTransitionTime": STARTED.format(2),
+                }
+                for kind in (ATTACHED, FAILED)
+                if self.odds(0.6)
+            ]
+            devices = [
+                {key: each[key] for key in ("driver", "pool", "device")}
+                | {"conditions": conditions}
+                for each in answer["allocation"]["devices"]["results"]
+            ]
+            claims[answer["claim"]]["status"] = {
+                "allocation": allocation,
+                "devices": devices,
+                "reservedFor": [user],
+            }
 
 
 _NAMESPACED = frozenset(
