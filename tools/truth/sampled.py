@@ -54,9 +54,11 @@ def _problems(everything: Json, result: PostFilterResult, wanted: Json) -> Itera
                 yield f"{field}[{node}] {ours}, recorded {theirs}"
     drawn = [each for each in result.candidates if each.node in recorded["candidates"]]
     yield from _wrong_number(everything, [each.pdb_violations > 0 for each in drawn])
-    ties = list(rank_candidates(drawn, figures_table(drawn)).ties)
-    if (ties, ties[0]) != (recorded["ties"], recorded["nominatedNode"]):
-        yield f"ties {ties}, recorded {recorded['ties']}, nominated {recorded['nominatedNode']}"
+    ties = rank_candidates(drawn, figures_table(drawn)).ties
+    # `decide` draws again for its ties, and may miss one of them.
+    nominated = recorded["nominatedNode"]
+    if not set(recorded["ties"]) <= set(ties) or nominated != recorded["ties"][0]:
+        yield f"ties {list(ties)}, recorded {recorded['ties']}, nominated {nominated}"
 
 
 def _wrong_number(everything: Json, violate: list[bool]) -> Iterator[str]:
