@@ -2,7 +2,8 @@
 
 Plugins *sign* a pod: they return what they read of it (``signing``). Pods for which all plugins
 return the same have one *signature*, and for each signature of a profile there is one
-``SignedResults``. Decisions are the same with and without it.
+``SignedResults``. Decisions are the same with and without it. The scheduling cycle knows nothing of
+this: ``Framework.search_for`` gives it a ``framework.node_search.NodeSearch``.
 
 What is kept, and what makes it valid:
 
