@@ -53,8 +53,8 @@ def token(site: RunningSite) -> str:
     return f"Bearer {config['users'][0]['user']['token']}"
 
 
-def send(site: RunningSite, token: str, path: str, text: str, kind: str) -> int:
-    web = http.client.HTTPConnection("localhost", site.port(), timeout=120)
+def send(port: int, token: str, path: str, text: str, kind: str) -> int:
+    web = http.client.HTTPConnection("localhost", port, timeout=120)
     try:
         web.request("POST", path, text, {"Authorization": token, "Content-Type": kind})
         return web.getresponse().status
@@ -74,9 +74,9 @@ def send(site: RunningSite, token: str, path: str, text: str, kind: str) -> int:
 def test_health_is_answered_meanwhile(
     site: RunningSite, token: str, path: str, text: str, kind: str
 ) -> None:
-    longest = 0.0
+    longest, port = 0.0, site.port()
     with ThreadPoolExecutor(TOGETHER) as senders:
-        sent = [senders.submit(send, site, token, path, text, kind) for _ in range(TOGETHER)]
+        sent = [senders.submit(send, port, token, path, text, kind) for _ in range(TOGETHER)]
         while not all(each.done() for each in sent):
             began = time.monotonic()
             assert site.get("/healthz")[0] == 200

@@ -19,7 +19,7 @@ _LINE = re.compile(r"\bline (\d+)")
 #: The position of a manifest in its file, in the message of a ManifestError.
 _DOCUMENT = re.compile(r"^document (\d+)")
 #: What a message says about the position of its error, when its line is shown before it.
-_PLACE = re.compile(r"^document \d+[^:]*: ")
+_PLACE = re.compile(r"^document \d[^:]*: ")
 _POSITION = re.compile(r",? ?\(?(at |in |on )?line \d+(,? column \d+)?\)?:?")
 _ITEM = re.compile(r"items\[(\d+)\]")
 
