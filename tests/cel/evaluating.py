@@ -15,16 +15,8 @@ _LIMIT = 10_000_000
 
 def evaluate(expression: str) -> Value:
     """The value; the text of the error if it has none."""
-    return _run(expression)[0]
-
-
-def cost_of(expression: str) -> int:
-    return _run(expression)[1]
-
-
-def estimate(expression: str) -> int:
-    """The most that an evaluation may cost."""
-    return _compile(expression).max_cost
+    found = _compile(expression).evaluate({}, CostTracker(_LIMIT))
+    return found.text if isinstance(found, CelError) else found
 
 
 def problem_of(expression: str) -> str:
@@ -41,12 +33,6 @@ def problems_of(expression: str, without: Set[str] = frozenset()) -> list[str]:
         lines = [line for line in text.split("\n") if not line.startswith(" |")]
         return [line.removeprefix("ERROR: <input>:") for line in lines]
     return []
-
-
-def _run(expression: str) -> tuple[Value, int]:
-    tracker = CostTracker(_LIMIT)
-    found = _compile(expression).evaluate({}, tracker)
-    return found.text if isinstance(found, CelError) else found, tracker.cost
 
 
 def _compile(expression: str, without: Set[str] = frozenset()) -> Program:
