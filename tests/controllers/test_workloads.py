@@ -266,7 +266,11 @@ def test_endless_workload_leaves_the_loop_to_others(
     body = workload("web", **spec) if kind != "Job" else job(**spec)
     nodes.create(kind, body)
     nodes.run_slice()
-    nodes.pod("other")
+    # a node that the endless pods cannot fill, however far the first slice came
+    nodes.node("kept")
+    kept = {"key": "kept", "effect": "NoSchedule"}
+    nodes.change("Node", "kept", lambda node: {**node, "spec": {**node["spec"], "taints": [kept]}})
+    nodes.pod("other", tolerations=[{"key": "kept", "operator": "Exists"}])
     nodes.run_slice()
     assert nodes.get("Pod", "other")["spec"].get("nodeName")
     assert 500 <= len(living(nodes)) <= 5_000
