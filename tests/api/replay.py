@@ -1,7 +1,8 @@
 """Replays recorded exchanges against the live views, and compares the responses.
 
 A recorded file is a list of requests with the responses of a Kubernetes API server; the README
-beside the recordings describes what is normalized.
+beside the recordings describes what is normalized. Files that say so with the field `full` have
+complete responses: everything is compared, managedFields, descriptions and decoders' texts too.
 """
 
 from __future__ import annotations
@@ -76,12 +77,15 @@ class Replay:
     names: dict[str, str] = field(default_factory=dict)
     #: what they begin with
     stems: set[str] = field(default_factory=set)
+    #: whether the responses were recorded completely
+    complete: bool = False
 
     def play(self, path: Path) -> Iterator[StepDifference | None]:
         """The difference of each step; None for a step that equals the recording."""
-        for line in path.read_text(encoding="utf-8").splitlines():
-            step = json.loads(line)
-            if "method" in step and step.get("compare") != "none":
+        steps = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        self.complete = any("full" in step for step in steps)
+        for step in steps:
+            if "method" in step and _is_compared(step):
                 yield self.compare(step, *self.send(step))
             elif "method" in step:
                 self.send(step)
@@ -154,7 +158,11 @@ class Replay:
         expected, actual = self.normalize(expect.get("body")), self.normalize(body)
         if step["path"] == "/openapi/v3":
             expected, actual = _index(expected), _index(actual.replace(self.root, ""))
-        return _difference(differs, _compared_part(expected), _compared_part(actual))
+        found = _difference(differs, _compared_part(expected), _compared_part(actual))
+        if found is None and self.complete:
+            expected = self.normalize(step.get("full", expect.get("body")))
+            found = None if expected == actual else differs(*_first_difference(expected, actual))
+        return found
 
     def normalize(self, value: Any, field_name: str = "") -> Any:
         if isinstance(value, dict):
@@ -174,9 +182,10 @@ class Replay:
         if stem and re.fullmatch(re.escape(stem) + "[a-z0-9]{5}", value.get("name", "")):
             self.names[value["name"]] = f"{stem}<rand>"
             self.stems.add(stem)
-        normal = {
-            key: self.normalize(item, key) for key, item in value.items() if key != "managedFields"
-        }
+        normal = {key: self.normalize(item, key) for key, item in value.items()}
+        if isinstance(normal.get("managedFields"), list):
+            # sorted by their times, which depend on the speed of the machine
+            normal["managedFields"].sort(key=lambda entry: json.dumps(entry, sort_keys=True))
         if normal.get("clusterIP") == "<ip>":
             normal["clusterIPs"] = ["<ip>" for _ in value["clusterIPs"]]
         return normal
@@ -206,6 +215,11 @@ class Replay:
         for name, shown in self.names.items():
             value = value.replace(name, shown)
         return UUID.sub("<uid>", value)
+
+
+def _is_compared(step: dict[str, Any]) -> bool:
+    """Whether the step has a response to compare with: one server hung up instead (-1)."""
+    return step.get("compare") != "none" and step["expect"]["status"] > 0
 
 
 def _difference(differs: Any, expected: Any, actual: Any) -> StepDifference | None:
@@ -266,12 +280,21 @@ def _restrict_discovery(body: Any) -> Any:
 
 
 def _compared_part(body: Any) -> Any:
-    """The compared part of a response: each event of a stream, or the object."""
+    """The part of any response that is compared: each event of a stream, or the object."""
+    body = _without_managers(body)
     return (
         [_restrict_discovery(item) for item in body]
         if isinstance(body, list)
         else _restrict_discovery(body)
     )
+
+
+def _without_managers(body: Any) -> Any:
+    if isinstance(body, list):
+        return [_without_managers(item) for item in body]
+    if not isinstance(body, dict):
+        return body
+    return {name: _without_managers(item) for name, item in body.items() if name != "managedFields"}
 
 
 def _group_name(group: dict[str, Any]) -> str:
@@ -316,7 +339,8 @@ def _table_without_ages(table: dict[str, Any]) -> dict[str, Any]:
     for row in table["rows"]:
         cells = list(row["cells"])
         for index, cell in enumerate(cells):
-            named = columns and columns[index]["name"] in AGES
+            # rows may have more cells than columns
+            named = columns and index < len(columns) and columns[index]["name"] in AGES
             if named or (columns is None and re.fullmatch(r"(\d+[smhdy])+", str(cell))):
                 cells[index] = "<age>"
         rows.append({**row, "cells": cells})
