@@ -16,6 +16,7 @@ RUN pip install --no-cache-dir --require-hashes --requirement requirements.lock 
 COPY manage.py ./
 COPY schedweb schedweb
 COPY apps apps
+COPY legacy_plugins legacy_plugins
 COPY templates templates
 COPY static static
 COPY docs docs

@@ -122,6 +122,8 @@ class Config:
     tls_folders: tuple[Path, ...] | None = None
     #: Out-of-tree scheduler plugins, each as "package.module:Class".
     plugins: tuple[str, ...] = ()
+    #: Whether the plugins of earlier releases and the converter are loaded, too.
+    legacy_plugins: bool = True
 
     @property
     def embedded_database(self) -> bool:
@@ -221,6 +223,8 @@ def load(environ: Mapping[str, str] = os.environ) -> Config:
         outgoing_public=outgoing_public,
         tls_folders=_folders(environ, "SCHEDWEB_TLS_FOLDERS"),
         plugins=_words(environ.get("SCHEDWEB_PLUGINS", "")),
+        legacy_plugins=environ.get("SCHEDWEB_LEGACY_PLUGINS", "") == ""
+        or _switch(environ, "SCHEDWEB_LEGACY_PLUGINS"),
     )
 
 

@@ -336,6 +336,8 @@ OUTGOING = OutgoingRules(
 
 #: Out-of-tree scheduler plugins: docs/plugins/writing-a-plugin.md.
 SCHEDWEB_PLUGINS = CONFIG.plugins
+if CONFIG.legacy_plugins:
+    SCHEDWEB_PLUGINS = (*SCHEDWEB_PLUGINS, "legacy_plugins:PACKAGE")
 
 # --- Logging ----------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 from django.conf import settings
 from django.db import connection
@@ -23,6 +24,10 @@ from tests import durations, migrated
 
 #: The URL of a running server; without it, each test run starts its own.
 SERVER = os.environ.get("TESTS_POSTGRES", "")
+
+# An example may take as long as the machine needs.
+hypothesis.settings.register_profile("tests", deadline=None)
+hypothesis.settings.load_profile("tests")
 
 
 def pytest_configure(config: pytest.Config) -> None:

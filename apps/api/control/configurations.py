@@ -19,8 +19,7 @@ from apps.api.control.profiles import YAML, read_configuration
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.queries import cluster_named
 from apps.engine.profiles.gates import list_gates
-from apps.engine.profiles.plugins import known_plugins
-from apps.scheduler.config.convert import convert
+from apps.engine.profiles.plugins import convert
 
 _REFUSALS = {400: ErrorSerializer, 404: ErrorSerializer, 422: ErrorSerializer}
 
@@ -75,7 +74,6 @@ class ConversionView(ControlView):
         typed = wanted.validated_data
         conversion = convert(
             typed["configuration"],
-            known_plugins(),
             policy=typed.get("policy"),
             feature_gates=typed["feature_gates"],
         )

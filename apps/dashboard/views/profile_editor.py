@@ -26,9 +26,8 @@ from apps.dashboard.rendering import Request, actor, cluster_page, render_page, 
 from apps.engine import queries
 from apps.engine.profiles import drafts, revisions
 from apps.engine.profiles.editing.document import find_lost_comments
-from apps.engine.profiles.plugins import known_plugins
+from apps.engine.profiles.plugins import convert, known_plugins
 from apps.scheduler.config import Cause, ConfigError
-from apps.scheduler.config.convert import convert
 from apps.scheduler.config.encoding import encode
 from apps.scheduler.config.plugin_table import plugins_allowed
 from apps.scheduler.config.warnings import find_warnings
@@ -236,7 +235,7 @@ def _convert(request: Request, cluster: Cluster, text: str) -> HttpResponse:
     """The editor with its configuration, or that of the import page, converted to v1."""
     text = text or request.POST.get("manifest", "").replace("\r\n", "\n")
     try:
-        conversion = convert(text, known_plugins())
+        conversion = convert(text)
     except ConfigError as refusal:
         form = ProfileForm({"configuration": text}, start=text)
         form.add_error("configuration", "The configuration cannot be converted.")

@@ -2,7 +2,8 @@
 
 A plugin is a class that an installed package provides as an entry point of the group
 `schedweb.plugins`, or that the setting SCHEDWEB_PLUGINS names ("package.module:Class"). It runs
-in a cluster when a profile of the cluster enables it.
+in a cluster when a profile of the cluster enables it. A `PluginPackage` in place of a class
+provides several plugins, and may provide the converter of earlier configurations.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ from typing import Any
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
+from apps.scheduler.config.conversion import Conversion
+from apps.scheduler.config.errors import Cause, ConfigError
 from apps.scheduler.config.plugin_table import PluginTable, plugins_allowed
-from apps.scheduler.framework.declaration import plugin_table
+from apps.scheduler.framework.declaration import PluginPackage, plugin_table
 from apps.scheduler.framework.interface import implemented_points
 from apps.scheduler.framework.outside import checked, missing_methods
 from apps.scheduler.framework.per_node import PerNodePlugin, columnar
@@ -39,18 +42,37 @@ def custom_plugins() -> Mapping[str, type[Any]]:
 @lru_cache(maxsize=1)
 def find_plugins(paths: tuple[str, ...]) -> Mapping[str, type[Any]]:
     """`custom_plugins` for a given value of the setting."""
-    found: dict[str, type[Any]] = {}
-    for source, plugin in _load_classes(paths):
-        name = _check_name(plugin, source)
-        if name in BUILT_IN or any(name == example.name for example in EXAMPLES):
-            raise ImproperlyConfigured(f"{source}: {name} is the name of an in-tree plugin")
-        if name in found and found[name] is not plugin:
-            raise ImproperlyConfigured(f"{source}: another plugin is named {name}")
-        found[name] = plugin
+    plugins: dict[str, type[Any]] = {}
+    for source, package in _load_packages(paths):
+        for plugin in package.plugins:
+            name = _check_name(plugin, source)
+            if name in BUILT_IN or any(name == example.name for example in EXAMPLES):
+                raise ImproperlyConfigured(f"{source}: {name} is the name of an in-tree plugin")
+            if name in plugins and plugins[name] is not plugin:
+                raise ImproperlyConfigured(f"{source}: another plugin is named {name}")
+            plugins[name] = plugin
     return {
         name: checked(columnar(plugin) if issubclass(plugin, PerNodePlugin) else plugin)
-        for name, plugin in found.items()
+        for name, plugin in plugins.items()
     }
+
+
+def convert(
+    source: str | bytes | Mapping[str, Any],
+    *,
+    policy: str | bytes | Mapping[str, Any] | None = None,
+    feature_gates: Mapping[str, bool] | None = None,
+) -> Conversion:
+    """A configuration of an earlier release as v1, as `config.conversion.Converter` says.
+
+    Raises ConfigError, also if no package of this site has a converter.
+    """
+    for _, package in _load_packages(tuple(settings.SCHEDWEB_PLUGINS)):
+        if package.convert is not None:
+            return package.convert(
+                source, known_plugins(), policy=policy, feature_gates=feature_gates
+            )
+    raise ConfigError([Cause("", "no plugin package of this site converts configurations")])
 
 
 def registry() -> Mapping[str, PluginFactory]:
@@ -69,8 +91,14 @@ def plugin_names() -> list[str]:
     return sorted(plugins_allowed(known_plugins(), legacy=False))
 
 
-def _load_classes(paths: tuple[str, ...]) -> Iterator[tuple[str, type[Any]]]:
-    """Pairs of a plugin's source, for error messages, and the plugin."""
+def _load_packages(paths: tuple[str, ...]) -> Iterator[tuple[str, PluginPackage]]:
+    """Pairs of a source, for error messages, and what it provides."""
+    for source, provided in _load_objects(paths):
+        is_package = isinstance(provided, PluginPackage)
+        yield source, provided if is_package else PluginPackage(plugins=(provided,))
+
+
+def _load_objects(paths: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
     for entry in entry_points(group=GROUP):
         source = f"entry point {entry.name} = {entry.value}"
         try:

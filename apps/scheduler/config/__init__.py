@@ -3,7 +3,7 @@
 `load` decodes strictly, defaults, validates and expands the profiles. It receives the plugins that
 exist as a table (`config.plugin_table`) and imports none of them; each plugin declares the type,
 the defaults and the rules of its arguments. Configurations of earlier releases are converted
-by `config.convert`. Plugins and the apps above the scheduler import this package.
+by what `config.conversion` describes. Plugins and the apps above the scheduler import this package.
 """
 
 from __future__ import annotations

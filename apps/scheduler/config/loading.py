@@ -25,7 +25,7 @@ from apps.scheduler.config.types import (
     WrittenConfiguration,
     WrittenProfile,
 )
-from apps.scheduler.config.validation import validate
+from apps.scheduler.config.validation import REMOVED_PLUGINS, validate
 from apps.scheduler.features import FeatureGates
 from apps.scheduler.features import find_faults as find_gate_faults
 
@@ -49,7 +49,7 @@ def load(
     known = plugins_allowed(plugins, legacy=legacy)
     written, args = _decode(body, known, problems)
     problems.raise_if_any()
-    profiles = _expand(written, args, plugins, known, problems)
+    profiles = _expand(written, args, known, problems)
     problems.raise_if_any()
     return _configuration(written, profiles, legacy=legacy)
 
@@ -70,7 +70,7 @@ def find_faults(
     decoding, validating = Problems(), Problems()
     known = plugins_allowed(plugins, legacy=legacy)
     written, args = _decode(body, known, decoding)
-    _expand(written, args, plugins, known, validating)
+    _expand(written, args, known, validating)
     faulty = [_affected(cause.field) for cause in decoding.causes]
     later = (
         cause
@@ -106,13 +106,11 @@ def _decode(
 def _expand(
     written: WrittenConfiguration,
     args: list[list[Any]],
-    plugins: PluginTable,
     known: PluginTable,
     problems: Problems,
 ) -> tuple[Profile, ...]:
     """Validate a document and expand its profiles."""
-    removed = {plugin.name for plugin in plugins.values() if plugin.removed_in_v1}
-    validate(written, problems, removed=removed - known.keys())
+    validate(written, problems, removed=REMOVED_PLUGINS - known.keys())
     gates = _gates(written, problems)
     profiles = tuple(
         _profile(profile, given, known, gates, f"profiles[{index}]", problems)

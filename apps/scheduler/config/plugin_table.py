@@ -41,8 +41,6 @@ class KnownPlugin:
     gated_args: Mapping[str, str] = field(default_factory=dict)
     #: the feature gate without which the plugin is not in the default profile; "" for none
     feature_gate: str = ""
-    #: v1 refuses the name with a message of its own instead of "does not exist"
-    removed_in_v1: bool = False
 
     @property
     def takes_raw_args(self) -> bool:

@@ -19,6 +19,8 @@ from apps.scheduler.config.types import (
 )
 from apps.scheduler.labels.validity import is_extended_resource_name, qualified_name_faults
 
+#: The plugins that v1 no longer has, and names so instead of saying that they do not exist.
+REMOVED_PLUGINS: Final = frozenset({"AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"})
 _SAME_QUEUE_SORT: Final = "must be the same for all profiles"
 _REMOVED: Final = (
     f'was invalid in version "v1" (KubeSchedulerConfiguration is version "{API_VERSION}")'
@@ -28,7 +30,7 @@ _REMOVED: Final = (
 def validate(
     written: WrittenConfiguration, problems: Problems, *, removed: Collection[str]
 ) -> None:
-    """Check a defaulted configuration; `removed` are the plugins that v1 no longer has."""
+    """Check a defaulted configuration; `removed` are names of plugins to refuse as such."""
     _check_client_connection(written.client_connection, problems)
     _check_leader_election(written.leader_election, problems)
     if written.parallelism <= 0:

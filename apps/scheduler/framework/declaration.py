@@ -13,11 +13,10 @@ Any plugin, in the tree or from outside, may have these class attributes; only `
     sign            (pod) -> what the plugin reads of the pod; see framework.reuse.signing
     sign_reads      "nodes", "amounts", "pods" or "domains": what its answer about a node depends on
     skips           (pod) -> whether its PreFilter and PreScore would both return Skip now
+    is_legacy       only converted configurations may name it
 
 ``default_args`` and ``check_args`` are static methods. Plugins of the tree may also have
 
-    is_legacy         only converted configurations may name it
-    removed_in_v1     v1 refuses it with a message of its own
     ignore_resources  (args, resources) -> args of a plugin that leaves resources to extenders
     gated_args        attribute of the arguments -> the feature gate without which it is refused
     feature_gate      the feature gate without which the default profile does not have the plugin
@@ -26,22 +25,31 @@ Any plugin, in the tree or from outside, may have these class attributes; only `
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
+from apps.scheduler.config.conversion import Converter
 from apps.scheduler.config.plugin_table import KnownPlugin, Origin, PluginTable
 from apps.scheduler.framework.interface import implemented_points
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PluginPackage:
+    """What a package with several plugins provides, where one plugin would be its class."""
+
+    plugins: tuple[type[Any], ...]
+    #: for configurations of earlier releases; the first package that has one is asked
+    convert: Converter | None = None
+
+
 def plugin_table(built_in: Iterable[type[Any]], outside: Iterable[type[Any]] = ()) -> PluginTable:
     """The table for `config.load`; plugins of the tree keep their names and their order."""
-    table = {plugin.name: _declared(plugin, _origin(plugin)) for plugin in built_in}
+    table = {plugin.name: _declared(plugin, Origin.IN_TREE) for plugin in built_in}
     for plugin in outside:
-        table.setdefault(plugin.name, _declared(plugin, Origin.OUTSIDE))
+        is_legacy = getattr(plugin, "is_legacy", False)
+        origin = Origin.LEGACY if is_legacy else Origin.OUTSIDE
+        table.setdefault(plugin.name, _declared(plugin, origin))
     return table
-
-
-def _origin(plugin: type[Any]) -> Origin:
-    return Origin.LEGACY if getattr(plugin, "is_legacy", False) else Origin.IN_TREE
 
 
 def _declared(plugin: type[Any], origin: Origin) -> KnownPlugin:
@@ -56,5 +64,4 @@ def _declared(plugin: type[Any], origin: Origin) -> KnownPlugin:
         default_weight=getattr(plugin, "default_weight", None),
         gated_args=getattr(plugin, "gated_args", {}),
         feature_gate=getattr(plugin, "feature_gate", ""),
-        removed_in_v1=getattr(plugin, "removed_in_v1", False),
     )

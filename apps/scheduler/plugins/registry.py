@@ -14,26 +14,6 @@ from apps.scheduler.plugins.examples.wait_for_group import WaitForGroup
 from apps.scheduler.plugins.gang_scheduling import GangScheduling
 from apps.scheduler.plugins.image_locality import ImageLocality
 from apps.scheduler.plugins.interpodaffinity.plugin import InterPodAffinity
-from apps.scheduler.plugins.legacy.balanced_allocation import (
-    NodeResourcesBalancedAllocationV1beta3,
-)
-from apps.scheduler.plugins.legacy.in_tree_limits import (
-    AzureDiskLimits,
-    CinderLimits,
-    EBSLimits,
-    GCEPDLimits,
-)
-from apps.scheduler.plugins.legacy.node_label import NodeLabel
-from apps.scheduler.plugins.legacy.node_prefer_avoid_pods import NodePreferAvoidPods
-from apps.scheduler.plugins.legacy.resource_allocation import (
-    NodeResourcesBalancedAllocationLegacy,
-    NodeResourcesLeastAllocated,
-    NodeResourcesMostAllocated,
-    RequestedToCapacityRatio,
-)
-from apps.scheduler.plugins.legacy.selector_spread import SelectorSpread
-from apps.scheduler.plugins.legacy.service_affinity import ServiceAffinity
-from apps.scheduler.plugins.legacy.volume_capacity import VolumeCapacityPriority
 from apps.scheduler.plugins.node_declared_features import NodeDeclaredFeatures
 from apps.scheduler.plugins.node_name import NodeName
 from apps.scheduler.plugins.node_ports import NodePorts
@@ -74,21 +54,6 @@ PLUGINS: Final[tuple[type[Any], ...]] = (
     DefaultBinder,
     NodeDeclaredFeatures,
     GangScheduling,
-    # Plugins of earlier releases: only converted configurations may name them.
-    SelectorSpread,
-    NodePreferAvoidPods,
-    NodeResourcesBalancedAllocationLegacy,
-    NodeResourcesLeastAllocated,
-    NodeResourcesMostAllocated,
-    RequestedToCapacityRatio,
-    EBSLimits,
-    GCEPDLimits,
-    AzureDiskLimits,
-    CinderLimits,
-    NodeLabel,
-    ServiceAffinity,
-    NodeResourcesBalancedAllocationV1beta3,
-    VolumeCapacityPriority,
 )
 
 #: Shipped with the tree, but treated like plugins from outside: profiles have to enable them.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 from django.core.management import CommandError, call_command
 
 from apps.scheduler.config import load
-from apps.scheduler.plugins.registry import TABLE
+from tests.legacy_plugins.policies import TABLE
 
 V1BETA2 = """
 apiVersion: kubescheduler.config.k8s.io/v1beta2
@@ -45,3 +46,11 @@ def test_what_cannot_be_converted_is_rejected_with_the_reason(tmp_path: Path, te
     with pytest.raises(CommandError) as refused:
         call_command("convert_config", file, stdout=StringIO(), stderr=StringIO())
     assert str(refused.value).strip()
+
+
+def test_a_site_without_a_converter_says_so(tmp_path: Path, settings: Any) -> None:
+    settings.SCHEDWEB_PLUGINS = ()
+    file = tmp_path / "old.yaml"
+    file.write_text(V1BETA2)
+    with pytest.raises(CommandError, match="no plugin package of this site converts"):
+        call_command("convert_config", file, stdout=StringIO(), stderr=StringIO())

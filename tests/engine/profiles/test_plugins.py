@@ -19,6 +19,7 @@ from apps.engine.models import SchedulingDecision
 from apps.engine.profiles.plugins import custom_plugins, find_plugins, known_plugins
 from apps.scheduler.config import ConfigError
 from apps.scheduler.config.plugin_table import Origin
+from apps.scheduler.framework.declaration import PluginPackage
 from apps.scheduler.framework.per_node import PerNodePlugin
 from apps.scheduler.framework.status import Code, Status, unschedulable
 from apps.studies.explanations.pods import explain_pod
@@ -68,6 +69,17 @@ def test_a_setting_names_plugins(settings: Any) -> None:
         "Licences": {"filter", "score"},
         "LicencesInColumns": {"filter", "score"},
     }
+
+
+def test_a_setting_names_a_package_of_plugins(settings: Any) -> None:
+    settings.SCHEDWEB_PLUGINS = ("tests.engine.profiles.test_plugins:BOTH",)
+    assert extension_points().keys() == {"Clumsy", "Odd"}
+
+
+def test_every_plugin_of_a_package_is_checked(settings: Any) -> None:
+    settings.SCHEDWEB_PLUGINS = ("tests.engine.profiles.test_plugins:WITH_AN_IDLE_ONE",)
+    with pytest.raises(ImproperlyConfigured, match="the class implements no extension point"):
+        custom_plugins()
 
 
 def test_a_package_provides_plugins_as_entry_points(
@@ -228,6 +240,10 @@ class Odd(PerNodePlugin):
         if pod.name == "kind":
             self.handle.client.patch("Gizmo", "one", {})
             self.handle.client.event(pod, "Odd", "a\0b")
+
+
+BOTH = PluginPackage(plugins=(Clumsy, Odd))
+WITH_AN_IDLE_ONE = PluginPackage(plugins=(Clumsy, Idle))
 
 
 @pytest.mark.django_db(transaction=True)

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apps.scheduler.config import API_VERSION, KIND, ConfigError, load
-from apps.scheduler.config.convert import convert
-from apps.scheduler.plugins.registry import TABLE
+from legacy_plugins.conversion import convert
+from tests.legacy_plugins.policies import TABLE
 
 V1: dict[str, Any] = {
     "apiVersion": API_VERSION,

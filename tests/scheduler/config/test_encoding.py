@@ -7,7 +7,7 @@ import yaml
 
 from apps.scheduler.config import load
 from apps.scheduler.config.encoding import encode
-from apps.scheduler.plugins.registry import TABLE
+from tests.legacy_plugins.policies import TABLE
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 RICH = """

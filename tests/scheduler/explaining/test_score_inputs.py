@@ -32,15 +32,15 @@ from apps.scheduler.objects import (
     Service,
     decode_as,
 )
-from apps.scheduler.plugins.registry import BUILT_IN, TABLE
+from apps.scheduler.plugins.registry import TABLE
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import PodBuilder, make_node, make_pod
 from apps.scheduler.testing.clock import FakeClock
 from apps.scheduler.testing.storage import make_claim, make_storage_class, make_volume
+from tests.legacy_plugins.policies import REGISTRY, converted, scoring_by, under_policy
 from tests.scheduler.conftest import NewScheduler
 from tests.scheduler.cycle import add
 from tests.scheduler.extenders.running import running_extender
-from tests.scheduler.plugins.legacy.policies import converted, scoring_by, under_policy
 from tests.scheduler.topology_clusters import NODES, PODS, Dice
 
 Figures = Sequence[Mapping[str, Any]]
@@ -781,7 +781,7 @@ def test_scores_of_extenders_follow_from_their_answers() -> None:
 
 
 def test_every_plugin_that_scores_is_recomputed_here() -> None:
-    scoring = {name for name, plugin in BUILT_IN.items() if hasattr(plugin, "score")}
+    scoring = {name for name, plugin in REGISTRY.items() if hasattr(plugin, "score")}
     of_storage = {"VolumeBinding", "VolumeCapacityPriority"}
     of_labels = {"SelectorSpread", "ServiceAffinity", "NodeLabel", "NodePreferAvoidPods"}
     assert scoring == {"NodeResourcesFit", *RAW, *OF_RESOURCES, *of_storage, *of_labels}

@@ -5,14 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from apps.scheduler.config.convert import names
-from apps.scheduler.config.plugin_table import Origin
 from apps.scheduler.config.types import EXTENSION_POINTS
 from apps.scheduler.plugins.registry import PLUGINS, TABLE
 
 ROOT = Path(__file__).parents[3]
 DOCS = ROOT / "docs" / "plugins"
-IN_TREE = [plugin for plugin in TABLE.values() if plugin.origin is Origin.IN_TREE]
 ROW = re.compile(r"^\| \[(\w+)\]\(([\w-]+\.md)\) \| ([\w, ]+) \| (\d*) *\|", re.MULTILINE)
 
 
@@ -31,7 +28,7 @@ def test_the_documents_list_the_plugins_with_their_points_and_weights() -> None:
             ", ".join(point for point in EXTENSION_POINTS if point in plugin.extension_points),
             str(plugin.default_weight or 1) if "score" in plugin.extension_points else "",
         )
-        for plugin in IN_TREE
+        for plugin in TABLE.values()
     ]
 
 
@@ -42,10 +39,5 @@ def test_every_plugin_has_a_document() -> None:
 
 def test_every_plugin_has_a_test_file() -> None:
     files = {path.name for path in (ROOT / "tests" / "scheduler").rglob("test_*.py")}
-    wanted = {f"test{re.sub('(?=[A-Z])', '_', plugin.name).lower()}.py" for plugin in IN_TREE}
+    wanted = {f"test{re.sub('(?=[A-Z])', '_', name).lower()}.py" for name in TABLE}
     assert wanted <= files
-
-
-def test_conversions_name_plugins_that_exist() -> None:
-    named = {value for key, value in vars(names).items() if key.isupper()}
-    assert named <= TABLE.keys()

@@ -7,9 +7,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from apps.engine.profiles.plugins import known_plugins
+from apps.engine.profiles.plugins import convert
 from apps.scheduler.config import ConfigError
-from apps.scheduler.config.convert import convert
 
 
 class Command(BaseCommand):
@@ -36,7 +35,6 @@ class Command(BaseCommand):
             policy = options["policy"].read_text() if options["policy"] else None
             conversion = convert(
                 options["file"].read_text(),
-                known_plugins(),
                 policy=policy,
                 feature_gates=_parse_gates(options["feature_gates"]),
             )

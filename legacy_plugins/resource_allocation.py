@@ -35,14 +35,14 @@ from apps.scheduler.framework.resources import MEMORY as MEMORY_NAME
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.plugins.helper.normalize import raw_range
 from apps.scheduler.plugins.helper.shapes import broken_line
-from apps.scheduler.plugins.legacy.in_tree_limits import ATTACHMENT_LIMITS, InTreeLimits
-from apps.scheduler.plugins.legacy.score_details import (
+from apps.scheduler.plugins.noderesources.amounts import percent
+from legacy_plugins.in_tree_limits import ATTACHMENT_LIMITS, InTreeLimits
+from legacy_plugins.score_details import (
     ScoredUse,
     describe_difference,
     describe_mean,
     describe_variance,
 )
-from apps.scheduler.plugins.noderesources.amounts import percent
 
 #: the highest score in a Policy
 MAX_PRIORITY: Final = 10

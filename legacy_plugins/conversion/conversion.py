@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import yaml
 
-from apps.scheduler.config.convert.alpha import convert_v1alpha1
-from apps.scheduler.config.convert.gates import converted_gates
-from apps.scheduler.config.convert.policy import convert_policy
-from apps.scheduler.config.convert.profiles import convert_profiles, convert_v1beta3
-from apps.scheduler.config.convert.releases import V1ALPHA2, V1BETA1, V1BETA2
-from apps.scheduler.config.convert.written import (
-    Note,
-    OldConfiguration,
-    read_as,
-    read_policy,
-)
+from apps.scheduler.config.conversion import Conversion
 from apps.scheduler.config.errors import Cause, ConfigError
 from apps.scheduler.config.loading import load
 from apps.scheduler.config.plugin_table import Origin, PluginTable
 from apps.scheduler.config.reading import read
 from apps.scheduler.config.types import API_VERSION, KIND
 from apps.scheduler.config.warnings import find_warnings
+from legacy_plugins.conversion.alpha import convert_v1alpha1
+from legacy_plugins.conversion.gates import converted_gates
+from legacy_plugins.conversion.policy import convert_policy
+from legacy_plugins.conversion.profiles import convert_profiles, convert_v1beta3
+from legacy_plugins.conversion.releases import V1ALPHA2, V1BETA1, V1BETA2
+from legacy_plugins.conversion.written import (
+    Note,
+    OldConfiguration,
+    read_as,
+    read_policy,
+)
 
 _GROUPS: Final = ("kubescheduler.config.k8s.io", "componentconfig")
 _RELEASES: Final = {release.version: release for release in (V1ALPHA2, V1BETA1, V1BETA2)}
@@ -44,18 +44,6 @@ DIFFERENCES: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Conversion:
-    """`configuration_yaml` is a v1 configuration; where `legacy`, load it with `legacy=True`.
-
-    `notes` are sentences on what differs from the original or could not be translated.
-    """
-
-    configuration_yaml: str
-    legacy: bool
-    notes: tuple[str, ...]
-
-
 def convert(
     source: str | bytes | Mapping[str, Any],
     plugins: PluginTable,
@@ -63,18 +51,12 @@ def convert(
     policy: str | bytes | Mapping[str, Any] | None = None,
     feature_gates: Mapping[str, bool] | None = None,
 ) -> Conversion:
-    """Convert a configuration of an earlier version, or a Policy, for this scheduler.
-
-    `policy` is the Policy that a v1alpha1 configuration refers to; a Policy may come in its
-    ConfigMap. `feature_gates` are those of the old scheduler, in addition to `featureGates` of the
-    text. `plugins` is as for `load`. Raises ConfigError if the text cannot be read, is
-    of an unknown version, or contains values that no scheduler accepted.
-    """
+    """A `Converter`. `policy` belongs to a v1alpha1 configuration; it may be in its ConfigMap."""
     body = _unwrap(read(source))
     notes: list[str] = []
     if body.get("apiVersion") == API_VERSION and body.get("kind") == KIND:
-        found = find_warnings(load(body, plugins))
-        return Conversion(_dump(body), False, ("this is already a v1 configuration", *found))
+        warnings = find_warnings(load(body, plugins))
+        return Conversion(_dump(body), False, ("this is already a v1 configuration", *warnings))
     if feature_gates:
         body = {**body, "featureGates": {**(body.get("featureGates") or {}), **feature_gates}}
     given = None if policy is None else read(policy)

@@ -79,7 +79,6 @@ class InTreeLimits:
 
     name: str
     is_legacy = True
-    removed_in_v1 = True
     plugin: MigratedPlugin
     #: the name of the limit in a node's allocatable
     resource: str

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from apps.scheduler.config.convert import convert
 from apps.scheduler.config.loading import load
 from apps.scheduler.config.types import API_VERSION, KIND
-from apps.scheduler.plugins.registry import TABLE
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import make_node, make_pod
-from apps.scheduler.testing.clock import FakeClock
 from apps.scheduler.testing.storage import make_claim, make_storage_class, make_volume
+from legacy_plugins.conversion import convert
+from tests.legacy_plugins.policies import TABLE, scheduler_of, scoring_by
 from tests.scheduler.cycle import add, attempt, scores
-from tests.scheduler.plugins.legacy.policies import scoring_by
 
 GROUP = API_VERSION.partition("/")[0]
 
@@ -23,7 +21,7 @@ def of_release(version: str, **fields: object) -> Scheduler:
     body = {"apiVersion": f"{GROUP}/{version}", "kind": KIND, **fields}
     text = convert(body, TABLE).configuration_yaml
     configuration = load(text, TABLE, legacy=True)
-    return Scheduler(configuration, clock=FakeClock(), tie_break="first-name")
+    return scheduler_of(configuration)
 
 
 #: CPU and memory in use → the balance in 1.24: 100 × (1 - |cpu - memory| / 2)

@@ -6,11 +6,11 @@ import copy
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from apps.scheduler.config.convert import names
-from apps.scheduler.config.convert.draft import ProfileDraft
-from apps.scheduler.config.convert.releases import Release
-from apps.scheduler.config.convert.written import Note
 from apps.scheduler.config.types import PluginConfig
+from legacy_plugins.conversion import names
+from legacy_plugins.conversion.draft import ProfileDraft
+from legacy_plugins.conversion.releases import Release
+from legacy_plugins.conversion.written import Note
 
 #: `defaultingType` of PodTopologySpread: the default constraints are those that are listed
 LIST_DEFAULTING: Final = "List"

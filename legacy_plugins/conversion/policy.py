@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from apps.scheduler.config.convert import names
-from apps.scheduler.config.convert.arguments import LIST_DEFAULTING, adapt_formulas
-from apps.scheduler.config.convert.draft import ProfileDraft
-from apps.scheduler.config.convert.releases import V1ALPHA1
-from apps.scheduler.config.convert.written import (
+from apps.scheduler.config.durations import format_duration
+from apps.scheduler.config.errors import Problems
+from apps.scheduler.config.plugin_table import PluginTable
+from legacy_plugins.conversion import names
+from legacy_plugins.conversion.arguments import LIST_DEFAULTING, adapt_formulas
+from legacy_plugins.conversion.draft import ProfileDraft
+from legacy_plugins.conversion.releases import V1ALPHA1
+from legacy_plugins.conversion.written import (
     Note,
     Policy,
     PolicyExtender,
     Predicate,
     Priority,
 )
-from apps.scheduler.config.durations import format_duration
-from apps.scheduler.config.errors import Problems
-from apps.scheduler.config.plugin_table import PluginTable
 
 #: predicate → the plugins that replace it; in the order in which predicates ran
 PREDICATES: Final[dict[str, tuple[str, ...]]] = {

@@ -6,28 +6,28 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from apps.scheduler.config.convert import names
-from apps.scheduler.config.convert.arguments import (
+from apps.scheduler.config.errors import Problems
+from apps.scheduler.config.expansion import ALL, SET_ATTRIBUTES, expand
+from apps.scheduler.config.plugin_table import Origin, PluginTable
+from apps.scheduler.config.types import EXTENSION_POINTS, Plugins, PluginSet
+from apps.scheduler.features import FeatureGates
+from legacy_plugins.conversion import names
+from legacy_plugins.conversion.arguments import (
     RENAMED,
     adapt,
     adapt_formulas,
     adapt_volume_binding,
     args_by_plugin,
 )
-from apps.scheduler.config.convert.draft import ProfileDraft
-from apps.scheduler.config.convert.general import general_fields
-from apps.scheduler.config.convert.releases import (
+from legacy_plugins.conversion.draft import ProfileDraft
+from legacy_plugins.conversion.general import general_fields
+from legacy_plugins.conversion.releases import (
     V1BETA3,
     V1BETA3_PLUGINS,
     PluginLists,
     Release,
 )
-from apps.scheduler.config.convert.written import Note, OldConfiguration, OldProfile
-from apps.scheduler.config.errors import Problems
-from apps.scheduler.config.expansion import ALL, SET_ATTRIBUTES, expand
-from apps.scheduler.config.plugin_table import Origin, PluginTable
-from apps.scheduler.config.types import EXTENSION_POINTS, Plugins, PluginSet
-from apps.scheduler.features import FeatureGates
+from legacy_plugins.conversion.written import Note, OldConfiguration, OldProfile
 
 
 def convert_profiles(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from apps.scheduler.testing.builders import make_node, make_pod
+from tests.legacy_plugins.policies import converted, scoring_by, under_policy
 from tests.scheduler.cycle import add, attempt, scores
-from tests.scheduler.plugins.legacy.policies import converted, scoring_by, under_policy
 
 
 def test_cpu_and_memory_are_compared_as_the_documents_reckon() -> None:

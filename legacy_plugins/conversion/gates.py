@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from apps.scheduler.config.convert.arguments import (
+from apps.scheduler.features import GATES, find_faults
+from legacy_plugins.conversion.arguments import (
     BALANCE_ATTACHED_NODE_VOLUMES,
     VOLUME_CAPACITY_PRIORITY,
 )
-from apps.scheduler.config.convert.written import Note
-from apps.scheduler.features import GATES, find_faults
+from legacy_plugins.conversion.written import Note
 
 #: Gates that are now legacy plugins, or arguments of them.
 _TRANSLATED: Final = frozenset({BALANCE_ATTACHED_NODE_VOLUMES, VOLUME_CAPACITY_PRIORITY})

@@ -12,8 +12,8 @@ from apps.scheduler.testing.storage import (
     make_storage_class,
     make_volume,
 )
+from tests.legacy_plugins.policies import under_policy
 from tests.scheduler.cycle import add, attempt
-from tests.scheduler.plugins.legacy.policies import under_policy
 
 EXCEEDS = "node(s) exceed max volume count"
 SOURCES = {

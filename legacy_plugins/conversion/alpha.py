@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from apps.scheduler.config.convert import names
-from apps.scheduler.config.convert.arguments import args_by_plugin
-from apps.scheduler.config.convert.draft import ProfileDraft
-from apps.scheduler.config.convert.general import general_fields
-from apps.scheduler.config.convert.policy import draft_of_policy, render_extenders
-from apps.scheduler.config.convert.profiles import draft_of
-from apps.scheduler.config.convert.releases import V1ALPHA1
-from apps.scheduler.config.convert.written import Note, OldConfiguration, Policy
 from apps.scheduler.config.plugin_table import PluginTable
+from legacy_plugins.conversion import names
+from legacy_plugins.conversion.arguments import args_by_plugin
+from legacy_plugins.conversion.draft import ProfileDraft
+from legacy_plugins.conversion.general import general_fields
+from legacy_plugins.conversion.policy import draft_of_policy, render_extenders
+from legacy_plugins.conversion.profiles import draft_of
+from legacy_plugins.conversion.releases import V1ALPHA1
+from legacy_plugins.conversion.written import Note, OldConfiguration, Policy
 
 _DEFAULT_PROVIDER: Final = "DefaultProvider"
 _CLUSTER_AUTOSCALER_PROVIDER: Final = "ClusterAutoscalerProvider"

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from apps.scheduler.config.convert import names
 from apps.scheduler.config.plugin_table import PluginTable
 from apps.scheduler.config.types import API_VERSION, EXTENSION_POINTS
+from legacy_plugins.conversion import names
 
 #: The points that filter and score depend on; earlier releases did not have all of them.
 _PREPARED_BY: Final = {"filter": "preFilter", "score": "preScore"}

@@ -25,7 +25,7 @@ from apps.scheduler.labels import EVERYTHING, Selector, from_set
 from apps.scheduler.objects import Service
 from apps.scheduler.plugins.helper.arithmetic import decimal_text, rounded, sum_text
 from apps.scheduler.plugins.helper.normalize import raw_range
-from apps.scheduler.plugins.legacy.selector_spread import SiblingPods
+from legacy_plugins.selector_spread import SiblingPods
 
 NAME: Final = "ServiceAffinity"
 REASON: Final = "node(s) didn't match service affinity"

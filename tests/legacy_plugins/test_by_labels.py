@@ -7,8 +7,8 @@ from typing import Any
 from apps.scheduler.objects import Service, decode_as
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import make_node, make_pod
+from tests.legacy_plugins.policies import converted
 from tests.scheduler.cycle import add, attempt, refusals, scores
-from tests.scheduler.plugins.legacy.policies import converted
 
 
 def under(predicates: list[dict[str, Any]], priorities: list[dict[str, Any]]) -> Scheduler:

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from apps.scheduler.objects import OwnerReference
-from apps.scheduler.plugins.legacy.node_prefer_avoid_pods import ANNOTATION, avoids
 from apps.scheduler.testing.builders import make_node, make_pod
+from legacy_plugins.node_prefer_avoid_pods import ANNOTATION, avoids
+from tests.legacy_plugins.policies import under_policy
 from tests.scheduler.cycle import add, attempt, scores
-from tests.scheduler.plugins.legacy.policies import under_policy
 
 WEB = {
     "apiVersion": "apps/v1",

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
-from apps.scheduler.config.convert import convert
+from apps.engine.profiles.plugins import find_plugins
 from apps.scheduler.config.loading import load
-from apps.scheduler.config.types import API_VERSION, KIND
-from apps.scheduler.plugins.registry import TABLE
+from apps.scheduler.config.types import API_VERSION, KIND, Configuration
+from apps.scheduler.framework.declaration import plugin_table
+from apps.scheduler.plugins.registry import BUILT_IN, PLUGINS
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.clock import FakeClock
+from legacy_plugins.conversion import convert
+
+#: The plugins of the package, loaded as those of any package.
+_LOADED: Final = find_plugins(("legacy_plugins:PACKAGE",))
+TABLE: Final = plugin_table(PLUGINS, outside=_LOADED.values())
+REGISTRY: Final = {**_LOADED, **BUILT_IN}
 
 
 def under_policy(predicates: list[str], priorities: dict[str, int]) -> Scheduler:
@@ -26,7 +33,7 @@ def under_policy(predicates: list[str], priorities: dict[str, int]) -> Scheduler
 def converted(policy: dict[str, Any]) -> Scheduler:
     conversion = convert(policy, TABLE)
     config = load(conversion.configuration_yaml, TABLE, legacy=conversion.legacy)
-    return Scheduler(config, clock=FakeClock(1000.0), tie_break="first-name")
+    return scheduler_of(config)
 
 
 def scoring_by(plugin: str, **args: Any) -> Scheduler:
@@ -38,4 +45,8 @@ def scoring_by(plugin: str, **args: Any) -> Scheduler:
     }
     body = {"apiVersion": API_VERSION, "kind": KIND, "profiles": [profile]}
     config = load(body, TABLE, legacy=True)
-    return Scheduler(config, clock=FakeClock(1000.0), tie_break="first-name")
+    return scheduler_of(config)
+
+
+def scheduler_of(config: Configuration) -> Scheduler:
+    return Scheduler(config, clock=FakeClock(1000.0), tie_break="first-name", registry=REGISTRY)

@@ -8,11 +8,12 @@ import pytest
 import yaml
 
 from apps.scheduler.config import KIND, ConfigError, Profile, load
-from apps.scheduler.config.convert import Conversion, convert
+from apps.scheduler.config.conversion import Conversion
 from apps.scheduler.config.plugin_table import KnownPlugin
 from apps.scheduler.config.resource_args import ResourceSpec
 from apps.scheduler.plugins.podtopologyspread.args import LIST_DEFAULTING, SYSTEM_DEFAULTING
-from apps.scheduler.plugins.registry import TABLE
+from legacy_plugins.conversion import convert, names
+from tests.legacy_plugins.policies import TABLE
 
 GROUP = "kubescheduler.config.k8s.io"
 
@@ -477,3 +478,8 @@ def test_what_is_no_old_configuration_is_refused(body: dict[str, Any], field: st
     with pytest.raises(ConfigError) as refusal:
         convert(body, TABLE)
     assert refusal.value.causes[0].field == field
+
+
+def test_conversions_name_plugins_that_exist() -> None:
+    named = {value for key, value in vars(names).items() if key.isupper()}
+    assert named <= TABLE.keys()

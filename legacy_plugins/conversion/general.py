@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from apps.scheduler.config.convert.written import Note, OldConfiguration
+from legacy_plugins.conversion.written import Note, OldConfiguration
 
 _LOCK_FIELDS: Final = {
     "lockObjectName": "resourceName",

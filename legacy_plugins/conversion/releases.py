@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from apps.scheduler.config.convert import names
+from legacy_plugins.conversion import names
 
 #: extension point → plugin → weight
 PluginLists = Mapping[str, Mapping[str, int | None]]

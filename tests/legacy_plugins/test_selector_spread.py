@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.scheduler.objects import KubeObject, decode
-from apps.scheduler.plugins.legacy.selector_spread import NO_ZONE, spread
 from apps.scheduler.testing.builders import make_node, make_pod
+from legacy_plugins.selector_spread import NO_ZONE, spread
+from tests.legacy_plugins.policies import under_policy
 from tests.scheduler.cycle import add, attempt, scores
-from tests.scheduler.plugins.legacy.policies import under_policy
 
 ZONE = "topology.kubernetes.io/zone"
 

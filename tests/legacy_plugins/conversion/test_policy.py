@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from apps.scheduler.config import ConfigError, Configuration, load
-from apps.scheduler.config.convert import Conversion, convert
-from apps.scheduler.config.convert.conversion import DIFFERENCES
+from apps.scheduler.config.conversion import Conversion
 from apps.scheduler.config.resource_args import ResourceSpec, UtilizationShapePoint
 from apps.scheduler.config.types import Extender, ExtenderManagedResource, ExtenderTLSConfig
-from apps.scheduler.plugins.legacy.resource_allocation import RequestedToCapacityRatioArgs
-from apps.scheduler.plugins.registry import TABLE
+from legacy_plugins.conversion import convert
+from legacy_plugins.conversion.conversion import DIFFERENCES
+from legacy_plugins.resource_allocation import RequestedToCapacityRatioArgs
+from tests.legacy_plugins.policies import TABLE
 
 #: The example of the scheduler's documentation, with its extender.
 EXAMPLE = """
