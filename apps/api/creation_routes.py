@@ -14,8 +14,8 @@ from apps.api.kubernetes import media, paths
 from apps.api.kubernetes.views import access_of
 from apps.cluster.access import impersonation
 from apps.cluster.access.deciding import Access
-from apps.cluster.access.service_tokens import is_service_token
 from apps.cluster.errors import ApiError
+from apps.cluster.service_tokens import is_service_token
 from apps.cluster.writing import creation
 
 Scope = MutableMapping[str, Any]

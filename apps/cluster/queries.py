@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 
 from apps.cluster import sql
 from apps.cluster.errors import NotFound
-from apps.cluster.kinds import Kind
+from apps.cluster.kind import Kind
 from apps.cluster.models import Cluster
 from apps.cluster.selectors import (
     FIELD_DEFAULTS,

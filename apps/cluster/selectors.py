@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.cluster.errors import BadRequest
-from apps.cluster.kinds import Kind
+from apps.cluster.kind import Kind
 from apps.scheduler.labels import Requirement, SelectorError, parse_selector
 
 #: Fields whose absence does not mean the empty string.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from apps.cluster.access.identity import Identity
-from apps.cluster.kinds import Kind
+from apps.cluster.kind import Kind
 from apps.cluster.ownership.writes import Applying
 
 Body = dict[str, Any]

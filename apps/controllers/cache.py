@@ -51,9 +51,7 @@ _WHOLE = frozenset(
 )
 #: Kinds that are not cached. Of those that are only data, the metadata of objects with owners or
 #: finalizers is, and of custom resources.
-UNWATCHED = frozenset(
-    {"Event", "Lease", *(kind.name for kind in kinds.ALL if kind.name not in KINDS)}
-)
+UNWATCHED = frozenset(kind.name for kind in kinds.ALL if kind.is_record or kind.name not in KINDS)
 
 
 class ControllerCache:

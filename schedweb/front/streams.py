@@ -22,7 +22,8 @@ from django.http.request import split_domain_port, validate_host
 from django.utils.module_loading import import_string
 
 from apps.api.kubernetes.finding import find_cluster
-from apps.cluster.access import gate, service_tokens
+from apps.cluster import service_tokens
+from apps.cluster.access import gate
 from apps.cluster.access.grants import role_of
 from apps.cluster.availability import DatabaseUnavailable, is_database_unavailable
 from apps.cluster.context import acceptable_request_id, request_context

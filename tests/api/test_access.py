@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from apps.administration.clusters.lifecycle import create_cluster
-from apps.cluster.access import service_tokens
+from apps.cluster import service_tokens
 from apps.cluster.models import Change, Cluster
 from apps.cluster.roles import Role
 from apps.people import members

@@ -7,8 +7,9 @@ from typing import Any
 
 from apps.api.kubernetes import resources
 from apps.api.kubernetes.paths import Target, parse
-from apps.api.kubernetes.resources import SCALE, STATUS_VERBS, Resource, Subresource
+from apps.api.kubernetes.resources import Resource
 from apps.cluster.custom.versions import CustomVersion, all_versions, find_version
+from apps.cluster.kind import SCALE, STATUS_VERBS, Subresource
 from apps.cluster.models import Cluster
 from apps.engine.profiles.gates import is_served
 

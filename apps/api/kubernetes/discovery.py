@@ -7,8 +7,9 @@ from functools import lru_cache
 from typing import Any
 
 from apps.api.kubernetes import resources
-from apps.api.kubernetes.resources import Resource, Subresource
+from apps.api.kubernetes.resources import Resource
 from apps.cluster.custom.versions import priority_of
+from apps.cluster.kind import Subresource
 
 Body = dict[str, Any]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from apps.api.kubernetes.resources import Resource, Subresource
+from apps.api.kubernetes.resources import Resource
+from apps.cluster.kind import Subresource
 from apps.cluster.schema import definition_of
 from apps.cluster.schema.definitions import Schema
 
@@ -165,7 +166,7 @@ def _operation(resource: Resource, verb: str, *, everywhere: bool = False) -> Bo
             schema, parameters = _ref(list_name(resource)), {**_SELECTION, **_DELETE}
         case "delete":
             parameters = _DELETE
-            if not resource.returns_deleted:
+            if not resource.kind.returns_deleted:
                 # an object that finalizers hold is returned
                 schema = {"anyOf": [_ref(f"{_META}.Status"), schema]}
     if verb in ("delete", "deletecollection"):

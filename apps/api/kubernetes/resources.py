@@ -12,26 +12,13 @@ from apps.api.kubernetes.protobuf import envelopes
 from apps.cluster import kinds, models
 from apps.cluster.custom.versions import CustomVersion, priority_of
 from apps.cluster.errors import qualified
-from apps.cluster.kinds import Kind
+from apps.cluster.kind import STATUS_VERBS, VERBS, Kind, Subresource
 from apps.cluster.schema import definition_of
 
 Body = dict[str, Any]
 
-VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
-STATUS_VERBS = ("get", "patch", "update")
 _AUTHENTICATION = "authentication.k8s.io"
 _AUTHORIZATION = "authorization.k8s.io"
-
-
-@dataclass(frozen=True, slots=True)
-class Subresource:
-    """A path below an object; group, version and kind of the object that it reads and writes."""
-
-    name: str
-    kind: str
-    verbs: tuple[str, ...]
-    group: str = ""
-    version: str = ""
 
 
 def _unchanged(body: Body) -> Body:
@@ -51,10 +38,6 @@ class Resource:
     is_review: bool = False
     #: Whether an object is read as its row; False: the answer is computed, or completed.
     reads_rows: bool = True
-    #: Deletion returns the object instead of a Status.
-    returns_deleted: bool = False
-    #: A PUT of a missing object creates it.
-    creates_on_update: bool = False
     #: Converts from the stored form to that of this group and version, and back.
     to_wire: Callable[[Body], Body] = field(default=_unchanged)
     from_wire: Callable[[Body], Body] = field(default=_unchanged)
@@ -109,56 +92,14 @@ class Resource:
         return next((sub for sub in self.subresources if sub.name == name), None)
 
 
-_CONNECT_VERBS = ("create", "get")
-_PROXY_VERBS = ("create", "delete", "get", "patch", "update")
-SCALE = Subresource("scale", "Scale", STATUS_VERBS, "autoscaling", "v1")
-_EXTRA: dict[str, tuple[Subresource, ...]] = {
-    "CertificateSigningRequest": (
-        Subresource("approval", "CertificateSigningRequest", STATUS_VERBS),
-    ),
-    "Deployment": (SCALE,),
-    "Namespace": (Subresource("finalize", "Namespace", ("update",)),),
-    "Node": (Subresource("proxy", "NodeProxyOptions", _PROXY_VERBS),),
-    "Pod": (
-        Subresource("attach", "PodAttachOptions", _CONNECT_VERBS),
-        Subresource("binding", "Binding", ("create",)),
-        Subresource("ephemeralcontainers", "Pod", STATUS_VERBS),
-        Subresource("eviction", "Eviction", ("create",), "policy", "v1"),
-        Subresource("exec", "PodExecOptions", _CONNECT_VERBS),
-        Subresource("log", "Pod", ("get",)),
-        Subresource("portforward", "PodPortForwardOptions", _CONNECT_VERBS),
-        Subresource("proxy", "PodProxyOptions", _PROXY_VERBS),
-        Subresource("resize", "Pod", STATUS_VERBS),
-    ),
-    "ReplicaSet": (SCALE,),
-    "ReplicationController": (SCALE,),
-    "Service": (Subresource("proxy", "ServiceProxyOptions", _PROXY_VERBS),),
-    "ServiceAccount": (Subresource("token", "TokenRequest", ("create",), _AUTHENTICATION, "v1"),),
-    "StatefulSet": (SCALE,),
-}
-_RETURNS_DELETED = {
-    "CSIDriver",
-    "CSINode",
-    "PersistentVolume",
-    "PersistentVolumeClaim",
-    "Pod",
-    "Service",
-    "StorageClass",
-    "VolumeAttachment",
-}
-_CREATES_ON_UPDATE = {"Event", "Lease", "RuntimeClass", "Service"}
-
-
 def _resource(kind: Kind) -> Resource:
     status = (Subresource("status", kind.name, STATUS_VERBS),) if kind.has_status else ()
     return Resource(
         kind,
         kind.group,
         kind.version,
-        subresources=(*_EXTRA.get(kind.name, ()), *status),
+        subresources=(*kind.subresources, *status),
         verbs=tuple(v for v in VERBS if kind is not kinds.NAMESPACE or v != "deletecollection"),
-        returns_deleted=kind.returns_deleted or kind.name in _RETURNS_DELETED,
-        creates_on_update=kind.creates_on_update or kind.name in _CREATES_ON_UPDATE,
         reads_rows=kind.name != "Lease",
     )
 
@@ -167,7 +108,6 @@ _NEW_EVENTS = Resource(
     kinds.EVENT,
     "events.k8s.io",
     "v1",
-    creates_on_update=True,
     to_wire=events.to_events_v1,
     from_wire=events.to_core_v1,
 )

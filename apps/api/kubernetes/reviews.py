@@ -10,7 +10,8 @@ from typing import Any
 from apps.api.kubernetes import params, resources
 from apps.api.kubernetes.calls import Answer, Call
 from apps.api.kubernetes.custom import resources_of
-from apps.cluster.access import deciding, service_tokens
+from apps.cluster import service_tokens
+from apps.cluster.access import deciding
 from apps.cluster.access.deciding import Access
 from apps.cluster.access.identity import Identity, identity_of, service_account_groups
 from apps.cluster.errors import BadRequest, Cause, Invalid, NotFound

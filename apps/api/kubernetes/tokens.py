@@ -8,8 +8,7 @@ from typing import Any, Final
 
 from apps.api.kubernetes import params
 from apps.api.kubernetes.calls import Answer, Call
-from apps.cluster import kinds, queries
-from apps.cluster.access import service_tokens
+from apps.cluster import kinds, queries, service_tokens
 from apps.cluster.errors import BadRequest, Cause, Conflict, Invalid
 from apps.cluster.validation.causes import invalid
 

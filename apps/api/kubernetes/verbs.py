@@ -102,7 +102,7 @@ def update(call: Call) -> Answer:
     try:
         return Answer(modify(call, change, options.dry_run), 200, warnings)
     except NotFound:
-        if not call.resource.creates_on_update or call.target.subresource:
+        if not call.resource.kind.creates_on_update or call.target.subresource:
             raise
     metadata = {**body["metadata"], "name": call.target.name}
     metadata.pop("resourceVersion", None)
@@ -130,7 +130,7 @@ def delete(call: Call) -> Answer:
         dry_run=options["dryRun"],
         found=call.found.row,
     )
-    if resource.returns_deleted or _is_held(body):
+    if resource.kind.returns_deleted or _is_held(body):
         return Answer(body)
     about = {"name": target.name, "kind": resource.plural, "uid": body["metadata"]["uid"]}
     if resource.group:

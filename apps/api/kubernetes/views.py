@@ -44,7 +44,7 @@ from apps.api.kubernetes.paths import Target
 from apps.api.kubernetes.presenting import prepend_warning, present, warn
 from apps.api.kubernetes.streaming import accepts_gzip
 from apps.api.releasing import ReleasingView
-from apps.cluster.access import service_tokens
+from apps.cluster import service_tokens
 from apps.cluster.access.deciding import Access, require
 from apps.cluster.access.identity import Identity, identity_of
 from apps.cluster.access.impersonation import impersonate

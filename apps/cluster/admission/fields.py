@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from apps.cluster.errors import Cause, Invalid
-from apps.cluster.kinds import Kind
+from apps.cluster.kind import Kind
 from apps.cluster.schema import ShapeError, decode, definition_of
 
 

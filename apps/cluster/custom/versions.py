@@ -13,7 +13,7 @@ import msgspec
 from django.db import connection
 
 from apps.cluster import kinds, models, sql
-from apps.cluster.kinds import Kind, PrinterColumn
+from apps.cluster.kind import Kind, PrinterColumn
 from apps.cluster.models import Cluster
 from apps.cluster.schema.definitions import register
 

@@ -11,7 +11,7 @@ from django.db.backends.utils import CursorWrapper
 
 from apps.cluster import sql
 from apps.cluster.errors import Expired
-from apps.cluster.kinds import Kind
+from apps.cluster.kind import Kind
 from apps.cluster.models import Cluster
 
 Body = dict[str, Any]

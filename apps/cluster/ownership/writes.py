@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from apps.cluster.errors import ApiError
-from apps.cluster.kinds import Kind
+from apps.cluster.kind import Kind
 from apps.cluster.ownership import objects
 from apps.cluster.ownership.managers import (
     Manager,

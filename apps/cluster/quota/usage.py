@@ -38,7 +38,7 @@ _PLURALS: Final = frozenset({"replicationcontrollers", "resourcequotas", "secret
 
 def countable(kind: Kind) -> bool:
     """Whether quotas count objects of this kind."""
-    return kind.namespaced and kind.name not in ("Event", "Lease")
+    return kind.namespaced and not kind.is_record
 
 
 def usage_of(kind: Kind, body: Body) -> Usage:

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from apps.cluster.custom.paths import find
-from apps.cluster.kinds import Kind, PrinterColumn
+from apps.cluster.kind import Kind, PrinterColumn
 from apps.cluster.tables.columns import AGE, NAME, UNKNOWN, Column, age
 
 Body = Mapping[str, Any]

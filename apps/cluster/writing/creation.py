@@ -10,10 +10,12 @@ from typing import Any, Final
 import msgspec
 
 from apps.cluster import kinds
+from apps.cluster.admission import certificates
 from apps.cluster.admission.defaulting import default_metadata
 from apps.cluster.admission.names import generate_name
 from apps.cluster.errors import Invalid
 from apps.cluster.kinds import Kind
+from apps.cluster.quota.charging import QUOTA
 from apps.cluster.validation.metadata import validate_metadata
 from apps.cluster.warnings import warnings_of, warnings_of_pod_metadata
 from apps.cluster.writes import Actor
@@ -23,7 +25,6 @@ from apps.cluster.writing.admitted_specs import (
     key_of,
     key_of_text,
 )
-from apps.cluster.writing.lookups import LOOKED_UP
 from apps.cluster.writing.memory import AdmissionState
 from apps.cluster.writing.metadata import stamp_new
 from apps.cluster.writing.preconditions import check_namespace
@@ -32,9 +33,6 @@ from apps.cluster.writing.sent_pods import SentPod
 
 Body = dict[str, Any]
 
-#: Kinds whose creation changes what the creation of other objects depends on, or that contain the
-#: groups of their user.
-_NOT_ONLY_ROWS: Final = frozenset({"CertificateSigningRequest", "ResourceQuota"}) | LOOKED_UP
 #: The members before all others in the JSON text.
 _FIRST: Final = ("kind", "apiVersion", "metadata")
 
@@ -87,8 +85,12 @@ class Creation:
 
 
 def is_row_only(kind: Kind) -> bool:
-    """Whether objects of this kind can be created by the statement of this module."""
-    return kind.name not in _NOT_ONLY_ROWS
+    """Whether objects of this kind can be created by the statement of this module.
+
+    The creation of others depends on those that are looked up and on quotas; a request for a
+    certificate contains the groups of its user.
+    """
+    return not (kind.is_looked_up or kind is QUOTA or kind.name == certificates.KIND)
 
 
 def prepare(

@@ -21,8 +21,6 @@ ORPHAN = "orphan"
 DEFAULT_GRACE_SECONDS = 30
 #: propagationPolicy -> the finalizer that requests it from the garbage collector
 _PROPAGATION = {"Foreground": FOREGROUND, "Orphan": ORPHAN, "Background": ""}
-#: Kinds that the garbage collector ignores.
-_WITHOUT_DEPENDANTS = ("Event", "Lease")
 
 
 def is_held(kind: Kind, body: Body) -> bool:
@@ -84,7 +82,7 @@ def _finalizers(kind: Kind, metadata: Body, options: Mapping[str, Any]) -> list[
     policy = options.get("propagationPolicy")
     if policy is None and options.get("orphanDependents") is not None:
         policy = "Orphan" if options["orphanDependents"] else "Background"
-    if policy is None or kind.name in _WITHOUT_DEPENDANTS:
+    if policy is None or kind.is_record:
         return present
     wanted = _PROPAGATION.get(policy, "")
     others = [name for name in present if name not in (FOREGROUND, ORPHAN)]

@@ -14,19 +14,6 @@ Body = dict[str, Any]
 
 _IS_DEFAULT = "storageclass.kubernetes.io/is-default-class"
 
-#: Kinds that admission looks up; a change of one raises the cluster's `admission_version`.
-LOOKED_UP = frozenset(
-    {
-        "LimitRange",
-        "Namespace",
-        "PriorityClass",
-        "RuntimeClass",
-        "StorageClass",
-        "ValidatingAdmissionPolicy",
-        "ValidatingAdmissionPolicyBinding",
-    }
-)
-
 
 def read_limit_ranges(cluster: Cluster) -> dict[str, list[Body]]:
     """The LimitRanges of each namespace, by name."""

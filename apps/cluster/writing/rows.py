@@ -17,7 +17,6 @@ from apps.cluster.log.changelog import ObjectChange
 from apps.cluster.models import Change, Cluster
 from apps.cluster.writes import Actor
 from apps.cluster.writing.fragments import insert_taints, take_versions
-from apps.cluster.writing.lookups import LOOKED_UP
 
 Body = dict[str, Any]
 
@@ -122,7 +121,7 @@ def _take_versions(
 ) -> tuple[int, bool, int]:
     of_quotas = [change.type for change in changes if change.row.kind.key == "ResourceQuota"]
     more_quotas = of_quotas.count(Change.Type.ADDED) - of_quotas.count(Change.Type.DELETED)
-    changes_admission = any(change.row.kind.key in LOOKED_UP for change in changes)
+    changes_admission = any(change.row.kind.is_looked_up for change in changes)
     cursor.execute(
         _TAKE_VERSIONS,
         {

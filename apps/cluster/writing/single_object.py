@@ -27,7 +27,6 @@ from apps.cluster.models import Change, Cluster, Taint
 from apps.cluster.quota.charging import QUOTA
 from apps.cluster.writes import Actor, Create, Write, key_of
 from apps.cluster.writing.fragments import log_changes, take_versions
-from apps.cluster.writing.lookups import LOOKED_UP
 from apps.cluster.writing.rows import PendingChange, Row
 
 Body = dict[str, Any]
@@ -157,7 +156,7 @@ def _statement(kind: Kind, types: tuple[str, ...]) -> str:
     ]
     is_deleted = types[-1] == Change.Type.DELETED
     stored = _deletion(kind, given) if is_deleted else _update(kind, given, changes)
-    admission = ["admission_version = c.resource_version + 1"] if kind.key in LOOKED_UP else []
+    admission = ["admission_version = c.resource_version + 1"] if kind.is_looked_up else []
     counter = take_versions(
         str(changes),
         f"c.id = {given['cluster']} AND c.quotas = 0 AND EXISTS (SELECT FROM locked)",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from django.db import connection
 from django.db.models import QuerySet
@@ -16,7 +16,6 @@ from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster, Event, KubernetesObject, Namespace
 from apps.cluster.tables.columns import Column
 from apps.cluster.tables.kinds import columns_of
-from apps.dashboard.areas import AREAS, area_of
 from apps.dashboard.paging import NumberedPage, numbered_page
 from apps.dashboard.queries.changes import ChangeRow, object_changes
 from apps.dashboard.queries.pods import filter_by_labels
@@ -27,6 +26,9 @@ from apps.studies.explanations.pod_groups import GroupExplanation, explain_pod_g
 
 MAX_CHANGES = 30
 MAX_EVENTS = 20
+#: name of a kind -> its heading on the page of kinds
+_AREAS: Final = {kind.name: area for area, found in kinds.AREAS.items() for kind in found}
+_CUSTOM: Final = "Custom resources"
 #: Up to this number all objects are read, so that every column can be sorted by.
 MAX_SORTED = 2_000
 
@@ -41,7 +43,7 @@ class KindCount:
     @property
     def area(self) -> str:
         """The heading under which the page of kinds lists it."""
-        return area_of(self.kind)
+        return _CUSTOM if self.kind.definition_name else _AREAS[self.kind.name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,8 @@ def kind_counts(cluster: Cluster) -> list[KindCount]:
         cursor.execute(counts, [cluster.pk] * len(known))
         counted = dict(cursor.fetchall())
     found = [KindCount(kind, counted[number]) for number, kind in enumerate(known)]
-    return sorted(found, key=lambda each: (AREAS.index(each.area), each.kind.name))
+    areas = [*kinds.AREAS, _CUSTOM]
+    return sorted(found, key=lambda each: (areas.index(each.area), each.kind.name))
 
 
 def object_list(cluster: Cluster, kind: Kind, query: Mapping[str, str]) -> ObjectList:

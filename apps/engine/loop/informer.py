@@ -29,11 +29,10 @@ WATCHED = tuple(
         (kind for kind in kinds.ALL if kind.name in objects.KINDS),
         key=lambda kind: (kind.name == "Pod", kind.name != "Namespace", kind.name != "Node"),
     )
-    if kind.name not in ("Event", "Lease")
+    if not kind.is_record
 )
 _WATCHED_NAMES = frozenset(kind.name for kind in WATCHED)
-#: Kinds without dependants, of which most changes are.
-_IGNORED: Final = frozenset({"Event", "Lease"})
+_IGNORED: Final = frozenset(kind.name for kind in kinds.ALL if kind.is_record)
 _BATCH = 2000
 
 Body = dict[str, Any]

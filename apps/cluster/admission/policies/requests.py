@@ -16,7 +16,7 @@ from apps.cluster.access.identity import (
     service_account_groups,
     service_account_name,
 )
-from apps.cluster.kinds import Kind
+from apps.cluster.kind import Kind
 from apps.cluster.writes import Actor
 
 Body = Mapping[str, Any]

@@ -24,7 +24,6 @@ from apps.cluster.quota.charging import QUOTA
 from apps.cluster.writes import Actor, Create, Write, key_of
 from apps.cluster.writing import creation
 from apps.cluster.writing.admitted_specs import AdmittedSpecs
-from apps.cluster.writing.lookups import LOOKED_UP
 from apps.cluster.writing.rules import Effect, WriteRules
 from apps.scheduler.objects import KINDS, KubeObject, decode, decode_as
 from apps.studies.scenarios.memory.admission import MemoryParams, build_admission
@@ -180,7 +179,7 @@ class MemoryObjects:
         else:
             self._bodies[kind.key][name] = body
             new = self._items[kind.key, name] = _decode(kind, body)
-        if kind.key in LOOKED_UP:
+        if kind.is_looked_up:
             self._admission = build_admission(self.cluster, self._bodies)
         self.changes.append(MemoryChange(kind.key, old, new, body, user))
         return body

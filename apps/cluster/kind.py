@@ -1,0 +1,119 @@
+"""What a kind is: how the API addresses it, and what the steps of a write do to its objects.
+
+The kinds are declared in `apps/cluster/kinds`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.db.models import QuerySet
+
+from apps.cluster import models
+from apps.cluster.errors import qualified
+from apps.cluster.models import Cluster
+
+VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+STATUS_VERBS: Final = ("get", "patch", "update")
+PROXY_VERBS: Final = ("create", "delete", "get", "patch", "update")
+
+
+@dataclass(frozen=True, slots=True)
+class PrinterColumn:
+    """A column that a CustomResourceDefinition declares."""
+
+    name: str
+    type: str
+    json_path: str
+    format: str
+    description: str
+    priority: int
+
+
+@dataclass(frozen=True, slots=True)
+class Subresource:
+    """A path below an object; group, version and kind of the object that it reads and writes."""
+
+    name: str
+    kind: str
+    verbs: tuple[str, ...]
+    group: str = ""
+    version: str = ""
+
+
+SCALE: Final = Subresource("scale", "Scale", STATUS_VERBS, "autoscaling", "v1")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of object. All declarations have defaults: a kind may be an address and no more."""
+
+    name: str
+    plural: str
+    #: Its table; kinds that are only data share one.
+    model: type[models.KubernetesObject] = models.DataObject
+    group: str = ""
+    version: str = "v1"
+    namespaced: bool = True
+    short_names: tuple[str, ...] = ()
+    #: Categories, such as "all" for `kubectl get all`.
+    categories: tuple[str, ...] = ()
+    #: fieldSelector paths beyond metadata.name and metadata.namespace.
+    fields: tuple[str, ...] = ()
+    #: Whether `/status` is a subresource, so that ordinary updates leave `status` alone.
+    has_status: bool = False
+    #: Whether `metadata.generation` counts the changes of `spec`.
+    has_generation: bool = False
+    #: Those besides `status`.
+    subresources: tuple[Subresource, ...] = ()
+    #: Deletion returns the object instead of a Status.
+    returns_deleted: bool = False
+    #: A PUT of a missing object creates it.
+    creates_on_update: bool = False
+    #: What the system itself records, most of all changes: nothing depends on its objects, no quota
+    #: counts them, and no controller reads them.
+    is_record: bool = False
+    #: Whether admission looks up its objects; a change of one raises the `admission_version`.
+    is_looked_up: bool = False
+    #: The feature gate without which a cluster does not serve it; "" for none.
+    feature_gate: str = ""
+    #: The name of its CustomResourceDefinition; "" for a kind that is declared here.
+    definition_name: str = ""
+    #: Of such a kind: its OpenAPI definition, and its columns.
+    schema_name: str = ""
+    printer_columns: tuple[PrinterColumn, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """The name under which tables and the change log have it; unique in a cluster."""
+        return self.definition_name or self.name
+
+    @property
+    def is_data(self) -> bool:
+        """Whether its objects are in the table that kinds share."""
+        return self.model is models.DataObject
+
+    @property
+    def table(self) -> str:
+        """What follows FROM in SQL, before an alias: the rows of this kind."""
+        table = self.model._meta.db_table
+        return f"(SELECT * FROM {table} WHERE kind = '{self.key}')" if self.is_data else table
+
+    @property
+    def constants(self) -> dict[str, str]:
+        """The columns that have the same value in every row of this kind."""
+        return {"kind": self.key} if self.is_data else {}
+
+    def objects(self, cluster: Cluster) -> QuerySet[Any]:
+        """The rows of this kind in a cluster."""
+        return self.model._default_manager.filter(cluster=cluster, **self.constants)
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def qualified_plural(self) -> str:
+        """`replicasets.apps`, as messages name it."""
+        return qualified(self.plural, self.group)
