@@ -11,4 +11,4 @@ class ApiConfig(AppConfig):
 
     def ready(self) -> None:
         # registers the authentication scheme with drf-spectacular
-        from apps.api.control.documentation import describing  # noqa: F401
+        from apps.api.control.documentation import describing, results  # noqa: F401

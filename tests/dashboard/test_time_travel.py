@@ -56,13 +56,13 @@ def test_the_page_shows_a_cluster_as_it_was_and_what_differs(alice: Client) -> N
     assert [each.node for each in pods.page.rows if each.name == "web-1"] == [node]
 
     compared = alice.get(f"{base}?version={before}&with=now")
-    differences = {each.pod.name: each for each in compared.context["past"].page.rows}
+    differences = {each.name: each for each in compared.context["past"].page.rows}
     assert differences["late"].change == "created"
     assert differences["web-1"].change == "moved" and differences["web-1"].before.node == node
     words = shown(alice, f"{base}?version={before}&with=now")
     assert f"From version {before}" in words and "unschedulable: false → true" in words
     only = alice.get(f"{base}?version={before}&with=now&change=moved").context["past"].page.rows
-    assert [each.pod.name for each in only] == ["web-1"]
+    assert [each.name for each in only] == ["web-1"]
 
     later = alice.get(f"{base}?version={before}&show=pods&with=now").content.decode()
     assert f"version={before + 1}&amp;show=pods&amp;with=now" in later

@@ -3,30 +3,38 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.api.control.answers import answer
 from apps.api.control.base import MAX_PAGE, ControlView, parse_whole_number, reject_unknown
 from apps.api.control.documentation.areas import Area
-from apps.api.control.past_serializers import (
-    PastDifferencesSerializer,
-    PastNodeListSerializer,
-    PastOverviewSerializer,
-    PastPodListSerializer,
-)
 from apps.api.control.recorded import PERIOD
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.queries import cluster_named
 from apps.studies.past import listing
-from apps.studies.past.differences import find_node_differences, find_pod_differences
-from apps.studies.past.overview import read_overview
-from apps.studies.past.past_version import PARAMETERS, parse_past_version, parse_version_or_time
+from apps.studies.past.differences import (
+    NodeChange,
+    NodeDifference,
+    PodChange,
+    PodDifference,
+    find_node_differences,
+    find_pod_differences,
+)
+from apps.studies.past.overview import PastOverview, read_overview
+from apps.studies.past.past_version import (
+    PARAMETERS,
+    PastVersion,
+    parse_past_version,
+    parse_version_or_time,
+)
 from apps.studies.past.snapshots import snapshots
+from apps.studies.past.versions import NodeVersion, PodVersion
 
 _ERRORS = {400: ErrorSerializer, 404: ErrorSerializer, 410: ErrorSerializer}
 _ZONE = PERIOD[2]
@@ -68,7 +76,7 @@ class PastView(ControlView):
 
     area = Area.PAST
 
-    @extend_schema(parameters=_MOMENT, responses={200: PastOverviewSerializer, **_ERRORS})
+    @extend_schema(parameters=_MOMENT, responses={200: PastOverview, **_ERRORS})
     def get(self, request: Request, cluster: str) -> Response:
         """Read the figures of a past moment.
 
@@ -78,22 +86,15 @@ class PastView(ControlView):
         """
         reject_unknown(request, {*PARAMETERS, "format"})
         found = cluster_named(cluster)
-        overview = read_overview(found, parse_past_version(found, request.query_params))
-        body = {
-            "moment": overview.moment,
-            "life": overview.life,
-            "nodes": overview.nodes,
-            "pods": overview.pods,
-            "usage": [
-                {"resource": name, "requested": requested, "allocatable": allocatable}
-                for name, (requested, allocatable) in overview.usage.items()
-            ],
-            "queue": {part.value: size for part, size in overview.queue.items()},
-            "queue_since": overview.queue_since,
-            "decision": overview.decision,
-            "revision": overview.revision,
-        }
-        return Response(PastOverviewSerializer(body).data)
+        return answer(read_overview(found, parse_past_version(found, request.query_params)))
+
+
+@dataclass(frozen=True, slots=True)
+class PastNodeList:
+    moment: PastVersion
+    #: nodes that match the filters
+    total: int
+    nodes: Sequence[NodeVersion]
 
 
 class PastNodeListView(ControlView):
@@ -103,7 +104,7 @@ class PastNodeListView(ControlView):
 
     @extend_schema(
         parameters=[*_MOMENT, *_describe(listing.NODE_FILTERS), *_PAGE],
-        responses={200: PastNodeListSerializer, **_ERRORS},
+        responses={200: PastNodeList, **_ERRORS},
     )
     def get(self, request: Request, cluster: str) -> Response:
         """List the nodes at a past moment.
@@ -116,12 +117,16 @@ class PastNodeListView(ControlView):
         moment = parse_past_version(found, query)
         snapshot = snapshots.at(found, moment.version)
         nodes = listing.list_nodes(snapshot, query)
-        shown = [
-            {**asdict(node), "requested": snapshot.requested.get(node.name, {})}
-            for node in _cut(request, nodes)
-        ]
-        body = {"moment": moment, "total": len(nodes), "nodes": shown}
-        return Response(PastNodeListSerializer(body).data)
+        shown = listing.add_requests(snapshot, _cut(request, nodes))
+        return answer(PastNodeList(moment, len(nodes), shown))
+
+
+@dataclass(frozen=True, slots=True)
+class PastPodList:
+    moment: PastVersion
+    #: pods that match the filters
+    total: int
+    pods: Sequence[PodVersion]
 
 
 class PastPodListView(ControlView):
@@ -131,7 +136,7 @@ class PastPodListView(ControlView):
 
     @extend_schema(
         parameters=[*_MOMENT, *_describe(listing.POD_FILTERS), *_PAGE],
-        responses={200: PastPodListSerializer, **_ERRORS},
+        responses={200: PastPodList, **_ERRORS},
     )
     def get(self, request: Request, cluster: str) -> Response:
         """List the pods at a past moment.
@@ -143,8 +148,23 @@ class PastPodListView(ControlView):
         found, query = cluster_named(cluster), request.query_params
         moment = parse_past_version(found, query)
         pods = listing.list_pods(snapshots.at(found, moment.version), query)
-        body = {"moment": moment, "total": len(pods), "pods": _cut(request, pods)}
-        return Response(PastPodListSerializer(body).data)
+        return answer(PastPodList(moment, len(pods), _cut(request, pods)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastDifferences:
+    #: the moment `from`
+    before: PastVersion
+    #: the moment `to`
+    after: PastVersion
+    #: change -> number of pods, before filters
+    pod_changes: Mapping[PodChange, int]
+    #: change -> number of nodes
+    node_changes: Mapping[NodeChange, int]
+    #: pods that differ and match the filters
+    total: int
+    pods: Sequence[PodDifference]
+    nodes: Sequence[NodeDifference]
 
 
 class PastDifferencesView(ControlView):
@@ -162,7 +182,7 @@ class PastDifferencesView(ControlView):
             OpenApiParameter("q", str, description="Part of a pod's name."),
             *_PAGE,
         ],
-        responses={200: PastDifferencesSerializer, **_ERRORS},
+        responses={200: PastDifferences, **_ERRORS},
     )
     def get(self, request: Request, cluster: str) -> Response:
         """Compare two moments.
@@ -178,16 +198,16 @@ class PastDifferencesView(ControlView):
         first, second = (snapshots.at(found, each.version) for each in (before, after))
         pods, nodes = find_pod_differences(first, second), find_node_differences(first, second)
         selected = listing.select_pod_differences(pods, query)
-        body = {
-            "before": before,
-            "after": after,
-            "pod_changes": _count(pods),
-            "node_changes": _count(nodes),
-            "total": len(selected),
-            "pods": _cut(request, selected),
-            "nodes": nodes,
-        }
-        return Response(PastDifferencesSerializer(body).data)
+        found_changes = PastDifferences(
+            before=before,
+            after=after,
+            pod_changes=Counter(each.change for each in pods),
+            node_changes=Counter(each.change for each in nodes),
+            total=len(selected),
+            pods=_cut(request, selected),
+            nodes=nodes,
+        )
+        return answer(found_changes)
 
 
 def _names(filters: tuple[tuple[str, str], ...]) -> list[str]:
@@ -199,7 +219,3 @@ def _cut(request: Request, rows: Sequence[Any]) -> Sequence[Any]:
     limit = parse_whole_number(request, "limit", 100, highest=MAX_PAGE)
     offset = parse_whole_number(request, "offset", 0, highest=10**9)
     return rows[offset : offset + limit]
-
-
-def _count(differences: Iterable[Any]) -> dict[str, int]:
-    return dict(Counter(each.change.value for each in differences))

@@ -20,7 +20,7 @@ from apps.studies.past.differences import (
     find_node_differences,
     find_pod_differences,
 )
-from apps.studies.past.overview import Overview, read_overview
+from apps.studies.past.overview import PastOverview, read_overview
 from apps.studies.past.past_version import (
     Life,
     PastVersion,
@@ -40,11 +40,10 @@ MAX_NODES: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class NodeRow:
-    """A node, and what its pods request."""
+class PastNode:
+    """A node with the usage of its resources."""
 
     node: NodeVersion
-    requested: Mapping[str, int]
 
     @property
     def state(self) -> str:
@@ -65,7 +64,8 @@ class NodeRow:
         return self._use("pods")
 
     def _use(self, resource: str) -> Use:
-        return Use(self.requested.get(resource, 0), self.node.allocatable.get(resource, 0))
+        amounts = (self.node.requested, self.node.allocatable)
+        return Use(*(each.get(resource, 0) for each in amounts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Differences:
 class TimeTravelPage:
     """A cluster at a moment, and one table of it."""
 
-    overview: Overview
+    overview: PastOverview
     show: str
     page: NumberedPage[Any]
     #: the name of the filter beside `q`, and its choices
@@ -140,11 +140,15 @@ class TimeTravelPage:
 
     @property
     def cpu(self) -> Use:
-        return Use(*self.overview.usage["cpu"])
+        return self._use("cpu")
 
     @property
     def memory(self) -> Use:
-        return Use(*self.overview.usage["memory"])
+        return self._use("memory")
+
+    def _use(self, resource: str) -> Use:
+        found = next(each for each in self.overview.usage if each.resource == resource)
+        return Use(found.requested, found.allocatable)
 
 
 def time_travel_page(cluster: Cluster, query: Mapping[str, Any]) -> TimeTravelPage:
@@ -169,14 +173,13 @@ def time_travel_page(cluster: Cluster, query: Mapping[str, Any]) -> TimeTravelPa
 
 
 def _read_table(
-    overview: Overview, show: str, differences: list[PodDifference], query: Mapping[str, Any]
+    overview: PastOverview, show: str, differences: list[PodDifference], query: Mapping[str, Any]
 ) -> tuple[NumberedPage[Any], str, Sequence[str]]:
     """The page of the table, the name of its filter, and the filter's choices."""
     if show == NODES:
         page = numbered_page(listing.list_nodes(overview.snapshot, query), query)
-        requested = overview.snapshot.requested
-        rows = [NodeRow(node, requested.get(node.name, {})) for node in page.rows]
-        return page.showing(rows), "state", listing.NODE_STATES
+        nodes = listing.add_requests(overview.snapshot, page.rows)
+        return page.showing([PastNode(node) for node in nodes]), "state", listing.NODE_STATES
     if show == PODS:
         found: list[PodVersion] = listing.list_pods(overview.snapshot, query)
         return numbered_page(found, query), "state", listing.POD_STATES
@@ -185,7 +188,7 @@ def _read_table(
 
 
 def _compare(
-    cluster: Cluster, overview: Overview, other: PastVersion
+    cluster: Cluster, overview: PastOverview, other: PastVersion
 ) -> tuple[list[PodDifference], Differences]:
     before, after = sorted((overview.moment, other), key=lambda moment: moment.version)
     first, second = (

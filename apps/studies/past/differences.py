@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
 
 from apps.studies.past.snapshots import Snapshot
-from apps.studies.past.versions import NodeVersion, PodVersion
+from apps.studies.past.versions import NodeVersion, PodAt, PodVersion
 
 
 class PodChange(StrEnum):
@@ -36,23 +36,29 @@ class NodeChange(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PodDifference:
-    """A pod that differs; `before` or `after` is None where it did not exist."""
+    """A pod that differs; `before` or `after` is null where it did not exist."""
 
+    #: `moved` and `recreated`: deleted, and a pod with its name was created again, on another node
+    #: or not. Of several changes, the first in this order
     change: PodChange
-    before: PodVersion | None
-    after: PodVersion | None
+    namespace: str
+    name: str
+    uid: str
+    before: PodAt | None
+    after: PodAt | None
+
+    ANSWER: ClassVar = ("change", "namespace", "name", "before", "after")
 
     @property
-    def pod(self) -> PodVersion:
-        found = self.after or self.before
-        assert found is not None
-        return found
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class FieldDifference:
     """A field of a node with its two values."""
 
+    #: `unschedulable`, `labels.zone` …
     field: str
     before: Any
     after: Any
@@ -64,7 +70,7 @@ class NodeDifference:
 
     change: NodeChange
     name: str
-    fields: Sequence[FieldDifference] = ()
+    fields_changed: Sequence[FieldDifference] = ()
 
 
 _FIELDS = ("ready", "unschedulable", "taints", "labels", "allocatable")
@@ -100,7 +106,9 @@ def _compare_pods(
     for old, new in pairs:
         change = _classify(old, new)
         if change is not None:
-            yield PodDifference(change, old, new)
+            found = new or old
+            assert found is not None
+            yield PodDifference(change, found.namespace, found.name, found.uid, old, new)
 
 
 def _classify(old: PodVersion | None, new: PodVersion | None) -> PodChange | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from apps.cluster.errors import BadRequest
@@ -71,6 +72,11 @@ def list_nodes(snapshot: Snapshot, query: Mapping[str, Any]) -> list[NodeVersion
     return sorted(found, key=lambda node: node.name)
 
 
+def add_requests(snapshot: Snapshot, nodes: Sequence[NodeVersion]) -> list[NodeVersion]:
+    """The nodes with what their pods request in the snapshot."""
+    return [replace(node, requested=snapshot.requested.get(node.name, {})) for node in nodes]
+
+
 def select_pod_differences(
     found: list[PodDifference], query: Mapping[str, Any]
 ) -> list[PodDifference]:
@@ -85,8 +91,8 @@ def select_pod_differences(
         each
         for each in found
         if given["change"] in ("", each.change)
-        and given["namespace"] in ("", each.pod.namespace)
-        and given["q"] in each.pod.key
+        and given["namespace"] in ("", each.namespace)
+        and given["q"] in each.key
     ]
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import ClassVar
 
 from apps.cluster.models import Cluster
 from apps.engine.models import QueueMove, SchedulingDecision
@@ -19,11 +20,9 @@ from apps.studies.past.snapshots import Snapshot, snapshots
 class NodeCounts:
     total: int
     ready: int
+    not_ready: int
+    #: cordoned nodes
     unschedulable: int
-
-    @property
-    def not_ready(self) -> int:
-        return self.total - self.ready
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,42 +33,59 @@ class PodCounts:
     #: without a node and not finished
     pending: int
     terminating: int
+    #: phase -> number of pods
     phases: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Overview:
+class ResourceUsage:
+    """A resource of all nodes, in milli-CPU, bytes or whole units."""
+
+    resource: str
+    #: by pods on nodes that have not finished
+    requested: int
+    allocatable: int
+
+
+@dataclass(frozen=True, slots=True)
+class PastOverview:
     """A cluster at a moment."""
 
     moment: PastVersion
     life: Life
-    snapshot: Snapshot
     nodes: NodeCounts
     pods: PodCounts
-    #: resource -> (requested by pods on nodes, allocatable on nodes): milli-CPU, bytes, whole units
-    usage: Mapping[str, tuple[int, int]]
+    #: CPU, memory and pods first
+    usage: Sequence[ResourceUsage]
+    #: part of the queue -> number of pods
     queue: Mapping[QueueMove.Place, int]
     #: the oldest recorded move of the queue, if the moment is before it
     queue_since: datetime | None
-    #: the last decision up to the moment, and its revision; at present, the active revision
+    #: the last decision up to the moment
     decision: int | None
+    #: the configuration of this decision; of the present state, the active one
     revision: int | None
+    snapshot: Snapshot
+
+    ANSWER: ClassVar = (
+        *("moment", "life", "nodes", "pods", "usage"),
+        *("queue", "queue_since", "decision", "revision"),
+    )
 
     @property
     def is_now(self) -> bool:
         return self.moment.version == self.life.now.version
 
 
-def read_overview(cluster: Cluster, moment: PastVersion) -> Overview:
+def read_overview(cluster: Cluster, moment: PastVersion) -> PastOverview:
     """The figures at a moment; Expired if the change log does not reach back to it."""
     snapshot = snapshots.at(cluster, moment.version)
     life = read_life(cluster)
     sizes, since = count_past_queue(cluster, moment.at)
     decision, revision = find_configuration(cluster, moment)
-    return Overview(
+    return PastOverview(
         moment,
         life,
-        snapshot,
         _count_nodes(snapshot),
         _count_pods(snapshot),
         sum_usage(snapshot),
@@ -77,25 +93,26 @@ def read_overview(cluster: Cluster, moment: PastVersion) -> Overview:
         since,
         decision,
         revision,
+        snapshot,
     )
 
 
-def sum_usage(snapshot: Snapshot) -> dict[str, tuple[int, int]]:
-    """Resource -> (requested, allocatable) of all nodes; CPU, memory and pods first."""
+def sum_usage(snapshot: Snapshot) -> list[ResourceUsage]:
+    """The resources of all nodes; CPU, memory and pods first."""
     requested: Counter[str] = Counter(cpu=0, memory=0, pods=0)
     allocatable: Counter[str] = Counter()
     for node in snapshot.nodes.values():
         requested.update(snapshot.requested.get(node.name, {}))
         allocatable.update(node.allocatable)
     names = (*requested, *sorted(allocatable.keys() - requested.keys()))
-    return {name: (requested[name], allocatable[name]) for name in names}
+    return [ResourceUsage(name, requested[name], allocatable[name]) for name in names]
 
 
 def _count_nodes(snapshot: Snapshot) -> NodeCounts:
     nodes = snapshot.nodes.values()
-    return NodeCounts(
-        len(nodes), sum(each.ready for each in nodes), sum(each.unschedulable for each in nodes)
-    )
+    ready = sum(each.ready for each in nodes)
+    cordoned = sum(each.unschedulable for each in nodes)
+    return NodeCounts(len(nodes), ready, len(nodes) - ready, cordoned)
 
 
 def _count_pods(snapshot: Snapshot) -> PodCounts:

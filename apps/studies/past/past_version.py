@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 from django.utils import timezone
 
@@ -25,16 +25,21 @@ _TICK = timedelta(microseconds=1)
 class PastVersion:
     """The state that a version has at a time: the version is the last one up to the time."""
 
+    #: the resourceVersion of this state
     version: int
+    #: by the cluster's clock
     at: datetime
     #: the decision that the moment was selected by
     decision: int | None = None
+
+    ANSWER: ClassVar = ("version", "at")
 
 
 @dataclass(frozen=True, slots=True)
 class Life:
     """The versions of a cluster whose state can be read, and their times."""
 
+    #: the first version whose state can be read
     first: PastVersion
     now: PastVersion
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar, TypeAlias
 
 from apps.scheduler import objects
 from apps.scheduler.framework.resources import node_allocatable, pod_requests
@@ -14,39 +15,57 @@ log = logging.getLogger(__name__)
 
 FINISHED = ("Succeeded", "Failed")
 
+Uid: TypeAlias = Annotated[str, "uuid"]
+
 
 @dataclass(frozen=True, slots=True)
 class NodeVersion:
     """A node at one version of it."""
 
-    version: int
-    uid: str
     name: str
+    uid: Uid
+    #: the resourceVersion of the node
+    version: int
     ready: bool
     unschedulable: bool
+    #: `key=value:Effect`
     taints: Sequence[str]
     labels: Mapping[str, str]
-    #: milli-CPU, bytes or whole units; "pods" is among them
+    #: resource -> amount, in milli-CPU, bytes or whole units; `pods` is among them
     allocatable: Mapping[str, int]
+    #: by its pods that have not finished; what a list of a snapshot adds
+    requested: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class PodVersion:
-    """A pod at one version of it."""
+class PodAt:
+    """What a list of differences shows of a pod at one of the moments."""
 
+    uid: Uid
+    #: the resourceVersion of the pod
     version: int
-    uid: str
-    namespace: str
-    name: str
-    #: "" while it has no node
+    #: empty while it has none
     node: str
     phase: str
     terminating: bool
     priority: int
+
+
+@dataclass(frozen=True, slots=True)
+class PodVersion(PodAt):
+    """A pod at one version of it."""
+
+    namespace: str
+    name: str
     scheduler_name: str
     labels: Mapping[str, str]
-    #: milli-CPU, bytes or whole units
+    #: resource -> amount, in milli-CPU, bytes or whole units
     requests: Mapping[str, int]
+
+    ANSWER: ClassVar = (
+        *("namespace", "name", "uid", "version", "node", "phase", "terminating"),
+        *("priority", "scheduler_name", "labels", "requests"),
+    )
 
     @property
     def key(self) -> str:
@@ -72,9 +91,9 @@ def decode_node(version: int, text: str) -> NodeVersion | None:
         return None
     amounts, pods = node_allocatable(node.status.allocatable)
     return NodeVersion(
-        version,
-        node.metadata.uid,
         node.metadata.name,
+        node.metadata.uid,
+        version,
         any(each.type == "Ready" and each.status == "True" for each in node.status.conditions),
         node.spec.unschedulable,
         [f"{each.key}={each.value}:{each.effect}".replace("=:", ":") for each in node.spec.taints],
@@ -89,14 +108,14 @@ def decode_pod(version: int, text: str) -> PodVersion | None:
     if not isinstance(pod, Pod):
         return None
     return PodVersion(
-        version,
         pod.metadata.uid,
-        pod.metadata.namespace,
-        pod.metadata.name,
+        version,
         pod.spec.node_name,
         pod.status.phase,
         pod.metadata.deletion_timestamp is not None,
         pod.spec.priority or 0,
+        pod.metadata.namespace,
+        pod.metadata.name,
         pod.spec.scheduler_name,
         pod.metadata.labels,
         pod_requests(pod, use_status=True),

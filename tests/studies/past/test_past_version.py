@@ -12,7 +12,7 @@ from apps.cluster.models import Change
 from apps.engine.models import QueueMove
 from apps.studies.past.differences import find_node_differences, find_pod_differences
 from apps.studies.past.listing import list_nodes, list_pods
-from apps.studies.past.overview import read_overview
+from apps.studies.past.overview import ResourceUsage, read_overview
 from apps.studies.past.past_version import parse_past_version, parse_version_or_time, read_life
 from apps.studies.past.snapshots import Snapshots, read_snapshot
 from tests.studies.past.conftest import Past
@@ -26,12 +26,13 @@ def test_a_moment_has_the_nodes_pods_usage_and_queue_of_then(past: Past) -> None
     then = read_overview(cluster, moment)
     assert (then.nodes.total, then.nodes.ready, then.nodes.unschedulable) == (3, 3, 0)
     assert (then.pods.total, then.pods.bound, then.pods.pending) == (4, 3, 1)
-    assert then.usage["cpu"] == (3000, 24000) and then.usage["pods"][0] == 3
+    cpu, _memory, pods = then.usage[:3]
+    assert cpu == ResourceUsage("cpu", 3000, 24000) and pods.requested == 3
     assert then.queue[QueueMove.Place.UNSCHEDULABLE] == 1 and then.queue_since is None
     assert then.revision == 1 and then.decision is not None and not then.is_now
     now = read_overview(cluster, parse_past_version(cluster, {}))
     assert (now.nodes.total, now.nodes.unschedulable) == (4, 1) and now.is_now
-    assert now.usage["cpu"] == (2000 + 9000, 40000)
+    assert now.usage[0] == ResourceUsage("cpu", 2000 + 9000, 40000)
     waiting = list_pods(then.snapshot, {"state": "pending"})
     assert [pod.name for pod in waiting] == ["waits"]
     assert [pod.name for pod in list_pods(then.snapshot, {"node": "node-1"})] == ["stays"]
@@ -82,7 +83,7 @@ def test_two_moments_differ_pod_by_pod_and_node_by_node(past: Past) -> None:
     memory = Snapshots()
     before = memory.at(past.cluster, past.before)
     after = memory.at(past.cluster, past.after)
-    found = {each.pod.name: each for each in find_pod_differences(before, after)}
+    found = {each.name: each for each in find_pod_differences(before, after)}
     changes = {name: each.change.value for name, each in found.items()}
     assert changes == {
         "comes": "created",
@@ -98,9 +99,9 @@ def test_two_moments_differ_pod_by_pod_and_node_by_node(past: Past) -> None:
         "large": "added",
         "node-0": "changed",
     }
-    fields = {each.field: (each.before, each.after) for each in nodes["node-0"].fields}
+    fields = {each.field: (each.before, each.after) for each in nodes["node-0"].fields_changed}
     assert fields["unschedulable"] == (False, True)
-    back = {each.pod.name: each.change.value for each in find_pod_differences(after, before)}
+    back = {each.name: each.change.value for each in find_pod_differences(after, before)}
     assert (back["comes"], back["leaves"]) == ("deleted", "created")
     assert not find_pod_differences(after, after) and not find_node_differences(after, after)
 
