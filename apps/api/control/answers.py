@@ -1,8 +1,9 @@
 """Results of the rooms below as JSON.
 
 A result is a dataclass, a named tuple or a Struct. The answer has its fields, in their order and by
-their names, or what its class lists in `ANSWER`: fields and properties. The types that they declare
-say how a value is written, so a field of type `PodAt` shows what PodAt has, also of a subclass.
+their names, or what its class lists in `ANSWER`: fields and properties, and `...` for the other
+fields. The types that they declare say how a value is written, so a field of type `PodAt` shows
+what PodAt has, also of a subclass.
 `documentation/results.py` describes answers in the OpenAPI document by the same types.
 """
 
@@ -32,7 +33,8 @@ def answer(result: Any, *, status: int = 200) -> Response:
 
 def to_json(result: Any, kind: Any = None) -> Any:
     """A result as values of JSON; as its class declares it, or as `kind`."""
-    write = find_writer(type(result) if kind is None else kind)
+    shape: Any = type(result) if kind is None else kind
+    write = find_writer(shape)
     return result if write is None else write(result)
 
 
@@ -93,16 +95,17 @@ def _write_list(item: Writer | None, ordered: Callable[[Any], list[Any]]) -> Wri
     return lambda found: [item(each) for each in ordered(found)]
 
 
-@cache
 def list_fields(kind: Any) -> tuple[str, ...]:
     """What an answer shows of a result; empty for everything else."""
     if not inspect.isclass(kind):
         return ()
-    if names := getattr(kind, "ANSWER", ()):
-        return tuple(names)
     if dataclasses.is_dataclass(kind):
-        return tuple(each.name for each in dataclasses.fields(kind))
-    return tuple(getattr(kind, "__struct_fields__", getattr(kind, "_fields", ())))
+        fields = tuple(each.name for each in dataclasses.fields(kind))
+    else:
+        fields = getattr(kind, "__struct_fields__", getattr(kind, "_fields", ()))
+    shown = getattr(kind, "ANSWER", (...,))
+    others = [name for name in fields if name not in shown]
+    return tuple(name for each in shown for name in (others if each is ... else [each]))
 
 
 def find_hint(kind: Any, name: str) -> Any:

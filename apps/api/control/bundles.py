@@ -13,19 +13,21 @@ from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.api.control.answers import ResultField
 from apps.api.control.base import ControlView, reject_unknown
 from apps.api.control.documentation.areas import Area
-from apps.api.control.explanation_serializers import DecisionExplanationSerializer
 from apps.api.control.explanations import parse_number
 from apps.api.control.recorded import FileErrors
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.errors import BadRequest
 from apps.cluster.queries import cluster_named
 from apps.engine import queries
+from apps.engine.models import SchedulingDecision
 from apps.studies.bundles.building import bundle_of
 from apps.studies.bundles.contents import MAX_FILE, MEDIA_TYPE
 from apps.studies.bundles.opening import open_bundle
-from apps.studies.bundles.presenting import present_bundle
+from apps.studies.bundles.presenting import BundleContents, present_bundle
+from apps.studies.explanations.decisions import DecisionExplanation
 
 
 class _BundleRenderer(BaseRenderer):
@@ -48,40 +50,20 @@ class BundleParser(BaseParser):
         return {"bundle": stream.read(MAX_FILE + 1)}
 
 
-class _ContentsSerializer(serializers.Serializer[Any]):
-    cluster = serializers.CharField(help_text="The cluster of the decision.")
-    size = serializers.IntegerField(help_text="In bytes.")
-    is_pruned = serializers.BooleanField(
-        help_text="Whether what the decision did not read was left out."
-    )
-    has_names = serializers.BooleanField(
-        help_text="Whether other pods have their names; else those that the decision does not name "
-        "are called `unnamed-1` and so on."
-    )
-    nodes = serializers.IntegerField()
-    pods = serializers.IntegerField(help_text="Pods on nodes.")
-    configuration = serializers.CharField(help_text="The KubeSchedulerConfiguration.")
-
-
-class _RecordedSerializer(serializers.Serializer[Any]):
-    id = serializers.IntegerField(help_text="In the installation that wrote the bundle.")
-    namespace = serializers.CharField()
-    name = serializers.CharField()
-    pod_uid = serializers.UUIDField()
-    attempt = serializers.IntegerField()
-    at = serializers.DateTimeField()
-    scheduler_name = serializers.CharField()
-    profile_revision = serializers.IntegerField()
-    result = serializers.CharField()
-    node = serializers.CharField()
-    nominated_node = serializers.CharField()
-    message = serializers.CharField()
-    feasible_nodes = serializers.IntegerField()
-    total_score = serializers.IntegerField(allow_null=True)
+class _RecordedSerializer(serializers.ModelSerializer[SchedulingDecision]):
+    class Meta:
+        model = SchedulingDecision
+        fields = (
+            *("id", "namespace", "name", "pod_uid", "attempt", "at", "scheduler_name"),
+            *("profile_revision", "result", "node", "nominated_node", "message"),
+            *("feasible_nodes", "total_score"),
+        )
+        read_only_fields = fields
+        extra_kwargs = {"id": {"help_text": "In the installation that wrote the bundle."}}
 
 
 class OpenedBundleSerializer(serializers.Serializer[Any]):
-    bundle = _ContentsSerializer()
+    bundle = ResultField(BundleContents)
     decision = _RecordedSerializer()
     is_equal = serializers.BooleanField(
         help_text="Whether the decision is the same when it is decided again from the bundle."
@@ -89,7 +71,7 @@ class OpenedBundleSerializer(serializers.Serializer[Any]):
     differences = serializers.ListField(
         child=serializers.CharField(), help_text="`what: recorded -> recomputed`"
     )
-    explanation = DecisionExplanationSerializer()
+    explanation = ResultField(DecisionExplanation)
 
 
 class DecisionBundleView(FileErrors):

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import ClassVar
 
 from django.http import StreamingHttpResponse
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.administration.clusters.forking import origin_of_pod
+from apps.administration.clusters.forking import Origin, origin_of_pod
+from apps.api.control.answers import answer
 from apps.api.control.base import ControlView, reject_unknown
 from apps.api.control.documentation.areas import Area
-from apps.api.control.explanation_serializers import (
-    DecisionExplanationSerializer,
-    PodExplanationSerializer,
-    ScoreInputsOfDecisionSerializer,
-    VisitingOrderSerializer,
-)
 from apps.api.control.recorded import FileErrors, create_renderer, describe_files, file_response
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.errors import BadRequest, NotFound
@@ -26,11 +23,16 @@ from apps.cluster.queries import cluster_named
 from apps.engine import files, queries
 from apps.engine.ledger.reading import read
 from apps.engine.results.scores import score_matrix
-from apps.studies.explanations.around import read_state_around
-from apps.studies.explanations.decisions import explain_decision
-from apps.studies.explanations.pods import explain_pod
-from apps.studies.explanations.scores import INPUT_COLUMNS, explain_scores, list_inputs
-from apps.studies.explanations.visiting import read_visiting_order
+from apps.studies.explanations.around import StateAround, read_state_around
+from apps.studies.explanations.decisions import DecisionExplanation, explain_decision
+from apps.studies.explanations.pods import PodExplanation, explain_pod
+from apps.studies.explanations.scores import (
+    INPUT_COLUMNS,
+    NodeInputs,
+    explain_scores,
+    list_inputs,
+)
+from apps.studies.explanations.visiting import VisitingOrder, read_visiting_order
 
 _NODES = (
     OpenApiParameter(
@@ -49,7 +51,7 @@ class DecisionExplanationView(ControlView):
     @extend_schema(
         parameters=[*_NODES],
         responses={
-            200: DecisionExplanationSerializer,
+            200: DecisionExplanation,
             400: ErrorSerializer,
             404: ErrorSerializer,
         },
@@ -68,7 +70,7 @@ class DecisionExplanationView(ControlView):
         if against and not node:
             raise BadRequest("against: requires `node`, which it is compared with")
         explained = explain_decision(row, node=node, against=against)
-        return Response(DecisionExplanationSerializer(explained).data)
+        return answer(explained)
 
 
 _NODE = OpenApiParameter(
@@ -77,6 +79,12 @@ _NODE = OpenApiParameter(
 _PLUGIN = OpenApiParameter(
     "plugin", str, description="Only the scores of this plugin, or of the extender with this URL."
 )
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreInputsOfDecision:
+    #: the requested nodes, in order
+    nodes: Sequence[NodeInputs]
 
 
 class ScoreInputsView(ControlView):
@@ -88,7 +96,7 @@ class ScoreInputsView(ControlView):
     @extend_schema(
         parameters=[_NODE, _PLUGIN],
         responses={
-            200: ScoreInputsOfDecisionSerializer,
+            200: ScoreInputsOfDecision,
             400: ErrorSerializer,
             404: ErrorSerializer,
         },
@@ -108,7 +116,7 @@ class ScoreInputsView(ControlView):
         nodes = request.query_params.getlist("node") or score_matrix(decision).nodes[:1]
         plugin = request.query_params.get("plugin", "")
         found = explain_scores(row, decision, nodes, plugin) if nodes else []
-        return Response(ScoreInputsOfDecisionSerializer({"nodes": found}).data)
+        return answer(ScoreInputsOfDecision(found))
 
 
 class ScoreInputsExportView(FileErrors):
@@ -150,7 +158,7 @@ class VisitingOrderView(ControlView):
     area = Area.EXPLANATIONS
     path_help = {"number": "Id of the decision."}
 
-    @extend_schema(responses={200: VisitingOrderSerializer, 404: ErrorSerializer})
+    @extend_schema(responses={200: VisitingOrder, 404: ErrorSerializer})
     def get(self, request: Request, cluster: str, number: str) -> Response:
         """Read the visiting order.
 
@@ -158,44 +166,7 @@ class VisitingOrderView(ControlView):
         the search started, and where it stopped because enough nodes were feasible.
         """
         row = queries.decision_numbered(parse_number(number), cluster_named(cluster))
-        order = read_visiting_order(row, read(row).decision)
-        return Response(VisitingOrderSerializer(order).data)
-
-
-class PodThenSerializer(serializers.Serializer[Any]):
-    namespace = serializers.CharField()
-    name = serializers.CharField()
-    uid = serializers.CharField()
-    priority = serializers.IntegerField()
-    requests = serializers.DictField(
-        child=serializers.IntegerField(),
-        help_text="CPU in milli-CPU, the others in bytes or whole units.",
-    )
-    assumed = serializers.BooleanField(
-        help_text="The scheduler had assumed it on the node; its binding was not written yet."
-    )
-
-
-class NodeThenSerializer(serializers.Serializer[Any]):
-    name = serializers.CharField()
-    unschedulable = serializers.BooleanField()
-    taints = serializers.ListField(child=serializers.CharField())
-    amounts = serializers.DictField(
-        child=serializers.ListField(child=serializers.IntegerField()),
-        help_text="Resource -> [requested, allocatable], in the units of requests.",
-    )
-    pods = PodThenSerializer(many=True)
-    outcome = serializers.ChoiceField(["chosen", "feasible", "rejected", "not evaluated"])
-    reason = serializers.CharField()
-
-
-class StateAroundSerializer(serializers.Serializer[Any]):
-    at = serializers.DateTimeField()
-    version = serializers.IntegerField()
-    sequence = serializers.IntegerField(help_text="Decisions of this version before it.")
-    nodes = NodeThenSerializer(many=True, help_text="By name.")
-    pending = PodThenSerializer(many=True, help_text="Pods without a node, by priority.")
-    gap = serializers.CharField(help_text="Why the state cannot be rebuilt; empty if it is.")
+        return answer(read_visiting_order(row, read(row).decision))
 
 
 class DecisionStateView(ControlView):
@@ -204,7 +175,7 @@ class DecisionStateView(ControlView):
     area = Area.EXPLANATIONS
     path_help = {"number": "Id of the decision."}
 
-    @extend_schema(responses={200: StateAroundSerializer, 404: ErrorSerializer})
+    @extend_schema(responses={200: StateAround, 404: ErrorSerializer})
     def get(self, request: Request, cluster: str, number: str) -> Response:
         """Read the state around a decision.
 
@@ -212,7 +183,7 @@ class DecisionStateView(ControlView):
         change log.
         """
         row = queries.decision_numbered(parse_number(number), cluster_named(cluster))
-        return Response(StateAroundSerializer(read_state_around(row, read(row).decision)).data)
+        return answer(read_state_around(row, read(row).decision))
 
 
 def parse_number(number: str) -> int:
@@ -222,13 +193,37 @@ def parse_number(number: str) -> int:
     return int(number)
 
 
+@dataclass(frozen=True, slots=True)
+class PodOrigin:
+    """The cluster that this one was forked from, for a pod with decisions there."""
+
+    #: its name at the time of the fork
+    cluster: str
+    version: int
+    at: datetime
+    #: the address of the decisions about the pod until then; None if nothing of that cluster is
+    #: retained
+    decisions: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainedPod(PodExplanation):
+    """One pod, as it is now, and in a fork where it comes from."""
+
+    #: where its decisions before the fork are; None if there are none, as in a cluster that is no
+    #: fork
+    forked_from: PodOrigin | None
+
+    ANSWER: ClassVar = (*PodExplanation.ANSWER, "forked_from")
+
+
 class PodExplanationView(ControlView):
     """Why a pod is pending, what would make it schedulable, and when it is retried."""
 
     area = Area.EXPLANATIONS
     path_help = {"name": "Name of the pod."}
 
-    @extend_schema(responses={200: PodExplanationSerializer, 404: ErrorSerializer})
+    @extend_schema(responses={200: ExplainedPod, 404: ErrorSerializer})
     def get(self, request: Request, cluster: str, namespace: str, name: str) -> Response:
         """Explain why a pod is pending.
 
@@ -240,5 +235,14 @@ class PodExplanationView(ControlView):
         """
         found = cluster_named(cluster)
         explained = explain_pod(found, namespace, name)
-        context = {"origin": origin_of_pod(found, explained.uid)}
-        return Response(PodExplanationSerializer(explained, context=context).data)
+        origin = origin_of_pod(found, explained.uid)
+        forked_from = None if origin is None else _describe_origin(origin, explained.uid)
+        shown = {each.name: getattr(explained, each.name) for each in fields(explained)}
+        return answer(ExplainedPod(**shown, forked_from=forked_from))
+
+
+def _describe_origin(origin: Origin, uid: str) -> PodOrigin:
+    past = "~" in origin.slug
+    parent = f"history/clusters/{origin.cluster_id}" if past else f"clusters/{origin.slug}"
+    address = f"/api/v1/{parent}/decisions?pod_uid={uid}" if origin.slug else None
+    return PodOrigin(origin.name, origin.version, origin.at, address)

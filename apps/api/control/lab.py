@@ -10,6 +10,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.api.control.answers import answer
 from apps.api.control.base import ControlView, parse_whole_number, reject_unknown
 from apps.api.control.documentation.areas import Area
 from apps.api.control.lab_serializers import (
@@ -21,14 +22,13 @@ from apps.api.control.lab_serializers import (
     FittingSerializer,
     PlanRequestSerializer,
     PlanSerializer,
-    ProspectListSerializer,
     SimulationRequestSerializer,
     SimulationSerializer,
 )
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.queries import cluster_named
 from apps.engine.queue.past import MOMENTS
-from apps.studies.explanations.prospects import MAX_LISTED, list_prospects
+from apps.studies.explanations.prospects import MAX_LISTED, ProspectList, list_prospects
 from apps.studies.lab import presenting
 from apps.studies.lab.emptying import find_emptiable_nodes
 from apps.studies.lab.failures import simulate_failures
@@ -174,7 +174,7 @@ class ProspectsView(ControlView):
 
     @extend_schema(
         parameters=[OpenApiParameter("limit", int, default=MAX_LISTED)],
-        responses={200: ProspectListSerializer, 400: ErrorSerializer, 404: ErrorSerializer},
+        responses={200: ProspectList, 400: ErrorSerializer, 404: ErrorSerializer},
     )
     def get(self, request: Request, cluster: str) -> Response:
         """List the prospects of pending pods.
@@ -184,15 +184,7 @@ class ProspectsView(ControlView):
         """
         reject_unknown(request, ("limit",))
         limit = parse_whole_number(request, "limit", MAX_LISTED, highest=MAX_LISTED)
-        found = list_prospects(cluster_named(cluster), limit)
-        counts = {each.value: count for each, count in found.counts.items()}
-        body = {
-            "resource_version": found.version,
-            "total": found.total,
-            "counts": counts,
-            "pods": found.pods,
-        }
-        return Response(ProspectListSerializer(body).data)
+        return answer(list_prospects(cluster_named(cluster), limit))
 
 
 def build_request(typed: Mapping[str, Any]) -> SimulationRequest:

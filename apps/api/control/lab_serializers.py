@@ -6,7 +6,6 @@ from typing import Any
 
 from rest_framework import serializers
 
-from apps.api.control.explanation_serializers import ProspectSerializer
 from apps.api.control.request_shapes import (
     ConfigurationRequestSerializer,
     MomentRequestSerializer,
@@ -310,17 +309,3 @@ class NodeFailureSerializer(serializers.Serializer[Any]):
 class FailuresSerializer(serializers.Serializer[Any]):
     state = LabStateSerializer()
     nodes = NodeFailureSerializer(many=True, help_text="The one that hurts most first.")
-
-
-class PodProspectSerializer(ProspectSerializer):
-    namespace = serializers.CharField()
-    name = serializers.CharField()
-
-
-class ProspectListSerializer(serializers.Serializer[Any]):
-    resource_version = serializers.IntegerField()
-    total = serializers.IntegerField(help_text="Pending pods.")
-    counts = serializers.DictField(
-        child=serializers.IntegerField(), help_text="Prospect -> how many of `pods` have it."
-    )
-    pods = PodProspectSerializer(many=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from apps.engine.results.scores import Score, ScoreMatrix
 from apps.scheduler.decision import Decision
@@ -24,6 +25,8 @@ class Share:
     other_normalized: int
     other_weighted: int
 
+    ANSWER: ClassVar = (..., "difference")
+
     @property
     def difference(self) -> int:
         return self.weighted - self.other_weighted
@@ -42,6 +45,8 @@ class Comparison:
     #: the greatest difference first
     shares: tuple[Share, ...]
     sentence: str = ""
+
+    ANSWER: ClassVar = ("sentence", ..., "difference", "shares")
 
     @property
     def difference(self) -> int:

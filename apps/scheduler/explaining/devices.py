@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -24,27 +24,32 @@ class RequestDevices:
     """One request, and what says no to the devices of the compared nodes."""
 
     claim: str
-    #: "request", or "request/alternative"
+    #: `request`, or `request/alternative`
     request: str
     device_class: str
     #: None for all devices
     count: int | None
-    #: the devices of the compared nodes, and how many of them are usable by themselves
+    #: the devices of the compared nodes
     devices: int
+    #: devices that are usable by themselves
     usable: int
-    #: kind of obstacle -> devices; a device may have several
+    #: kind of obstacle -> number of devices; a device may have several
     obstacles: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceMatrix:
-    """Requests and devices; both empty for a pod whose claims need none."""
+    """The requests of claims that are to be allocated, each with the devices of nodes."""
 
     requests: tuple[RequestDevices, ...] = ()
+    #: usable devices first; at most 400
     cells: tuple[DeviceCell, ...] = ()
-    #: the nodes whose devices were compared, and those that could have been
+    #: the nodes whose devices were compared
     nodes: int = 0
+    #: those that could have been
     all_nodes: int = 0
+
+    ANSWER: ClassVar = (..., "is_complete")
 
     @property
     def is_complete(self) -> bool:

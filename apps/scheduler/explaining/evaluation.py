@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -21,13 +23,23 @@ from apps.scheduler.scheduler import Scheduler
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The refusal of one node by one plugin."""
+    """The status of one plugin that rejects a node."""
 
     plugin: str
     status: Status
     details: tuple[Detail, ...] = ()
     #: the node would pass without the pods nominated to it
     for_nominated: bool = False
+
+    ANSWER: ClassVar = ("plugin", "code", "reasons", "for_nominated", "details")
+
+    @property
+    def code(self) -> str:
+        return self.status.code.label
+
+    @property
+    def reasons(self) -> Sequence[str]:
+        return self.status.reasons
 
 
 @dataclass(frozen=True, slots=True)

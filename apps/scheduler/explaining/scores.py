@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -36,17 +37,27 @@ class ScoreInputs:
     """One score of one node, from its inputs to the points."""
 
     node: str
+    #: the plugin, or the address of the extender
     plugin: str
     weight: int
+    #: what Score returned
     raw: int
+    #: after NormalizeScore, from 0 to 100
     normalized: int
+    #: normalized times weight
     weighted: int
     #: what the raw score follows from; the last one is its formula
     inputs: Sequence[Detail] = ()
-    #: how the raw score becomes one from 0 to 100; the last one is the formula
+    #: how the raw score becomes one from 0 to 100, the last one is the formula; empty if the plugin
+    #: does not normalize
     normalization: Sequence[Detail] = ()
-    #: why there are no inputs; "" if there are
+    #: why there are no inputs; empty if there are
     gap: str = ""
+
+    ANSWER: ClassVar = (
+        *("plugin", "weight", "raw", "normalized", "weighted"),
+        *("sentence", "inputs", "normalization", "gap"),
+    )
 
     @property
     def sentence(self) -> str:

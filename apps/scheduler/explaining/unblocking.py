@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import msgspec
 import numpy as np
@@ -34,7 +34,7 @@ FIRST_NODES: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A change after which `nodes` nodes are feasible."""
+    """A change, or several (`together`), and the number of nodes that are feasible with it."""
 
     kind: str
     sentence: str
@@ -44,6 +44,8 @@ class Suggestion:
     change: Mapping[str, Any]
     #: the effort, without a unit, used for ranking: 1 is little
     effort: float = field(compare=False, default=1.0)
+
+    ANSWER: ClassVar = ("kind", "sentence", "nodes", "first_nodes", "change")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,8 @@ class Unblocking:
     obstacles: tuple[Obstacle, ...]
     #: everything was tried
     is_complete: bool = True
+
+    ANSWER: ClassVar = ("feasible", "is_complete", ...)
 
 
 def unblock(scheduler: Scheduler, pod: PodInfo, *, seconds: float = DEADLINE) -> Unblocking:

@@ -54,7 +54,7 @@ class WakeEvent:
     """One event that a plugin registered."""
 
     plugin: str
-    #: as in metrics and the history of the queue: "NodeAdd|UpdateNodeTaint"
+    #: as in metrics and the history of the queue: `NodeAdd|UpdateNodeTaint`
     event: str
     sentence: str
     #: the plugin checks each change before the pod is retried

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 import msgspec
 
@@ -15,20 +15,37 @@ _KEY = "ClaimAllocations"
 _RESOURCES_KEY = "ClaimResources"
 
 
+class AllocatedDevice(NamedTuple):
+    """A device that a request of a claim has got."""
+
+    #: `request`, or `request/alternative`
+    request: str
+    driver: str
+    pool: str
+    device: str
+
+
 class ClaimAllocation(msgspec.Struct, frozen=True, array_like=True):
-    """One claim that the pod uses, with its devices; opaque parameters of drivers are left out."""
+    """A claim of a pod with its devices; opaque parameters of drivers are left out."""
 
     namespace: str
     #: of a claim for extended resources: "<extended-resources>" until it is created
     name: str
     uid: str
     allocation: AllocationResult
-    #: the claim had this allocation before
+    #: it had these devices before the decision
     is_known: bool = False
     #: PreBind has requested the write; until then the allocation is in flight
     is_written: bool = False
     #: what its devices take of the resources of the node
     node_resources: dict[str, Quantity] = {}
+
+    ANSWER: ClassVar = ("namespace", "name", "is_known", "devices")
+
+    @property
+    def devices(self) -> list[AllocatedDevice]:
+        results = self.allocation.devices.results
+        return [AllocatedDevice(x.request, x.driver, x.pool, x.device) for x in results]
 
 
 @dataclass(slots=True)

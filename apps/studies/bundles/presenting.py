@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from apps.engine.models import SchedulingDecision
 from apps.studies.bundles.opening import OpenedBundle, reading_contents
 from apps.studies.explanations.decisions import DecisionExplanation, explain_decision
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BundleContents:
+    #: the cluster of the decision
+    cluster: str
+    #: in bytes
+    size: int
+    #: what the decision did not read was left out
+    is_pruned: bool
+    #: other pods have their names; else those that the decision does not name are called
+    #: `unnamed-1` and so on
+    has_names: bool
+    nodes: int
+    #: pods on nodes
+    pods: int
+    #: the KubeSchedulerConfiguration
+    configuration: str
+
+
 @dataclass(frozen=True, slots=True)
 class PresentedBundle:
     """An opened bundle with its verification and its explanation."""
 
-    bundle: dict[str, Any]
+    bundle: BundleContents
     decision: SchedulingDecision
     differences: list[str]
     explanation: DecisionExplanation
@@ -28,15 +45,15 @@ class PresentedBundle:
 def present_bundle(opened: OpenedBundle, *, node: str = "", against: str = "") -> PresentedBundle:
     """Verify and explain; `node` and `against` name nodes to explain."""
     bundle = opened.bundle
-    contents = {
-        "cluster": bundle.cluster,
-        "size": opened.size,
-        "is_pruned": bundle.is_pruned,
-        "has_names": bundle.has_names,
-        "nodes": bundle.state.nodes.length,
-        "pods": bundle.state.pods.length,
-        "configuration": bundle.configuration,
-    }
+    contents = BundleContents(
+        cluster=bundle.cluster,
+        size=opened.size,
+        is_pruned=bundle.is_pruned,
+        has_names=bundle.has_names,
+        nodes=bundle.state.nodes.length,
+        pods=bundle.state.pods.length,
+        configuration=bundle.configuration,
+    )
     differences = opened.verify()
     with reading_contents():
         explained = explain_decision(

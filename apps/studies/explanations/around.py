@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal, TypeAlias
 
 from apps.cluster.errors import ApiError
 from apps.cluster.models import Cluster
@@ -17,6 +18,8 @@ from apps.scheduler.objects import Pod
 from apps.studies.explanations.states import states
 from apps.studies.rebuilding import PastState
 
+Outcome: TypeAlias = Literal["chosen", "feasible", "rejected", "not evaluated"]
+
 
 @dataclass(frozen=True, slots=True)
 class PodThen:
@@ -28,7 +31,7 @@ class PodThen:
     priority: int
     #: CPU in milli-CPU, the others in bytes or whole units
     requests: Mapping[str, int]
-    #: whether the scheduler had assumed it on the node, and its binding was not written yet
+    #: the scheduler had assumed it on the node; its binding was not written yet
     assumed: bool = False
 
 
@@ -39,25 +42,27 @@ class NodeThen:
     name: str
     unschedulable: bool
     taints: Sequence[str]
-    #: resource -> (requested, allocatable), in the units of requests; "pods" is among them
+    #: resource -> [requested, allocatable], in the units of requests; `pods` is among them
     amounts: Mapping[str, tuple[int, int]]
     pods: Sequence[PodThen]
-    #: "chosen", "feasible", "rejected" or "not evaluated", and the plugin and its reasons
-    outcome: str
+    outcome: Outcome
+    #: the plugin that rejected it, and its reasons
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class StateAround:
-    """The state that a decision saw; `gap` says why there is none."""
+    """The state that a decision saw."""
 
     at: datetime
     version: int
-    #: decisions of this version that were applied before
+    #: decisions of this version before it
     sequence: int
+    #: by name
     nodes: Sequence[NodeThen] = ()
-    #: pods without a node, the pod of the decision among them
+    #: pods without a node, by priority, the pod of the decision among them
     pending: Sequence[PodThen] = ()
+    #: why the state cannot be rebuilt; empty if it is
     gap: str = ""
 
 
@@ -102,7 +107,9 @@ def _describe_nodes(
     ]
 
 
-def _describe_node(info: NodeInfo, pods: Sequence[PodThen], outcome: str, reason: str) -> NodeThen:
+def _describe_node(
+    info: NodeInfo, pods: Sequence[PodThen], outcome: Outcome, reason: str
+) -> NodeThen:
     assert info.node is not None
     spec = info.node.spec
     names = {*info.allocatable, *info.requested}
@@ -146,12 +153,14 @@ def _describe_pending(pod: Pod) -> PodThen:
     return _describe_pod(PodInfo(pod), assumed=False)
 
 
-def _outcomes(decision: Decision) -> dict[str, tuple[str, str]]:
+def _outcomes(decision: Decision) -> dict[str, tuple[Outcome, str]]:
     """The outcome of each node of the decision, and the reason of a rejection."""
     names = decision.nodes
-    found = {names[int(row)]: ("feasible", "") for row in decision.feasible}
+    found: dict[str, tuple[Outcome, str]] = {
+        names[int(row)]: ("feasible", "") for row in decision.feasible
+    }
     for group in group_refusals(decision):
-        outcome = "rejected" if group.is_evaluated else "not evaluated"
+        outcome: Outcome = "rejected" if group.is_evaluated else "not evaluated"
         reason = ": ".join(filter(None, (group.source, group.reason)))
         found |= dict.fromkeys(group.nodes, (outcome, reason))
     if decision.node:

@@ -29,8 +29,8 @@ class DecisionExplanation:
     beside: Comparison | None = None
     #: the claims of the pod, with their devices on the selected node
     claims: tuple[ClaimAllocation, ...] = ()
-    #: the devices of the first requested node, of the selected one, or of all nodes, against the
-    #: claims to be allocated; None for a pod without such claims, or if the state is not known
+    #: which device, and why not another one: of `node`, of the selected node, or of all nodes.
+    #: None for a pod without claims to allocate, or if the state is not known
     devices: DeviceMatrix | None = None
 
 

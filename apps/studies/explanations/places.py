@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from django.db import connection
 
@@ -36,7 +37,7 @@ _WAITING = """
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class PodsAhead:
     """The pods ahead that have the same priority and namespace."""
 
     priority: int
@@ -55,8 +56,10 @@ class QueuePosition:
     ahead: int
     of_higher_priority: int
     #: the first ones, by descending priority
-    groups: tuple[Group, ...]
+    groups: tuple[PodsAhead, ...]
     sentence: str
+
+    ANSWER: ClassVar = ("sentence", ...)
 
 
 def find_queue_position(
@@ -75,7 +78,7 @@ def find_queue_position(
             },
         )
         rows = cursor.fetchall()
-    groups = [Group(priority, namespace, count) for priority, namespace, count, _ in rows]
+    groups = [PodsAhead(priority, namespace, count) for priority, namespace, count, _ in rows]
     queue = entry.queue if entry is not None else QueueEntry.Queue.ACTIVE.value
     ahead = sum(group.pods for group in groups)
     higher = sum(group.pods for group in groups if group.priority > pod.priority)

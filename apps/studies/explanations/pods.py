@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import ClassVar
 
 from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster, Pod
@@ -19,7 +20,7 @@ from apps.scheduler.plugins.gang_scheduling import GangScheduling
 from apps.scheduler.plugins.volumebinding.plugin import VolumeBinding
 from apps.studies.explanations.claims import describe_binding_wait, describe_missing_claims
 from apps.studies.explanations.places import QueuePosition, find_queue_position
-from apps.studies.explanations.prospects import PodProspect, find_prospects
+from apps.studies.explanations.prospects import Outlook, find_prospects
 from apps.studies.explanations.reasons import find_dominant_reason
 from apps.studies.explanations.states import states
 from apps.studies.explanations.volumes import describe_unbound_claims
@@ -35,18 +36,23 @@ class PodExplanation:
     why_pending: str
     #: the message of the last attempt, as kube-scheduler reports it
     message: str = ""
-    #: the last attempt; None before the first
-    decision: SchedulingDecision | None = None
+    #: the id of the last attempt; None before the first
+    decision: int | None = None
     place: QueuePosition | None = None
     wake: tuple[WakeEvent, ...] = ()
     #: when the pod is retried without an event
     wake_by_time: str = ""
     unblocking: Unblocking | None = None
     #: whether it can ever be scheduled; None for a pod that is not pending, or held at Permit
-    prospect: PodProspect | None = None
-    #: its claims against the devices of the nodes; None for a pod without claims
+    prospect: Outlook | None = None
+    #: which devices its claims could use now; None without claims to allocate
     devices: DeviceMatrix | None = None
     uid: str = ""
+
+    ANSWER: ClassVar[tuple[str, ...]] = (
+        *("why_pending", "message", "decision", "place", "wake"),
+        *("wake_by_time", "unblocking", "prospect", "devices"),
+    )
 
 
 def explain_pod(cluster: Cluster, namespace: str, name: str) -> PodExplanation:
@@ -60,13 +66,14 @@ def explain_pod(cluster: Cluster, namespace: str, name: str) -> PodExplanation:
     held = find_permit_wait(cluster, pod, entry)
     sentence = why_pending(cluster, pod, entry, last, profiles, held)
     message = scheduler_message(last) if sentence else ""
+    number = last.pk if last is not None else None
     prospect = _find_prospect(cluster, pod) if sentence and held is None else None
     if not sentence or pod.scheduler_name not in profiles:
-        return PodExplanation(sentence, message, last, prospect=prospect, uid=str(pod.uid))
+        return PodExplanation(sentence, message, number, prospect=prospect, uid=str(pod.uid))
     return PodExplanation(
         sentence,
         message,
-        last,
+        number,
         find_queue_position(cluster, pod, entry, held),
         () if held is not None else find_wake_events(cluster, pod, entry),
         "" if held is not None else _describe_retry(cluster, entry),
@@ -77,7 +84,7 @@ def explain_pod(cluster: Cluster, namespace: str, name: str) -> PodExplanation:
     )
 
 
-def _find_prospect(cluster: Cluster, pod: Pod) -> PodProspect | None:
+def _find_prospect(cluster: Cluster, pod: Pod) -> Outlook | None:
     return find_prospects(cluster, [str(pod.uid)]).get(str(pod.uid))
 
 

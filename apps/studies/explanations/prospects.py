@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import ClassVar, Final
 
 import msgspec
 from django.conf import settings
@@ -47,37 +47,52 @@ class Prospect(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class PodProspect:
+class Outlook:
     """The class of a pending pod, with the proof and one dominant reason."""
 
-    namespace: str
-    name: str
+    #: `never`: it would not fit on an empty cluster. `needs capacity`: it would fit if nodes had
+    #: fewer pods. `waits its turn`: it fits now, or waits for something that is not about nodes
     prospect: Prospect
     #: what was tried, as a sentence; empty if the reason needs no proof
     proof: str
     #: why the pod is pending: a sentence or several
     reason: str
-    #: its further wait, if its prospect and enough comparable pods tell
-    wait: WaitEstimate | None = None
+    #: the expected wait; None for pods that can never run or have scheduling gates, and with too
+    #: few comparable pods
+    wait: WaitEstimate | None
+
+    ANSWER: ClassVar[tuple[str, ...]] = ("prospect", "sentence", "wait")
 
     @property
     def sentence(self) -> str:
-        """The proof and the reason."""
+        """The proof, and the dominant reason."""
         return f"{self.proof} {self.reason}".strip()
+
+
+@dataclass(frozen=True, slots=True)
+class PodProspect(Outlook):
+    """The outlook of a named pod."""
+
+    namespace: str
+    name: str
+
+    ANSWER: ClassVar = (*Outlook.ANSWER, "namespace", "name")
 
 
 @dataclass(frozen=True, slots=True)
 class ProspectList:
     """The prospects of pending pods at one version."""
 
-    version: int
-    #: how many pods are pending
+    resource_version: int
+    #: pending pods
     total: int
     pods: Sequence[PodProspect]
 
+    ANSWER: ClassVar = ("resource_version", "total", "counts", "pods")
+
     @property
     def counts(self) -> Mapping[Prospect, int]:
-        """How many of `pods` have each prospect."""
+        """Prospect -> how many of `pods` have it."""
         found = Counter(pod.prospect for pod in self.pods)
         return {prospect: found[prospect] for prospect in Prospect}
 
@@ -117,7 +132,7 @@ def _find(cluster: Cluster, state: PastState, uids: Sequence[str]) -> dict[str, 
         cluster, (pod.pod for pod in pods if _waits_for_nodes(pod, classes[pod.uid][0]))
     )
     return {
-        pod.uid: PodProspect(pod.namespace, pod.name, *classes[pod.uid], waits.get(pod.uid))
+        pod.uid: PodProspect(*classes[pod.uid], waits.get(pod.uid), pod.namespace, pod.name)
         for pod in pods
     }
 

@@ -33,7 +33,7 @@ class NodeInputs:
     total: int
     rank: int
     is_chosen: bool
-    #: in the order of the score matrix: those that differ most between nodes first
+    #: those that differ most between nodes first
     scores: Sequence[ScoreInputs]
 
 

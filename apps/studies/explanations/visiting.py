@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import ClassVar
 
 from apps.engine.models import SchedulingDecision
 from apps.scheduler.cache.node_tree import zone_of
@@ -24,11 +25,12 @@ class Visit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class VisitedNode:
-    """A node at its position in the visiting order, from 0."""
+    """A node at its position in the visiting order."""
 
+    #: from 0
     position: int
     node: str
-    #: "region/zone"; "" for a node without either
+    #: region/zone; empty for a node without either
     zone: str
     outcome: Visit
 
@@ -40,13 +42,15 @@ class VisitingOrder:
     nodes: Sequence[VisitedNode] = ()
     #: the position at which the search started
     start: int = 0
-    #: how many nodes it evaluated, from the start on, continued at position 0
+    #: how many nodes it evaluated from there on, continued at position 0
     evaluated: int = 0
-    #: how many feasible nodes would have been enough
+    #: the number of feasible nodes after which a search stops
     enough: int = 0
     sentence: str = ""
-    #: why the order is not known; "" if it is
+    #: why the order is not known; empty if it is
     gap: str = ""
+
+    ANSWER: ClassVar = ("sentence", "start", "evaluated", "stop", "enough", "nodes", "gap")
 
     @property
     def zones(self) -> list[str]:

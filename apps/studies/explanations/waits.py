@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from statistics import quantiles
-from typing import Final
+from typing import ClassVar, Final
 
 from django.db import connection
 
@@ -43,17 +43,20 @@ _Class = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class WaitEstimate:
-    """The further wait of a pending pod; times are in seconds."""
+    """From pods with the same scheduler and priority that waited at least as long; in seconds."""
 
-    #: how long it has waited
+    #: how long the pod has waited
     waited: float
     #: half of the comparable pods waited for no longer than this from then on
     median: float
-    #: the 10th and the 90th percentile
+    #: the 10th percentile
     low: float
+    #: the 90th percentile
     high: float
-    #: how many comparable pods the figures are from
+    #: how many pods the figures are from
     pods: int
+
+    ANSWER: ClassVar = ("sentence", ...)
 
     @property
     def sentence(self) -> str:

@@ -35,7 +35,7 @@ class ResultSchema(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
 
     @classmethod
     def _matches(cls, target: Any) -> bool:
-        return inspect.isclass(target) and bool(list_fields(target))
+        return bool(list_fields(target))
 
     def get_name(self, auto_schema: AutoSchema, direction: Any) -> str:
         return str(self.target.__name__)
@@ -71,7 +71,7 @@ def describe(hint: Any, auto_schema: AutoSchema) -> Any:
     if list_fields(origin):
         return auto_schema.resolve_serializer(origin, "response").ref
     if not inspect.isclass(origin) or issubclass(origin, str):
-        return resolve_type_hint(hint)
+        return _describe_value(hint)
     if issubclass(origin, np.ndarray):
         return build_array_type({"type": "number" if "float" in str(hint) else "integer"})
     if issubclass(origin, Mapping):
@@ -79,7 +79,14 @@ def describe(hint: Any, auto_schema: AutoSchema) -> Any:
         return {"type": "object", "additionalProperties": values}
     if issubclass(origin, Iterable):
         return build_array_type(describe(given[0], auto_schema) if given else {})
-    return resolve_type_hint(hint)
+    return _describe_value(hint)
+
+
+def _describe_value(hint: Any) -> Any:
+    """Of an enumeration, the values alone: their names say nothing else."""
+    schema: Any = resolve_type_hint(hint)  # type: ignore[no-untyped-call]  # has no types
+    schema.pop("description", None)
+    return schema
 
 
 def _read_doc(kind: type) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from apps.scheduler.cache.devices_in_use import DeviceId
 from apps.scheduler.objects import ResourceClaim
@@ -19,6 +20,8 @@ class Holder:
     pods: tuple[str, ...] = ()
     #: the PodGroups that have
     groups: tuple[str, ...] = ()
+
+    ANSWER: ClassVar = ("namespace", "claim", "pods")
 
     def __str__(self) -> str:
         users = [f"pod {', '.join(self.pods)}"] if self.pods else []

@@ -52,7 +52,7 @@ class ObstacleKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Obstacle:
+class DeviceObstacle:
     """One thing that keeps a request from a device."""
 
     kind: ObstacleKind
@@ -66,14 +66,15 @@ class DeviceCell:
     """One device for one request."""
 
     claim: str
-    #: "request", or "request/alternative"
+    #: `request`, or `request/alternative`
     request: str
     node: str
     driver: str
     pool: str
+    #: empty for a whole pool that cannot be used
     device: str
-    #: none: the device is usable by itself
-    obstacles: tuple[Obstacle, ...] = ()
+    #: empty for a device that is usable by itself
+    obstacles: tuple[DeviceObstacle, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +159,7 @@ class _Comparison:
         claim: ResourceClaim,
         name: str,
         request: ExactDeviceRequest,
-        obstacles: Sequence[Sequence[Obstacle]],
+        obstacles: Sequence[Sequence[DeviceObstacle]],
     ) -> None:
         for each, against in zip(self._candidates, obstacles, strict=True):
             found.cells.append(
@@ -177,10 +178,10 @@ class _Comparison:
             )
         )
 
-    def _obstacles(self, request: ExactDeviceRequest, each: _Candidate) -> Iterator[Obstacle]:
+    def _obstacles(self, request: ExactDeviceRequest, each: _Candidate) -> Iterator[DeviceObstacle]:
         yield from self._selectors(request, each)
         if each.slice.spec.per_device_node_selection and not device_is_for(each.device, self._node):
-            yield Obstacle(ObstacleKind.NODE, "it cannot be used from this node")
+            yield DeviceObstacle(ObstacleKind.NODE, "it cannot be used from this node")
         if not request.admin_access:
             yield from self._in_use(each)
         yield from self._capacity(request, each)
@@ -188,13 +189,13 @@ class _Comparison:
         for taint in each.device.taints:
             if refuses(taint, request.tolerations):
                 text = f"its taint {taint_text(taint)} is not tolerated"
-                yield Obstacle(ObstacleKind.TAINT, text)
+                yield DeviceObstacle(ObstacleKind.TAINT, text)
 
-    def _selectors(self, request: ExactDeviceRequest, each: _Candidate) -> Iterator[Obstacle]:
+    def _selectors(self, request: ExactDeviceRequest, each: _Candidate) -> Iterator[DeviceObstacle]:
         name = request.device_class_name
         device_class = self._in.classes(name)
         if device_class is None:
-            yield Obstacle(ObstacleKind.SELECTOR, f"there is no DeviceClass {name}")
+            yield DeviceObstacle(ObstacleKind.SELECTOR, f"there is no DeviceClass {name}")
             return
         owners = (
             (f"class {name}", device_class.spec.selectors),
@@ -207,22 +208,24 @@ class _Comparison:
                 term = failing_term(self._in.rows, selector.cel.expression, each.id[0], each.device)
                 if term:
                     text = f"selector #{number} of {owner} is not true: {term}"
-                    yield Obstacle(ObstacleKind.SELECTOR, text)
+                    yield DeviceObstacle(ObstacleKind.SELECTOR, text)
                     return
 
-    def _in_use(self, each: _Candidate) -> Iterator[Obstacle]:
+    def _in_use(self, each: _Candidate) -> Iterator[DeviceObstacle]:
         if each.id in self._in.allocated.devices:
             holders = self._in.holders.get(each.id, ())
-            yield Obstacle(ObstacleKind.ALLOCATED, f"it is allocated to {_name(holders)}", holders)
+            yield DeviceObstacle(
+                ObstacleKind.ALLOCATED, f"it is allocated to {_name(holders)}", holders
+            )
 
-    def _capacity(self, request: ExactDeviceRequest, each: _Candidate) -> Iterator[Obstacle]:
+    def _capacity(self, request: ExactDeviceRequest, each: _Candidate) -> Iterator[DeviceObstacle]:
         wanted = request.capacity.requests if request.capacity is not None else {}
         used = self._in.allocated.capacity.get(each.id, {})
         if not self._in.features.shared or capacity.fits(each.device, wanted, used, {}):
             return
         missing = sorted(wanted.keys() - each.device.capacity.keys())
         if missing:
-            yield Obstacle(ObstacleKind.CAPACITY, f"it has no capacity {missing[0]}")
+            yield DeviceObstacle(ObstacleKind.CAPACITY, f"it has no capacity {missing[0]}")
             return
         holders = self._in.holders.get(each.id, ())
         for name, amount in capacity.consumption(each.device, wanted).items():
@@ -230,14 +233,16 @@ class _Comparison:
             if nanos(amount) > free:
                 by = f"; it is shared by {_name(holders)}" if holders else ""
                 text = f"it has {_amount(free, amount)} of {name} left, and {amount} is needed{by}"
-                yield Obstacle(ObstacleKind.CAPACITY, text, holders)
+                yield DeviceObstacle(ObstacleKind.CAPACITY, text, holders)
                 return
-        yield Obstacle(ObstacleKind.CAPACITY, "its policy does not allow the requested amount")
+        yield DeviceObstacle(
+            ObstacleKind.CAPACITY, "its policy does not allow the requested amount"
+        )
 
-    def _counters(self, each: _Candidate) -> Iterator[Obstacle]:
+    def _counters(self, each: _Candidate) -> Iterator[DeviceObstacle]:
         if each.device.consumes_counters and not self._in.features.partitionable:
             text = "it consumes counters, and the feature gate DRAPartitionableDevices is off"
-            yield Obstacle(ObstacleKind.COUNTER, text)
+            yield DeviceObstacle(ObstacleKind.COUNTER, text)
             return
         in_use = each.id in self._in.allocated.capacity or each.id in self._in.allocated.devices
         if in_use:
@@ -257,7 +262,7 @@ class _Comparison:
                         f"counter {name} of {consumption.counter_set} has {left} left{by}, and it "
                         f"consumes {counter.value}"
                     )
-                    yield Obstacle(ObstacleKind.COUNTER, text, holders)
+                    yield DeviceObstacle(ObstacleKind.COUNTER, text, holders)
 
     def _consumers(self, pool: Pool, counter_set: str, name: str) -> tuple[list[DeviceId], int]:
         """The devices in use that consume a counter, and how much they consume."""
@@ -275,7 +280,7 @@ class _Comparison:
     def _apply(
         self,
         constraint: DeviceConstraint,
-        verdicts: Mapping[tuple[str, str], tuple[ExactDeviceRequest, list[list[Obstacle]]]],
+        verdicts: Mapping[tuple[str, str], tuple[ExactDeviceRequest, list[list[DeviceObstacle]]]],
     ) -> None:
         """Add what a constraint says no to, among the devices that are usable otherwise."""
         concerned = [
@@ -307,7 +312,7 @@ class _Comparison:
         for place, text in enumerate(texts):
             for _, obstacles in concerned:
                 if text and not obstacles[place]:
-                    obstacles[place].append(Obstacle(ObstacleKind.CONSTRAINT, text))
+                    obstacles[place].append(DeviceObstacle(ObstacleKind.CONSTRAINT, text))
 
 
 def _constrain_lists(
@@ -385,9 +390,9 @@ def _requests(claim: ResourceClaim) -> Iterator[tuple[str, str, ExactDeviceReque
             yield request.name, alternative.name, alternative
 
 
-def _unusable(pool: Pool) -> Obstacle:
+def _unusable(pool: Pool) -> DeviceObstacle:
     state = "is being updated" if pool.incomplete else "is invalid"
-    return Obstacle(ObstacleKind.POOL, f"its pool {state}: nothing is allocated from it")
+    return DeviceObstacle(ObstacleKind.POOL, f"its pool {state}: nothing is allocated from it")
 
 
 def _amount(value: int, like: Quantity) -> str:
