@@ -25,7 +25,7 @@ from drf_spectacular.plumbing import (
     resolve_type_hint,
 )
 
-from apps.api.control.answers import find_hint, list_fields
+from apps.answers import find_hint, list_fields
 
 _FIELD: Final = re.compile(r"(\w+):")
 

@@ -1,0 +1,98 @@
+"""Results of the rooms as JSON, for the API and the commands.
+
+A result is a dataclass, a named tuple or a Struct. Its JSON has its fields, in their order and by
+their names, or what its class lists in `ANSWER`: fields and properties, and `...` for the other
+fields. The types that they declare say how a value is written, so a field of type `PodAt` shows
+what PodAt has, also of a subclass. `apps/api/control/documentation/results.py` describes results in
+the OpenAPI document by the same types.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Set
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, Final, TypeAlias, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+import numpy as np
+
+Writer: TypeAlias = Callable[[Any], Any]
+#: Types whose values are JSON already.
+_PLAIN: Final = (str, int, float, bool, NoneType)
+
+
+def to_json(result: Any, kind: Any = None) -> Any:
+    """A result as values of JSON; as its class declares it, or as `kind`."""
+    shape: Any = type(result) if kind is None else kind
+    write = find_writer(shape)
+    return result if write is None else write(result)
+
+
+@cache
+def find_writer(hint: Any) -> Writer | None:
+    """What makes JSON of a value of this type; None for a type whose values are JSON."""
+    origin, given = get_origin(hint) or hint, get_args(hint)
+    if origin is Annotated:
+        return find_writer(given[0])
+    if origin in (Union, UnionType):
+        (inner,) = (find_writer(each) for each in given if each is not NoneType)
+        return inner and (lambda value: None if value is None else inner(value))
+    if origin in _PLAIN:
+        return None
+    if names := list_fields(origin):
+        return _write_fields([(name, find_writer(find_hint(origin, name))) for name in names])
+    if not inspect.isclass(origin) or issubclass(origin, (str, bytes)):
+        return msgspec.to_builtins
+    if issubclass(origin, np.ndarray):
+        return np.ndarray.tolist
+    if issubclass(origin, Mapping):
+        return _write_mapping(*map(find_writer, given or (str, Any)))
+    if issubclass(origin, Iterable):
+        return _write_list(find_writer(given[0]), sorted if issubclass(origin, Set) else list)
+    return msgspec.to_builtins
+
+
+def _write_fields(fields: list[tuple[str, Writer | None]]) -> Writer:
+    def write(result: Any) -> dict[str, Any]:
+        return {
+            name: getattr(result, name) if each is None else each(getattr(result, name))
+            for name, each in fields
+        }
+
+    return write
+
+
+def _write_mapping(key: Writer | None, value: Writer | None) -> Writer:
+    if value is None:
+        return lambda found: dict(found) if key is None else {key(k): v for k, v in found.items()}
+    return lambda found: {(key(k) if key else k): value(v) for k, v in found.items()}
+
+
+def _write_list(item: Writer | None, ordered: Callable[[Any], list[Any]]) -> Writer:
+    if item is None:
+        return ordered
+    return lambda found: [item(each) for each in ordered(found)]
+
+
+def list_fields(kind: Any) -> tuple[str, ...]:
+    """What an answer shows of a result; empty for everything else."""
+    if not inspect.isclass(kind):
+        return ()
+    if dataclasses.is_dataclass(kind):
+        fields = tuple(each.name for each in dataclasses.fields(kind))
+    else:
+        fields = getattr(kind, "__struct_fields__", getattr(kind, "_fields", ()))
+    shown = getattr(kind, "ANSWER", (...,))
+    others = [name for name in fields if name not in shown]
+    return tuple(name for each in shown for name in (others if each is ... else [each]))
+
+
+def find_hint(kind: Any, name: str) -> Any:
+    """The type of a field, or of what a property returns."""
+    member = inspect.getattr_static(kind, name, None)
+    if getter := getattr(member, "fget", getattr(member, "func", None)):
+        return get_type_hints(getter, include_extras=True)["return"]
+    return get_type_hints(kind, include_extras=True)[name]
