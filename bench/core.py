@@ -29,6 +29,7 @@ from apps.scheduler.framework.intents import Eviction
 from apps.scheduler.objects import KubeObject, Pod
 from apps.scheduler.plugins.registry import TABLE
 from apps.scheduler.scheduler import Scheduler
+from apps.scheduler.tie_break import random_draws
 from bench import devices, machine, results, tables, workloads
 from bench.results import BenchmarkError, Figures
 from bench.workloads import BenchmarkWorkload
@@ -47,7 +48,7 @@ class Bench:
     def __init__(self, workload: BenchmarkWorkload) -> None:
         self.workload = workload
         self.scheduler = Scheduler(
-            load_configuration(CONFIGURATION, TABLE), clock=RealClock(), seed=1
+            load_configuration(CONFIGURATION, TABLE), clock=RealClock(), draws=random_draws(1)
         )
         self.pods: dict[str, Pod] = {}
         #: uid of a pod -> the body of its claim for devices

@@ -13,8 +13,9 @@ from apps.scheduler.framework.events import (
     pod_update_events,
 )
 from apps.scheduler.objects import Node, Pod, decode_as
+from apps.scheduler.queue.backoff_queue import BackoffRules
 from apps.scheduler.queue.queued_pod_info import QueuedPodInfo
-from apps.scheduler.queue.scheduling_queue import PriorityQueue
+from apps.scheduler.queue.scheduling_queue import PriorityQueue, QueuePlugins
 from apps.scheduler.testing.clock import FakeClock
 
 Json = Mapping[str, Any]
@@ -56,11 +57,15 @@ class QueueReplay:
         profile = default_framework()
         return PriorityQueue(
             self._clock,
-            rank=profile.queue_sort_key,
-            hints={profile.name: default_hints()},
-            pre_enqueue={profile.name: profile.pre_enqueue_functions()},
-            pod_initial_backoff_seconds=self._case["podInitialBackoffSeconds"],
-            pod_max_backoff_seconds=self._case["podMaxBackoffSeconds"],
+            QueuePlugins(
+                rank=profile.queue_sort_key,
+                hints={profile.name: default_hints()},
+                pre_enqueue={profile.name: profile.pre_enqueue_functions()},
+            ),
+            backoff=BackoffRules(
+                initial_seconds=self._case["podInitialBackoffSeconds"],
+                max_seconds=self._case["podMaxBackoffSeconds"],
+            ),
         )
 
     def latest(self, uid: str) -> Pod | None:

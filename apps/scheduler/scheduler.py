@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import contextmanager
 
@@ -34,13 +34,14 @@ from apps.scheduler.metrics.series import MetricsRegistry
 from apps.scheduler.objects import KubeObject, Pod
 from apps.scheduler.outgoing.rules import PERSONAL, OutgoingRules
 from apps.scheduler.plugins.registry import BUILT_IN
+from apps.scheduler.queue.backoff_queue import BackoffRules
 from apps.scheduler.queue.hinting import QueueingHintMap, build_queueing_hint_map
 from apps.scheduler.queue.nominator import Nominator
 from apps.scheduler.queue.records import Observer
-from apps.scheduler.queue.scheduling_queue import PriorityQueue
+from apps.scheduler.queue.scheduling_queue import PriorityQueue, QueuePlugins
 from apps.scheduler.schedule_next import schedule_next
 from apps.scheduler.schedule_one import end_cycle
-from apps.scheduler.tie_break import TieBreak, TieBreaker, random_draws
+from apps.scheduler.tie_break import Draw, TieBreak, TieBreaker, random_draws
 
 
 class Scheduler:
@@ -49,15 +50,14 @@ class Scheduler:
     The owner reports what changed in the cluster (``handle``), asks for decisions
     (``schedule_one``, and ``resolve_waiting`` for those that are not final at once), writes their
     intents, and reports how that went (``bound``, ``bind_failed``). ``tie_break``: which of
-    several best nodes is chosen; random draws depend on ``seed`` alone, so that a run can be
-    repeated.
+    several best nodes is chosen; ``draws`` gives the random numbers for it, by default the same
+    ones for each scheduler, so that a run can be repeated.
 
     ``executor`` runs the slow steps of a binding: extenders, and the PreBind and Bind of plugins
     that are not in the tree; without one, these too run in the caller's thread, which then waits.
     ``on_progress`` is called, from any thread, when ``resolve_waiting`` or ``take_intents`` has
-    something new. ``extenders`` None = those of the configuration, to which objects are sent as
-    ``bodies`` has them, if ``outgoing`` allows their addresses. ``draws`` replaces the random
-    numbers that ``seed`` gives: it returns a number from 0 to below its argument.
+    something new. Objects are sent to extenders as ``bodies`` has them, if ``outgoing`` allows
+    their addresses.
     Without ``binds`` a pod with a node only keeps its room: PreBind, Bind and PostBind plugins and
     the ``bind`` of extenders, which may act on something else, are not called.
     ``hurries_groups``: as upstream, a group that does not fit is tried again without a pause while
@@ -70,15 +70,13 @@ class Scheduler:
         *,
         clock: Clock,
         tie_break: TieBreak = "random",
-        seed: int = 0,
+        draws: Draw | None = None,
         registry: Mapping[str, PluginFactory] = BUILT_IN,
-        extenders: Sequence[Extender] | None = None,
         bodies: ObjectBodies = declared_fields,
         outgoing: OutgoingRules = PERSONAL,
         executor: Executor | None = None,
         on_progress: Callable[[], None] = lambda: None,
         observer: Observer | None = None,
-        draws: Callable[[int], int] | None = None,
         hurries_groups: bool = False,
         binds: bool = True,
     ) -> None:
@@ -90,16 +88,13 @@ class Scheduler:
         self._registry = registry
         self.cache = Cache(self._view)
         self.snapshot = Snapshot()
-        self._http_extenders = (
-            http_extenders(config.extenders, self.snapshot, bodies, outgoing)
-            if extenders is None
-            else []
-        )
-        self.extenders: list[Extender] = [*(extenders or self._http_extenders)]
+        self._http_extenders = http_extenders(config.extenders, self.snapshot, bodies, outgoing)
+        #: a replay puts recorded ones in their place
+        self.extenders: list[Extender] = [*self._http_extenders]
         self.waiting_pods = WaitingPods(on_progress)
         self._client = Client(on_progress)
         self._nominator = Nominator()
-        self._tie_breaker = TieBreaker(tie_break, draws or random_draws(seed))
+        self._tie_breaker = TieBreaker(tie_break, draws or random_draws(0))
         self.profiles: dict[str, Framework] = {
             profile.scheduler_name: self._build_framework(profile) for profile in config.profiles
         }
@@ -326,21 +321,27 @@ class Scheduler:
             name: build_queueing_hint_map(framework.registered_events())
             for name, framework in self.profiles.items()
         }
-        return PriorityQueue(
-            self.clock,
+        plugins = QueuePlugins(
             rank=first.queue_sort_key,
             pre_enqueue={n: f.pre_enqueue_functions() for n, f in self.profiles.items()},
             awaited={n: f.awaited_functions() for n, f in self.profiles.items()},
             hints=hints,
+        )
+        backoff = BackoffRules(
+            initial_seconds=self.config.pod_initial_backoff_seconds,
+            max_seconds=self.config.pod_max_backoff_seconds,
+            pops_early=self.gates.enabled("SchedulerPopFromBackoffQ"),
+            hurries_groups=hurries_groups,
+        )
+        return PriorityQueue(
+            self.clock,
+            plugins,
+            backoff=backoff,
             namespace_labels=self._namespace_labels,
-            pod_initial_backoff_seconds=self.config.pod_initial_backoff_seconds,
-            pod_max_backoff_seconds=self.config.pod_max_backoff_seconds,
             observer=observer,
             metrics=self.metrics,
             nominator=self._nominator,
             view=self._view,
-            hurries_groups=hurries_groups,
-            pops_from_backoff=self.gates.enabled("SchedulerPopFromBackoffQ"),
         )
 
     def _namespace_labels(self, namespace: str) -> Mapping[str, str]:

@@ -9,6 +9,8 @@ from typing import Literal
 from apps.scheduler.framework.nodes import Int64Array
 
 TieBreak = Literal["random", "first-name"]
+#: returns a random number from 0 to below its argument
+Draw = Callable[[int], int]
 
 
 def parse_tie_break(text: str) -> TieBreak:
@@ -16,19 +18,16 @@ def parse_tie_break(text: str) -> TieBreak:
     return "first-name" if text == "first-name" else "random"
 
 
-def random_draws(seed: int) -> Callable[[int], int]:
+def random_draws(seed: int) -> Draw:
     """Random numbers from 0 to below the argument, the same ones for the same seed."""
     draw = random.Random(seed).random
     return lambda count: int(draw() * count)
 
 
 class TieBreaker:
-    """Chooses one of several equally good nodes: at random, or the first by name.
+    """Chooses one of several equally good nodes: at random, or the first by name."""
 
-    ``draw`` returns a random number from 0 to below its argument.
-    """
-
-    def __init__(self, tie_break: TieBreak, draw: Callable[[int], int]) -> None:
+    def __init__(self, tie_break: TieBreak, draw: Draw) -> None:
         self._by_name = tie_break == "first-name"
         self._draw = draw
 

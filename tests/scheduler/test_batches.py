@@ -14,6 +14,7 @@ from apps.scheduler.decision import Decision
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import PodBuilder, make_node, make_pod
 from apps.scheduler.testing.clock import FakeClock
+from apps.scheduler.tie_break import random_draws
 from tests.scheduler.cycle import search_plainly
 
 NewScheduler = Callable[..., Scheduler]
@@ -158,7 +159,7 @@ def test_the_nominated_node_comes_before_that_of_the_batch(new_scheduler: NewSch
 
 def test_equal_nodes_of_a_batch_are_drawn(new_scheduler: NewScheduler) -> None:
     def place(seed: int) -> list[str]:
-        scheduler = new_scheduler(UNSPREAD, tie_break="random", seed=seed)
+        scheduler = new_scheduler(UNSPREAD, tie_break="random", draws=random_draws(seed))
         for number in range(10):
             scheduler.handle("Node", None, make_node(f"n{number}").capacity(cpu="4").obj())
         return nodes(decide(scheduler, *(make_pod(f"p{n}").req(cpu="3") for n in range(10))))

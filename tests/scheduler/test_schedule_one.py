@@ -8,6 +8,7 @@ from apps.scheduler.framework.status import error
 from apps.scheduler.queue.records import SubQueue
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import make_node, make_pod
+from apps.scheduler.tie_break import random_draws
 from tests.scheduler.conftest import NewScheduler
 
 
@@ -147,7 +148,7 @@ def test_own_nominated_node_is_taken_without_a_look_at_others(scheduler: Schedul
 
 def test_random_ties_follow_the_seed(new_scheduler: NewScheduler) -> None:
     def placements(seed: int) -> list[str]:
-        scheduler = new_scheduler(tie_break="random", seed=seed)
+        scheduler = new_scheduler(tie_break="random", draws=random_draws(seed))
         add_nodes(scheduler, *(f"n{number}" for number in range(20)))
         for number in range(20):
             scheduler.handle("Pod", None, make_pod(f"p{number}").obj())

@@ -126,7 +126,7 @@ class Twins(RuleBasedStateMachine):
         super().__init__()
         configuration = load(CONFIGURATION % self.percentage, TABLE)
         self.clock = FakeClock(1000.0)
-        self.both = [Scheduler(configuration, clock=self.clock, seed=1) for _ in range(2)]
+        self.both = [Scheduler(configuration, clock=self.clock) for _ in range(2)]
         search_plainly(self.both[1])
         self.templates = TEMPLATES
         self.nodes: dict[str, Node] = {}

@@ -11,7 +11,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 
-from django.conf import settings
 from django.db import DataError
 
 from apps.cluster.errors import Conflict
@@ -36,8 +35,9 @@ from apps.engine.loop.recorder import Recorder
 from apps.engine.loop.second_opinion import SecondOpinions
 from apps.engine.metrics import stored
 from apps.engine.models import ConfigurationRevision
-from apps.engine.profiles import plugins, revisions
+from apps.engine.profiles import revisions
 from apps.engine.profiles.gates import gates_of
+from apps.engine.profiles.schedulers import assemble_scheduler
 from apps.engine.queue import activation
 from apps.engine.queue.history import Deferred, QueueHistory
 from apps.engine.workers.lease import ClusterLease, LeaseLost
@@ -49,8 +49,7 @@ from apps.scheduler.framework.status import Status
 from apps.scheduler.metrics.gauges import note_state
 from apps.scheduler.objects import Pod
 from apps.scheduler.queue.records import QueueChanges
-from apps.scheduler.scheduler import Scheduler
-from apps.scheduler.tie_break import parse_tie_break
+from apps.scheduler.tie_break import random_draws
 
 #: A batch ends after so many decisions or so long, whichever comes first: large enough to share
 #: the cost of a commit, small enough that a pod is not kept waiting for its neighbours.
@@ -94,14 +93,12 @@ class Engine:
         self.revision = revision
         self._bindings = ThreadPoolExecutor(BINDING_THREADS, f"binding-{cluster.pk}")
         self.history = QueueHistory(cluster)
-        self.scheduler = Scheduler(
+        self.scheduler = assemble_scheduler(
             revisions.load_configuration(revision),
             clock=ClusterClock(cluster),
-            tie_break=parse_tie_break(cluster.tie_break),
-            seed=cluster.seed,
-            registry=plugins.registry(),
+            tie_break=cluster.tie_break,
+            draws=random_draws(cluster.seed),
             bodies=StoredBodies(cluster.pk),
-            outgoing=settings.OUTGOING,
             executor=self._bindings,
             on_progress=self._note_progress,
             observer=self.history.note,

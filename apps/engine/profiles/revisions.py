@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import Max, QuerySet
 
@@ -14,6 +13,7 @@ from apps.cluster.validation.gates import API_GATES
 from apps.engine.models import ConfigurationRevision
 from apps.engine.profiles import plugins
 from apps.engine.profiles.names import check_name, invalid_name
+from apps.engine.profiles.schedulers import assemble_scheduler
 from apps.engine.workers.waking import make_due
 from apps.people.audit.recording import record
 from apps.people.models import AuditEntry
@@ -22,7 +22,6 @@ from apps.scheduler.config import Cause, ConfigError, Configuration, find_faults
 from apps.scheduler.config.loading import CONVERT_FIRST
 from apps.scheduler.extenders.http import ExtenderConfigError
 from apps.scheduler.framework.profile_plugins import PluginError
-from apps.scheduler.scheduler import Scheduler
 
 #: Of a new cluster for which none is given: every decision shows every node.
 ALL_NODES = 100
@@ -144,12 +143,7 @@ def check(text: str, *, legacy: bool = False) -> Configuration:
         causes = find_faults(text, known, legacy=legacy) or refusal.causes
         raise ConfigError([_say_where(cause) for cause in causes]) from refusal
     try:
-        Scheduler(
-            configuration,
-            clock=RealClock(),
-            registry=plugins.registry(),
-            outgoing=settings.OUTGOING,
-        ).close()
+        assemble_scheduler(configuration, clock=RealClock()).close()
     except PluginError as problem:
         raise ConfigError([Cause("profiles", str(problem))]) from problem
     except ExtenderConfigError as problem:

@@ -8,6 +8,7 @@ in the other and always complete their backoff, so that a failing dependency is 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from itertools import chain
 
 from apps.scheduler.clock import Clock
@@ -19,6 +20,19 @@ from apps.scheduler.queue.queued_pod_info import QueuedPodInfo
 DEFAULT_POD_INITIAL_BACKOFF_SECONDS = 1.0
 DEFAULT_POD_MAX_BACKOFF_SECONDS = 10.0
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackoffRules:
+    """How long pods back off, and which of them may be popped before that is over."""
+
+    initial_seconds: float = DEFAULT_POD_INITIAL_BACKOFF_SECONDS
+    max_seconds: float = DEFAULT_POD_MAX_BACKOFF_SECONDS
+    #: whether rejected pods are popped early, when activeQ is empty
+    pops_early: bool = True
+    #: whether members of a PodGroup are popped early, too
+    hurries_groups: bool = True
+
+
 #: expiries are truncated to multiples of this; within one window pods are ordered as in activeQ
 ORDERING_WINDOW_SECONDS = 1.0
 
@@ -27,21 +41,13 @@ class BackoffQueue:
     def __init__(
         self,
         clock: Clock,
-        initial_seconds: float,
-        max_seconds: float,
+        rules: BackoffRules,
         active_rank: RankFn,
-        *,
-        is_popped_early: bool = True,
-        hurries_groups: bool = True,
     ) -> None:
-        """Without `is_popped_early` nothing is taken before its backoff ends, to the moment.
-
-        Without `hurries_groups` members of a PodGroup are not.
-        """
         self._clock = clock
-        self._initial = initial_seconds
-        self._max = max_seconds
-        self._hurries_groups = hurries_groups
+        self._initial = rules.initial_seconds
+        self._max = rules.max_seconds
+        self._hurries_groups = rules.hurries_groups
 
         def by_expiry(info: QueuedPodInfo) -> float:
             expiry = self.expiry(info)
@@ -50,8 +56,8 @@ class BackoffQueue:
         def by_window(info: QueuedPodInfo) -> Rank:
             return by_expiry(info), active_rank(info)
 
-        self.is_popped_early = is_popped_early
-        rejected_rank = by_window if is_popped_early else by_expiry
+        self.is_popped_early = rules.pops_early
+        rejected_rank = by_window if rules.pops_early else by_expiry
         self._rejected: KeyedHeap[QueuedPodInfo] = KeyedHeap(lambda info: info.key, rejected_rank)
         self._failed: KeyedHeap[QueuedPodInfo] = KeyedHeap(lambda info: info.key, by_expiry)
 

@@ -22,6 +22,7 @@ Everything happens in the caller's thread; `pop` returns None where upstream wou
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from apps.scheduler.clock import Clock
@@ -33,11 +34,7 @@ from apps.scheduler.metrics.series import MetricsRegistry
 from apps.scheduler.objects import KubeObject, Pod
 from apps.scheduler.queue import persistence
 from apps.scheduler.queue.active_queue import ActiveQueue, RankFn
-from apps.scheduler.queue.backoff_queue import (
-    DEFAULT_POD_INITIAL_BACKOFF_SECONDS,
-    DEFAULT_POD_MAX_BACKOFF_SECONDS,
-    BackoffQueue,
-)
+from apps.scheduler.queue.backoff_queue import BackoffQueue, BackoffRules
 from apps.scheduler.queue.contents import QueueContents
 from apps.scheduler.queue.hinting import (
     AFTER_BACKOFF,
@@ -54,51 +51,50 @@ from apps.scheduler.queue.sub_queues import SubQueues, place_among_unschedulable
 DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS_SECONDS = 300.0
 
 _NO_LABELS: Mapping[str, str] = {}
+_DEFAULT_BACKOFF = BackoffRules()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueuePlugins:
+    """What plugins contribute to the queue, where it differs by scheduler name."""
+
+    #: the QueueSort plugin's: pods are popped in ascending order of it
+    rank: RankFn = by_priority
+    pre_enqueue: PreEnqueuePlugins = field(default_factory=dict)
+    awaited: AwaitedObjects = field(default_factory=dict)
+    #: scheduler name -> the hints of its plugins
+    hints: Mapping[str, QueueingHintMap] = field(default_factory=dict)
 
 
 class PriorityQueue:
-    """All durations are in seconds. `pre_enqueue` and `hints` are given per scheduler name.
+    """`namespace_labels` looks up the labels of a namespace, for terms with a namespace selector.
 
-    `rank` is the QueueSort plugin's: pods are popped in ascending order of it. `namespace_labels`
-    looks up the labels of a namespace, for affinity terms with a namespace selector. `nominator`
-    holds the nominations; plugins, which are built before the queue, may know it already. `view`
-    returns a pod without the fields that the scheduler ignores. Without `pops_from_backoff` every
-    pod completes its backoff, without `hurries_groups` every member of a PodGroup.
+    `nominator` holds the nominations; plugins, which are built before the queue, may know it
+    already. `view` returns a pod without the fields that the scheduler ignores.
     """
 
     def __init__(
         self,
         clock: Clock,
+        plugins: QueuePlugins,
         *,
-        rank: RankFn = by_priority,
-        pre_enqueue: PreEnqueuePlugins | None = None,
-        awaited: AwaitedObjects | None = None,
-        hints: Mapping[str, QueueingHintMap] | None = None,
+        backoff: BackoffRules = _DEFAULT_BACKOFF,
         namespace_labels: Callable[[str], Mapping[str, str]] = lambda namespace: _NO_LABELS,
-        pod_initial_backoff_seconds: float = DEFAULT_POD_INITIAL_BACKOFF_SECONDS,
-        pod_max_backoff_seconds: float = DEFAULT_POD_MAX_BACKOFF_SECONDS,
-        pod_max_in_unschedulable_pods_seconds: float = (
-            DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS_SECONDS
-        ),
         observer: Observer | None = None,
         metrics: MetricsRegistry | None = None,
         nominator: Nominator | None = None,
         view: Callable[[PodInfo], PodInfo] = lambda pod: pod,
-        pops_from_backoff: bool = True,
-        hurries_groups: bool = True,
     ) -> None:
         metrics = metrics or MetricsRegistry()
-        nominator = nominator if nominator is not None else Nominator()
-        backoff = BackoffQueue(
+        parts = SubQueues(
             clock,
-            pod_initial_backoff_seconds,
-            pod_max_backoff_seconds,
-            rank,
-            is_popped_early=pops_from_backoff,
-            hurries_groups=hurries_groups,
+            ActiveQueue(plugins.rank),
+            BackoffQueue(clock, backoff, plugins.rank),
+            PreEnqueueGate(plugins.pre_enqueue, plugins.awaited),
+            Nominator() if nominator is None else nominator,
+            observer,
+            metrics,
         )
-        gate = PreEnqueueGate(pre_enqueue or {}, awaited or {})
-        parts = SubQueues(clock, ActiveQueue(rank), backoff, gate, nominator, observer, metrics)
         self._parts = parts
         #: the pods in the queue
         self.contents = QueueContents(parts)
@@ -107,10 +103,10 @@ class PriorityQueue:
         #: the scheduling cycle in which an event last asked to move pods
         self.move_request_cycle = 0
         #: how long a pod may stay unschedulable, in seconds; can be changed at any time
-        self.max_in_unschedulable = pod_max_in_unschedulable_pods_seconds
+        self.max_in_unschedulable = DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS_SECONDS
         self._clock = clock
         self._view = view
-        self._hints = QueueingHints(hints or {}, metrics)
+        self._hints = QueueingHints(plugins.hints, metrics)
         self._namespace_labels = namespace_labels
         self._closed = False
 

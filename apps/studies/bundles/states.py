@@ -6,20 +6,18 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 import msgspec
-from django.conf import settings
 
 from apps.cluster import limits
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
 from apps.engine.profiles import plugins
+from apps.engine.profiles.schedulers import assemble_scheduler
 from apps.scheduler.cache.cache import Cache
 from apps.scheduler.cache.node_tree import NodeTree
 from apps.scheduler.config import ConfigError, Configuration, load
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import KINDS, KubeObject, Node, Pod, ResourceClaim
 from apps.scheduler.objects.decoding import decode_as
-from apps.scheduler.scheduler import Scheduler
-from apps.scheduler.tie_break import parse_tie_break
 from apps.studies.bundles.contents import Bundle, BundledState
 from apps.studies.bundles.pruning import Pruning
 from apps.studies.bundles.sizes import check_tables
@@ -82,13 +80,8 @@ def rebuild(bundle: Bundle, version: int, at: float) -> PastState:
     """
     stored, draws = bundle.state, RecordedDraws()
     check_tables([stored.nodes, stored.pods, *stored.objects.values()])
-    scheduler = Scheduler(
-        _load(bundle),
-        clock=StoppedClock(at),
-        tie_break=parse_tie_break(bundle.tie_break),
-        registry=plugins.registry(),
-        outgoing=settings.OUTGOING,
-        draws=draws,
+    scheduler = assemble_scheduler(
+        _load(bundle), clock=StoppedClock(at), tie_break=bundle.tie_break, draws=draws
     )
     cluster = Cluster(name=bundle.cluster, tie_break=bundle.tie_break)
     state = PastState(cluster, version, scheduler, draws)

@@ -14,10 +14,9 @@ from enum import StrEnum
 from typing import ClassVar, Final
 
 import msgspec
-from django.conf import settings
 
 from apps.cluster.models import Cluster
-from apps.engine.profiles import plugins
+from apps.engine.profiles.schedulers import assemble_scheduler
 from apps.engine.results.refusals import group_statuses
 from apps.scheduler.explaining.evaluation import Evaluation, evaluate
 from apps.scheduler.framework.status import StatusError
@@ -216,13 +215,7 @@ def _reason(evaluation: Evaluation, pod: PodInfo) -> str:
 def _emptied(state: PastState) -> Iterator[Scheduler]:
     """A scheduler with the nodes of a state, ready, not cordoned, and without pods."""
     full = state.scheduler
-    scheduler = Scheduler(
-        full.config,
-        clock=full.clock,
-        registry=plugins.registry(),
-        outgoing=settings.OUTGOING,
-        binds=False,
-    )
+    scheduler = assemble_scheduler(full.config, clock=full.clock, binds=False)
     for kind, items in full.cache.listers.by_kind.items():
         for item in items:
             scheduler.cache.listers.by_kind[kind].put(item)

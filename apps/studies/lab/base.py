@@ -8,12 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from django.conf import settings
-
 from apps.cluster.models import Cluster, HistoricChange
 from apps.engine import queries
 from apps.engine.ledger.reading import read
-from apps.engine.profiles import plugins
+from apps.engine.profiles.schedulers import assemble_scheduler
 from apps.engine.queue.past import PastMoment
 from apps.scheduler.cache.cache import Cache
 from apps.scheduler.cache.node_tree import NodeTree
@@ -21,7 +19,7 @@ from apps.scheduler.clock import Clock
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import KubeObject, Node, Pod
 from apps.scheduler.scheduler import Scheduler
-from apps.scheduler.tie_break import parse_tie_break
+from apps.scheduler.tie_break import random_draws
 from apps.studies.explanations.states import states
 from apps.studies.lab.configurations import LabConfiguration
 from apps.studies.rebuilding import PastState, rebuild_state_at, rebuild_state_before
@@ -125,13 +123,11 @@ def build_scheduler(base: Base, clock: Clock, *, seed: int = 0) -> Scheduler:
     It binds no pods. Extenders get the declared fields of objects, because the objects of a
     simulation are not in the database.
     """
-    scheduler = Scheduler(
+    scheduler = assemble_scheduler(
         base.configuration.loaded,
         clock=clock,
-        tie_break=parse_tie_break(base.cluster.tie_break),
-        seed=seed,
-        registry=plugins.registry(),
-        outgoing=settings.OUTGOING,
+        tie_break=base.cluster.tie_break,
+        draws=random_draws(seed),
         binds=False,
     )
     with collections_paused():

@@ -15,22 +15,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from django.conf import settings
-
 from apps.cluster.log.changelog import changes_after
 from apps.cluster.models import Cluster, HistoricChange
 from apps.engine.ledger.reading import read
 from apps.engine.loop.extender_objects import StoredBodies
 from apps.engine.loop.informer import WATCHED, decode
 from apps.engine.models import ConfigurationRevision, SchedulingDecision
-from apps.engine.profiles import plugins, revisions
+from apps.engine.profiles import revisions
+from apps.engine.profiles.schedulers import assemble_scheduler
 from apps.scheduler.cache.cache import is_terminal
 from apps.scheduler.config import Configuration
 from apps.scheduler.decision import Result
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Pod
 from apps.scheduler.scheduler import Scheduler
-from apps.scheduler.tie_break import parse_tie_break
 from apps.studies.rebuilding.allocating import collections_paused
 from apps.studies.rebuilding.arrivals import (
     AT_LOAD,
@@ -190,13 +188,11 @@ def rebuild_state_at(
         else ConfigurationRevision.objects.get(cluster=cluster, revision=revision)
     )
     draws = RecordedDraws()
-    scheduler = Scheduler(
+    scheduler = assemble_scheduler(
         configuration or revisions.load_configuration(chosen_revision),
         clock=StoppedClock(cluster.now().timestamp() if at is None else at),
-        tie_break=parse_tie_break(cluster.tie_break),
-        registry=plugins.registry(),
+        tie_break=cluster.tie_break,
         bodies=StoredBodies(cluster.pk),
-        outgoing=settings.OUTGOING,
         draws=draws,
     )
     loaded_at = version if loaded_at is None else loaded_at

@@ -10,6 +10,7 @@ from apps.scheduler.framework.interface import PostFilterResult
 from apps.scheduler.objects import PodDisruptionBudget, decode_as
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import make_node, make_pod
+from apps.scheduler.tie_break import random_draws
 from tests.scheduler.conftest import NewScheduler
 
 NODES = 40
@@ -55,7 +56,7 @@ def test_search_begins_at_a_drawn_node_and_goes_round(new_scheduler: NewSchedule
     args = {"minCandidateNodesPercentage": 25, "minCandidateNodesAbsolute": 1}
     seen = set()
     for seed in range(12):
-        scheduler = new_scheduler(profile(**args), tie_break="random", seed=seed)
+        scheduler = new_scheduler(profile(**args), tie_break="random", draws=random_draws(seed))
         fill(scheduler)
         result = preempt(scheduler)[1]
         order = [scheduler.snapshot.names[row] for row in scheduler.snapshot.order]
@@ -68,7 +69,9 @@ def test_search_begins_at_a_drawn_node_and_goes_round(new_scheduler: NewSchedule
 def test_the_seed_alone_says_what_is_drawn(new_scheduler: NewScheduler) -> None:
     found = []
     for _ in range(2):
-        scheduler = new_scheduler(profile(minCandidateNodesAbsolute=5), tie_break="random", seed=7)
+        scheduler = new_scheduler(
+            profile(minCandidateNodesAbsolute=5), tie_break="random", draws=random_draws(7)
+        )
         fill(scheduler)
         result = preempt(scheduler)[1]
         found.append((result.offset, result.nominating, result.candidates))
@@ -107,7 +110,7 @@ def test_a_search_that_knows_some_candidates_selects_the_other_victims_at_once(
     new_scheduler: NewScheduler,
 ) -> None:
     args = {"minCandidateNodesPercentage": 1, "minCandidateNodesAbsolute": 100}
-    scheduler = new_scheduler(profile(**args), tie_break="random", seed=3)
+    scheduler = new_scheduler(profile(**args), tie_break="random", draws=random_draws(3))
     for number in range(250):
         scheduler.handle("Node", None, make_node(f"n{number}").capacity(cpu="1").obj())
         scheduler.handle("Pod", None, make_pod(f"p{number}").req(cpu="1").on(f"n{number}").obj())

@@ -20,7 +20,7 @@ from apps.scheduler.objects import Pod, decode
 from apps.scheduler.queue.hinting import build_queueing_hint_map
 from apps.scheduler.queue.queued_pod_info import QueuedPodInfo
 from apps.scheduler.queue.records import PodMove, SavedEntry, SubQueue
-from apps.scheduler.queue.scheduling_queue import PriorityQueue
+from apps.scheduler.queue.scheduling_queue import PriorityQueue, QueuePlugins
 from apps.scheduler.testing.clock import FakeClock
 
 GATES_GONE = ClusterEvent(Resource.POD, ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
@@ -59,8 +59,10 @@ class World:
     def new_queue(self) -> PriorityQueue:
         return PriorityQueue(
             self.clock,
-            hints={"default-scheduler": HINTS},
-            pre_enqueue={"default-scheduler": [("Gate", gate)]},
+            QueuePlugins(
+                hints={"default-scheduler": HINTS},
+                pre_enqueue={"default-scheduler": [("Gate", gate)]},
+            ),
             observer=self.moves.append,
         )
 

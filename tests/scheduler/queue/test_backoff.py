@@ -1,7 +1,8 @@
 from __future__ import annotations
 
+from apps.scheduler.queue.backoff_queue import BackoffRules
 from apps.scheduler.queue.records import SubQueue
-from apps.scheduler.queue.scheduling_queue import PriorityQueue
+from apps.scheduler.queue.scheduling_queue import PriorityQueue, QueuePlugins
 
 
 def test_a_pod_that_deserves_a_retry_pauses_first(world):
@@ -75,7 +76,7 @@ def test_a_pod_gated_anew_does_not_enter_the_backoff_queue(world):
 
 
 def test_a_maximum_of_zero_switches_backoff_off(world):
-    queue = PriorityQueue(world.clock, pod_max_backoff_seconds=0)
+    queue = PriorityQueue(world.clock, QueuePlugins(), backoff=BackoffRules(max_seconds=0))
     queue.add(world.pod("a"))
     queue.add_unschedulable_if_not_present(queue.pop())
     assert queue.contents.place_of("shop/a") is SubQueue.ACTIVE

@@ -18,10 +18,11 @@ from apps.scheduler.framework.events import (
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.metrics import definitions
 from apps.scheduler.metrics.series import MetricsRegistry
+from apps.scheduler.queue.backoff_queue import BackoffRules
 from apps.scheduler.queue.hinting import build_queueing_hint_map
 from apps.scheduler.queue.queued_pod_info import QueuedPodInfo
 from apps.scheduler.queue.records import QueueChanges, SubQueue, arrival
-from apps.scheduler.queue.scheduling_queue import PriorityQueue
+from apps.scheduler.queue.scheduling_queue import PriorityQueue, QueuePlugins
 from apps.scheduler.queue.unschedulable_pods import UnschedulablePods
 from tests.scheduler.queue.conftest import HINTS, World, gate
 
@@ -36,7 +37,7 @@ def listening(world: World, *events: ClusterEvent, hint: Any = None, **options: 
     hints = build_queueing_hint_map([("Eager", registered)])
     world.queue = PriorityQueue(
         world.clock,
-        hints={"default-scheduler": hints},
+        QueuePlugins(hints={"default-scheduler": hints}),
         observer=world.moves.append,
         **options,
     )
@@ -50,7 +51,7 @@ def test_one_pod_in_backoff_is_enough_to_pop(world: World) -> None:
 
 
 def test_a_strict_backoff_ends_at_the_moment_of_its_expiry(world: World) -> None:
-    listening(world, EVENT_NODE_ADD, pops_from_backoff=False)
+    listening(world, EVENT_NODE_ADD, backoff=BackoffRules(pops_early=False))
     world.clock.set(1000.5)
     world.add_rejected("a", "Eager")
     world.node_added()
@@ -83,9 +84,11 @@ def test_a_plugin_that_cannot_say_what_a_pod_awaits_is_asked_at_each_event(world
 
     world.queue = PriorityQueue(
         world.clock,
-        hints={"default-scheduler": HINTS},
-        pre_enqueue={"default-scheduler": [("Gate", gate)]},
-        awaited={"default-scheduler": {"Gate": broken}},
+        QueuePlugins(
+            hints={"default-scheduler": HINTS},
+            pre_enqueue={"default-scheduler": [("Gate", gate)]},
+            awaited={"default-scheduler": {"Gate": broken}},
+        ),
     )
     gated = world.add("a", gated=True)
     assert world.place("a") is SubQueue.GATED

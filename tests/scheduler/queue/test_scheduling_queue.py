@@ -12,7 +12,7 @@ from apps.scheduler.framework.events import (
 from apps.scheduler.objects import decode
 from apps.scheduler.queue.hinting import build_queueing_hint_map
 from apps.scheduler.queue.records import SubQueue
-from apps.scheduler.queue.scheduling_queue import PriorityQueue
+from apps.scheduler.queue.scheduling_queue import PriorityQueue, QueuePlugins
 from tests.scheduler.queue.conftest import World
 
 
@@ -194,7 +194,7 @@ def test_a_running_pod_wakes_by_its_namespace_and_the_labels_of_that():
     world = World()
     world.queue = PriorityQueue(
         world.clock,
-        hints={"default-scheduler": always},
+        QueuePlugins(hints={"default-scheduler": always}),
         namespace_labels=lambda namespace: labels.get(namespace, {}),
     )
     term = {

@@ -7,8 +7,6 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from django.conf import settings
-
 from apps.cluster import limits
 from apps.cluster.errors import ApiError, BadRequest, NotFound, Timeout
 from apps.cluster.models import Cluster
@@ -18,12 +16,11 @@ from apps.engine.ledger.records import DecisionRecord
 from apps.engine.loop.informer import WATCHED
 from apps.engine.loop.intended_writes import IntendedWrites
 from apps.engine.loop.next_times import FLUSH_SECONDS, next_backoff, next_flush
-from apps.engine.profiles import plugins
+from apps.engine.profiles.schedulers import assemble_scheduler
 from apps.scheduler.config import Configuration
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.objects import Pod
-from apps.scheduler.scheduler import Scheduler
-from apps.scheduler.tie_break import TieBreak
+from apps.scheduler.tie_break import TieBreak, random_draws
 from apps.studies.scenarios.memory.clock import MemoryClock
 from apps.studies.scenarios.memory.controllers import NoEvents, build_controllers
 from apps.studies.scenarios.memory.objects import MemoryChange, MemoryObjects
@@ -55,13 +52,8 @@ class MemoryCluster:
         self.clock = MemoryClock(self.row, start)
         self.objects = MemoryObjects(self.row, seed)
         self.controllers = build_controllers(self.objects, configuration.gates)
-        self.scheduler = Scheduler(
-            configuration,
-            clock=self.clock,
-            tie_break=tie_break,
-            seed=seed,
-            registry=plugins.registry(),
-            outgoing=settings.OUTGOING,
+        self.scheduler = assemble_scheduler(
+            configuration, clock=self.clock, tie_break=tie_break, draws=random_draws(seed)
         )
         self.scheduler.queue.max_in_unschedulable = self.row.pod_max_in_unschedulable_pods_seconds
         #: called with every change, and with every decision

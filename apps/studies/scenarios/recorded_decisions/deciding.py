@@ -6,10 +6,8 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from django.conf import settings
-
 from apps.cluster import kinds
-from apps.engine.profiles import plugins
+from apps.engine.profiles.schedulers import assemble_scheduler
 from apps.scheduler.attempt import new_attempt
 from apps.scheduler.config import Configuration
 from apps.scheduler.decision import Decision
@@ -17,7 +15,6 @@ from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import KubeObject, Pod, decode
 from apps.scheduler.objects.decoding import DecodeError
 from apps.scheduler.schedule_one import find_node
-from apps.scheduler.scheduler import Scheduler
 from apps.studies.importers.events import Event, Key
 from apps.studies.rebuilding.state import StoppedClock
 from apps.studies.scenarios.recorded_decisions.results import RecordedDecision
@@ -46,12 +43,10 @@ class _State:
     """A scheduler that knows the recorded objects; pods without a node are not in its queue."""
 
     def __init__(self, configuration: Configuration) -> None:
-        self._scheduler = Scheduler(
+        self._scheduler = assemble_scheduler(
             configuration,
             clock=StoppedClock(datetime(2026, 1, 1, tzinfo=UTC).timestamp()),
             tie_break="first-name",
-            registry=plugins.registry(),
-            outgoing=settings.OUTGOING,
             binds=False,
         )
         self._items: dict[Key, KubeObject] = {}
