@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 import yaml
@@ -11,6 +12,8 @@ import yaml
 from apps.cluster import limits
 
 _TOO_LARGE = "the document is too large or too deep after its aliases are expanded"
+#: The beginning of a value or a key in JSON, with what belongs to it; also in a text that is none.
+_JSON_VALUE: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[{\[]|[^\s,:{}\[\]"]++', re.DOTALL)
 
 
 class UnreadableDocument(Exception):
@@ -63,9 +66,17 @@ class _StrictLoader(_ManifestLoader):
                     seen.add(key.value)
         super().flatten_mapping(node)
 
+    def construct_document(self, node: yaml.Node) -> Any:
+        # the nodes of a stream would be walked by each garbage collection, whose length nothing
+        # interrupts: seconds in the middle of a long import
+        self._checked.clear()
+        return super().construct_document(node)
+
 
 def parse_json(raw: bytes) -> Any:
     """Plain data from JSON text."""
+    if _has_many_values(raw):
+        raise UnreadableDocument("json parse error: too many values")
     try:
         value = msgspec.json.decode(raw)
     except msgspec.DecodeError as error:
@@ -82,6 +93,15 @@ def parse_json(raw: bytes) -> Any:
     if b"\\u0000" in raw:
         _check(value)
     return value
+
+
+def _has_many_values(raw: bytes) -> bool:
+    """Whether JSON has more values and keys than are read; a text with few marks has few."""
+    most = limits.DOCUMENT_VALUES.highest
+    if 2 * (raw.count(b",") + raw.count(b"[") + raw.count(b"{")) < most:
+        return False
+    # a loop of Python's, which other threads interrupt
+    return any(count > most for count, _ in enumerate(_JSON_VALUE.finditer(raw), start=1))
 
 
 def _is_deep(raw: bytes, value: Any) -> bool:
@@ -116,7 +136,7 @@ def parse_yaml_stream(
     """
     loader = None
     try:
-        _check_depth(raw)
+        _check_size(raw)
         loader = (_StrictLoader if strict else _ManifestLoader)(raw)
         if single:
             yield _check_value(loader.get_single_data())
@@ -130,15 +150,22 @@ def parse_yaml_stream(
             loader.dispose()
 
 
-def _check_depth(raw: bytes | str) -> None:
-    """Reject deep documents early: libyaml's composer recurses without a limit."""
-    depth = 0
+def _check_size(raw: bytes | str) -> None:
+    """Reject deep and large documents before their nodes are built.
+
+    libyaml's composer recurses without a limit, and a node takes half a kilobyte.
+    """
+    depth = values = 0
     for event in yaml.parse(raw, Loader=_ManifestLoader):
+        if isinstance(event, yaml.NodeEvent):
+            values += 1
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
-        if depth > limits.DOCUMENT_DEPTH.highest:
+        elif isinstance(event, yaml.DocumentStartEvent):
+            values = 0
+        if values > limits.DOCUMENT_VALUES.highest or depth > limits.DOCUMENT_DEPTH.highest:
             raise UnreadableDocument(_TOO_LARGE)
 
 

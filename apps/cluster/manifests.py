@@ -84,6 +84,8 @@ class Manifest:
                 found.append((place, kind, _checked(place, kind, body)))
             except ManifestError as error:
                 self.errors.append(error)
+                if len(self.errors) >= MAX_ERRORS:
+                    break
         return found
 
 
@@ -98,6 +100,8 @@ def read_manifest(text: str) -> Manifest:
             manifest.documents += _unfold(f"document {number}", document)
         except ManifestError as error:
             manifest.errors.append(error)
+            if len(manifest.errors) == MAX_ERRORS:
+                break
     return manifest
 
 
@@ -162,9 +166,9 @@ def _checked(place: str, kind: Kind, body: Body) -> Body:
     return body
 
 
-def _read_documents(text: str) -> list[Any]:
+def _read_documents(text: str) -> Iterator[Any]:
     try:
-        return list(parse_yaml_stream(text, strict=True))
+        yield from parse_yaml_stream(text, strict=True)
     except UnreadableDocument as error:
         raise ManifestError(f"this is not YAML: {error}") from error
 

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from apps.cluster.documents import UnreadableDocument, parse_yaml
+from apps.cluster import limits
+from apps.cluster.documents import UnreadableDocument, parse_json, parse_yaml, parse_yaml_stream
 from apps.scheduler.config.errors import ConfigError
 from apps.scheduler.config.reading import read
 from tests.api.conftest import Kube
@@ -39,6 +40,35 @@ def test_merge_keys_that_multiply_are_refused() -> None:
 def test_merge_keys_of_an_ordinary_document_are_followed() -> None:
     text = "base: &base {cpu: '1'}\nlarge: {<<: *base, memory: 1Gi}\n"
     assert parse_yaml(text)["large"] == {"cpu": "1", "memory": "1Gi"}
+
+
+MOST = limits.DOCUMENT_VALUES.highest
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"[" + b"1," * MOST + b"1]",
+        b"{}," * MOST,
+        b'{"k":{' + b'"a\\"":"b",' * (MOST // 2) + b'"":""}}',
+        b'"' + b'\\"' * MOST,
+    ],
+)
+def test_json_of_too_many_values_is_not_decoded(text: bytes) -> None:
+    with within(2), pytest.raises(UnreadableDocument):
+        parse_json(text)
+
+
+def test_marks_in_the_texts_of_json_are_no_values() -> None:
+    assert parse_json(b'["' + b',[{\\"' * MOST + b'"]') == [',[{"' * MOST]
+    many = b"[" + b"1," * (MOST - 2) + b"1]"
+    assert len(parse_json(many)) == MOST - 1
+
+
+def test_yaml_of_too_many_values_is_refused_before_it_is_built() -> None:
+    with pytest.raises(UnreadableDocument, match="too large"):
+        parse_yaml("[" + "1," * MOST + "1]")
+    assert len(list(parse_yaml_stream("---\n[1, 2]\n" * 300))) == 300
 
 
 @pytest.mark.django_db

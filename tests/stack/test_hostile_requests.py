@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import tempfile
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,7 +16,8 @@ import yaml
 from tests.api import test_hostile_texts as hostile
 from tests.stack.running_site import RunningSite
 
-#: Seconds that a probe may take, and requests at the same time.
+#: Seconds of a processor that the front may take while a probe waits: those of a busy machine do
+#: not count. And requests at the same time.
 PATIENCE, TOGETHER = 1.0, 2
 WIDE = {
     "type": "object",
@@ -28,11 +29,18 @@ JSON, YAML = "application/json", "application/yaml"
 TEXTS = {
     "values": (hostile.MAPS, '{"other":[' + "{}," * 900_000 + "1]}", JSON),
     "same keys": (hostile.MAPS, '{"data":{' + '"a":"1",' * 300_000 + '"b":""}}', JSON),
+    "aliases": (hostile.MAPS, hostile.ALIASES["aliases"], YAML),
     "merges": (hostile.MAPS, hostile.ALIASES["merges"], YAML),
     "lines": (hostile.MAPS, "- a\n" * 700_000, YAML),
     "rules": (hostile.CRDS, hostile.ruled(hostile.MANY), JSON),
     "wide schema": (hostile.CRDS, hostile.definition(json.dumps(WIDE)), JSON),
     "policy": (hostile.POLICIES, hostile.policy(hostile.MANY), JSON),
+}
+IMPORTS = {
+    "wrong documents": "---\na: 1\n" * 100_000,
+    "documents": "---\napiVersion: example.com/v1\nkind: Thing\n" * 30_000,
+    "import with aliases": hostile.ALIASES["aliases"],
+    "import of many lists": "- [a, b, c]\n" * 300_000,
 }
 CONFIGURATION = "a: [" + "x, " * 80_000 + "x]"
 
@@ -62,24 +70,30 @@ def send(port: int, token: str, path: str, text: str, kind: str) -> int:
         web.close()
 
 
+def processor_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
 @pytest.mark.parametrize(
     ("path", "text", "kind"),
     [
         *((f"/k8s/demo{path}", text, kind) for path, text, kind in TEXTS.values()),
+        *(("/api/v1/clusters/demo/import", text, YAML) for text in IMPORTS.values()),
         ("/api/v1/clusters/demo/profiles", CONFIGURATION, YAML),
-        ("/api/v1/clusters/demo/bulk", "[" * 150 + "{}," * 900_000 + "{}" + "]" * 150, JSON),
+        ("/api/v1/clusters/demo/bulk", "[" * 190 + "{}," * 900_000 + "{}" + "]" * 190, JSON),
     ],
-    ids=[*TEXTS, "configuration", "control plane"],
+    ids=[*TEXTS, *IMPORTS, "configuration", "control plane"],
 )
 def test_health_is_answered_meanwhile(
     site: RunningSite, token: str, path: str, text: str, kind: str
 ) -> None:
-    longest, port = 0.0, site.port()
+    longest, port, front = 0.0, site.port(), site.process(r"-m schedweb\.front")
     with ThreadPoolExecutor(TOGETHER) as senders:
         sent = [senders.submit(send, port, token, path, text, kind) for _ in range(TOGETHER)]
         while not all(each.done() for each in sent):
-            began = time.monotonic()
+            began = processor_seconds(front)
             assert site.get("/healthz")[0] == 200
-            longest = max(longest, time.monotonic() - began)
+            longest = max(longest, processor_seconds(front) - began)
     assert longest < PATIENCE
     assert all(400 <= each.result() < 500 for each in sent)
