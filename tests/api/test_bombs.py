@@ -5,11 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
 from apps.cluster import limits
 from apps.cluster.documents import UnreadableDocument, parse_json, parse_yaml, parse_yaml_stream
+from apps.cluster.validation.custom_rules import apply_rules
+from apps.cluster.validation.policy_programs import programs_of
 from apps.scheduler.config.errors import ConfigError
 from apps.scheduler.config.reading import read
 from tests.api.conftest import Kube
@@ -69,6 +72,34 @@ def test_yaml_of_too_many_values_is_refused_before_it_is_built() -> None:
     with pytest.raises(UnreadableDocument, match="too large"):
         parse_yaml("[" + "1," * MOST + "1]")
     assert len(list(parse_yaml_stream("---\n[1, 2]\n" * 300))) == 300
+
+
+def ruled(schema: dict[str, Any]) -> dict[str, Any]:
+    return {**schema, "x-kubernetes-validations": [{"rule": "true"}]}
+
+
+def test_rules_of_a_wide_schema_for_many_values_take_linear_time() -> None:
+    wide = {"type": "object", "properties": {f"f{n}": {"type": "string"} for n in range(2000)}}
+    schema = {"type": "object", "properties": {"l": {"type": "array", "items": ruled(wide)}}}
+    with within(4):
+        assert list(apply_rules(schema, {"l": [{"f1": "a"}] * 40_000}, None)) == []
+
+
+def test_rules_on_every_level_of_a_deep_value_take_linear_time() -> None:
+    schema: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
+    value: Any = ["x"] * 100_000
+    for _ in range(100):
+        schema, value = ruled({"type": "object", "properties": {"a": schema}}), {"a": value}
+    with within(2):
+        assert list(apply_rules(schema, value, None)) == []
+
+
+def test_variables_of_a_policy_take_linear_time() -> None:
+    given = [{"name": f"v{n}", "expression": "1"} for n in range(40_000)]
+    checks = [{"expression": "variables.v39999 == 1"}]
+    with within(6):
+        found = programs_of({"variables": given, "validations": checks})
+    assert found.checks[0].expression.program is not None
 
 
 @pytest.mark.django_db

@@ -184,17 +184,18 @@ def _combined(schema: Schema, value: Any, path: str) -> Iterator[Cause]:
         yield from _validate(each, value, path)
     if schema.get(_INT_OR_STRING):
         return
-    said = format_value(value)
     any_of, one_of = schema.get("anyOf"), schema.get("oneOf")
     if any_of and not any(_fits(each, value, path) for each in any_of):
-        text = f'Invalid value: {said}: "{path}" must validate at least one schema (anyOf)'
-        yield Cause("FieldValueInvalid", text, path)
+        yield _no_match(value, path, "must validate at least one schema (anyOf)")
     if one_of and sum(_fits(each, value, path) for each in one_of) != 1:
-        text = f'Invalid value: {said}: "{path}" must validate one and only one schema (oneOf)'
-        yield Cause("FieldValueInvalid", text, path)
+        yield _no_match(value, path, "must validate one and only one schema (oneOf)")
     if schema.get("not") and _fits(schema["not"], value, path):
-        text = f'Invalid value: {said}: "{path}" must not validate the schema (not)'
-        yield Cause("FieldValueInvalid", text, path)
+        yield _no_match(value, path, "must not validate the schema (not)")
+
+
+def _no_match(value: Any, path: str, rule: str) -> Cause:
+    text = f'Invalid value: {format_value(value)}: "{path}" {rule}'
+    return Cause("FieldValueInvalid", text, path)
 
 
 def _fits(schema: Schema, value: Any, path: str) -> bool:

@@ -30,7 +30,12 @@ from apps.cluster.validation.custom_costs import (
     sizes_of,
     total_cost,
 )
-from apps.cluster.validation.custom_values import environment_of, value_of, with_type_fields
+from apps.cluster.validation.custom_values import (
+    Converted,
+    environment_of,
+    value_of,
+    with_type_fields,
+)
 
 Schema = Mapping[str, Any]
 
@@ -141,6 +146,9 @@ class _Evaluation:
     def __init__(self) -> None:
         self._left = OBJECT_LIMIT
         self._effort = Effort()
+        #: by the id of a schema, which may have many values: its text is as long as itself
+        self._rules: dict[int, tuple[Rule, ...]] = {}
+        self._converted: Converted = {}
 
     def check(self, schema: Schema, value: Any, old: Any, path: str) -> Causes:
         """The rules of a schema and of those inside it. An unchanged value keeps its faults."""
@@ -152,15 +160,24 @@ class _Evaluation:
 
     def _apply_all(self, schema: Schema, value: Any, old: Any, path: str) -> Causes:
         try:
-            rules = _compiled(msgspec.json.encode(schema, order="sorted").decode())
+            rules = self._rules_of(schema)
         except CompileProblem as wrong:
             # a definition that was stored before its rules were compiled
             yield invalid(path, schema.get("type", ""), f"rule compile error: {wrong}")
             return
-        seen = value_of(schema, value)
-        before = _ABSENT if old is _ABSENT or old is None else value_of(schema, old)
+        seen = value_of(schema, value, self._converted)
+        before = _ABSENT
+        if old is not _ABSENT and old is not None:
+            before = value_of(schema, old, self._converted)
         for rule in rules:
             yield from self._apply(rule, schema, seen, before, path)
+
+    def _rules_of(self, schema: Schema) -> tuple[Rule, ...]:
+        rules = self._rules.get(id(schema))
+        if rules is None:
+            rules = _compiled(msgspec.json.encode(schema, order="sorted").decode())
+            self._rules[id(schema)] = rules
+        return rules
 
     def _inside(self, schema: Schema, value: Any, old: Any, path: str) -> Causes:
         if isinstance(value, Mapping):

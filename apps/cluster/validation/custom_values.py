@@ -135,20 +135,34 @@ def _object_type(schema: Schema, name: str, structs: dict[str, Mapping[str, Type
     return Type(name)
 
 
-def value_of(schema: Schema, value: Any) -> Value:
+#: The values of lists and objects, by the ids of their schema and of what they were: the rules of
+#: each level see those below it.
+Converted = dict[tuple[int, int], Value]
+
+
+def value_of(schema: Schema, value: Any, converted: Converted) -> Value:
     """A valid value of a schema as expressions see it; null counts as absent."""
-    if isinstance(value, list):
-        items = schema.get("items") or {}
-        return _list_value(schema, [value_of(items, item) for item in value])
-    if isinstance(value, Mapping):
-        return _object_value(schema, value)
+    if isinstance(value, (list, Mapping)):
+        place = id(schema), id(value)
+        if place not in converted:
+            converted[place] = _collection(schema, value, converted)
+        return converted[place]
     if schema.get("type") == "number" and isinstance(value, int):
         return float(value)
     known = _FORMATS.get(schema.get("format", "")) if isinstance(value, str) else None
     if known is None:
         return value
-    converted = known[1](value)
-    return value if isinstance(converted, CelError) else converted
+    found = known[1](value)
+    return value if isinstance(found, CelError) else found
+
+
+def _collection(
+    schema: Schema, value: list[Any] | Mapping[str, Any], converted: Converted
+) -> Value:
+    if isinstance(value, Mapping):
+        return _object_value(schema, value, converted)
+    items = schema.get("items") or {}
+    return _list_value(schema, [value_of(items, item, converted) for item in value])
 
 
 def _list_value(schema: Schema, elements: list[Value]) -> Value:
@@ -162,17 +176,21 @@ def _list_value(schema: Schema, elements: list[Value]) -> Value:
             return elements
 
 
-def _object_value(schema: Schema, value: Mapping[str, Any]) -> Value:
+def _object_value(schema: Schema, value: Mapping[str, Any], converted: Converted) -> Value:
     others = schema.get("additionalProperties")
     if isinstance(others, Mapping):
-        return {key: value_of(others, item) for key, item in value.items() if item is not None}
+        return {
+            key: value_of(others, item, converted)
+            for key, item in value.items()
+            if item is not None
+        }
     if schema.get("x-kubernetes-embedded-resource"):
         schema = with_type_fields(schema)
     properties = schema.get("properties") or {}
     if not properties and schema.get("x-kubernetes-preserve-unknown-fields"):
         return dict(value)
     return {
-        escape(field): value_of(properties[field], item)
+        escape(field): value_of(properties[field], item, converted)
         for field, item in value.items()
         if field in properties and item is not None
     }

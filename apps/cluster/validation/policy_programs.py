@@ -129,16 +129,16 @@ def _compiled(text: str) -> PolicyPrograms:
 
 def _compile_all(spec: Spec) -> PolicyPrograms:
     has_params = "paramKind" in spec
+    #: of the variables so far: an expression sees those before it
     types: dict[str, Type] = {}
     compose = types if spec.get("variables") else None
     variables: dict[str, Expression] = {}
+    full = _environment(compose, has_params=has_params)
     for given in spec.get("variables") or ():
-        full = _environment(compose, has_params=has_params)
         found = _compile(given.get("expression", ""), full, ())
         variables[given.get("name", "")] = found
         result = found.program.result if found.program is not None else DYN
         types[given.get("name", "")] = _field_type(result)
-    full = _environment(compose, has_params=has_params)
     without = _environment(compose, has_params=has_params, has_authorizer=False)
     alone = _environment(None, has_params=has_params)
     return PolicyPrograms(
@@ -168,7 +168,7 @@ def _check(given: Mapping[str, Any], full: Environment, without: Environment) ->
 def _environment(
     variables: Mapping[str, Type] | None, *, has_params: bool, has_authorizer: bool = True
 ) -> Environment:
-    """`variables`: the types of those that the policy has defined so far; None if it has none."""
+    """`variables`: the types of those that expressions see; None if the policy has none."""
     names = {"object": DYN, "oldObject": DYN, "request": REQUEST, "namespaceObject": NAMESPACE}
     if has_params:
         names["params"] = DYN
@@ -176,7 +176,7 @@ def _environment(
         names["authorizer"] = AUTHORIZER
     if variables is None:
         return Environment(names, _STRUCTS, ONLY_OF_DEVICES)
-    structs = {**_STRUCTS, VARIABLES.name: dict(variables)}
+    structs = {**_STRUCTS, VARIABLES.name: variables}
     return Environment({**names, "variables": VARIABLES}, structs, ONLY_OF_DEVICES)
 
 

@@ -191,14 +191,12 @@ class _Variables(dict[str, Value]):
     """The variables of a policy, each evaluated when it is first read."""
 
     def __init__(self, run: _Run, expressions: Mapping[str, Expression]) -> None:
-        super().__init__(dict.fromkeys(expressions, _UNREAD))
+        super().__init__()
         self._run = run
         self._expressions = expressions
 
-    def __getitem__(self, name: str) -> Value:
-        found = super().__getitem__(name)
-        if found is _UNREAD:
-            found = self[name] = self._read(name)
+    def __missing__(self, name: str) -> Value:
+        found = self[name] = self._read(name)
         return found
 
     def _read(self, name: str) -> Value:
@@ -210,6 +208,3 @@ class _Variables(dict[str, Value]):
         if isinstance(value, CelError):
             return CelError(f'composited variable "{name}" fails to evaluate: {value.text}')
         return value
-
-
-_UNREAD: Final = object()

@@ -157,6 +157,7 @@ def _review(
             yield _Denial(bound.name, "", Failure(0, f"failed to configure policy: {error}"))
         return
     annotations: dict[str, list[str]] = {}
+    programs = programs_of(spec)
     for binding in bound.bindings:
         name = binding["metadata"]["name"]
         resources = binding["spec"].get("matchResources")
@@ -173,7 +174,6 @@ def _review(
         namespace = lookups.namespace(review.namespace) if in_namespace else None
         for each in found:
             values = review.variables(namespace, each)
-            programs = programs_of(spec)
             findings = evaluate(programs, values, budget, ignores_errors=ignores_errors)
             yield from _act(bound.name, binding, findings)
             for key, value in findings.annotations:
