@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping, Set
-from functools import cache
+from functools import cache, cached_property
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, TypeAlias, Union, get_args, get_origin, get_type_hints
 
@@ -20,6 +21,7 @@ import msgspec
 import numpy as np
 
 Writer: TypeAlias = Callable[[Any], Any]
+_FIELD: Final = re.compile(r"(\w+):")
 #: Types whose values are JSON already.
 _PLAIN: Final = (str, int, float, bool, NoneType)
 
@@ -96,3 +98,36 @@ def find_hint(kind: Any, name: str) -> Any:
     if getter := getattr(member, "fget", getattr(member, "func", None)):
         return get_type_hints(getter, include_extras=True)["return"]
     return get_type_hints(kind, include_extras=True)[name]
+
+
+@cache
+def read_comments(kind: type) -> dict[str, str]:
+    """Field -> the `#:` comment above it or the docstring of the property, as a sentence."""
+    found: dict[str, str] = {}
+    for base in reversed(kind.__mro__):
+        if base.__module__.startswith("apps."):
+            found |= _read_own_comments(base)
+    for name in list_fields(kind):
+        member = inspect.getattr_static(kind, name, None)
+        if isinstance(member, (property, cached_property)) and member.__doc__:
+            found[name] = _write_sentence(" ".join(member.__doc__.split()))
+    return found
+
+
+def _read_own_comments(kind: type) -> dict[str, str]:
+    found: dict[str, str] = {}
+    above: list[str] = []
+    for line in map(str.strip, inspect.getsource(kind).splitlines()):
+        if line.startswith("#:"):
+            above.append(line.removeprefix("#:").strip())
+            continue
+        if above and (field := _FIELD.match(line)):
+            found[field[1]] = _write_sentence(" ".join(above))
+        above = []
+    return found
+
+
+def _write_sentence(comment: str) -> str:
+    """A comment as the documentation of the API has it: JSON says null for None."""
+    text = re.sub(r"\bNone\b", "null", comment)
+    return f"{text[0].upper()}{text[1:]}{'' if text[-1] in '.…' else '.'}"

@@ -242,6 +242,8 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "QueuePlaceEnum": "apps.engine.models.QueueMove.Place",
         "PodChangeEnum": "apps.studies.past.differences.PodChange",
+        "EffectEnum": "apps.studies.rebuilding.previewing.Effect",
+        "ResultEnum": "apps.engine.models.SchedulingDecision.Result",
         "NodeChangeEnum": "apps.studies.past.differences.NodeChange",
         "SettingChangeEnum": ["added", "removed", "changed"],
     },

@@ -7,12 +7,21 @@ from typing import Any
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from apps.answers import to_json
+from apps.answers import find_hint, list_fields, read_comments, to_json
 
 
 def answer(result: Any, *, status: int = 200) -> Response:
     """A response with a result as its body."""
     return Response(to_json(result), status=status)
+
+
+def result_fields(kind: Any) -> dict[str, ResultField]:
+    """A field of a serializer for each one of a result."""
+    comments = read_comments(kind)
+    return {
+        name: ResultField(find_hint(kind, name), help_text=comments.get(name))
+        for name in list_fields(kind)
+    }
 
 
 class ResultField(serializers.Field[Any, Any, Any, Any]):

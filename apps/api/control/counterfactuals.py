@@ -9,6 +9,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.api.control.answers import answer
 from apps.api.control.base import ControlView, reject_unknown
 from apps.api.control.documentation.areas import Area
 from apps.api.control.explanations import parse_number
@@ -18,83 +19,9 @@ from apps.cluster.errors import BadRequest
 from apps.cluster.queries import cluster_named
 from apps.engine import queries
 from apps.engine.ledger.reading import read
-from apps.studies.lab.counterfactuals import Question, ask
+from apps.studies.lab.counterfactuals import Counterfactual, Question, ask
 from apps.studies.lab.edits import Edits
-from apps.studies.lab.facts import find_facts
-from apps.studies.lab.presenting import present_counterfactual
-from apps.studies.rebuilding.previewing import Effect
-
-_EFFECTS = [
-    each.value
-    for each in (
-        Effect.SAME,
-        Effect.TIED,
-        Effect.OTHER_NODE,
-        Effect.NOW_SCHEDULED,
-        Effect.NOW_UNSCHEDULABLE,
-    )
-]
-
-
-class _WeightSerializer(serializers.Serializer[Any]):
-    plugin = serializers.CharField(help_text="The plugin, or the URL of an extender.")
-    recorded = serializers.IntegerField()
-    weight = serializers.IntegerField()
-
-
-class _NodeTotalSerializer(serializers.Serializer[Any]):
-    node = serializers.CharField()
-    rank = serializers.IntegerField(help_text="From 1; equal totals share a rank.")
-    total = serializers.IntegerField()
-    recorded_total = serializers.IntegerField(
-        allow_null=True, help_text="Null for a node that had no scores."
-    )
-    missed_by = serializers.IntegerField(help_text="How much the greatest total is above it.")
-
-
-class _FlipSerializer(serializers.Serializer[Any]):
-    """The nearest weight of a plugin with which the recorded node is not chosen."""
-
-    plugin = serializers.CharField()
-    recorded_weight = serializers.IntegerField()
-    weight = serializers.IntegerField()
-    last_weight = serializers.IntegerField(help_text="The same nodes win up to this weight.")
-    is_open = serializers.BooleanField(
-        help_text="They win with every weight beyond it, too; if it is 0, there is none."
-    )
-    distance = serializers.IntegerField(help_text="By how much the weight changes.")
-    node = serializers.CharField(help_text="Empty if one of several would be drawn.")
-    tied = serializers.ListField(
-        child=serializers.CharField(), help_text="The nodes with the greatest total, by name."
-    )
-    total = serializers.IntegerField()
-    recorded_node_total = serializers.IntegerField(
-        help_text="The total of the recorded node with this weight."
-    )
-    sentence = serializers.CharField()
-
-
-# describes what `present_counterfactual` returns; to convert each of 5,000 nodes takes too long
-class CounterfactualSerializer(serializers.Serializer[Any]):
-    sentence = serializers.CharField()
-    effect = serializers.ChoiceField(
-        _EFFECTS,
-        help_text="`tied`: the recorded node has the greatest total as well, and the draw is not "
-        "known.",
-    )
-    recorded_node = serializers.CharField()
-    node = serializers.CharField(
-        help_text="Empty if there is none, or if the draw is not known: then `tied` has several."
-    )
-    tied = serializers.ListField(
-        child=serializers.CharField(), help_text="The nodes with the greatest total."
-    )
-    weights = _WeightSerializer(many=True)
-    without = serializers.ListField(child=serializers.CharField())
-    nodes = _NodeTotalSerializer(many=True, help_text="All feasible nodes, by rank.")
-    flips = _FlipSerializer(
-        many=True, help_text="Of the recorded decision; the smallest change first."
-    )
+from apps.studies.lab.facts import FoundFacts, find_facts
 
 
 class _EditsSerializer(StrictSerializer):
@@ -122,29 +49,6 @@ class _EditsSerializer(StrictSerializer):
     )
 
 
-class _FactSerializer(serializers.Serializer[Any]):
-    kind = serializers.ChoiceField(["pod", "taint", "cordon", "running-pod", "weight"])
-    sentence = serializers.CharField()
-    node = serializers.CharField(
-        help_text="Empty for a fact about the pod of the decision, and for weights."
-    )
-
-
-class _FactSetSerializer(serializers.Serializer[Any]):
-    facts = _FactSerializer(many=True)
-    effect = serializers.CharField()
-    node = serializers.CharField(
-        help_text="The node that is selected or nominated without them; empty if none is."
-    )
-    sentence = serializers.CharField()
-
-
-class FactsSerializer(serializers.Serializer[Any]):
-    sets = _FactSetSerializer(many=True, help_text="The smallest first.")
-    tried = serializers.IntegerField(help_text="How often it was decided again.")
-    is_complete = serializers.BooleanField(help_text="False if the time was not sufficient.")
-
-
 class CounterfactualView(ControlView):
     """What a decision would have been."""
 
@@ -165,7 +69,7 @@ class CounterfactualView(ControlView):
             ),
         ],
         responses={
-            200: CounterfactualSerializer,
+            200: Counterfactual,
             400: ErrorSerializer,
             404: ErrorSerializer,
         },
@@ -184,11 +88,11 @@ class CounterfactualView(ControlView):
             weights=dict(map(_parse_weight, request.query_params.getlist("weight"))),
             without=request.query_params.getlist("without"),
         )
-        return Response(present_counterfactual(ask(row, read(row), question)))
+        return answer(ask(row, read(row), question))
 
     @extend_schema(
         request=_EditsSerializer,
-        responses={200: CounterfactualSerializer, 400: ErrorSerializer, 404: ErrorSerializer},
+        responses={200: Counterfactual, 400: ErrorSerializer, 404: ErrorSerializer},
     )
     def post(self, request: Request, cluster: str, number: str) -> Response:
         """Ask what a decision would have been with other facts.
@@ -210,7 +114,7 @@ class CounterfactualView(ControlView):
                 typed["delete_pods"],
             ),
         )
-        return Response(present_counterfactual(ask(row, read(row), question)))
+        return answer(ask(row, read(row), question))
 
 
 class FactsView(ControlView):
@@ -219,7 +123,7 @@ class FactsView(ControlView):
     area = Area.LAB
     path_help = {"number": "Id of the decision."}
 
-    @extend_schema(responses={200: FactsSerializer, 400: ErrorSerializer, 404: ErrorSerializer})
+    @extend_schema(responses={200: FoundFacts, 400: ErrorSerializer, 404: ErrorSerializer})
     def get(self, request: Request, cluster: str, number: str) -> Response:
         """List the smallest sets of facts without which a decision comes out otherwise.
 
@@ -228,7 +132,7 @@ class FactsView(ControlView):
         """
         reject_unknown(request, ())
         row = queries.decision_numbered(parse_number(number), cluster_named(cluster))
-        return Response(FactsSerializer(find_facts(row, read(row))).data)
+        return answer(find_facts(row, read(row)))
 
 
 def _patch(field: str, value: Any) -> dict[str, Any]:

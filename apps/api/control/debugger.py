@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -9,49 +10,16 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.api.control.answers import answer
 from apps.api.control.base import ControlView, reject_unknown
 from apps.api.control.documentation.areas import Area
 from apps.api.control.request_shapes import StrictSerializer
-from apps.api.control.serializers import ErrorSerializer, ScoresSerializer
+from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.errors import BadRequest
 from apps.cluster.queries import cluster_named
-from apps.engine.results.presenting import present_scores
 from apps.studies.debugger.committing import commit
 from apps.studies.debugger.cycle import Changes
 from apps.studies.debugger.stepping import SteppedAttempt, find_pending, next_pod, step
-
-
-class _StateSerializer(serializers.Serializer[Any]):
-    key = serializers.CharField()
-    value = serializers.CharField(help_text="In short.")
-
-
-class _PointSerializer(serializers.Serializer[Any]):
-    name = serializers.CharField(help_text="The extension point, or two that run together.")
-    code = serializers.CharField()
-    message = serializers.CharField()
-    plugins = serializers.ListField(child=serializers.CharField(), help_text="Those that ran.")
-    skipped = serializers.ListField(
-        child=serializers.CharField(), help_text="Those that will not run for this pod."
-    )
-    state = _StateSerializer(many=True, help_text="What was added to the cycle state.")
-
-
-class _VerdictSerializer(serializers.Serializer[Any]):
-    node = serializers.CharField()
-    rejected = serializers.CharField(help_text="By which plugin and why; empty if it passed.")
-    is_changed = serializers.BooleanField()
-
-
-class SteppedAttemptSerializer(serializers.Serializer[Any]):
-    version = serializers.IntegerField(help_text="The version of the cluster that it saw.")
-    pod = serializers.CharField()
-    result = serializers.CharField()
-    node = serializers.CharField()
-    message = serializers.CharField()
-    points = _PointSerializer(many=True, help_text="In the order in which they ran.")
-    nodes = _VerdictSerializer(many=True)
-    scores = ScoresSerializer()
 
 
 class _ChangedScoreSerializer(serializers.Serializer[Any]):
@@ -70,10 +38,12 @@ class CommitSerializer(StrictSerializer):
     )
 
 
-class CommittedSerializer(serializers.Serializer[Any]):
-    decision = serializers.IntegerField(help_text="Id in the ledger.")
-    result = serializers.CharField()
-    node = serializers.CharField()
+@dataclass(frozen=True, slots=True)
+class Committed:
+    #: id in the ledger
+    decision: int
+    result: str
+    node: str
 
 
 class DebuggerView(ControlView):
@@ -99,7 +69,7 @@ class DebuggerView(ControlView):
             ),
         ],
         responses={
-            200: SteppedAttemptSerializer,
+            200: SteppedAttempt,
             400: ErrorSerializer,
             404: ErrorSerializer,
         },
@@ -122,12 +92,12 @@ class DebuggerView(ControlView):
             build_verdicts(given.getlist("accept"), given.getlist("reject")),
             dict(parse_score(text) for text in given.getlist("score")),
         )
-        return Response(SteppedAttemptSerializer(_present(step(found, uid, changes))).data)
+        return answer(step(found, uid, changes))
 
     @extend_schema(
         request=CommitSerializer,
         responses={
-            200: CommittedSerializer,
+            200: Committed,
             400: ErrorSerializer,
             404: ErrorSerializer,
             409: ErrorSerializer,
@@ -147,8 +117,7 @@ class DebuggerView(ControlView):
             {(each["plugin"], each["node"]): each["score"] for each in typed["scores"]},
         )
         row = commit(found, find_pending(found, typed["pod"]), changes, version=typed["version"])
-        body = {"decision": row.pk, "result": row.result, "node": row.node}
-        return Response(CommittedSerializer(body).data)
+        return answer(Committed(row.pk, row.result, row.node))
 
 
 def build_verdicts(accept: list[str], reject: list[str]) -> dict[str, bool]:
@@ -163,30 +132,3 @@ def parse_score(text: str) -> tuple[tuple[str, str], int]:
     if not (plugin and node and score.isascii() and score.isdecimal() and len(score) < 4):
         raise BadRequest(f"score: must be plugin:node:score with a score of 0 to 100, not {text}")
     return (plugin, node), int(score)
-
-
-def _present(found: SteppedAttempt) -> dict[str, Any]:
-    decision = found.decision
-    return {
-        "version": found.version,
-        "pod": decision.pod_key,
-        "result": decision.result.value,
-        "node": decision.node,
-        "message": decision.message,
-        "points": [
-            {
-                "name": each.name,
-                "code": each.code,
-                "message": each.message,
-                "plugins": each.plugins,
-                "skipped": each.skipped,
-                "state": [{"key": key, "value": value} for key, value in each.state],
-            }
-            for each in found.points
-        ],
-        "nodes": [
-            {"node": node, "rejected": reason, "is_changed": node in found.changes.verdicts}
-            for node, reason in found.nodes.items()
-        ],
-        "scores": present_scores(found.matrix),
-    }

@@ -13,6 +13,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
+from apps.answers import to_json
+from apps.api.control.answers import answer
 from apps.api.control.base import ControlView, NewestFirst, reject_unknown
 from apps.api.control.documentation.areas import Area
 from apps.api.control.recorded import recorded_cluster
@@ -20,7 +22,6 @@ from apps.api.control.serializers import (
     DecisionDetailSerializer,
     DecisionSerializer,
     ErrorSerializer,
-    NodeResultSerializer,
 )
 from apps.cluster.access.gate import require_role
 from apps.cluster.access.reach import reach_of
@@ -133,13 +134,13 @@ class DecisionViewSet(_Decisions):
         return Response(
             {
                 **body,
-                **presenting.present_decision(record.decision),
+                **to_json(presenting.read_results(record.decision)),
                 "tie_break": record.draws.tie_break,
                 "seed": record.draws.seed,
             }
         )
 
-    @extend_schema(responses={200: NodeResultSerializer, 404: ErrorSerializer})
+    @extend_schema(responses={200: presenting.NodeResult, 404: ErrorSerializer})
     @action(detail=True, methods=["get"], url_path="nodes/(?P<node>[^/]+)")
     def node(self, request: Request, pk: str, node: str) -> Response:
         """Read the result of a node in a decision.
@@ -148,7 +149,7 @@ class DecisionViewSet(_Decisions):
         """
         decision = read(queries.decision_numbered(int(pk))).decision
         try:
-            return Response(presenting.present_node(decision, node))
+            return answer(presenting.read_node_result(decision, node))
         except KeyError as error:
             raise NotFound("nodes", node) from error
 

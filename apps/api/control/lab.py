@@ -15,26 +15,20 @@ from apps.api.control.base import ControlView, parse_whole_number, reject_unknow
 from apps.api.control.documentation.areas import Area
 from apps.api.control.lab_serializers import (
     EmptyingRequestSerializer,
-    EmptyingSerializer,
     FailuresRequestSerializer,
-    FailuresSerializer,
     FittingRequestSerializer,
-    FittingSerializer,
     PlanRequestSerializer,
-    PlanSerializer,
     SimulationRequestSerializer,
-    SimulationSerializer,
 )
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.queries import cluster_named
 from apps.engine.queue.past import MOMENTS
 from apps.studies.explanations.prospects import MAX_LISTED, ProspectList, list_prospects
-from apps.studies.lab import presenting
-from apps.studies.lab.emptying import find_emptiable_nodes
-from apps.studies.lab.failures import simulate_failures
-from apps.studies.lab.fitting import count_fitting
-from apps.studies.lab.planning import Shape, plan_nodes
-from apps.studies.lab.simulation import SimulationRequest, simulate
+from apps.studies.lab.emptying import Emptying, find_emptiable_nodes
+from apps.studies.lab.failures import Failures, simulate_failures
+from apps.studies.lab.fitting import Fitting, count_fitting
+from apps.studies.lab.planning import Plan, Shape, plan_nodes
+from apps.studies.lab.simulation import Simulation, SimulationRequest, simulate
 
 _ERRORS = {400: ErrorSerializer, 404: ErrorSerializer, 422: ErrorSerializer}
 #: Fields of a body that are fields of a SimulationRequest.
@@ -60,9 +54,7 @@ class SimulationView(ControlView):
 
     area = Area.LAB
 
-    @extend_schema(
-        request=SimulationRequestSerializer, responses={200: SimulationSerializer, **_ERRORS}
-    )
+    @extend_schema(request=SimulationRequestSerializer, responses={200: Simulation, **_ERRORS})
     def post(self, request: Request, cluster: str) -> Response:
         """Simulate changes.
 
@@ -73,7 +65,7 @@ class SimulationView(ControlView):
         """
         typed = _read(SimulationRequestSerializer, request)
         found = simulate(cluster_named(cluster), build_request(typed), user=_user(request))
-        return Response(SimulationSerializer(presenting.present_simulation(found)).data)
+        return answer(found)
 
 
 class FittingView(ControlView):
@@ -81,7 +73,7 @@ class FittingView(ControlView):
 
     area = Area.LAB
 
-    @extend_schema(request=FittingRequestSerializer, responses={200: FittingSerializer, **_ERRORS})
+    @extend_schema(request=FittingRequestSerializer, responses={200: Fitting, **_ERRORS})
     def post(self, request: Request, cluster: str) -> Response:
         """Count how many more of a pod fit.
 
@@ -95,7 +87,7 @@ class FittingView(ControlView):
             limit=typed["limit"],
             user=_user(request),
         )
-        return Response(FittingSerializer(presenting.present_fitting(found)).data)
+        return answer(found)
 
 
 class PlanView(ControlView):
@@ -103,7 +95,7 @@ class PlanView(ControlView):
 
     area = Area.LAB
 
-    @extend_schema(request=PlanRequestSerializer, responses={200: PlanSerializer, **_ERRORS})
+    @extend_schema(request=PlanRequestSerializer, responses={200: Plan, **_ERRORS})
     def post(self, request: Request, cluster: str) -> Response:
         """Find the nodes that are needed.
 
@@ -118,7 +110,7 @@ class PlanView(ControlView):
             most=typed["max_nodes"],
             user=_user(request),
         )
-        return Response(PlanSerializer(presenting.present_plan(found)).data)
+        return answer(found)
 
 
 class EmptyingView(ControlView):
@@ -126,9 +118,7 @@ class EmptyingView(ControlView):
 
     area = Area.LAB
 
-    @extend_schema(
-        request=EmptyingRequestSerializer, responses={200: EmptyingSerializer, **_ERRORS}
-    )
+    @extend_schema(request=EmptyingRequestSerializer, responses={200: Emptying, **_ERRORS})
     def post(self, request: Request, cluster: str) -> Response:
         """Find the nodes that could be emptied.
 
@@ -143,7 +133,7 @@ class EmptyingView(ControlView):
             limit=typed["limit"],
             user=_user(request),
         )
-        return Response(EmptyingSerializer(presenting.present_emptying(found)).data)
+        return answer(found)
 
 
 class FailuresView(ControlView):
@@ -151,9 +141,7 @@ class FailuresView(ControlView):
 
     area = Area.LAB
 
-    @extend_schema(
-        request=FailuresRequestSerializer, responses={200: FailuresSerializer, **_ERRORS}
-    )
+    @extend_schema(request=FailuresRequestSerializer, responses={200: Failures, **_ERRORS})
     def post(self, request: Request, cluster: str) -> Response:
         """Simulate the death of nodes.
 
@@ -164,7 +152,7 @@ class FailuresView(ControlView):
         found = simulate_failures(
             cluster_named(cluster), build_request(typed), typed["nodes"], user=_user(request)
         )
-        return Response(FailuresSerializer(presenting.present_failures(found)).data)
+        return answer(found)
 
 
 class ProspectsView(ControlView):

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import urlencode
 
 from django.http import QueryDict
 
+from apps.answers import to_json
 from apps.cluster.errors import BadRequest
 from apps.engine.ledger.records import DecisionRecord
 from apps.engine.models import SchedulingDecision
 from apps.engine.profiles.plugins import plugin_names
 from apps.engine.results.flips import MAX_WEIGHT
-from apps.engine.results.presenting import Json, present_scores
 from apps.engine.results.refusals import group_refusals
 from apps.engine.results.scores import ScoreMatrix, score_matrix
 from apps.studies.lab.counterfactuals import Counterfactual, Question, ask
@@ -124,18 +125,20 @@ def what_if(row: SchedulingDecision, record: DecisionRecord, query: QueryDict) -
     )
 
 
-def present_base(row: SchedulingDecision, record: DecisionRecord, without: Sequence[str]) -> Json:
+def read_base_scores(
+    row: SchedulingDecision, record: DecisionRecord, without: Sequence[str]
+) -> Any:
     """The scores that a browser weighs: those without these filters, with the recorded weights.
 
     Without a filter that is off, they are those of the decision. With one, `recorded` has what a
     browser compares with: the nodes that were tied, and the totals.
     """
     if not without:
-        return present_scores(score_matrix(record.decision))
+        return to_json(score_matrix(record.decision))
     answer = ask(row, record, Question(weights={}, without=without))
     totals = dict(zip(answer.recorded.nodes, answer.recorded.total.tolist(), strict=True))
     recorded = {"tied": sorted(answer.rule.tied), "totals": totals}
-    return {**present_scores(answer.matrix), "recorded": recorded}
+    return {**to_json(answer.matrix), "recorded": recorded}
 
 
 def _read_question(asked: Sequence[tuple[str, str]]) -> Question:
@@ -153,7 +156,7 @@ def _read_question(asked: Sequence[tuple[str, str]]) -> Question:
 def _list_weights(answer: Counterfactual) -> list[Weight]:
     return [
         Weight(plugin, recorded, weight, max(MAX_WEIGHT, recorded))
-        for plugin, (recorded, weight) in answer.weights.items()
+        for plugin, recorded, weight in answer.weights
     ]
 
 

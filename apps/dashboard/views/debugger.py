@@ -52,17 +52,17 @@ def _show(query: QueryDict, found: SteppedAttempt) -> dict[str, Any]:
     shown = found.points[:place]
     names = {each.name for each in shown}
     scored = "PreScore and Score" in names
-    matrix = found.matrix
+    matrix = found.scores
     scores = {node: at for at, node in enumerate(matrix.nodes)} if scored else {}
     rows: list[dict[str, Any]] = [
         {
             "node": node,
-            "rejected": reason if "Filter" in names else "",
-            "is_changed": node in found.changes.verdicts,
+            "rejected": rejected if "Filter" in names else "",
+            "is_changed": is_changed,
             "total": int(matrix.total[scores[node]]) if node in scores else None,
             "scores": matrix.scores_at(scores[node]) if node in scores else (),
         }
-        for node, reason in found.nodes.items()
+        for node, rejected, is_changed in found.nodes
     ]
     rows.sort(key=lambda row: (bool(row["rejected"]), -(row["total"] or 0), row["node"]))
     kept = {"pod": found.decision.pod_key, "version": found.version}

@@ -14,7 +14,7 @@ from apps.dashboard.decision_page.funnel import funnel_steps
 from apps.dashboard.decision_page.preemption import preemption_table
 from apps.dashboard.decision_page.scores import score_table
 from apps.dashboard.decision_page.waterfall import waterfall_stages
-from apps.dashboard.decision_page.what_if import WhatIf, present_base, what_if
+from apps.dashboard.decision_page.what_if import WhatIf, read_base_scores, what_if
 from apps.dashboard.paging import numbered_page
 from apps.dashboard.queries.decisions import decision_list, ledger_entry
 from apps.dashboard.rendering import Request, recorded_page, render_page
@@ -81,7 +81,7 @@ def scores(request: Request, cluster: Cluster, number: int) -> HttpResponse:
     """
     row, without = queries.decision_numbered(number, cluster), request.GET.getlist("without")
     return HttpResponse(
-        msgspec.json.encode(present_base(row, read(row), without)),
+        msgspec.json.encode(read_base_scores(row, read(row), without)),
         content_type="application/json",
         headers={"Cache-Control": "no-store" if without else _IMMUTABLE},
     )

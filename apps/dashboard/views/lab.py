@@ -30,7 +30,6 @@ from apps.studies.lab.emptying import find_emptiable_nodes
 from apps.studies.lab.failures import simulate_failures
 from apps.studies.lab.fitting import count_fitting
 from apps.studies.lab.planning import plan_nodes
-from apps.studies.lab.reasons import describe_pod
 from apps.studies.lab.simulation import Simulation, simulate
 
 #: A longer address is not offered as a link.
@@ -119,10 +118,9 @@ def _answer(request: Request, cluster: Cluster, form: LabForm) -> dict[str, Any]
 
 
 def _answer_simulation(found: Simulation) -> dict[str, Any]:
-    scheduler = found.run.scheduler
     rows = []
     for pod in [*found.not_placed[:_MAX_ROWS], *found.placed[:_MAX_ROWS]]:
-        row: dict[str, Any] = {"pod": pod, "sentence": describe_pod(scheduler, pod)}
+        row: dict[str, Any] = {"pod": pod, "sentence": pod.sentence}
         if pod.decision is not None:
             row["refusals"] = group_refusals(pod.decision)
             matrix = score_matrix(pod.decision)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,22 +19,24 @@ _WEIGHTS = np.arange(MAX_WEIGHT + 1, dtype=np.int64)
 
 @dataclass(frozen=True, slots=True)
 class Flip:
-    """The weight of a plugin nearest to the recorded one with which another node wins."""
+    """The nearest weight of a plugin with which the recorded node is not chosen."""
 
     plugin: str
     recorded_weight: int
     weight: int
-    #: the same nodes win up to this weight, which is farther from the recorded one
+    #: the same nodes win up to this weight
     last_weight: int
-    #: whether they win with any weight beyond it as well
+    #: they win with every weight beyond it, too; if it is 0, there is none
     is_open: bool
-    #: the nodes with the greatest total, by name: one of them is chosen
+    #: the nodes with the greatest total, by name
     tied: Sequence[str]
-    #: the node that is chosen; "" if the draw is not known
+    #: empty if one of several would be drawn
     node: str
     total: int
     #: the total of the recorded node with this weight
     recorded_node_total: int
+
+    ANSWER: ClassVar = (..., "distance", "sentence")
 
     @property
     def distance(self) -> int:
@@ -42,7 +45,7 @@ class Flip:
 
     @property
     def sentence(self) -> str:
-        """ "node-7 wins when NodeResourcesFit weighs 3 or more."."""
+        """As `node-7 wins when NodeResourcesFit weighs 3 or more.`"""
         winner = self.node or f"One of {name_some(self.tied)}"
         return f"{winner} wins when {self.plugin} weighs {self._weights}."
 

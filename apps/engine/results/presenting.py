@@ -1,4 +1,4 @@
-"""A decision as JSON, for the API and the pages: refusals by status, scores as columns.
+"""What a decision has found, for the API and the pages: refusals by status, scores as columns.
 
 Raw scores are 64-bit integers. Clients that read numbers as doubles, such as JavaScript, round
 those beyond 2^53.
@@ -6,105 +6,156 @@ those beyond 2^53.
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from apps.cluster.models import Cluster
-from apps.engine.results.refusals import RefusalGroup, find_refusal, group_refusals
-from apps.engine.results.scores import ScoreMatrix, score_matrix
+from apps.engine.results.refusals import NodeRefusal, RefusalGroup, find_refusal, group_refusals
+from apps.engine.results.scores import Score, ScoreMatrix, score_matrix
 from apps.scheduler.decision import Decision
+from apps.scheduler.framework.extender_calls import ExtenderCall
 from apps.scheduler.framework.status import Status
 from apps.scheduler.preemption.ranking import CRITERIA
 
-Json = dict[str, Any]
+
+class PluginStatus(NamedTuple):
+    plugin: str
+    code: str
+    reasons: Sequence[str]
 
 
-def present_decision(decision: Decision, *, first: int | None = None) -> Json:
+class Batch(NamedTuple):
+    """A decision whose node comes from the ranking of another one."""
+
+    #: its next node, which was tried before all others
+    node: str
+    #: the pod fits there: no other node was evaluated, and none was scored
+    selected: bool
+    #: `namespace/name` of the pod whose decision has the scores
+    pod: str
+    pod_uid: str
+    #: the number of the attempt of that decision
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """How the nodes were searched."""
+
+    #: position in the order of nodes at which it started
+    start: int
+    #: nodes that the filters evaluated
+    evaluated: int
+    #: no other node was evaluated
+    nominated_node_only: bool
+    #: None: no node came from the ranking of another decision
+    batch: Batch | None
+    #: None: PreFilter allowed all
+    pre_filter_nodes: Sequence[str] | None
+    filter_skipped: Sequence[str]
+    score_skipped: Sequence[str]
+    #: index of the selected node in `ties`, in the order of the snapshot
+    draw: int | None
+
+
+class PreemptionCandidate(NamedTuple):
+    node: str
+    #: `namespace/name`, most important first
+    victims: Sequence[str]
+    pdb_violations: int
+    #: criterion -> figure, in order of comparison
+    figures: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Preemption:
+    """The candidates for preemption."""
+
+    outcome: PluginStatus
+    nominated_node: str | None
+    candidates: Sequence[PreemptionCandidate]
+    ties: Sequence[str]
+    #: the criterion that decided
+    decided_by: str
+    #: index of the node at which the search started
+    offset: int
+
+
+class PermitHold(NamedTuple):
+    """How Permit plugins held the pod."""
+
+    #: plugin -> timeout in seconds
+    timeouts: Mapping[str, float]
+    #: how long the pod waited
+    seconds: float
+    #: None when the pod was allowed
+    rejection: PluginStatus | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionResults:
+    """Everything that an attempt found."""
+
+    #: the first refusal of each node, grouped; most nodes first, not evaluated last
+    refusals: Sequence[RefusalGroup]
+    scores: ScoreMatrix
+    ties: Sequence[str]
+    pre_filter: PluginStatus | None
+    rejection: PluginStatus | None
+    search: Search
+    #: None: PostFilter was not run
+    preemption: Preemption | None
+    #: extension point -> nanoseconds
+    durations: Mapping[str, int]
+    #: extension point -> plugin -> nanoseconds
+    plugin_durations: Mapping[str, Mapping[str, int]]
+    extender_calls: Sequence[ExtenderCall]
+    permit_wait: PermitHold | None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeResult:
+    """The result of one node in a decision."""
+
+    node: str
+    #: None: the node was feasible
+    refusal: NodeRefusal | None
+    #: empty if the node was not scored
+    scores: Sequence[Score]
+    total: int | None
+    #: from 1, by total
+    rank: int | None
+
+
+def read_results(decision: Decision, *, first: int | None = None) -> DecisionResults:
     """Everything that an attempt found; of each list of nodes the `first` ones, or all."""
-    return {
-        "refusals": present_refusals(decision, first=first),
-        "scores": present_scores(score_matrix(decision), first=first),
-        "ties": decision.tied_nodes()[:first],
-        "pre_filter": present_status(decision.pre_filter),
-        "rejection": present_status(decision.rejection),
-        "search": present_search(decision),
-        "preemption": present_preemption(decision),
-        "durations": dict(decision.durations),
-        "plugin_durations": decision.plugin_durations,
-        "extender_calls": present_extender_calls(decision),
-        "permit_wait": present_permit_wait(decision),
-    }
+    refusals = group_refusals(decision)
+    return DecisionResults(
+        refusals=[replace(group, nodes=group.nodes[:first]) for group in refusals],
+        scores=score_matrix(decision).cut(first),
+        ties=decision.tied_nodes()[:first],
+        pre_filter=_read_status(decision.pre_filter),
+        rejection=_read_status(decision.rejection),
+        search=_read_search(decision),
+        preemption=_read_preemption(decision),
+        durations=decision.durations,
+        plugin_durations=decision.plugin_durations,
+        extender_calls=decision.extender_calls,
+        permit_wait=_read_permit_wait(decision),
+    )
 
 
-def present_refusals(decision: Decision, *, first: int | None = None) -> list[Json]:
-    """Each status with the nodes it rejects, in the order of `group_refusals`."""
-    return [
-        {**_present_group(group), "count": group.count, "nodes": list(group.nodes[:first])}
-        for group in group_refusals(decision)
-    ]
-
-
-def present_scores(matrix: ScoreMatrix, *, first: int | None = None) -> Json:
-    """The matrix as columns, in its order."""
-    return {
-        "nodes": list(matrix.nodes[:first]),
-        "ranks": matrix.ranks[:first].tolist(),
-        "total": matrix.total[:first].tolist(),
-        "tied": matrix.tied,
-        "chosen": matrix.chosen,
-        "plugins": [
-            {
-                "plugin": plugin.name,
-                "weight": plugin.weight,
-                "raw": plugin.raw[:first].tolist(),
-                "normalized": plugin.normalized[:first].tolist(),
-            }
-            for plugin in matrix.plugins
-        ],
-    }
-
-
-def present_node(decision: Decision, node: str) -> Json:
+def read_node_result(decision: Decision, node: str) -> NodeResult:
     """The refusal or the scores of one node; KeyError if it was not in the cluster."""
     if not node or node not in decision.nodes:
         raise KeyError(node)
-    group, matrix = find_refusal(decision, node), score_matrix(decision)
+    refusal, matrix = find_refusal(decision, node), score_matrix(decision)
     place = matrix.find_place(node)
-    return {
-        "node": node,
-        "refusal": None if group is None else _present_group(group),
-        "scores": [] if place is None else [asdict(score) for score in matrix.scores_at(place)],
-        "total": None if place is None else int(matrix.total[place]),
-        "rank": None if place is None else int(matrix.ranks[place]),
-    }
-
-
-def present_search(decision: Decision) -> Json:
-    """Where the search for nodes started, how many it evaluated, and the tie that was drawn."""
-    allowed = decision.pre_filter_nodes
-    return {
-        "start": decision.start,
-        "evaluated": decision.evaluated,
-        "nominated_node_only": decision.nominated_fast_path and not decision.is_batched,
-        "batch": _present_batch(decision),
-        "pre_filter_nodes": None if allowed is None else sorted(allowed),
-        "filter_skipped": sorted(decision.filter_skipped),
-        "score_skipped": sorted(decision.score_skipped),
-        "draw": decision.draw if len(decision.ties) else None,
-    }
-
-
-def _present_batch(decision: Decision) -> Json | None:
-    hint = decision.hint
-    if hint is None:
-        return None
-    return {
-        "node": hint.node,
-        "selected": decision.is_batched,
-        "pod": hint.pod_key,
-        "pod_uid": hint.pod_uid,
-        "attempt": hint.attempt,
-    }
+    if place is None:
+        return NodeResult(node, refusal, (), None, None)
+    total, rank = int(matrix.total[place]), int(matrix.ranks[place])
+    return NodeResult(node, refusal, matrix.scores_at(place), total, rank)
 
 
 def describe_tie(tied_nodes: int, tie_break: str) -> str:
@@ -116,63 +167,58 @@ def describe_tie(tied_nodes: int, tie_break: str) -> str:
     return f"drawn from {tied_nodes:,} nodes with the same score"
 
 
-def present_preemption(decision: Decision) -> Json | None:
-    """The candidates for preemption and the deciding criterion; None if PostFilter was not run."""
-    if decision.post_filter_status is None:
+def _read_search(decision: Decision) -> Search:
+    allowed = decision.pre_filter_nodes
+    return Search(
+        start=decision.start,
+        evaluated=decision.evaluated,
+        nominated_node_only=decision.nominated_fast_path and not decision.is_batched,
+        batch=_read_batch(decision),
+        pre_filter_nodes=None if allowed is None else sorted(allowed),
+        filter_skipped=sorted(decision.filter_skipped),
+        score_skipped=sorted(decision.score_skipped),
+        draw=decision.draw if len(decision.ties) else None,
+    )
+
+
+def _read_batch(decision: Decision) -> Batch | None:
+    hint = decision.hint
+    if hint is None:
         return None
-    result = decision.post_filter
-    return {
-        "outcome": _present_any_status(decision.post_filter_status),
-        "nominated_node": decision.nominating.nominated_node if decision.nominating else None,
-        "candidates": [
-            {
-                "node": candidate.node,
-                "victims": list(candidate.victims),
-                "pdb_violations": candidate.pdb_violations,
-                "figures": dict(zip(CRITERIA, candidate.figures, strict=False)),
-            }
+    return Batch(hint.node, decision.is_batched, hint.pod_key, hint.pod_uid, hint.attempt)
+
+
+def _read_preemption(decision: Decision) -> Preemption | None:
+    status, result = decision.post_filter_status, decision.post_filter
+    if status is None:
+        return None
+    return Preemption(
+        outcome=PluginStatus(status.plugin, status.code.label, status.reasons),
+        nominated_node=decision.nominating.nominated_node if decision.nominating else None,
+        candidates=[
+            PreemptionCandidate(
+                candidate.node,
+                candidate.victims,
+                candidate.pdb_violations,
+                dict(zip(CRITERIA, candidate.figures, strict=False)),
+            )
             for candidate in (result.candidates if result else ())
         ],
-        "ties": list(result.ties) if result else [],
-        "decided_by": result.decided_by if result else "",
-        "offset": result.offset if result else 0,
-    }
+        ties=result.ties if result else (),
+        decided_by=result.decided_by if result else "",
+        offset=result.offset if result else 0,
+    )
 
 
-def present_extender_calls(decision: Decision) -> list[Json]:
-    """The calls of extenders, in order."""
-    return [asdict(call) for call in decision.extender_calls]
-
-
-def present_permit_wait(decision: Decision) -> Json | None:
-    """How long the pod waited for Permit plugins; None if none returned Wait."""
+def _read_permit_wait(decision: Decision) -> PermitHold | None:
     wait = decision.permit_wait
     if wait is None:
         return None
-    return {
-        "timeouts": dict(wait.timeouts),
-        "seconds": wait.seconds,
-        "rejection": present_status(wait.outcome),
-    }
+    return PermitHold(wait.timeouts, wait.seconds, _read_status(wait.outcome))
 
 
-def present_status(status: Status | None) -> Json | None:
+def _read_status(status: Status | None) -> PluginStatus | None:
     """A status that is not a success; None for success and for no status."""
-    return None if status is None or status.is_success else _present_any_status(status)
-
-
-def _present_any_status(status: Status) -> Json:
-    return {
-        "plugin": status.plugin,
-        "code": status.code.label,
-        "reasons": list(status.reasons),
-    }
-
-
-def _present_group(group: RefusalGroup) -> Json:
-    return {
-        "extension_point": group.extension_point,
-        "plugin": group.plugin,
-        "code": group.code,
-        "reasons": list(group.reasons),
-    }
+    if status is None or status.is_success:
+        return None
+    return PluginStatus(status.plugin, status.code.label, status.reasons)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,20 +27,28 @@ FIRST_NODES = 12
 
 
 @dataclass(frozen=True, slots=True)
-class RefusalGroup:
+class NodeRefusal:
+    """The status with which a node was rejected."""
+
+    #: PreFilter or Filter; empty: not evaluated
+    extension_point: str
+    #: the plugin or extender; empty if the status has none
+    plugin: str
+    code: str
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RefusalGroup(NodeRefusal):
     """The nodes that one plugin rejected with one status, or those that were not evaluated."""
 
     #: identifies the status within its decision, for addresses; NOT_EVALUATED without a status
     number: int
-    #: PRE_FILTER or FILTER; "" for nodes that were not evaluated
-    extension_point: str
-    #: the plugin or extender; "" if the status has none
-    plugin: str
-    #: `Code.label`; "" for nodes that were not evaluated
-    code: str
-    reasons: tuple[str, ...]
+    count: int
     #: by name
     nodes: tuple[str, ...]
+
+    ANSWER: ClassVar = ("extension_point", "plugin", "code", "reasons", "count", "nodes")
 
     @property
     def is_evaluated(self) -> bool:
@@ -53,10 +62,6 @@ class RefusalGroup:
     @property
     def reason(self) -> str:
         return ", ".join(self.reasons)
-
-    @property
-    def count(self) -> int:
-        return len(self.nodes)
 
     @property
     def first_nodes(self) -> Sequence[str]:
@@ -141,9 +146,9 @@ def _group_without_status(decision: Decision, statuses: NodeStatuses) -> Iterato
     if not status.reasons:
         status = Status(status.code, ("node(s) left out by PreFilter",), status.plugin)
     yield _group(len(statuses.statuses), PRE_FILTER, status, left_out)
-    yield RefusalGroup(
-        NOT_EVALUATED, "", "", "", (_why_not_evaluated(decision),), _sort_names(names - left_out)
-    )
+    others = _sort_names(names - left_out)
+    reasons = (_why_not_evaluated(decision),)
+    yield RefusalGroup("", "", "", reasons, NOT_EVALUATED, len(others), others)
 
 
 def _why_not_evaluated(decision: Decision) -> str:
@@ -164,14 +169,9 @@ def _group_rows_by_id(ids: NDArray[np.int32]) -> Iterator[tuple[int, NDArray[np.
 
 
 def _group(number: int, extension_point: str, status: Status, nodes: Iterable[str]) -> RefusalGroup:
-    return RefusalGroup(
-        number,
-        extension_point,
-        status.plugin,
-        status.code.label,
-        status.reasons,
-        _sort_names(nodes),
-    )
+    names = _sort_names(nodes)
+    refusal = (extension_point, status.plugin, status.code.label, status.reasons)
+    return RefusalGroup(*refusal, number, len(names), names)
 
 
 def _sort_names(names: Iterable[str]) -> tuple[str, ...]:

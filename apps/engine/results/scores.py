@@ -7,7 +7,8 @@ scores. Other orders are permutations of it (`ScoreMatrix.sort`). All columns ar
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,10 +44,16 @@ class PluginScores:
     weight: int
     #: what Score returned, any int64
     raw: Column
-    #: after NormalizeScore, 0 to 100
+    #: after NormalizeScore, from 0 to 100
     normalized: Column
     #: normalized times weight
     weighted: Column
+
+    ANSWER: ClassVar = ("plugin", "weight", "raw", "normalized")
+
+    @property
+    def plugin(self) -> str:
+        return self.name
 
     @property
     def spread(self) -> int:
@@ -71,18 +78,34 @@ class PluginScores:
 
 @dataclass(frozen=True, slots=True)
 class ScoreMatrix:
-    """Feasible nodes by descending total; equal totals: the selected node first, then by name."""
+    """Columns with an entry for each node of `nodes`; empty if no node was scored."""
 
+    #: by descending total; among equal totals the selected node first, then by name
     nodes: Sequence[str]
     #: from 1; equal totals share a rank
     ranks: Column
     total: Column
-    #: those with the greatest spread first, then by name
+    #: by descending range of their weighted scores, then by name
     plugins: Sequence[PluginScores]
-    #: how many nodes have the greatest total: the first ones
+    #: number of nodes with the highest total; they come first
     tied: int
-    #: the first node is the one that was chosen
+    #: whether the first node was selected
     chosen: bool
+
+    ANSWER: ClassVar = ("nodes", "ranks", "total", "tied", "chosen", "plugins")
+
+    def cut(self, first: int | None) -> ScoreMatrix:
+        """The columns of the first nodes, or of all."""
+        return replace(
+            self,
+            nodes=self.nodes[:first],
+            ranks=self.ranks[:first],
+            total=self.total[:first],
+            plugins=[
+                replace(each, raw=each.raw[:first], normalized=each.normalized[:first])
+                for each in self.plugins
+            ],
+        )
 
     @property
     def highest_total(self) -> int:

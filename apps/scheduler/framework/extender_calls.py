@@ -25,19 +25,20 @@ class ExtenderVerb(StrEnum):
 class ExtenderCall:
     """One call of one extender."""
 
-    #: the extender's name in the decision's scores and statuses
+    #: its name in refusals and scores
     extender: str
     url: str
     verb: ExtenderVerb
-    #: nodes in the request, and nodes in the answer: not refused, scored, or still candidates
+    #: nodes in the request
     nodes_in: int
+    #: nodes it accepted, scored or bound to, or that are still candidates
     nodes_out: int
     nanoseconds: int
-    #: why there was no valid answer; "" if there was one
+    #: why there was no valid answer; empty if there was one
     error: str = ""
     #: the attempt continued despite the error
     ignored: bool = False
-    #: Filter was answered with nodes instead of names: they were scored as if they had no pods
+    #: it answered filter with nodes instead of names: they were scored without their pods
     has_objects: bool = False
 
 

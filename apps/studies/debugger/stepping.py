@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final, NamedTuple
 
 from apps.cluster.errors import Conflict, NotFound
 from apps.cluster.models import Cluster
@@ -25,32 +25,69 @@ _LONGEST: Final = 120
 _ADDRESS: Final = re.compile(r" (object )?at 0x[0-9a-f]+")
 
 
+class StateEntry(NamedTuple):
+    key: str
+    #: in short
+    value: str
+
+
+class NodeVerdict(NamedTuple):
+    node: str
+    #: by which plugin and why; empty if it passed
+    rejected: str
+    is_changed: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Point:
     """An extension point after it has run."""
 
+    #: the extension point, or two that run together
     name: str
-    #: "Success", or the label of another code
+    #: `Success`, or the label of another code
     code: str
     message: str
-    #: plugins that ran, in order; and those that asked to be skipped later
+    #: those that ran, in order
     plugins: Sequence[str]
+    #: those that will not run for this pod
     skipped: Sequence[str]
-    #: (key, value in short) that this point added to the cycle state
-    state: Sequence[tuple[str, str]]
+    #: what was added to the cycle state
+    state: Sequence[StateEntry]
 
 
 @dataclass(frozen=True, slots=True)
 class SteppedAttempt:
     """An attempt that was run in memory at one version of the cluster."""
 
+    #: the version of the cluster that it saw
     version: int
     decision: Decision
+    #: in the order in which they ran
     points: Sequence[Point]
     changes: Changes
-    #: node -> why it was rejected; "" if it passed, in the order of rows
-    nodes: Mapping[str, str]
-    matrix: ScoreMatrix
+    #: in the order of rows
+    nodes: Sequence[NodeVerdict]
+    scores: ScoreMatrix
+
+    ANSWER: ClassVar = (
+        *("version", "pod", "result", "node", "message", "points", "nodes", "scores"),
+    )
+
+    @property
+    def pod(self) -> str:
+        return self.decision.pod_key
+
+    @property
+    def result(self) -> Result:
+        return self.decision.result
+
+    @property
+    def node(self) -> str:
+        return self.decision.node
+
+    @property
+    def message(self) -> str:
+        return self.decision.message
 
 
 def next_pod(cluster: Cluster) -> str:
@@ -106,17 +143,23 @@ def _run(state: PastState, uid: str, changes: Changes) -> SteppedAttempt:
         decision.result = Result.UNSCHEDULABLE if status.is_rejected else Result.ERROR
         decision.message = decision.message or status.message
     return SteppedAttempt(
-        state.version, decision, points.found, changes, _verdicts(decision), score_matrix(decision)
+        state.version,
+        decision,
+        points.found,
+        changes,
+        _list_verdicts(decision, changes.verdicts),
+        score_matrix(decision),
     )
 
 
-def _verdicts(decision: Decision) -> dict[str, str]:
-    statuses, found = decision.node_statuses, {}
+def _list_verdicts(decision: Decision, changed: Container[str]) -> list[NodeVerdict]:
+    statuses, found = decision.node_statuses, []
     for row, name in enumerate(decision.nodes):
         if name:
             status = decision.pre_filter if statuses is None else statuses.at(row)
             passed = status is None or status.is_success
-            found[name] = "" if passed or status is None else f"{status.plugin}: {status.message}"
+            why = "" if passed or status is None else f"{status.plugin}: {status.message}"
+            found.append(NodeVerdict(name, why, name in changed))
     return found
 
 
@@ -129,7 +172,8 @@ class _Points:
 
     def note(self, name: str, attempt: Attempt, status: Status) -> None:
         entries = attempt.state.entries()
-        added = [(key, _describe(entries[key])) for key in entries if key not in self._known]
+        known = self._known
+        added = [StateEntry(key, _describe(entries[key])) for key in entries if key not in known]
         self._known |= entries.keys()
         durations = attempt.state.plugin_durations
         ran = {plugin: None for part in name.split(" and ") for plugin in durations.get(part, ())}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -25,6 +25,21 @@ from apps.studies.lab.configurations import LabConfiguration
 from apps.studies.rebuilding import PastState, rebuild_state_at, rebuild_state_before
 from apps.studies.rebuilding.allocating import collections_paused
 from apps.studies.rebuilding.following import nominate
+
+
+@dataclass(frozen=True, slots=True)
+class LabState:
+    """The one state from which everything in the answer follows."""
+
+    cluster: str
+    resource_version: int
+    #: by the cluster's clock
+    at: datetime
+    #: the decision whose state this is
+    decision: int | None
+    #: of the configuration; None for a given one
+    revision: int | None
+    feature_gates: Mapping[str, bool]
 
 
 @dataclass(slots=True, repr=False)
@@ -55,6 +70,25 @@ class Base:
         """The pods on a node, by namespace and name."""
         found = (pod for pod in self.pods.values() if pod.pod.spec.node_name == name)
         return sorted(found, key=lambda pod: (pod.namespace, pod.name))
+
+
+@dataclass(frozen=True, slots=True)
+class LabAnswer:
+    """What everything that the lab answers has."""
+
+    base: Base
+
+    @property
+    def state(self) -> LabState:
+        base, configuration = self.base, self.base.configuration
+        return LabState(
+            base.cluster.name,
+            base.version,
+            base.at,
+            base.decision,
+            configuration.revision,
+            configuration.feature_gates,
+        )
 
 
 def read_base(cluster: Cluster, moment: PastMoment | None, configuration: LabConfiguration) -> Base:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, NamedTuple, TypeAlias
 
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
@@ -25,6 +26,11 @@ from apps.studies.rebuilding.replaying import CannotRecompute, decide_again
 _POINTS = ("preFilter", "filter", "reserve")
 
 
+EffectOfQuestion: TypeAlias = Literal[
+    Effect.SAME, Effect.TIED, Effect.OTHER_NODE, Effect.NOW_SCHEDULED, Effect.NOW_UNSCHEDULABLE
+]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """What is different from the recorded decision."""
@@ -42,6 +48,24 @@ class Question:
         return bool(self.without or self.edits)
 
 
+class Weight(NamedTuple):
+    #: the plugin, or the URL of an extender
+    plugin: str
+    recorded: int
+    weight: int
+
+
+class NodeTotal(NamedTuple):
+    node: str
+    #: from 1; equal totals share a rank
+    rank: int
+    total: int
+    #: None for a node that had no scores
+    recorded_total: int | None
+    #: how much the greatest total is above it
+    missed_by: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counterfactual:
     """What a recorded decision would have been."""
@@ -54,12 +78,36 @@ class Counterfactual:
     unweighed: ScoreMatrix
     #: the same with the weights of the question
     matrix: ScoreMatrix
-    effect: Effect
-    #: the node that is chosen; "" if there is none, or if the draw is not known
+    #: `tied`: the recorded node has the greatest total as well, and the draw is not known
+    effect: EffectOfQuestion
+    #: empty if there is none, or if the draw is not known: then `tied` has several
     node: str
     sentence: str
-    #: the nearest weights with which another node is chosen, in the recorded decision
+    #: of the recorded decision; the smallest change first
     flips: Sequence[Flip]
+
+    ANSWER: ClassVar = (
+        *("sentence", "effect", "recorded_node", "node", "tied"),
+        *("weights", "without", "nodes", "flips"),
+    )
+
+    @property
+    def recorded_node(self) -> str:
+        return self.rule.node
+
+    @property
+    def without(self) -> Sequence[str]:
+        return self.question.without
+
+    @property
+    def nodes(self) -> list[NodeTotal]:
+        """All feasible nodes, by rank."""
+        recorded = dict(zip(self.recorded.nodes, self.recorded.total.tolist(), strict=True))
+        ranks, totals = self.matrix.ranks.tolist(), self.matrix.total.tolist()
+        return [
+            NodeTotal(node, rank, total, recorded.get(node), totals[0] - total)
+            for node, rank, total in zip(self.matrix.nodes, ranks, totals, strict=True)
+        ]
 
     @property
     def tied(self) -> Sequence[str]:
@@ -67,13 +115,13 @@ class Counterfactual:
         return self.matrix.nodes[: self.matrix.tied]
 
     @property
-    def weights(self) -> dict[str, tuple[int, int]]:
-        """Plugin -> its weight before and in this question, by name of the plugin."""
+    def weights(self) -> list[Weight]:
+        """By name of the plugin."""
         plugins = {each.name: each.weight for each in self.unweighed.plugins}
-        return {
-            name: (weight, self.question.weights.get(name, weight))
+        return [
+            Weight(name, weight, self.question.weights.get(name, weight))
             for name, weight in sorted(plugins.items())
-        }
+        ]
 
 
 def ask(row: SchedulingDecision, record: DecisionRecord, question: Question) -> Counterfactual:
@@ -114,7 +162,7 @@ def _chosen_node(matrix: ScoreMatrix, again: Decision) -> str:
     return again.node
 
 
-def _compare(rule: TieRule, matrix: ScoreMatrix, again: Decision, node: str) -> Effect:
+def _compare(rule: TieRule, matrix: ScoreMatrix, again: Decision, node: str) -> EffectOfQuestion:
     has_node = bool(node or len(matrix.nodes))
     if not rule.node:
         return Effect.NOW_SCHEDULED if has_node else Effect.SAME

@@ -12,7 +12,6 @@ from apps.scheduler.objects import Pod
 from apps.studies.lab.base import Base, read_base
 from apps.studies.lab.changes import Arrival, Changed, Origin
 from apps.studies.lab.configurations import choose_configuration
-from apps.studies.lab.reasons import describe_pod
 from apps.studies.lab.simulation import run_simulation
 
 #: A pod with this annotation, "true", is simulated by a dry run of its creation.
@@ -44,7 +43,7 @@ def _describe(base: Base, pod: Pod, origin: Origin, node: str = "") -> str:
     if simulated.is_placed:
         outcome = f"would be placed on {simulated.node} {at}"
     else:
-        outcome = f"would not be placed {at}: {describe_pod(found.run.scheduler, simulated)}"
+        outcome = f"would not be placed {at}: {simulated.sentence}"
     decision = simulated.decision
     refusal = None
     if node and decision is not None and node in decision.nodes:

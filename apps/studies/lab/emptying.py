@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from apps.cluster import limits
 from apps.cluster.errors import BadRequest
@@ -14,7 +14,7 @@ from apps.scheduler.failure import handle_scheduling_failure, unreserve_and_forg
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.schedule_one import scheduling_cycle
 from apps.scheduler.scheduler import Scheduler
-from apps.studies.lab.base import Base, build_scheduler
+from apps.studies.lab.base import LabAnswer, build_scheduler
 from apps.studies.lab.changes import (
     apply_changes,
     controller_of,
@@ -35,15 +35,18 @@ class EmptiedNode:
     """A node, and whether its pods fit elsewhere."""
 
     node: str
-    #: the pods that would move, and where to; "namespace/name" -> node
+    #: `namespace/name` -> node, of this node alone
     moves: Mapping[str, str]
-    #: the pod that fits nowhere else, and why; "" if all do
+    #: the pod that fits nowhere else; empty if all do
     blocked_by: str = ""
+    #: why it does not
     reason: str = ""
-    #: "namespace/name" of the pods that no controller would create again
+    #: pods that no controller would create again
     unmanaged: Sequence[str] = ()
-    #: it can be emptied together with the earlier nodes of which this is true
+    #: it is one of `together`
     together: bool = False
+
+    ANSWER: ClassVar = ("node", "can_be_emptied", "together", ...)
 
     @property
     def can_be_emptied(self) -> bool:
@@ -51,16 +54,17 @@ class EmptiedNode:
 
 
 @dataclass(frozen=True, slots=True)
-class Emptying:
+class Emptying(LabAnswer):
     """The nodes that were tried, those with the fewest pods first."""
 
-    base: Base
     nodes: Sequence[EmptiedNode]
 
+    ANSWER: ClassVar = ("state", "together", "nodes")
+
     @property
-    def together(self) -> list[EmptiedNode]:
-        """The nodes that can be emptied at the same time."""
-        return [each for each in self.nodes if each.together]
+    def together(self) -> list[str]:
+        """Nodes that can be emptied at the same time."""
+        return [each.node for each in self.nodes if each.together]
 
 
 def find_emptiable_nodes(

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from time import monotonic
-from typing import Any, Final
+from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 import msgspec
 
@@ -41,18 +41,22 @@ _AFFINITIES: Final = {
 }
 
 
+FactKind: TypeAlias = Literal["pod", "taint", "cordon", "running-pod", "weight"]
+
+
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """`kind` is pod, taint, cordon, running-pod or weight; `node`: whose taint, cordon or pod.
+    """A fact that a decision saw."""
 
-    `node` is empty for facts of the decision's pod. `sentence` states the fact; `part` names it, to
-    follow "without".
-    """
-
-    kind: str
+    kind: FactKind
     sentence: str
+    #: names the fact, to follow "without"
     part: str
+    #: whose taint, cordon or pod it is; empty for a fact about the pod of the decision, and for
+    #: weights
     node: str = ""
+
+    ANSWER: ClassVar = ("kind", "sentence", "node")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +65,20 @@ class FactSet:
 
     facts: Sequence[Fact]
     effect: Effect
-    #: the node that is selected or nominated without them; "" if none is
+    #: the node that is selected or nominated without them; empty if none is
     node: str
     sentence: str
 
 
 @dataclass(frozen=True, slots=True)
 class FoundFacts:
-    """The sets, the smallest first; `is_complete`: whether everything was tried."""
+    """The facts that a decision depended on."""
 
+    #: the smallest first
     sets: Sequence[FactSet]
+    #: how often it was decided again
     tried: int
+    #: false if the time was not sufficient
     is_complete: bool
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
 from apps.cluster import limits
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
-from apps.studies.lab.base import Base
-from apps.studies.lab.changes import Changes, Origin, apply_changes
+from apps.studies.lab.base import Base, LabAnswer
+from apps.studies.lab.changes import Changes, LostPod, Origin, apply_changes
 from apps.studies.lab.fitting import without_pods
 from apps.studies.lab.simulation import (
     Simulation,
@@ -20,6 +21,12 @@ from apps.studies.lab.simulation import (
 )
 
 
+class UnplacedPod(NamedTuple):
+    namespace: str
+    name: str
+    sentence: str
+
+
 @dataclass(frozen=True, slots=True)
 class NodeFailure:
     """The death of one node."""
@@ -27,23 +34,40 @@ class NodeFailure:
     node: str
     simulation: Simulation
 
+    ANSWER: ClassVar = ("node", "moved", "waiting", "preempted", "lost", "not_placed")
+
     @property
     def moved(self) -> int:
-        """Its pods that run elsewhere."""
+        """Pods that run elsewhere."""
         return len(self.simulation.moved)
 
     @property
+    def preempted(self) -> int:
+        return len(self.simulation.run.preempted)
+
+    @property
+    def lost(self) -> Sequence[LostPod]:
+        return self.simulation.lost
+
+    @property
+    def not_placed(self) -> list[UnplacedPod]:
+        pods = self.simulation.not_placed
+        return [UnplacedPod(pod.namespace, pod.name, pod.sentence) for pod in pods]
+
+    @property
     def waiting(self) -> int:
-        """Pods that then wait: its own, and those that these preempted."""
+        """Pods that wait, those of victims among them."""
         return sum(pod.origin is Origin.REPLACEMENT for pod in self.simulation.not_placed)
 
 
 @dataclass(frozen=True, slots=True)
-class Failures:
-    """Every node that was asked about, the one that hurts most first."""
+class Failures(LabAnswer):
+    """What the failure of each node does."""
 
-    base: Base
+    #: the one that hurts most first
     nodes: Sequence[NodeFailure]
+
+    ANSWER: ClassVar = ("state", "nodes")
 
 
 def simulate_failures(
@@ -66,7 +90,7 @@ def simulate_failures(
     ]
     return Failures(
         base,
-        sorted(found, key=lambda f: (-f.waiting, -len(f.simulation.lost), -f.moved, f.node)),
+        sorted(found, key=lambda f: (-f.waiting, -len(f.lost), -f.moved, f.node)),
     )
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Final
+from typing import ClassVar, Final
 
 import msgspec
 
@@ -14,10 +14,9 @@ from apps.cluster import limits
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
 from apps.scheduler.objects import Pod
-from apps.studies.lab.base import Base, build_scheduler
+from apps.studies.lab.base import Base, LabAnswer, build_scheduler
 from apps.studies.lab.changes import Arrival, Changes, Origin, apply_changes
 from apps.studies.lab.manifests import Manifests
-from apps.studies.lab.reasons import describe_pod
 from apps.studies.lab.run import Run, VirtualClock
 from apps.studies.lab.simulation import SimulationRequest, read_base_and_changes
 
@@ -27,20 +26,23 @@ _BATCH: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Fitting:
+class Fitting(LabAnswer):
     """How many copies fit, and what stops the next one."""
 
-    base: Base
-    #: "namespace/name" of the pod
+    #: `namespace/name`
     pod: str
+    #: copies that fit
     count: int
+    #: the limit was reached: more copies may fit
+    limited: bool
     #: node -> copies, most first
     nodes: Mapping[str, int]
-    #: whether the limit was reached: more copies may fit
-    is_limited: bool
-    #: why the next copy does not fit, in plain words and as kube-scheduler says it
+    #: why the next copy does not fit
     sentence: str = ""
+    #: as kube-scheduler reports it
     message: str = ""
+
+    ANSWER: ClassVar = ("state", "pod", "count", "limited", "nodes", "sentence", "message")
 
 
 def count_fitting(
@@ -101,9 +103,9 @@ def _count(base: Base, pod: Pod, limit: int, seed: int) -> Fitting:
         base,
         pod.key,
         placed.total(),
-        dict(placed.most_common()),
-        is_limited=unplaced is None,
-        sentence=describe_pod(run.scheduler, unplaced) if unplaced is not None else "",
+        limited=unplaced is None,
+        nodes=dict(placed.most_common()),
+        sentence=unplaced.sentence if unplaced is not None else "",
         message=unplaced.message if unplaced is not None else "",
     )
 

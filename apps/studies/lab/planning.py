@@ -11,7 +11,7 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil, floor
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import msgspec
 
@@ -19,7 +19,7 @@ from apps.cluster import limits
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
 from apps.scheduler.objects import Node
-from apps.studies.lab.base import Base
+from apps.studies.lab.base import Base, LabAnswer
 from apps.studies.lab.changes import Changed, apply_changes, put_node
 from apps.studies.lab.manifests import read_manifests
 from apps.studies.lab.simulation import (
@@ -59,25 +59,27 @@ class ShapeAnswer:
 
     shape: str
     price: float
-    #: None: not with so many nodes as are allowed
+    #: with this shape alone; None: `max_nodes` are not enough
     nodes: int | None
     cost: float | None
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(LabAnswer):
     """The nodes to add."""
 
-    base: Base
-    alone: Sequence[ShapeAnswer]
-    #: shape -> nodes to add; None if no number of nodes helps
+    shapes: Sequence[ShapeAnswer]
+    #: shape -> nodes to add; None: no number of nodes is enough
     mix: Mapping[str, int] | None
+    #: of the mix
     cost: float
-    #: with the nodes of the mix
-    simulation: Simulation
-    #: pods that have no node with any number of nodes, and the scheduler's message
+    #: pods that have a node with the mix
+    placed: int
+    #: pods that have no node with any number of nodes -> the scheduler's message
     impossible: Mapping[str, str] = field(default_factory=dict)
     method: str = METHOD
+
+    ANSWER: ClassVar = ("state", "shapes", "mix", "cost", "method", "placed", "impossible")
 
 
 def plan_nodes(
@@ -110,7 +112,7 @@ def plan_nodes(
         alone,
         best,
         search.cost_of(best or {}, shapes),
-        final,
+        len(final.placed),
         {pod.key: pod.message for pod in final.not_placed},
     )
 

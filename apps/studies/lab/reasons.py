@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apps.engine.results.comparison import compare_with_runner_up, format_points
 from apps.engine.results.scores import score_matrix
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.scheduler import Scheduler
 from apps.studies.explanations.reasons import describe_dominant_reason
-from apps.studies.lab.run import SimulatedPod
+
+if TYPE_CHECKING:
+    from apps.studies.lab.run import SimulatedPod
 
 
 def describe_pod(scheduler: Scheduler, simulated: SimulatedPod) -> str:
@@ -36,10 +40,9 @@ def _summarize(placed: SimulatedPod) -> str:
     """What is known of a placement whose decision is not kept."""
     if placed.total_score is None:
         return f"{placed.node} was chosen; nothing was scored."
-    nodes = f"{placed.feasible:,} feasible node{'' if placed.feasible == 1 else 's'}"
+    nodes = f"{placed.feasible_nodes:,} feasible node{'' if placed.feasible_nodes == 1 else 's'}"
     points = format_points(placed.total_score)
-    if placed.tied > 1:
-        return (
-            f"{placed.node} and {placed.tied - 1:,} more of {nodes} have the most points, {points}."
-        )
+    if placed.tied_nodes > 1:
+        others = placed.tied_nodes - 1
+        return f"{placed.node} and {others:,} more of {nodes} have the most points, {points}."
     return f"{placed.node} has the most points of {nodes}: {points}."

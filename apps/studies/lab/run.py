@@ -6,19 +6,23 @@ import time
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Final
+from typing import ClassVar, Final
 
 import msgspec
 
 from apps.cluster.errors import Timeout
+from apps.engine.results.presenting import DecisionResults, read_results
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.framework.intents import Eviction
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Pod
 from apps.scheduler.scheduler import Scheduler
 from apps.studies.lab.changes import Arrival, LostPod, Origin, controller_of, new_pod
+from apps.studies.lab.reasons import describe_pod
 
 #: Decisions of a run that are kept whole, by default: each has a column for every plugin.
+#: Nodes of each list in the explanation of a decision; `count` has the number of all.
+FIRST_EXPLAINED: Final = 100
 MAX_EXPLAINED: Final = 20
 #: A run ends with an error after so many seconds.
 DEADLINE: Final = 60.0
@@ -42,21 +46,30 @@ class SimulatedPod:
     """A pod that was scheduled, with its last attempt."""
 
     pod: Pod
+    #: `new`: given. `pending`: it waits in the cluster. `replacement`: its controller creates it
+    #: for a pod that was evicted or deleted
     origin: Origin
-    #: the node of the pod that it replaces; "" for others
+    scheduler: Scheduler
+    #: the node of the pod that it replaces; empty for others
     left: str = ""
-    #: "" while it has none
+    #: empty: it is not placed
     node: str = ""
     attempts: int = 0
-    #: of the last attempt, as kube-scheduler reports it; or why there was none
+    #: as kube-scheduler reports it; or why there was no attempt
     message: str = ""
     #: where preemption makes room for it
     nominated_node: str = ""
     total_score: int | None = None
-    feasible: int = 0
-    tied: int = 0
+    feasible_nodes: int = 0
+    #: nodes with the highest total score
+    tied_nodes: int = 0
     #: the last attempt; None if it is not explained, or if there was none
     decision: Decision | None = None
+
+    ANSWER: ClassVar = (
+        *("namespace", "name", "origin", "left", "node", "nominated_node", "attempts"),
+        *("total_score", "feasible_nodes", "tied_nodes", "message", "sentence", "explanation"),
+    )
 
     @property
     def namespace(self) -> str:
@@ -65,6 +78,16 @@ class SimulatedPod:
     @property
     def name(self) -> str:
         return self.pod.metadata.name
+
+    @property
+    def sentence(self) -> str:
+        """Why this node, or why none."""
+        return describe_pod(self.scheduler, self)
+
+    @property
+    def explanation(self) -> DecisionResults | None:
+        """The last attempt; None if it is not explained. Lists of nodes have the first 100."""
+        return read_results(self.decision, first=FIRST_EXPLAINED) if self.decision else None
 
     @property
     def key(self) -> str:
@@ -84,7 +107,7 @@ class PreemptedPod:
     uid: str
     node: str
     priority: int
-    #: "namespace/name" of the pod that got the room
+    #: `namespace/name` of the pod that got the room
     by: str
 
 
@@ -116,7 +139,8 @@ class Run:
         """Let pods arrive now, one after the other."""
         for arrival in arrivals:
             pod = arrival.pod
-            self.pods[pod.metadata.uid] = SimulatedPod(pod, arrival.origin, arrival.left)
+            simulated = SimulatedPod(pod, arrival.origin, self.scheduler, arrival.left)
+            self.pods[pod.metadata.uid] = simulated
             self._known[pod.metadata.uid] = pod
             at = _created_at(pod) if arrival.origin is Origin.PENDING else None
             self.scheduler.handle("Pod", None, pod, at)
@@ -160,7 +184,7 @@ class Run:
                 self._nominate(simulated, decision)
 
     def _place(self, simulated: SimulatedPod, decision: Decision) -> None:
-        simulated.node = decision.node
+        simulated.node, simulated.nominated_node = decision.node, ""
         self.scheduler.bound(decision)
         pending = self._known[decision.pod_uid]
         spec = msgspec.structs.replace(pending.spec, node_name=decision.node)
@@ -205,10 +229,10 @@ class Run:
 
     def _note(self, simulated: SimulatedPod, decision: Decision) -> None:
         simulated.message = decision.message
-        simulated.feasible = len(decision.feasible)
+        simulated.feasible_nodes = len(decision.feasible)
         has_scores = decision.result is Result.SCHEDULED and len(decision.total) > 0
         simulated.total_score = int(decision.total.max()) if has_scores else None
-        simulated.tied = len(decision.ties) if has_scores else 0
+        simulated.tied_nodes = len(decision.ties) if has_scores else 0
         simulated.decision = decision if self._keeps(simulated, decision) else None
 
     def _keeps(self, simulated: SimulatedPod, decision: Decision) -> bool:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 from apps.cluster import limits
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
 from apps.engine.queue.past import parse_past_moment
-from apps.studies.lab.base import Base, build_scheduler, read_base
-from apps.studies.lab.changes import Arrival, Changed, Changes, Origin, apply_changes
+from apps.studies.lab.base import Base, LabAnswer, build_scheduler, read_base
+from apps.studies.lab.changes import Arrival, Changed, Changes, LostPod, Origin, apply_changes
 from apps.studies.lab.configurations import choose_configuration
 from apps.studies.lab.manifests import read_manifests
-from apps.studies.lab.run import MAX_EXPLAINED, Run, SimulatedPod, VirtualClock
+from apps.studies.lab.run import MAX_EXPLAINED, PreemptedPod, Run, SimulatedPod, VirtualClock
 
 
 @dataclass(slots=True, kw_only=True)
@@ -46,13 +46,38 @@ class SimulationRequest:
     explain: Collection[str] | None = None
 
 
+class MovedPod(NamedTuple):
+    namespace: str
+    name: str
+    #: the node of the pod that it replaces
+    left: str
+    node: str
+
+
 @dataclass(frozen=True, slots=True)
-class Simulation:
+class Simulation(LabAnswer):
     """A simulation that has ended."""
 
-    base: Base
     changed: Changed
     run: Run
+
+    ANSWER: ClassVar = (
+        *("state", "placed", "not_placed", "preempted", "moved", "lost"),
+        *("attempts", "seconds", "quiet"),
+    )
+
+    @property
+    def attempts(self) -> int:
+        return self.run.attempts
+
+    @property
+    def preempted(self) -> Sequence[PreemptedPod]:
+        return self.run.preempted
+
+    @property
+    def quiet(self) -> bool:
+        """False: it ended because pods were tried too often."""
+        return self.run.is_quiet
 
     @property
     def placed(self) -> list[SimulatedPod]:
@@ -63,18 +88,23 @@ class Simulation:
         return [pod for pod in self.run.pods.values() if not pod.is_placed]
 
     @property
-    def moved(self) -> list[SimulatedPod]:
-        """The replacements that have a node."""
-        return [pod for pod in self.placed if pod.origin is Origin.REPLACEMENT]
+    def moved(self) -> Sequence[MovedPod]:
+        """Replacements that have a node."""
+        return [
+            MovedPod(pod.namespace, pod.name, pod.left, pod.node)
+            for pod in self.placed
+            if pod.origin is Origin.REPLACEMENT
+        ]
 
     @property
-    def lost(self) -> list[Any]:
+    def lost(self) -> list[LostPod]:
+        """Deleted pods that no controller replaces."""
         return [*self.changed.lost, *self.run.lost]
 
     @property
     def seconds(self) -> float:
         """How much time passed on the virtual clock."""
-        return self.run.clock.at - self.base.at.timestamp()
+        return round(self.run.clock.at - self.base.at.timestamp(), 6)
 
 
 def simulate(cluster: Cluster, request: SimulationRequest, *, user: str = "") -> Simulation:

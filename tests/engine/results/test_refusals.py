@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from apps.engine.results.presenting import present_node, present_refusals
+from apps.answers import to_json
+from apps.engine.results.presenting import read_node_result, read_results
 from apps.engine.results.refusals import (
     NOT_EVALUATED,
     count_by_source,
@@ -130,23 +131,23 @@ def test_reasons_are_ordered_by_their_nodes_and_limited(scheduled: Decision) -> 
 
 
 def test_refusals_as_json_count_and_name_their_nodes(scheduled: Decision) -> None:
-    first, _, last = present_refusals(scheduled)
-    assert first == {
+    first, _, last = read_results(scheduled, first=1).refusals
+    assert to_json(first) == {
         "extension_point": "Filter",
         "plugin": "NodeResourcesFit",
         "code": "Unschedulable",
         "reasons": ["Insufficient cpu"],
         "count": 2,
-        "nodes": ["a", "b"],
+        "nodes": ["a"],
     }
-    assert (last["extension_point"], last["code"], last["nodes"]) == ("", "", ["g"])
+    assert (last.extension_point, last.code, last.nodes) == ("", "", ("g",))
 
 
 def test_a_node_as_json_has_its_refusal_or_its_scores(scheduled: Decision) -> None:
-    refused = present_node(scheduled, "c")
+    refused = to_json(read_node_result(scheduled, "c"))
     assert refused["refusal"]["plugin"] == "Taint"
     assert (refused["scores"], refused["total"], refused["rank"]) == ([], None, None)
-    feasible = present_node(scheduled, "e")
+    feasible = to_json(read_node_result(scheduled, "e"))
     assert (feasible["refusal"], feasible["total"], feasible["rank"]) == (None, 50, 3)
     assert feasible["scores"][0] == {
         "plugin": "Steep",
@@ -156,4 +157,4 @@ def test_a_node_as_json_has_its_refusal_or_its_scores(scheduled: Decision) -> No
         "weighted": 40,
     }
     with pytest.raises(KeyError):
-        present_node(scheduled, "z")
+        read_node_result(scheduled, "z")

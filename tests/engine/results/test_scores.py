@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from apps.engine.results.presenting import present_scores
+from apps.answers import to_json
 from apps.engine.results.scores import ScoreMatrix, compute_shades, score_matrix
 from apps.scheduler.decision import Decision
 from tests.engine.results.decisions import column, scheduled_decision, unscheduled_decision
@@ -59,7 +59,7 @@ def test_scores_of_64_bits_are_sorted_and_shaded_without_wrapping(scheduled: Dec
     assert (sort(matrix, "Huge"), sort(matrix, "Huge", descending=True)) == ("efd", "dfe")
     huge = next(plugin for plugin in matrix.plugins if plugin.name == "Huge")
     assert compute_shades(huge.raw).tolist() == [2, 5, 0]
-    assert json.loads(json.dumps(present_scores(matrix)["plugins"]))[0]["raw"] == [
+    assert json.loads(json.dumps(to_json(matrix)["plugins"]))[0]["raw"] == [
         2**53 + 1,
         MOST,
         LEAST,
@@ -85,7 +85,7 @@ def test_the_highest_scores_follow_from_the_weights(scheduled: Decision) -> None
 
 
 def test_the_matrix_as_json_is_columns_in_its_order(scheduled: Decision) -> None:
-    assert present_scores(score_matrix(scheduled)) == {
+    assert to_json(score_matrix(scheduled)) == {
         "nodes": ["f", "d", "e"],
         "ranks": [1, 1, 3],
         "total": [110, 110, 50],
@@ -100,5 +100,5 @@ def test_the_matrix_as_json_is_columns_in_its_order(scheduled: Decision) -> None
 
 def test_an_attempt_that_scored_nothing_has_an_empty_matrix() -> None:
     matrix = score_matrix(unscheduled_decision("a"))
-    assert present_scores(matrix)["nodes"] == [] and matrix.find("a").tolist() == []
+    assert to_json(matrix)["nodes"] == [] and matrix.find("a").tolist() == []
     assert sort(matrix, "node") == ""

@@ -30,11 +30,11 @@ def test_copies_of_a_pod_are_counted_until_none_fits(
 ) -> None:
     schedule(pod("first", cpu="4"))
     found = count_fitting(cluster, SimulationRequest(objects=[manifest("p", cpu="3")]))
-    assert (found.count, found.is_limited) == (5, False)
+    assert (found.count, found.limited) == (5, False)
     assert found.nodes == {"node-1": 2, "node-2": 2, "node-0": 1}
     assert found.sentence == "It needs 3 cpu, which all 3 nodes do not have free."
     limited = count_fitting(cluster, SimulationRequest(objects=[manifest("p", cpu="3")]), limit=2)
-    assert (limited.count, limited.is_limited) == (2, True)
+    assert (limited.count, limited.limited) == (2, True)
     with pytest.raises(BadRequest, match="objects: must have exactly one pod, not 2"):
         count_fitting(cluster, SimulationRequest(objects=[manifest("p"), manifest("q")]))
 
@@ -43,13 +43,13 @@ def test_the_least_number_of_nodes_and_the_cheapest_mix_are_found(cluster: Clust
     pods = [manifest(f"p{number}", cpu="6") for number in range(8)]
     request = SimulationRequest(objects=pods)
     plan = plan_nodes(cluster, request, [shape("large", 24, 3.5), shape("small", 6, 1.0)])
-    assert [(each.shape, each.nodes, each.cost) for each in plan.alone] == [
+    assert [(each.shape, each.nodes, each.cost) for each in plan.shapes] == [
         ("large", 2, 7.0),
         ("small", 5, 5.0),
     ]
     # three fit already; four on a large node cost less than on four small ones
     assert (plan.mix, plan.cost) == ({"large": 1, "small": 1}, 4.5)
-    assert len(plan.simulation.placed) == 8
+    assert plan.placed == 8
     assert not plan.impossible
 
 
@@ -71,7 +71,7 @@ def test_nodes_whose_pods_fit_elsewhere_could_be_emptied(
     assert by_name["node-0"].can_be_emptied
     assert set(by_name["node-0"].moves.values()) <= {"node-1", "node-2"}
     assert by_name["node-2"].unmanaged == ["default/alone"]
-    assert [each.node for each in found.together] == ["node-0"]
+    assert found.together == ["node-0"]
     blocked = find_emptiable_nodes(
         cluster, SimulationRequest(cordon=["node-1", "node-2"]), nodes=["node-0"]
     )

@@ -13,7 +13,6 @@ from apps.engine.ledger.reading import read
 from apps.engine.models import SchedulingDecision
 from apps.scheduler.config import ConfigError
 from apps.studies.lab.changes import Origin
-from apps.studies.lab.reasons import describe_pod
 from apps.studies.lab.simulation import Simulation, SimulationRequest, simulate
 from tests.engine.driving import create_pods, pod
 from tests.studies.lab.manifests import create_replica_set, manifest
@@ -86,7 +85,7 @@ def test_every_recorded_decision_is_simulated_again_as_it_was(
 def test_a_pod_that_fits_nowhere_gets_the_reason_of_a_real_decision(cluster: Cluster) -> None:
     found = simulate(cluster, SimulationRequest(objects=[manifest("big", cpu="64")]))
     (big,) = found.not_placed
-    assert describe_pod(found.run.scheduler, big) == "It needs 64 cpu; the largest node has 8."
+    assert big.sentence == "It needs 64 cpu; the largest node has 8."
     assert big.message.startswith("0/3 nodes are available: 3 Insufficient cpu.")
 
 

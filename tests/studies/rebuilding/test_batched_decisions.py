@@ -13,7 +13,7 @@ from apps.cluster.writing import store
 from apps.engine.ledger.reading import read
 from apps.engine.loop.engines import Engines
 from apps.engine.models import SchedulingDecision
-from apps.engine.results.presenting import present_decision
+from apps.engine.results.presenting import Batch, read_results
 from apps.studies import rebuilding
 from tests.engine.driving import ACTOR, configure, create_pods, pod
 from tests.scheduler.test_batches import UNSPREAD
@@ -56,13 +56,8 @@ def test_a_batched_decision_is_recorded_and_recomputed(client: Client) -> None:
     first, batched, _ = rows
     decision = read(batched).decision
     assert decision.is_batched and batched.total_score is None
-    assert present_decision(decision)["search"]["batch"] == {
-        "node": "c",
-        "selected": True,
-        "pod": "default/p0",
-        "pod_uid": str(first.pod_uid),
-        "attempt": 1,
-    }
+    expected = Batch("c", True, "default/p0", str(first.pod_uid), 1)
+    assert read_results(decision).search.batch == expected
     page = " ".join(client.get(f"/clusters/lab/decisions/{batched.pk}").content.decode().split())
     assert "The node comes from a batch: the pod is like default/p0" in page
     assert f'<a href="/clusters/lab/decisions/{first.pk}">decision {first.pk}</a>' in page

@@ -10,9 +10,10 @@ from django.core.management.base import CommandError, CommandParser
 
 from apps.administration.management.command import USER, ControlPlaneCommand
 from apps.administration.management.lab_options import add_options, build_request, describe
+from apps.answers import to_json
 from apps.cluster.models import Cluster
 from apps.scheduler.config import ConfigError
-from apps.studies.lab import emptying, fitting, planning, presenting
+from apps.studies.lab import emptying, fitting, planning
 from apps.studies.lab.emptying import find_emptiable_nodes
 from apps.studies.lab.failures import simulate_failures
 from apps.studies.lab.fitting import count_fitting
@@ -53,7 +54,7 @@ class Command(ControlPlaneCommand):
         except ConfigError as error:
             raise describe(error) from error
         if options["json"]:
-            self.stdout.write(msgspec.json.encode(answer).decode())
+            self.stdout.write(msgspec.json.encode(to_json(answer)).decode())
             return
         for sentence in sentences:
             self.stdout.write(sentence)
@@ -62,9 +63,9 @@ class Command(ControlPlaneCommand):
         limit = options["limit"] or fitting.DEFAULT_LIMIT
         found = count_fitting(cluster, build_request(options), limit=limit, user=USER)
         sentences = [f"  {node}: {count:,}" for node, count in found.nodes.items()]
-        more = " or more" if found.is_limited else ""
+        more = " or more" if found.limited else ""
         sentences.append(f"{found.count:,}{more} of pod {found.pod} fit.")
-        return presenting.present_fitting(found), [*sentences, *filter(None, [found.sentence])]
+        return found, [*sentences, *filter(None, [found.sentence])]
 
     def _answer_nodes(self, cluster: Cluster, options: dict[str, Any]) -> tuple[Any, list[str]]:
         shapes = _read_shapes(options["shapes"])
@@ -74,7 +75,7 @@ class Command(ControlPlaneCommand):
         sentences = [
             f"  {each.shape} alone: "
             + ("not enough" if each.nodes is None else f"{each.nodes:,} nodes, cost {each.cost:g}")
-            for each in plan.alone
+            for each in plan.shapes
         ]
         mix = ", ".join(f"{count} {name}" for name, count in (plan.mix or {}).items())
         if plan.mix is None:
@@ -82,7 +83,7 @@ class Command(ControlPlaneCommand):
         else:
             sentences.append(f"Cheapest mix found: {mix or 'no new node'}, cost {plan.cost:g}.")
         sentences += [f"  {pod} fits no shape: {why}" for pod, why in plan.impossible.items()]
-        return presenting.present_plan(plan), sentences
+        return plan, sentences
 
     def _answer_emptiable(self, cluster: Cluster, options: dict[str, Any]) -> tuple[Any, list[str]]:
         found = find_emptiable_nodes(
@@ -98,18 +99,18 @@ class Command(ControlPlaneCommand):
             else f"  {each.node}: no, {each.blocked_by}: {each.reason}"
             for each in found.nodes
         ]
-        names = ", ".join(each.node for each in found.together)
+        names = ", ".join(found.together)
         sentences.append(f"Could be emptied at the same time: {names or 'none'}.")
-        return presenting.present_emptying(found), sentences
+        return found, sentences
 
     def _answer_failures(self, cluster: Cluster, options: dict[str, Any]) -> tuple[Any, list[str]]:
         found = simulate_failures(cluster, build_request(options), options["node"], user=USER)
         sentences = [
             f"  {each.node}: {each.moved:,} pods move, {each.waiting:,} wait, "
-            f"{len(each.simulation.lost):,} are lost"
+            f"{len(each.lost):,} are lost"
             for each in found.nodes
         ]
-        return presenting.present_failures(found), sentences
+        return found, sentences
 
 
 def _read_shapes(name: str | None) -> list[Shape]:

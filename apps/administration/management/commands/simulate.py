@@ -9,9 +9,8 @@ from django.core.management.base import CommandError, CommandParser
 
 from apps.administration.management.command import USER, ControlPlaneCommand
 from apps.administration.management.lab_options import add_options, build_request, describe
+from apps.answers import to_json
 from apps.scheduler.config import ConfigError
-from apps.studies.lab.presenting import present_simulation
-from apps.studies.lab.reasons import describe_pod
 from apps.studies.lab.run import SimulatedPod
 from apps.studies.lab.simulation import Simulation, simulate
 
@@ -38,7 +37,7 @@ class Command(ControlPlaneCommand):
         except ConfigError as error:
             raise describe(error) from error
         if options["json"]:
-            self.stdout.write(msgspec.json.encode(present_simulation(found)).decode())
+            self.stdout.write(msgspec.json.encode(to_json(found)).decode())
         else:
             self._print(found)
         if options["check"] and found.not_placed:
@@ -52,8 +51,8 @@ class Command(ControlPlaneCommand):
         for pod in found.placed:
             self.stdout.write(f"  {_name(pod)} -> {pod.node}")
         for pod in found.not_placed:
-            self.stdout.write(f"  {_name(pod)}: {describe_pod(found.run.scheduler, pod)}")
-        for victim in found.run.preempted:
+            self.stdout.write(f"  {_name(pod)}: {pod.sentence}")
+        for victim in found.preempted:
             self.stdout.write(
                 f"  {victim.namespace}/{victim.name} on {victim.node} is preempted by {victim.by}"
             )
@@ -61,7 +60,7 @@ class Command(ControlPlaneCommand):
             self.stdout.write(f"  {lost.namespace}/{lost.name} is lost: {lost.reason}")
         self.stdout.write(
             f"{len(found.placed):,} placed, {len(found.not_placed):,} not placed, "
-            f"{len(found.run.preempted):,} preempted, {len(found.lost):,} lost."
+            f"{len(found.preempted):,} preempted, {len(found.lost):,} lost."
         )
 
 

@@ -8,13 +8,13 @@ docstring of a property, describes the field. `Annotated[str, "uuid"]` is a text
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Iterable, Mapping
-from functools import cache, cached_property
+from enum import Enum
 from types import NoneType, UnionType
-from typing import Annotated, Any, Final, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import numpy as np
+from django.db.models import Choices
 from drf_spectacular.extensions import OpenApiSerializerExtension, OpenApiSerializerFieldExtension
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.plumbing import (
@@ -22,12 +22,11 @@ from drf_spectacular.plumbing import (
     build_array_type,
     build_object_type,
     get_doc,
+    list_hash,
     resolve_type_hint,
 )
 
-from apps.answers import find_hint, list_fields
-
-_FIELD: Final = re.compile(r"(\w+):")
+from apps.answers import find_hint, list_fields, read_comments
 
 
 class ResultSchema(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]  # has no types
@@ -84,8 +83,13 @@ def describe(hint: Any, auto_schema: AutoSchema) -> Any:
 
 def _describe_value(hint: Any) -> Any:
     """Of an enumeration, the values alone: their names say nothing else."""
+    if get_origin(hint) is Literal:
+        hint = Literal[tuple(getattr(each, "value", each) for each in get_args(hint))]
     schema: Any = resolve_type_hint(hint)  # type: ignore[no-untyped-call]  # has no types
     schema.pop("description", None)
+    if inspect.isclass(hint) and issubclass(hint, Enum) and not issubclass(hint, Choices):
+        # by which ENUM_NAME_OVERRIDES finds it
+        schema["x-spec-enum-id"] = list_hash([(each.value, each.name) for each in hint])
     return schema
 
 
@@ -97,36 +101,3 @@ def _read_doc(kind: type) -> str:
 
 def _add(schema: Any, comment: str | None) -> Any:
     return append_meta(schema, {"description": comment} if comment else {})
-
-
-@cache
-def read_comments(kind: type) -> dict[str, str]:
-    """Field -> the `#:` comment above it or the docstring of the property, as a sentence."""
-    found: dict[str, str] = {}
-    for base in reversed(kind.__mro__):
-        if base.__module__.startswith("apps."):
-            found |= _read_own_comments(base)
-    for name in list_fields(kind):
-        member = inspect.getattr_static(kind, name, None)
-        if isinstance(member, (property, cached_property)) and member.__doc__:
-            found[name] = _write_sentence(" ".join(member.__doc__.split()))
-    return found
-
-
-def _read_own_comments(kind: type) -> dict[str, str]:
-    found: dict[str, str] = {}
-    above: list[str] = []
-    for line in map(str.strip, inspect.getsource(kind).splitlines()):
-        if line.startswith("#:"):
-            above.append(line.removeprefix("#:").strip())
-            continue
-        if above and (field := _FIELD.match(line)):
-            found[field[1]] = _write_sentence(" ".join(above))
-        above = []
-    return found
-
-
-def _write_sentence(comment: str) -> str:
-    """A comment as the documentation of the API has it: JSON says null for None."""
-    text = re.sub(r"\bNone\b", "null", comment)
-    return f"{text[0].upper()}{text[1:]}{'' if text[-1] in '.…' else '.'}"
