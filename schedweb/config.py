@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
@@ -25,6 +25,7 @@ SITE_POINTER = Path("run") / "https-url"
 
 #: Default of SCHEDWEB_SERIES_RETENTION: width:retention of each resolution of the charts.
 _SERIES = "10s:6h 1m:3d 10m:35d 1h:400d 1d:1830d"
+_HOST = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*\.?")
 _SPAN = re.compile(r"([1-9]\d{0,5})([smhd])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
@@ -81,6 +82,8 @@ class Config:
     #: What requests may hold at a time; others are answered 429.
     max_requests_inflight: int = 400
     max_body_megabytes: int = 128
+    #: Connections of one address to a web process; health is answered beyond it; 0: no limit.
+    address_connections: int = 2000
     #: With less free space for the embedded database, changes are refused; 0: never.
     min_free_megabytes: int = 256
     #: Who may create clusters: "users" or "admins" of the site.
@@ -167,14 +170,14 @@ def load(environ: Mapping[str, str] = os.environ) -> Config:
     outgoing_networks, outgoing_public = _outgoing(environ)
     return Config(
         data=Path(environ.get("SCHEDWEB_DATA") or ROOT / "var").expanduser().absolute(),
-        bind=environ.get("SCHEDWEB_BIND") or "127.0.0.1",
+        bind=_bind(environ),
         port=_integer(environ, "SCHEDWEB_PORT", 8000, lowest=0, highest=65535),
         tls_port=_integer(environ, "SCHEDWEB_TLS_PORT", 8443, lowest=0, highest=65535),
         database_url=_database_url(environ),
-        broker_url=environ.get("SCHEDWEB_BROKER_URL", ""),
+        broker_url=_broker_url(environ),
         admin_password=environ.get("SCHEDWEB_ADMIN_PASSWORD", ""),
         secret_key=environ.get("SCHEDWEB_SECRET_KEY", ""),
-        allowed_hosts=_words(environ.get("SCHEDWEB_ALLOWED_HOSTS", "")),
+        allowed_hosts=_hosts(environ, "SCHEDWEB_ALLOWED_HOSTS"),
         workers=_integer(environ, "SCHEDWEB_WORKERS", 1, lowest=1, highest=64),
         web_processes=_integer(
             environ, "SCHEDWEB_WEB_PROCESSES", _default_web_processes(), lowest=1, highest=4
@@ -182,7 +185,7 @@ def load(environ: Mapping[str, str] = os.environ) -> Config:
         debug=_switch(environ, "SCHEDWEB_DEBUG"),
         https_only=_switch(environ, "SCHEDWEB_HTTPS_ONLY"),
         trusted_proxies=_networks(environ, "SCHEDWEB_TRUSTED_PROXIES", "127.0.0.0/8,::1/128"),
-        public_url=environ.get("SCHEDWEB_PUBLIC_URL", ""),
+        public_url=_public_url(environ),
         connection_pool=environ.get("SCHEDWEB_CONNECTION_POOL") != "0",
         max_requests_inflight=_integer(
             environ, "SCHEDWEB_MAX_REQUESTS_INFLIGHT", 400, lowest=1, highest=100_000
@@ -191,6 +194,7 @@ def load(environ: Mapping[str, str] = os.environ) -> Config:
         max_body_megabytes=_integer(
             environ, "SCHEDWEB_MAX_BODY_MEGABYTES", 128, lowest=64, highest=100_000
         ),
+        address_connections=_limit(environ, "SCHEDWEB_ADDRESS_CONNECTIONS", 2000),
         min_free_megabytes=_integer(
             environ, "SCHEDWEB_MIN_FREE_MEGABYTES", 256, lowest=0, highest=1_000_000
         ),
@@ -321,11 +325,66 @@ def _database_url(environ: Mapping[str, str]) -> str:
     if url and not url.startswith(("postgresql://", "postgres://")):
         raise InvalidEnvironment("SCHEDWEB_DATABASE_URL must start with postgresql://")
     password = environ.get("SCHEDWEB_DATABASE_PASSWORD", "")
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        raise InvalidEnvironment(f"SCHEDWEB_DATABASE_URL is no URL: {error}") from error
     if not password or parts.password or not parts.username:
         return url
     place = parts.netloc.replace("@", f":{quote(password, safe='')}@", 1)
     return parts._replace(netloc=place).geturl()
+
+
+def _bind(environ: Mapping[str, str]) -> str:
+    bind = environ.get("SCHEDWEB_BIND") or "127.0.0.1"
+    if not _is_host(bind):
+        raise InvalidEnvironment(f"SCHEDWEB_BIND must be an address or a name, not {bind!r}")
+    return bind
+
+
+def _broker_url(environ: Mapping[str, str]) -> str:
+    """The URL of a broker that the processes can use: Redis or Valkey, or none."""
+    url = environ.get("SCHEDWEB_BROKER_URL", "")
+    if url and not _is_url(url, ("redis", "rediss")):
+        raise InvalidEnvironment("SCHEDWEB_BROKER_URL must be redis://host or rediss://host")
+    return url
+
+
+def _public_url(environ: Mapping[str, str]) -> str:
+    url = environ.get("SCHEDWEB_PUBLIC_URL", "")
+    if url and not _is_url(url, ("https", "http")):
+        raise InvalidEnvironment(f"SCHEDWEB_PUBLIC_URL must be https://host, not {url!r}")
+    return url
+
+
+def _hosts(environ: Mapping[str, str], name: str) -> tuple[str, ...]:
+    """Names of hosts, as in the header Host but without a port; ".name": also those below it."""
+    words = _words(environ.get(name, ""))
+    for word in words:
+        if word != "*" and not _is_host(word.removeprefix(".").strip("[]")):
+            raise InvalidEnvironment(f"{name} must be names without scheme and port, not {word!r}")
+    return words
+
+
+def _is_url(text: str, schemes: Sequence[str]) -> bool:
+    try:
+        parts = urlsplit(text)
+        return (
+            parts.scheme in schemes
+            and _is_host(parts.hostname or "")
+            and (parts.port is None or parts.port > 0)
+        )
+    except ValueError:  # the port is no number
+        return False
+
+
+def _is_host(text: str) -> bool:
+    """Whether it can be an address or the name of a host."""
+    try:
+        ip_address(text)
+    except ValueError:
+        return _HOST.fullmatch(text) is not None
+    return True
 
 
 def _openid(environ: Mapping[str, str]) -> OpenIdSettings | None:
@@ -359,8 +418,8 @@ def _openid_scope(scope: str) -> str:
 
 def _smtp_url(environ: Mapping[str, str]) -> str:
     url = environ.get("SCHEDWEB_SMTP_URL", "")
-    if url and not url.startswith(("smtp://", "smtps://")):
-        raise InvalidEnvironment("SCHEDWEB_SMTP_URL must start with smtp:// or smtps://")
+    if url and not _is_url(url, ("smtp", "smtps")):
+        raise InvalidEnvironment("SCHEDWEB_SMTP_URL must be smtp://host or smtps://host")
     return url
 
 

@@ -215,7 +215,7 @@ class Creator:
         # what a thread has handed over before
         await asyncio.sleep(0)
         await self._announcer.flush()
-        self._connections.close()
+        await self._connections.close()
 
     def _group(self, state: AdmissionState) -> group_commit.GroupCommit:
         group = self._groups.get(state.cluster_id)

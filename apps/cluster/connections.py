@@ -244,9 +244,12 @@ class Connections:
         if not channel.closed:
             self._free.append(channel)
 
-    def close(self) -> None:
-        """Close all channels; statements that are under way fail."""
+    async def close(self) -> None:
+        """Close all channels, those that are being opened, too; statements under way fail."""
         self._free.clear()
+        for task in self._opening:
+            task.cancel()
+        await asyncio.gather(*self._opening, return_exceptions=True)
         for channel in list(self._open):
             channel.close()
 

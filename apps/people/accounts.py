@@ -151,6 +151,8 @@ def _new_user(name: str, email: str, site_admin: bool) -> User:
     user = User(username=name, email=email, is_superuser=site_admin, is_staff=site_admin)
     try:
         User._meta.get_field("username").clean(name, user)
+        if name in (".", ".."):
+            raise ValidationError('"." and ".." cannot be part of an address.')
     except ValidationError as error:
         raise _invalid(name, "name", " ".join(error.messages)) from error
     try:

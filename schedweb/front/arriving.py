@@ -13,10 +13,10 @@ from typing import Final, cast
 
 import httptools
 from django.conf import settings
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from schedweb.front.asgi import Scope
 from schedweb.front.bodies import LARGEST_BODY
+from schedweb.front.crowds import TOO_MANY, CountedProtocol
 from schedweb.front.trust import client_network
 
 #: Seconds for the request line and the headers of a request to arrive, and their bytes; the event
@@ -29,7 +29,6 @@ BODY_SECONDS: Final = 20.0
 
 _TOO_LARGE: Final = b"431 Request Header Fields Too Large"
 _TOO_SLOW: Final = b"408 Request Timeout"
-_TOO_MANY: Final = b"429 Too Many Requests\r\nretry-after: 1"
 #: Headers that readers of a request would understand differently if they were repeated.
 _SINGLE: Final = (b"authorization", b"content-type")
 
@@ -41,7 +40,7 @@ class Ambiguous(Exception):
     """Two readers of the request could understand it differently."""
 
 
-class ArrivingProtocol(HttpToolsProtocol):
+class ArrivingProtocol(CountedProtocol):
     """uvicorn's protocol, for clients that are slow, endless or ambiguous."""
 
     #: Ends the wait for the rest of a head or a body; most arrive at once.
@@ -155,7 +154,7 @@ class ArrivingProtocol(HttpToolsProtocol):
         """Count an unfinished body for its client, and wait for the rest of it."""
         client = client_network(cast(Scope, self.scope))
         if _unfinished[client] >= max(1, settings.CONFIG.max_requests_inflight // 4):
-            self._refuse(_TOO_MANY)
+            self._refuse(TOO_MANY)
             return
         _unfinished[client] += 1
         self._counted_for = client

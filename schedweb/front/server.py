@@ -19,6 +19,7 @@ import uvicorn
 from django.conf import settings
 
 from apps.api import creation
+from apps.cluster.log.listen import close_listener
 from apps.engine.workers.guard import Guard
 from schedweb import gate, memory, tls
 from schedweb.celery import connect_producer
@@ -53,8 +54,12 @@ class Site:
         )
 
     async def run(self) -> None:
-        """Serve until :meth:`end`."""
-        await asyncio.gather(*(port.serve([listener]) for port, listener in self._ports))
+        """Serve until :meth:`end`, and close the connections of creations and streams."""
+        try:
+            await asyncio.gather(*(port.serve([listener]) for port, listener in self._ports))
+        finally:
+            await creation.close()
+            await close_listener()
 
     def end(self) -> None:
         """On the event loop: close the streams, let requests finish, and make `run` return."""
@@ -137,7 +142,6 @@ async def _serve(plain: socket.socket, secure: socket.socket) -> None:
     guard.start()
     await site.run()
     guard.stop()
-    await creation.close()
     threads.close()
 
 

@@ -24,7 +24,7 @@ def drop_claims(scope: Scope) -> None:
 
     The client of a request of a trusted proxy is the one that X-Forwarded-For names.
     """
-    if _is_trusted(scope):
+    if is_trusted(scope):
         if client := _forwarded_client(scope):
             scope["client"] = (client, 0)
         return
@@ -45,7 +45,7 @@ def client_network(scope: Scope) -> str:
 
     Hosts choose their addresses below a /64 freely.
     """
-    named = _forwarded_client(scope) if _is_trusted(scope) else ""
+    named = _forwarded_client(scope) if is_trusted(scope) else ""
     text = named or (scope.get("client") or ("",))[0]
     address = _address(text)
     if isinstance(address, IPv6Address):
@@ -73,7 +73,8 @@ def _forwarded_client(scope: Scope) -> str:
     return ""
 
 
-def _is_trusted(scope: Scope) -> bool:
+def is_trusted(scope: Scope) -> bool:
+    """Whether a proxy of the site has sent the request."""
     client = scope.get("client")
     address = _address(client[0]) if client else None
     return address is not None and _is_proxy(address)

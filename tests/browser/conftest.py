@@ -14,7 +14,6 @@ from django.contrib.auth.models import User
 from django.core.wsgi import get_wsgi_application
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
-from apps.api import creation
 from schedweb import tls
 from schedweb.front.listening import listen
 from schedweb.front.server import Site
@@ -90,8 +89,6 @@ def site(transactional_db: None, tmp_path: Path) -> Iterator[str]:
     thread = threading.Thread(target=loop.run_until_complete, args=(running.run(),))
     thread.start()
     yield f"http://127.0.0.1:{sockets[0].getsockname()[1]}"
-    # as the server does when it ends
-    asyncio.run_coroutine_threadsafe(creation.close(), loop).result(20)
     loop.call_soon_threadsafe(running.end)
     thread.join(20)
     assert not thread.is_alive()

@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.core import mail
 from django.db import connection
 from django.test import Client
+from django.urls import reverse
 
 from apps.administration.clusters.lifecycle import create_cluster
 from apps.cluster.errors import Conflict
@@ -210,6 +211,21 @@ def test_sessions_are_listed_and_ended(root: User, admin: Api) -> None:
     assert browsers[1].get("/account").status_code == 302
     ended = AuditEntry.objects.filter(action="session-ended")
     assert {each.details["agent"] for each in ended} == {"browser 0", "browser 1", "browser 2"}
+
+
+@pytest.mark.parametrize("name", [".", "..", "a/b", "../a", "a?b", "a#b", "a%2e", "", "a\nb"])
+def test_a_name_that_no_address_can_contain_is_refused(admin: Api, name: str) -> None:
+    answer = admin.post("/users", {"name": name})
+    assert answer.status_code in (400, 422)
+    assert not User.objects.filter(username=name).exists()
+
+
+@pytest.mark.parametrize("name", ["...", "a..b", "a+b@c.example", "été", "_"])
+def test_any_other_name_has_its_page(root: User, admin: Api, name: str) -> None:
+    assert admin.post("/users", {"name": name}).status_code == 201
+    browser = Client()
+    browser.force_login(root)
+    assert browser.get(reverse("user", args=[name])).status_code == 200
 
 
 def test_site_admins_invite_and_change_users_on_pages(root: User) -> None:

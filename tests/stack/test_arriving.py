@@ -20,7 +20,7 @@ from django.contrib.auth.models import User
 from apps.people.audit import invalid_tokens
 from apps.people.models import AuditEntry
 from apps.people.tokens import create_token
-from schedweb.front import arriving, listening
+from schedweb.front import arriving, crowds, listening
 from schedweb.front.threads import PIECE, Limits
 from tests.stack.running_site import wait_until
 from tests.stack.test_front import Running, echo
@@ -110,6 +110,34 @@ def test_an_address_has_so_many_unfinished_bodies_and_no_more(
     again = connect(site, unfinished("10.0.0.1"))
     again.sendall(b"x" * 96)
     assert again.recv(15) == b"HTTP/1.1 200 OK"
+
+
+def test_an_address_has_so_many_connections_and_a_few_more_for_health(
+    site: Running, connect: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = replace(settings.CONFIG, address_connections=3, trusted_proxies=())
+    monkeypatch.setattr(settings, "CONFIG", config)
+    asks = b"GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    held = [connect(site, asks % b"/") for _ in range(3)]
+    assert all(each.recv(15) == b"HTTP/1.1 200 OK" for each in held)
+    assert received(connect(site, asks % b"/login")).startswith(b"HTTP/1.1 429 Too Many Requests")
+    health = received(connect(site, asks % b"/healthz"))
+    assert health.startswith(b"HTTP/1.1 200 OK") and b"connection: close" in health
+    idle = [connect(site) for _ in range(crowds.SPARE)]
+    assert received(connect(site, asks % b"/healthz")) == b""
+    for each in (*held, *idle):
+        each.close()
+    wait_until(lambda: site.connections() == 0)
+    assert status(site, "/") == 200
+
+
+def test_the_connections_of_a_proxy_are_not_counted(
+    site: Running, connect: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settings, "CONFIG", replace(settings.CONFIG, address_connections=1))
+    asks = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    held = [connect(site, asks) for _ in range(3)]
+    assert all(each.recv(15) == b"HTTP/1.1 200 OK" for each in held)
 
 
 def test_the_addresses_of_one_network_are_one(

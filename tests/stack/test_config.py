@@ -46,6 +46,21 @@ def test_any_variable_may_be_a_file(tmp_path: Path) -> None:
         ("SCHEDWEB_MAX_REQUESTS_INFLIGHT", "0"),
         ("SCHEDWEB_MAX_BODY_MEGABYTES", "63"),
         ("SCHEDWEB_DATABASE_URL", "mysql://localhost/x"),
+        ("SCHEDWEB_DATABASE_URL", "postgresql://[db/x"),
+        ("SCHEDWEB_BIND", "my host"),
+        ("SCHEDWEB_BIND", "http://127.0.0.1"),
+        ("SCHEDWEB_BROKER_URL", "amqp://"),
+        ("SCHEDWEB_BROKER_URL", "redis://"),
+        ("SCHEDWEB_BROKER_URL", "redis://host:port"),
+        ("SCHEDWEB_ALLOWED_HOSTS", "http://a b"),
+        ("SCHEDWEB_ALLOWED_HOSTS", "a.example:8443"),
+        ("SCHEDWEB_ALLOWED_HOSTS", "a.example *.b.example"),
+        ("SCHEDWEB_PUBLIC_URL", "foo"),
+        ("SCHEDWEB_PUBLIC_URL", "https://"),
+        ("SCHEDWEB_PUBLIC_URL", "https://a b"),
+        ("SCHEDWEB_PUBLIC_URL", "https://a.example:70000"),
+        ("SCHEDWEB_PUBLIC_URL", "ftp://a.example"),
+        ("SCHEDWEB_SMTP_URL", "smtp://"),
         ("SCHEDWEB_SERIES_RETENTION", "10s"),
         ("SCHEDWEB_SERIES_RETENTION", "ten:6h"),
         ("SCHEDWEB_SERIES_RETENTION", "10s:6h 25s:3d"),
@@ -55,6 +70,23 @@ def test_any_variable_may_be_a_file(tmp_path: Path) -> None:
 def test_a_wrong_value_is_refused_by_the_variables_name(name: str, value: str) -> None:
     with pytest.raises(InvalidEnvironment, match=name):
         load({name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("SCHEDWEB_BIND", "::"),
+        ("SCHEDWEB_BROKER_URL", "redis://:secret@valkey:6379/0"),
+        ("SCHEDWEB_BROKER_URL", "rediss://valkey.example"),
+        ("SCHEDWEB_ALLOWED_HOSTS", "*"),
+        ("SCHEDWEB_ALLOWED_HOSTS", ".a.example, web_1 10.0.0.1 [fd00::1]"),
+        ("SCHEDWEB_PUBLIC_URL", "https://a.example:8443/"),
+        ("SCHEDWEB_PUBLIC_URL", "https://[::1]"),
+        ("SCHEDWEB_SMTP_URL", "smtps://user:secret@mail.example:465"),
+    ],
+)
+def test_addresses_are_accepted_in_every_form(name: str, value: str) -> None:
+    load({name: value})
 
 
 def test_the_retention_of_series_is_a_list_of_widths_and_spans() -> None:

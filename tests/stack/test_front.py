@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db import OperationalError
+from django.db import OperationalError, connection
 from django.test import Client
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import ClientConnection, connect
@@ -29,6 +29,7 @@ from websockets.typing import Origin
 
 from apps.administration.clusters.lifecycle import create_cluster
 from apps.cluster.context import current_request_id
+from apps.cluster.log.listen import listener
 from apps.cluster.roles import Role
 from apps.people import members
 from apps.people.models import AccessToken
@@ -41,6 +42,7 @@ from schedweb.front.server import Site
 from schedweb.front.streams import Front, StreamRoute
 from schedweb.front.threads import NO_LIMITS, PIECE, Limits, WsgiInThreads
 from schedweb.front.trust import STRANGERS_BYTES
+from tests.stack.running_site import wait_until
 
 
 def echo(environ: dict[str, Any], start_response: Any) -> list[bytes]:
@@ -96,6 +98,18 @@ class Running:
     def connections(self) -> int:
         """The number of connections to the http port."""
         return len(self._site._ports[0][0].server_state.connections)
+
+    def subscribe(self, cluster_id: int) -> None:
+        """Begin to listen for changes, as a stream of a page or a watch does."""
+        began = threading.Event()
+
+        async def stream() -> None:
+            async with listener().subscribe(cluster_id) as subscription:
+                began.set()
+                await subscription.wait(60)
+
+        asyncio.run_coroutine_threadsafe(stream(), self._loop)
+        assert began.wait(20)
 
     def stop(self) -> None:
         if self._thread.is_alive():
@@ -280,6 +294,27 @@ def test_a_stream_knows_its_user_and_its_request(web: http.client.HTTPConnection
     response = web.getresponse()
     assert response.headers["X-Request-ID"] == "mine"
     assert response.readline() == b"alice news mine\n"
+
+
+def test_a_front_that_ends_leaves_no_connection_to_the_database(site: Running, key: str) -> None:
+    cluster = create_cluster("c1", user="alice")
+    before = _database_connections()
+    web = http.client.HTTPConnection("localhost", site.port, timeout=20)
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+    body = json.dumps({"metadata": {"name": "m"}})
+    web.request("POST", "/k8s/c1/api/v1/namespaces/default/configmaps", body, headers)
+    assert web.getresponse().status == http.HTTPStatus.CREATED
+    web.close()
+    site.subscribe(cluster.pk)
+    assert _database_connections() > before
+    site.stop()
+    wait_until(lambda: _database_connections() == before)
+
+
+def _database_connections() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()")
+        return int(cursor.fetchone()[0])
 
 
 @pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer unknown"}])

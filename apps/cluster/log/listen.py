@@ -115,6 +115,15 @@ class Listener:
         finally:
             self._unsubscribe(subscription)
 
+    async def close(self) -> None:
+        """Close the connection; whoever is subscribed hears no more."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            self._task = None
+        # one that has just been cancelled without subscriptions
+        await asyncio.sleep(0)
+
     def feed(self, cluster_id: int, version: int) -> ChangeFeed:
         """The feed of a cluster that is subscribed to; a new one begins after `version`.
 
@@ -243,3 +252,10 @@ def listener() -> Listener:
     """The listener of the running event loop."""
     loop = asyncio.get_running_loop()
     return _listeners.setdefault(loop, Listener())
+
+
+async def close_listener() -> None:
+    """Close the connection of the running event loop."""
+    found = _listeners.pop(asyncio.get_running_loop(), None)
+    if found is not None:
+        await found.close()
