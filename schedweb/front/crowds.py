@@ -9,6 +9,7 @@ from typing import Final
 from django.conf import settings
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from schedweb.front.asgi import Scope
 from schedweb.front.threads import HEALTH_PATHS
 from schedweb.front.trust import client_network, is_trusted
 
@@ -38,7 +39,7 @@ class CountedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         most = settings.CONFIG.address_connections
-        peer = {"client": self.client, "headers": []}
+        peer: Scope = {"client": self.client, "headers": []}
         if not most or self.client is None or is_trusted(peer):
             return
         self._network = client_network(peer)
