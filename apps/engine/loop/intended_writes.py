@@ -28,6 +28,9 @@ log = logging.getLogger(__name__)
 
 Body = dict[str, Any]
 
+#: The scheduler's name in the change log.
+USER = "kube-scheduler"
+
 
 class NodeLabels(Protocol):
     """Knows the nodes of a cluster; the informer."""

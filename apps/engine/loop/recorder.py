@@ -3,36 +3,31 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 
-from django.db import DataError, transaction
+from django.db import transaction
 
 from apps.cluster import kinds
 from apps.cluster.errors import ApiError
-from apps.cluster.exchange import Answer, Exchange, exchange
+from apps.cluster.exchange import Answer
 from apps.cluster.log.announce import announcer
 from apps.cluster.log.changelog import ObjectChange
 from apps.cluster.models import Cluster
-from apps.cluster.prepared import Step, execute_together, send_together
-from apps.cluster.writes import Actor, Create, Update, Write
+from apps.cluster.prepared import Step, execute_together
+from apps.cluster.writes import Actor, Update, Write
 from apps.cluster.writing import store
-from apps.cluster.writing.placement_statement import FEW, send_placements
 from apps.controllers.events.writer import EventWriter
-from apps.controllers.kubelet.starting import ImmediateStarts
 from apps.controllers.manager import Controllers
-from apps.controllers.registry import KUBELET
 from apps.engine.ledger.records import DecisionRecord
 from apps.engine.ledger.rows import LedgerWriter
 from apps.engine.loop import decision_log
-from apps.engine.loop.cluster_state import send_announcing_look
+from apps.engine.loop.batch_metrics import bound_pods, note_batch
 from apps.engine.loop.informer import Informer
-from apps.engine.loop.intended_writes import IntendedWrites, scheduled_event
-from apps.engine.loop.placed_statuses import PlacedStatuses
-from apps.engine.loop.placing import Placements, is_plain
+from apps.engine.loop.intended_writes import USER, IntendedWrites
+from apps.engine.loop.placement_commits import PlacementCommits, SentPlacements
+from apps.engine.loop.placing import is_plain
 from apps.engine.metrics import stored
 from apps.engine.queue import activation
 from apps.engine.queue.history import NOTHING, Deferred, QueueHistory
@@ -42,9 +37,6 @@ from apps.engine.workers.lease import ClusterLease
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.framework.intents import Intent
 from apps.scheduler.framework.status import error
-from apps.scheduler.metrics.attempts import Attempt, note_attempts
-from apps.scheduler.metrics.gauges import note_state
-from apps.scheduler.metrics.series import MetricsMark
 from apps.scheduler.queue.records import QueueChanges, SavedEntry
 from apps.scheduler.scheduler import Scheduler
 
@@ -52,8 +44,6 @@ log = logging.getLogger(__name__)
 
 #: Devices are allocated in the status of these objects.
 _DEVICE_CLAIM = "ResourceClaim"
-#: The scheduler's name in the change log.
-USER = "kube-scheduler"
 
 #: The steps that insert the decisions of a batch into the ledger.
 EncodedRows = Sequence[Step]
@@ -63,8 +53,6 @@ EncodedRows = Sequence[Step]
 class _Plan:
     """What is written of a batch besides objects."""
 
-    #: decisions that are final
-    final: Sequence[DecisionRecord]
     steps: Sequence[Step]
     #: uids of pods whose queue entries are written and deleted
     saved: Sequence[str]
@@ -75,20 +63,6 @@ class _Plan:
     rest: Deferred
 
 
-@dataclass(frozen=True, slots=True)
-class _Sent:
-    """A batch that only binds pods, whose commit is under way."""
-
-    exchange: Exchange
-    #: closes the exchange
-    stack: ExitStack
-    placements: Placements
-    #: the version before the first change
-    base: Answer
-    #: the metrics before and after the batch was added
-    noted: tuple[MetricsMark, MetricsMark]
-
-
 class Recorder:
     """Writes the decisions of a loop, as long as the loop holds the lease."""
 
@@ -97,25 +71,24 @@ class Recorder:
         cluster: Cluster,
         lease: ClusterLease,
         profile_revision: int,
+        scheduler: Scheduler,
+        informer: Informer,
         history: QueueHistory,
         controllers: Controllers,
-        *,
-        announces_nodes: bool = True,
     ) -> None:
-        """With `announces_nodes` a pod that waits to be bound names its node in its status."""
         self._cluster = cluster
         self._lease = lease
         self._profile_revision = profile_revision
+        self._scheduler = scheduler
+        self._informer = informer
         self._history = history
-        self._controllers = controllers
-        self._announces_nodes = announces_nodes
         self._ledger = LedgerWriter(cluster.pk, profile_revision)
         self._events = EventWriter(cluster)
         self._queue_rows = QueueRows(cluster.pk)
-        #: the version up to which the informer has applied changes, and who admits pods since then
-        self._starts: tuple[int, ImmediateStarts | None] = (-1, None)
-        self._statuses = PlacedStatuses()
         self._waits = PermitWaits(cluster.pk)
+        self._placements = PlacementCommits(
+            cluster, scheduler, informer, controllers, self._ledger, self._events
+        )
         #: the state of the cluster after the last commit, if that has read it
         self._look: Answer | None = None
 
@@ -137,18 +110,16 @@ class Recorder:
         look, self._look = self._look, None
         return look
 
-    def concerns(self, scheduler: Scheduler, changes: QueueChanges) -> bool:
+    def concerns(self, changes: QueueChanges) -> bool:
         """Whether these changes of the queue, moves in it, or waits at Permit must be written."""
         return (
             bool(self._history)
             or self._queue_rows.needs_write(changes)
-            or self._waits.has_changed(scheduler.waiting_pods)
+            or self._waits.has_changed(self._scheduler.waiting_pods)
         )
 
     def record(
         self,
-        scheduler: Scheduler,
-        informer: Informer,
         batch: Sequence[DecisionRecord],
         changes: QueueChanges,
         intents: Sequence[Intent] = (),
@@ -166,18 +137,17 @@ class Recorder:
         `deferred` is what later commits of the same pass write.
         Raises LeaseLost if another process holds the lease; nothing is written then.
         """
-        changed: dict[str, SavedEntry | None] = {}
-        while True:
-            changed |= _by_pod(changes)
-            rejected = self._commit(
-                scheduler, informer, batch, changed, intents, activations, deferred
-            )
+        changed: dict[str, SavedEntry | None] = _by_pod(changes)
+        self._look = None
+        only_binds = not (intents or activations)
+        while not (only_binds and self._commit_placements(batch, changed, deferred)):
+            rejected = self._commit_writes(batch, changed, intents, activations, deferred)
             if not rejected:
                 break
             for decision, refusal in rejected:
-                scheduler.bind_failed(decision, error(refusal.message))
-            changes = scheduler.queue.take_changes()
-        self._report(scheduler, batch)
+                self._scheduler.bind_failed(decision, error(refusal.message))
+            changed |= _by_pod(self._scheduler.queue.take_changes())
+        self._report(batch)
 
     def encode(self, batch: Sequence[DecisionRecord]) -> EncodedRows | None:
         """The rows of the ledger for `begin`, while another batch is committed, if possible."""
@@ -185,97 +155,106 @@ class Recorder:
 
     def begin(
         self,
-        scheduler: Scheduler,
-        informer: Informer,
         batch: Sequence[DecisionRecord],
         changes: QueueChanges,
         rows: EncodedRows | None = None,
-    ) -> Callable[[], None] | None:
-        """Start to commit a batch that only binds pods; returns what waits for the commit.
+    ) -> Callable[[], None]:
+        """Start to do what `record` does; what is returned waits for the end.
 
         Further pods can be scheduled before that is called, but the thread's connection is in use.
-        What is called then does what `record` does. None, and nothing is sent, if the batch needs
-        the general way. `rows` is what `encode` has returned for it.
+        A batch that does more than bind pods is recorded at once. `rows` is what `encode` has
+        returned for it.
         """
-        if not all(map(is_plain, batch)):
-            return None
-        plan = self._plan(scheduler, informer, batch, _by_pod(changes), rows=rows)
-        sent = self._send_placements(scheduler, informer, batch, plan.steps)
+        self._look = None
+        placements = self._placements.find(batch)
+        sent = None
+        if placements is not None:
+            ledger = self._ledger.steps(batch) if rows is None else rows
+            plan = self._plan(batch, _by_pod(changes), NOTHING, ledger)
+            sent = self._placements.send(placements, batch, plan.steps)
         if sent is None:
-            return None
+            self.record(batch, changes)
+            return lambda: None
 
         def finish() -> None:
-            note_writes = self._receive_placements(scheduler, informer, sent)
-            if note_writes is None:
-                self.record(scheduler, informer, batch, changes, deferred=plan.rest)
+            if self._receive(plan, sent):
+                self._report(batch)
             else:
-                self._mark_committed(plan, note_writes)
-                self._report(scheduler, batch)
+                self.record(batch, changes, deferred=plan.rest)
 
         return finish
 
-    def _report(self, scheduler: Scheduler, batch: Sequence[DecisionRecord]) -> None:
+    def _report(self, batch: Sequence[DecisionRecord]) -> None:
         """Report to the scheduler, the queue's history and the log what is committed."""
         scheduled = [r.decision for r in batch if r.decision.result == Result.SCHEDULED]
         for decision in scheduled:
-            scheduler.bound(decision)
+            self._scheduler.bound(decision)
         self._history.discard_moves_out({decision.pod_uid for decision in scheduled})
         decision_log.log_decisions(self._cluster, batch)
 
-    def _commit(
+    def _commit_placements(
         self,
-        scheduler: Scheduler,
-        informer: Informer,
+        batch: Sequence[DecisionRecord],
+        changed: Mapping[str, SavedEntry | None],
+        deferred: Deferred,
+    ) -> bool:
+        """Commit a batch that only binds pods; False, and nothing is written, for any other."""
+        placements = self._placements.find(batch)
+        if placements is None:
+            return False
+        late = batch if self._placements.encodes_late(batch) else ()
+        ledger = () if late else self._ledger.steps(batch)
+        plan = self._plan(batch, changed, deferred, ledger)
+        sent = self._placements.send(placements, batch, plan.steps, late=late)
+        return sent is not None and self._receive(plan, sent)
+
+    def _receive(self, plan: _Plan, sent: SentPlacements) -> bool:
+        """Wait for a commit, and note it; False if nothing was written."""
+        if not self._placements.receive(sent):
+            return False
+        self._look = sent.look
+        self._placements.note_committed(sent)
+        self._mark_committed(plan)
+        return True
+
+    def _commit_writes(
+        self,
         batch: Sequence[DecisionRecord],
         changed: Mapping[str, SavedEntry | None],
         intents: Sequence[Intent],
         activations: Sequence[int],
         deferred: Deferred,
     ) -> list[tuple[Decision, ApiError]]:
-        """Try to commit; if bindings are rejected, return them and write nothing."""
-        rejected: list[tuple[Decision, ApiError]] = []
-        note_writes = self._look = None
-        is_late = not (intents or activations) and self._encodes_late(batch)
-        rows: EncodedRows | None = () if is_late else None
-        plan = self._plan(scheduler, informer, batch, changed, deferred, rows)
-        if not (intents or activations):
-            late = batch if is_late else ()
-            sent = self._send_placements(scheduler, informer, batch, plan.steps, late)
-            if sent is not None:
-                note_writes = self._receive_placements(scheduler, informer, sent)
-        if note_writes is None:
-            if is_late:
-                plan = self._plan(scheduler, informer, batch, changed, deferred)
-            journal: list[ObjectChange] = []
-            with transaction.atomic():
-                self._record_decisions(plan.final, plan.steps, activations)
-                rejected = self._write_objects(informer, batch, intents, journal)
-                if rejected:
-                    transaction.set_rollback(True)
-                else:
-                    self._write_metrics(scheduler, batch)
-            note_writes = partial(informer.note_own_writes, journal)
-        if not rejected:
-            self._mark_committed(plan, note_writes)
-        return rejected
-
-    def _encodes_late(self, batch: Sequence[DecisionRecord]) -> bool:
-        """Whether the ledger's rows are encoded while the server binds the pods.
-
-        It would wait for them; a large batch would keep the counter locked for too long.
-        """
-        return len(batch) <= FEW and all(map(is_plain, batch)) and self._ledger.can_encode(batch)
+        """Commit a batch through the store; nothing is written if bindings are rejected."""
+        final = [record for record in batch if record.decision.result.is_final]
+        plan = self._plan(batch, changed, deferred, self._ledger.steps(final))
+        journal: list[ObjectChange] = []
+        with transaction.atomic():
+            results = execute_together(plan.steps)
+            self._lease.check(results)
+            self._ledger.complete(final, results)
+            if activations:
+                activation.delete(activations)
+            rejected = self._write_objects(batch, intents, journal)
+            if rejected:
+                transaction.set_rollback(True)
+                return rejected
+            note_batch(self._scheduler, batch)
+            if self._scheduler.metrics.is_dirty:
+                stored.write(self._cluster.pk, self._scheduler.metrics)
+        self._informer.note_own_writes(journal)
+        self._mark_committed(plan)
+        return []
 
     def _plan(
         self,
-        scheduler: Scheduler,
-        informer: Informer,
         batch: Sequence[DecisionRecord],
         changed: Mapping[str, SavedEntry | None],
-        deferred: Deferred = NOTHING,
-        rows: EncodedRows | None = None,
+        deferred: Deferred,
+        ledger: EncodedRows,
     ) -> _Plan:
-        bound = _bound(batch)
+        """What is written besides objects; `ledger` are the steps that insert the decisions."""
+        bound = bound_pods(batch)
         saved = {
             uid: entry
             for uid, entry in changed.items()
@@ -284,17 +263,16 @@ class Recorder:
         removed = [
             uid for uid in {*changed, *bound} if uid not in saved and self._queue_rows.has(uid)
         ]
-        final = _final(batch)
-        queue = scheduler.queue
-        waits = self._waits.read(scheduler.waiting_pods)
+        queue = self._scheduler.queue
+        waits = self._waits.read(self._scheduler.waiting_pods)
         steps = [
             self._lease.renewal(
-                consumed_version=informer.position,
+                consumed_version=self._informer.position,
                 profile_revision=self._profile_revision,
                 cycles=(queue.scheduling_cycle, queue.move_request_cycle),
             ),
             *self._waits.steps(waits),
-            *(self._ledger.steps(final) if rows is None else rows),
+            *ledger,
             *self._queue_rows.steps([*saved.values()], removed),
             *self._queue_rows.put_back_steps(self._history.places_of(deferred.pods)),
             *self._history.steps(
@@ -303,137 +281,24 @@ class Recorder:
                 deferred,
             ),
         ]
-        rest = Deferred(after=len(self._history))
-        return _Plan(final, steps, [*saved], removed, waits, rest)
+        return _Plan(steps, [*saved], removed, waits, rest=Deferred(after=len(self._history)))
 
-    def _mark_committed(self, plan: _Plan, note_writes: Callable[[], None]) -> None:
-        note_writes()
+    def _mark_committed(self, plan: _Plan) -> None:
         self._events.confirm()
         self._history.mark_committed()
         self._queue_rows.mark_committed(plan.saved, plan.removed)
         self._waits.mark_committed(plan.waits)
 
-    def _record_decisions(
-        self, final: Sequence[DecisionRecord], steps: Sequence[Step], activations: Sequence[int]
-    ) -> None:
-        """Execute the steps, in the caller's transaction."""
-        results = execute_together(steps)
-        self._lease.check(results)
-        self._ledger.complete(final, results)
-        if activations:
-            activation.delete(activations)
-
-    def _write_metrics(self, scheduler: Scheduler, batch: Sequence[DecisionRecord]) -> None:
-        self._note_metrics(scheduler, batch)
-        if scheduler.metrics.is_dirty:
-            stored.write(self._cluster.pk, scheduler.metrics)
-
-    def _send_placements(
-        self,
-        scheduler: Scheduler,
-        informer: Informer,
-        batch: Sequence[DecisionRecord],
-        steps: Sequence[Step],
-        late: Sequence[DecisionRecord] = (),
-    ) -> _Sent | None:
-        """Send a batch that only binds pods, in one transaction and one round trip.
-
-        None, and nothing is written, if the batch needs the general way. The server executes each
-        statement while the next one is built. `late` are the decisions that `steps` do not insert
-        into the ledger.
-        """
-        self._look = None
-        placements = self._find_pods(informer, batch)
-        if placements is None:
-            return None
-        with ExitStack() as stack:
-            sent = stack.enter_context(exchange())
-            sent.begin()
-            send_together(sent, steps)
-            sent.flush()
-            if not placements.add_all(self._new_events(batch)):
-                return None
-            base = send_placements(
-                sent,
-                self._cluster,
-                placements.all,
-                read_version=informer.position,
-                now=placements.now,
-                users=(USER, KUBELET),
-            )
-            sent.flush()
-            if late:
-                send_together(sent, self._ledger.steps(late))
-                sent.flush()
-            before = scheduler.metrics.mark()
-            self._note_metrics(scheduler, batch)
-            noted = before, scheduler.metrics.mark()
-            send_together(sent, [stored.step(self._cluster.pk, scheduler.metrics)])
-            sent.commit()
-            self._look = send_announcing_look(sent, self._cluster)
-            sent.flush()
-            return _Sent(sent, stack.pop_all(), placements, base, noted)
-
-    def _receive_placements(
-        self, scheduler: Scheduler, informer: Informer, sent: _Sent
-    ) -> Callable[[], None] | None:
-        """Wait for the commit; returns what to call then, None if nothing was written."""
-        try:
-            with sent.stack:
-                sent.exchange.receive()
-        except DataError:
-            # a lost lease, a pod that has changed: the general way finds out which
-            self._look = None
-            scheduler.metrics.take_back(*sent.noted)
-            return None
-        ((version, _),) = sent.base.rows
-        return partial(informer.note_placements, version, sent.placements.committed(version))
-
-    def _find_pods(self, informer: Informer, batch: Sequence[DecisionRecord]) -> Placements | None:
-        """What a batch that only binds pods writes; None if the batch needs the general way."""
-        if not batch or self._cluster.quotas or not all(map(is_plain, batch)):
-            return None
-        placements = Placements(
-            informer, self._admit(informer), self._cluster.now(), batch, self._statuses
-        )
-        return placements if placements.find_pods() else None
-
-    def _admit(self, informer: Informer) -> ImmediateStarts | None:
-        """The same for all batches until the controllers know the pods of the first one."""
-        starts = self._controllers.immediate_starts()
-        if starts is None or self._starts[0] != informer.position:
-            self._starts = informer.position, starts
-        return self._starts[1]
-
-    def _new_events(self, batch: Sequence[DecisionRecord]) -> list[Create]:
-        """The events of these bindings, as far as they are new."""
-        self._events.begin()
-        events = [write for record in batch for write in scheduled_event(self._events, record)]
-        return [write for write in events if isinstance(write, Create)]
-
-    def _note_metrics(self, scheduler: Scheduler, batch: Sequence[DecisionRecord]) -> None:
-        """Add the attempts of a batch that is being committed."""
-        note_attempts(
-            scheduler.metrics,
-            (
-                Attempt(record.decision, record.at.timestamp())
-                for record in batch
-                if record.decision.result.is_final
-            ),
-            now_ns=time.perf_counter_ns(),
-            points=lambda profile: scheduler.profiles[profile].profile.plugins,
-        )
-        note_state(scheduler, _bound(batch))
-
     def _write_objects(
         self,
-        informer: Informer,
         batch: Sequence[DecisionRecord],
         intents: Sequence[Intent],
         journal: list[ObjectChange],
     ) -> list[tuple[Decision, ApiError]]:
+        """Write what a batch and plugins intend; returns the decisions that the store rejects."""
         self._events.begin()
-        writes = IntendedWrites(informer, self._events, announces_nodes=self._announces_nodes)
+        announces = self._scheduler.gates.enabled("NominatedNodeNameForExpectation")
+        writes = IntendedWrites(self._informer, self._events, announces_nodes=announces)
         planned: list[tuple[Decision | None, Write]] = [
             (record.decision, write) for record in batch for write in writes.of_decision(record)
         ]
@@ -452,9 +317,15 @@ class Recorder:
         )
         if not journal:
             # pages show the queue, which is not in the change log
-            announce = partial(announcer.announce, self._cluster.pk, informer.position, due=False)
-            transaction.on_commit(announce)
-        rejected: list[tuple[Decision, ApiError]] = []
+            cluster, position = self._cluster.pk, self._informer.position
+            transaction.on_commit(partial(announcer.announce, cluster, position, due=False))
+        return self._find_rejected(planned, outcomes)
+
+    def _find_rejected(
+        self, planned: Sequence[tuple[Decision | None, Write]], outcomes: Sequence[object]
+    ) -> list[tuple[Decision, ApiError]]:
+        """The decisions that need a write which was rejected, each once with its first error."""
+        rejected: dict[int, tuple[Decision, ApiError]] = {}
         for (decision, write), outcome in zip(planned, outcomes, strict=True):
             if not isinstance(outcome, ApiError):
                 continue
@@ -462,26 +333,15 @@ class Recorder:
                 self._events.discard(write)
             elif decision is None:
                 log.warning("A write of a plugin was rejected: %s", outcome.message)
-            elif _must_succeed(decision, write) and all(
-                each is not decision for each, _ in rejected
-            ):
-                rejected.append((decision, outcome))
-        return rejected
-
-
-def _final(batch: Sequence[DecisionRecord]) -> list[DecisionRecord]:
-    return [record for record in batch if record.decision.result.is_final]
+            elif _must_succeed(decision, write):
+                rejected.setdefault(id(decision), (decision, outcome))
+        return [*rejected.values()]
 
 
 def _by_pod(changes: QueueChanges) -> dict[str, SavedEntry | None]:
     """uid -> the entry of the pod, None for one that has left the queue."""
     saved = {entry.pod_uid: entry for entry in changes.saved}
     return {**saved, **dict.fromkeys(changes.removed)}
-
-
-def _bound(batch: Sequence[DecisionRecord]) -> set[str]:
-    """The uids of the pods that get their nodes."""
-    return {r.decision.pod_uid for r in batch if r.decision.result == Result.SCHEDULED}
 
 
 def _must_succeed(decision: Decision, write: Write) -> bool:

@@ -21,7 +21,7 @@ from apps.controllers.devices import eviction
 from apps.controllers.kubelet.pods import CONTROLLER as KUBELET
 from apps.controllers.pod_garbage import CONTROLLER as POD_GARBAGE
 from apps.controllers.workloads.replicas import CONTROLLER as REPLICAS
-from apps.engine.loop.recorder import USER as SCHEDULER
+from apps.engine.loop.intended_writes import USER as SCHEDULER
 
 #: Those who evict pods because of where the scheduler has placed them.
 _EVICTORS: Final = frozenset({SCHEDULER, taint_eviction.USER, eviction.USER, POD_GARBAGE.user})

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from apps.cluster import kinds
 from apps.cluster.log.changelog import LoggedChange
 from apps.engine.loop.informer import decode
-from apps.engine.loop.recorder import USER as SCHEDULER
+from apps.engine.loop.intended_writes import USER as SCHEDULER
 from apps.scheduler.objects import Node, Pod
 from apps.studies.rebuilding.objects import read_objects_at
 from apps.studies.replay.inputs import Inputs

@@ -101,7 +101,7 @@ def test_positions_have_the_order_in_which_the_queue_pops(api: Api, user: Any) -
         assert popped is not None
         queue.add_unschedulable_if_not_present(popped, unschedulable_plugins=plugins)
     queue.move_all_to_active_or_backoff_queue(EVENT_UNSCHEDULABLE_TIMEOUT)
-    engine.recorder.record(engine.scheduler, engine.informer, [], queue.take_changes())
+    engine.recorder.record([], queue.take_changes())
     assert told() == is_so()
     # rejected pods by priority, then pods with an error
     assert [name for _, name in told()] == ["high", "a", "b", "low"]

@@ -74,7 +74,7 @@ def test_a_pod_whose_binding_fails_is_retried_after_1_2_4_8_and_10_seconds(
 
     def attempt() -> bool:
         cluster.refresh_from_db()
-        engine._flush()
+        engine.timers.flush()
         decision = engine.scheduler.schedule_one()
         if decision is not None:
             engine.scheduler.bind_failed(decision, error("connection refused"))

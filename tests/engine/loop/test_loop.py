@@ -157,10 +157,8 @@ def test_the_ledger_contains_what_was_decided(cluster: Cluster) -> None:
     assert held is not None
     engine = Engine.load(cluster, held)
     engine.informer.catch_up()
-    batch = [*chain.from_iterable(engine._schedule_batch([]))]
-    engine.recorder.record(
-        engine.scheduler, engine.informer, batch, engine.scheduler.queue.take_changes()
-    )
+    batch = [*chain.from_iterable(engine.batches.schedule([]))]
+    engine.recorder.record(batch, engine.scheduler.queue.take_changes())
     rows = SchedulingDecision.objects.filter(cluster=cluster).order_by("id")
     for row, decision in zip(rows, [each.decision for each in batch], strict=True):
         kept = read(row).decision
@@ -178,12 +176,10 @@ def test_a_pod_bound_by_another_scheduler_is_bound_once(cluster: Cluster) -> Non
     held = lease.acquire(cluster.pk)
     assert held is not None
     engine = Engine.load(cluster, held)
-    batch = [*chain.from_iterable(engine._schedule_batch([]))]
+    batch = [*chain.from_iterable(engine.batches.schedule([]))]
     binding = {"target": {"kind": "Node", "name": "node-2"}}
     store.bind(cluster, "default", "p", binding, actor=Actor("another scheduler"))
-    engine.recorder.record(
-        engine.scheduler, engine.informer, batch, engine.scheduler.queue.take_changes()
-    )
+    engine.recorder.record(batch, engine.scheduler.queue.take_changes())
     assert engine.run(5) is False
     assert nodes_of(cluster)["p"] == "node-2" and nodes_of(cluster)["q"]
     results = SchedulingDecision.objects.filter(cluster=cluster, name="p")
@@ -196,14 +192,12 @@ def test_a_holder_that_lost_its_lease_writes_nothing(cluster: Cluster) -> None:
     held = lease.acquire(cluster.pk, "stalled")
     assert held is not None
     stalled = Engine.load(cluster, held)
-    batch = [*chain.from_iterable(stalled._schedule_batch([]))]
+    batch = [*chain.from_iterable(stalled.batches.schedule([]))]
     LoopLease.objects.filter(cluster=cluster).update(expires_at="2000-01-01T00:00:00Z")
     assert lease.acquire(cluster.pk, "next") is not None
     before = Cluster.objects.get(pk=cluster.pk).resource_version
     with pytest.raises(lease.LeaseLost):
-        stalled.recorder.record(
-            stalled.scheduler, stalled.informer, batch, stalled.scheduler.queue.take_changes()
-        )
+        stalled.recorder.record(batch, stalled.scheduler.queue.take_changes())
     assert Cluster.objects.get(pk=cluster.pk).resource_version == before
     assert nodes_of(cluster) == {"p": ""}
     assert not SchedulingDecision.objects.filter(cluster=cluster).exists()

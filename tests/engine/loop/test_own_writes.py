@@ -13,7 +13,7 @@ from apps.cluster import kinds, queries
 from apps.cluster.models import Change, Cluster, Pod
 from apps.cluster.writes import Create
 from apps.cluster.writing import store
-from apps.engine.loop import engine as engine_module
+from apps.engine.loop import scheduling
 from apps.engine.loop.batches import MIN_BINDINGS
 from apps.engine.loop.engine import Engine
 from apps.engine.loop.engines import Engines
@@ -191,7 +191,7 @@ def bind_many(cluster: Cluster, engines: Engines, count: int) -> Traffic:
 def test_a_batch_of_bindings_takes_as_many_statements_as_one(
     cluster: Cluster, engines: Engines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine_module, "BATCH_SECONDS", 60.0)
+    monkeypatch.setattr(scheduling, "BATCH_SECONDS", 60.0)
     run(engines, cluster)
     bind_many(cluster, engines, 1)
     one, many = bind_many(cluster, engines, 1), bind_many(cluster, engines, 50)
@@ -203,7 +203,7 @@ def test_a_batch_of_bindings_takes_as_many_statements_as_one(
 def test_a_pod_that_fits_nowhere_does_not_take_the_others_the_general_way(
     cluster: Cluster, engines: Engines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine_module, "BATCH_SECONDS", 60.0)
+    monkeypatch.setattr(scheduling, "BATCH_SECONDS", 60.0)
     run(engines, cluster)
     bind_many(cluster, engines, 1)
     small = [pod(f"small-{number}", cpu="1m") for number in range(2 * MIN_BINDINGS)]
@@ -325,7 +325,7 @@ def test_a_pod_that_changed_in_the_meantime_is_bound_on_its_latest_version(
     run(engines, cluster)
     engine = engine_of(engines, cluster)
     create_pods(cluster, pod("p"), pod("q"))
-    schedule = engine._schedule_batch
+    schedule = engine.batches.schedule
 
     def change_then_return(*args: Any) -> Any:
         batch = schedule(*args)
@@ -337,7 +337,7 @@ def test_a_pod_that_changed_in_the_meantime_is_bound_on_its_latest_version(
         store.patch(cluster, kinds.POD, "default", "p", annotate, actor=ACTOR)
         return batch
 
-    monkeypatch.setattr(engine, "_schedule_batch", change_then_return)
+    monkeypatch.setattr(engine.batches, "schedule", change_then_return)
     run(engines, cluster)
     assert {node_of(cluster, "p"), node_of(cluster, "q")} <= {"node-0", "node-1", "node-2"}
     found = queries.get(cluster, kinds.POD, "default", "p")

@@ -13,7 +13,7 @@ from apps.cluster.models import Cluster, Pod
 from apps.cluster.writing import store
 from apps.cluster.writing.binding import make_binding
 from apps.engine.ledger.reading import read
-from apps.engine.loop import engine as engine_module
+from apps.engine.loop import scheduling
 from apps.engine.loop.engine import Engine
 from apps.engine.loop.informer import Informer
 from apps.engine.loop.recorder import Recorder
@@ -36,8 +36,8 @@ def cluster() -> Cluster:
 def engine(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
     """Batches of 4 decisions, then of 40 in parts of 10."""
     for name, value in (("BATCH", 4), ("CROWDED", 40), ("PART", 10)):
-        monkeypatch.setattr(engine_module, f"{name}_DECISIONS", value)
-    monkeypatch.setattr(engine_module, "CROWDED_SECONDS", 60.0)
+        monkeypatch.setattr(scheduling, f"{name}_DECISIONS", value)
+    monkeypatch.setattr(scheduling, "CROWDED_SECONDS", 60.0)
     held = lease.acquire(cluster.pk)
     assert held is not None
     engine = Engine.load(cluster, held)
@@ -145,7 +145,7 @@ def test_rows_are_encoded_and_bindings_confirmed_during_a_commit(
 def test_a_part_with_a_failure_starts_its_last_bindings(
     cluster: Cluster, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine_module, "PART_DECISIONS", 20)
+    monkeypatch.setattr(scheduling, "PART_DECISIONS", 20)
     steps = before_part(engine, 0, lambda: None)
     create_pods(cluster, *(pod(f"first{number}", cpu="1m") for number in range(4)))
     create_pods(cluster, pod("large", cpu="900"))

@@ -59,7 +59,7 @@ def record(
     ]
     meanwhile()
     with traffic() as found:
-        engine.recorder.record(scheduler, informer, batch, scheduler.queue.take_changes())
+        engine.recorder.record(batch, scheduler.queue.take_changes())
     return found
 
 

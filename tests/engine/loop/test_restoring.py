@@ -223,7 +223,7 @@ def test_recorded_pods_without_an_attempt_keep_their_time_unless_the_revision_is
     engine = load(cluster)
     engine.informer.catch_up()
     queue = engine.scheduler.queue
-    engine.recorder.record(engine.scheduler, engine.informer, [], queue.take_changes())
+    engine.recorder.record([], queue.take_changes())
     recorded = LoopLease.objects.get(cluster=cluster).consumed_version
     cluster.refresh_from_db()
     assert recorded == cluster.resource_version and not QueueEntry.objects.exists()
@@ -246,10 +246,8 @@ def test_a_pod_in_flight_at_a_crash_is_ready_again_with_its_attempts_as_before(
     load(cluster).run(5)
     clock.advance(cluster, 400)
     doomed = load(cluster)
-    doomed._flush()
-    doomed.recorder.record(
-        doomed.scheduler, doomed.informer, [], doomed.scheduler.queue.take_changes()
-    )
+    doomed.timers.flush()
+    doomed.recorder.record([], doomed.scheduler.queue.take_changes())
     [ready] = dump(doomed)
     assert (ready.queue, ready.attempts) == ("active", 1)
     popped = doomed.scheduler.queue.pop()
@@ -354,15 +352,13 @@ def test_pages_learn_of_moves_in_the_queue_that_change_no_object(cluster: Cluste
     load(cluster).run(5)
     clock.advance(cluster, 400)
     engine = load(cluster)
-    engine._flush()
+    engine.timers.flush()
     parameters = connection.get_connection_params()
     keys = ("dbname", "user", "password", "host", "port")
     with psycopg.connect(
         **{key: parameters[key] for key in keys if parameters.get(key)}, autocommit=True
     ) as pages:
         pages.execute(f"LISTEN {CHANNEL}")
-        engine.recorder.record(
-            engine.scheduler, engine.informer, [], engine.scheduler.queue.take_changes()
-        )
+        engine.recorder.record([], engine.scheduler.queue.take_changes())
         [heard] = pages.notifies(timeout=10, stop_after=1)
     assert heard.payload.split()[0] == str(cluster.pk)

@@ -165,7 +165,7 @@ def test_a_batch_that_is_rolled_back_is_counted_once(cluster: Cluster) -> None:
         if each
     ]
     store.delete(cluster, kinds.POD, "default", "goes", actor=ACTOR)
-    engine.recorder.record(scheduler, informer, batch, scheduler.queue.take_changes())
+    engine.recorder.record(batch, scheduler.queue.take_changes())
     counted = scrape(cluster).labelled("scheduler_schedule_attempts_total", "result")
     assert counted == {"scheduled": 1, "error": 1}
     assert counted == Counter(SchedulingDecision.objects.values_list("result", flat=True))
