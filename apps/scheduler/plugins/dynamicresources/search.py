@@ -25,9 +25,10 @@ from apps.scheduler.objects import (
     ResourceSlice,
 )
 from apps.scheduler.plugins.dynamicresources import capacity, constraints
-from apps.scheduler.plugins.dynamicresources.capacity import nanos
+from apps.scheduler.plugins.dynamicresources.counters import Counters
 from apps.scheduler.plugins.dynamicresources.features import DeviceFeatures
-from apps.scheduler.plugins.dynamicresources.pools import Pool, device_is_for, devices_of
+from apps.scheduler.plugins.dynamicresources.pools import Pool, device_is_for
+from apps.scheduler.plugins.dynamicresources.taken import TakenDevices
 from apps.scheduler.plugins.helper.device_rows import DeviceRows
 from apps.scheduler.plugins.helper.device_taints import refuses
 
@@ -139,12 +140,8 @@ class Search:
         self._allocated, self._classes, self._rows = allocated, classes, rows
         self._requests: dict[RequestKey, RequestData] = {}
         self._constraints: list[list[constraints.Constraint]] = []
-        #: devices taken in this search -> indices of the claims
-        self._taken: dict[DeviceId, set[int]] = {}
-        self._taking: dict[DeviceId, dict[str, int]] = {}
-        #: by the name of the pool alone, as in kube-scheduler
-        self._consumed_counters: dict[str, dict[tuple[str, str], int]] = {}
-        self._available_counters: dict[str, dict[tuple[str, str], int]] = {}
+        self._taken = TakenDevices()
+        self._counters = Counters(allocated)
         self._selectable: dict[tuple[DeviceId, RequestKey], bool] = {}
         self._picks: list[list[Pick]] = [[] for _ in claims]
 
@@ -311,8 +308,8 @@ class Search:
 
     def _is_free(self, data: RequestData, device: DeviceId, index: int) -> bool:
         if data.request.admin_access:
-            return index not in self._taken.get(device, ())
-        return device not in self._allocated.devices and not self._taken.get(device)
+            return not self._taken.is_taken_by(device, index)
+        return device not in self._allocated.devices and not self._taken.is_taken(device)
 
     def _is_selectable(self, key: RequestKey, data: RequestData, candidate: Candidate) -> bool:
         """Whether selectors and node selection admit the device; AllocationError."""
@@ -357,7 +354,7 @@ class Search:
             candidate.device,
             data.capacities,
             self._allocated.capacity.get(candidate.id, {}),
-            self._taking.get(candidate.id, {}),
+            self._taken.consumed(candidate.id),
         )
 
     def _take(
@@ -369,32 +366,39 @@ class Search:
         constraint or the capacity refuses the device; neither are constraints for the last one.
         """
         index, device = key[0], candidate.device
-        shared = device.allow_multiple_allocations
-        if data.request.admin_access:
-            if not shared and index in self._taken.get(candidate.id, ()):
-                return False
-        elif not self._is_free(data, candidate.id, index):
+        shares_with_admin = data.request.admin_access and device.allow_multiple_allocations
+        if not (shares_with_admin or self._is_free(data, candidate.id, index)):
             return False
-        in_use = candidate.id in self._allocated.capacity or candidate.id in self._taking
-        if device.consumes_counters and not self._features.partitionable:
-            return False
-        counts = device.consumes_counters and not (shared and in_use)
-        if counts and not self._book_counters(candidate):
+        if device.consumes_counters and not self._book_counters(candidate):
             return False
         if any(refuses(taint, data.request.tolerations) for taint in device.taints):
             return False
         if not self._satisfies_constraints(index, data, candidate, must=must):
             return False
-        self._taken.setdefault(candidate.id, set())
-        if not shared:
-            self._taken[candidate.id].add(index)
+        self._taken.add(candidate.id, device, index)
         if not self._fits(data, candidate):
             return False
-        consumed = capacity.consumption(device, data.capacities) if shared else {}
-        if shared:
-            self._add_capacity(candidate.id, consumed, 1)
+        consumed = self._consume_capacity(data, candidate)
         self._picks[index].append(Pick(data, candidate, consumed))
         return True
+
+    def _book_counters(self, candidate: Candidate) -> bool:
+        """Consume the counters of a device; those of a shared one are consumed once."""
+        if not self._features.partitionable:
+            return False
+        if candidate.device.allow_multiple_allocations and (
+            candidate.id in self._allocated.capacity or self._taken.is_consumed(candidate.id)
+        ):
+            return True
+        return self._counters.book(candidate.pool, candidate.device)
+
+    def _consume_capacity(self, data: RequestData, candidate: Candidate) -> Mapping[str, Quantity]:
+        """Consume the capacity of a shared device; returns how much."""
+        if not candidate.device.allow_multiple_allocations:
+            return {}
+        consumed = capacity.consumption(candidate.device, data.capacities)
+        self._taken.consume(candidate.id, consumed)
+        return consumed
 
     def _satisfies_constraints(
         self, index: int, data: RequestData, candidate: Candidate, *, must: bool
@@ -418,64 +422,16 @@ class Search:
         index = key[0]
         for constraint in self._constraints[index]:
             constraint.remove(data.names)
-        self._taken[candidate.id].discard(index)
+        self._taken.remove(candidate.id, index)
         pick = self._picks[index].pop()
         if candidate.device.allow_multiple_allocations:
-            self._add_capacity(candidate.id, pick.consumed, -1)
+            self._taken.give_back(candidate.id, pick.consumed)
         else:
-            self._count(candidate, -1)
-
-    def _add_capacity(self, device: DeviceId, consumed: Mapping[str, Quantity], sign: int) -> None:
-        taking = self._taking.setdefault(device, {})
-        for name, amount in consumed.items():
-            taking[name] = taking.get(name, 0) + sign * nanos(amount)
-        if sign < 0 and not any(taking.values()):
-            del self._taking[device]
-
-    # counters
-
-    def _book_counters(self, candidate: Candidate) -> bool:
-        """Consume the device's counters, unless one of the pool is exceeded then."""
-        pool = candidate.pool
-        available = self._available(pool)
-        self._count(candidate, 1)
-        consumed = self._consumed_counters[pool.name]
-        if all(amount >= consumed.get(name, 0) for name, amount in available.items()):
-            return True
-        self._count(candidate, -1)
-        return False
-
-    def _count(self, candidate: Candidate, sign: int) -> None:
-        consumed = self._consumed_counters.setdefault(candidate.pool.name, {})
-        for name, amount in _consumption(candidate.device):
-            consumed[name] = consumed.get(name, 0) + sign * amount
-
-    def _available(self, pool: Pool) -> dict[tuple[str, str], int]:
-        known = self._allocated.counters.get(pool.name)
-        if known is not None:
-            return known
-        available = {
-            (set_name, name): amount
-            for set_name, counters in pool.counters.items()
-            for name, amount in counters.items()
-        }
-        for device in devices_of((*pool.slices, *pool.elsewhere)):
-            if self._allocated.uses((pool.driver, pool.name, device.name)):
-                for name, amount in _consumption(device):
-                    if name in available:
-                        available[name] -= amount
-        self._allocated.counters[pool.name] = available
-        return available
+            self._counters.give_back(candidate.pool, candidate.device)
 
 
 def _candidate(pool: Pool, each: ResourceSlice, device: Device) -> Candidate:
     return Candidate((pool.driver, pool.name, device.name), device, each, pool)
-
-
-def _consumption(device: Device) -> Iterator[tuple[tuple[str, str], int]]:
-    for consumption in device.consumes_counters:
-        for name, counter in consumption.counters.items():
-            yield (consumption.counter_set, name), nanos(counter.value)
 
 
 def _refuse_capacity(claim: ResourceClaim, request: DeviceRequest) -> None:
