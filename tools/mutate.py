@@ -92,7 +92,11 @@ ROOMS = {
         stores=False,
     ),
     "recorder": Room(
-        ("apps/engine/loop/recorder.py", "apps/engine/queue/*.py"),
+        (
+            "apps/engine/loop/recorder.py",
+            "apps/engine/loop/placement_commits.py",
+            "apps/engine/queue/*.py",
+        ),
         ("tests/engine/loop", "tests/engine/queue"),
     ),
     "restoring": Room(
