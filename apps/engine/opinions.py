@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
+from typing import ClassVar
 
 from django.db.models import Count, QuerySet
 
@@ -19,12 +20,16 @@ DISAGREEMENTS = (Verdict.OTHER_NODE, Verdict.NODE_REJECTED, Verdict.UNSCHEDULABL
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """The number of bindings by verdict."""
+    """How far an external scheduler agrees."""
 
+    #: bindings by verdict
     counts: Mapping[str, int]
+
+    ANSWER: ClassVar = ("percent", "compared", "agreed", "disagreed", "counts")
 
     @property
     def agreed(self) -> int:
+        """The same node, or one with the same score."""
         return sum(self.counts[verdict] for verdict in AGREEMENTS)
 
     @property

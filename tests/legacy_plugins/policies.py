@@ -32,7 +32,7 @@ def under_policy(predicates: list[str], priorities: dict[str, int]) -> Scheduler
 
 def converted(policy: dict[str, Any]) -> Scheduler:
     conversion = convert(policy, TABLE)
-    config = load(conversion.configuration_yaml, TABLE, legacy=conversion.legacy)
+    config = load(conversion.configuration, TABLE, legacy=conversion.legacy)
     return scheduler_of(config)
 
 

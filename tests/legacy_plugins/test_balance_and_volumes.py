@@ -19,7 +19,7 @@ GROUP = API_VERSION.partition("/")[0]
 def of_release(version: str, **fields: object) -> Scheduler:
     """A scheduler with the converted default configuration of an API version."""
     body = {"apiVersion": f"{GROUP}/{version}", "kind": KIND, **fields}
-    text = convert(body, TABLE).configuration_yaml
+    text = convert(body, TABLE).configuration
     configuration = load(text, TABLE, legacy=True)
     return scheduler_of(configuration)
 

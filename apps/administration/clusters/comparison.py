@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 from django.db import connection
@@ -47,14 +47,14 @@ _NODES = """
 
 @dataclass(frozen=True, slots=True)
 class ComparedRow:
-    """One fact, with a value for each cluster.
+    """One fact, with a value for each cluster."""
 
-    The values are those of a `Use` for a resource, else texts, numbers, booleans, None for the
-    default of the site, or what JSON has of a setting.
-    """
-
-    label: str
+    name: str
+    #: one for each cluster, in their order. A resource has `requested` and `allocatable`, in
+    #: milli-CPU, bytes or units; None in a setting: the default of the site
     values: Sequence[Any]
+
+    ANSWER: ClassVar = ("name", "differs", "values")
 
     @property
     def differs(self) -> bool:
@@ -78,6 +78,8 @@ class ComparedSection:
     rows: Sequence[ComparedRow]
     #: Facts that are read even if they are equal: a page folds the other equal rows.
     is_measured: bool = False
+
+    ANSWER: ClassVar = ("title", "rows")
 
     @property
     def differing(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import msgspec
 import zstandard
@@ -31,13 +31,16 @@ class PreviewResult(msgspec.Struct, frozen=True, kw_only=True):
     subject: str
     configuration: str
     legacy: bool
-    #: number of decisions by effect; effects without decisions are left out
+    #: effect -> number of decisions; effects without decisions are left out
     effects: dict[str, int]
     #: newest first
     decisions: list[PreviewedDecision]
 
+    ANSWER: ClassVar = ("subject", "differing", "effects", "decisions")
+
     @property
     def differing(self) -> int:
+        """Number of decisions that differ."""
         return sum(each.effect.differs for each in self.decisions)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, get_args
 
 from drf_spectacular.utils import extend_schema
@@ -9,6 +11,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.api.control.answers import answer
 from apps.api.control.base import ControlView
 from apps.api.control.documentation.areas import Area
 from apps.api.control.request_shapes import StrictSerializer
@@ -21,17 +24,17 @@ from apps.engine.loop import clock
 _ERRORS = {400: ErrorSerializer, 404: ErrorSerializer, 422: ErrorSerializer}
 
 
-class ClockSerializer(serializers.Serializer[Any]):
-    mode = serializers.ChoiceField(
-        get_args(clock.Mode),
-        help_text="real: the system's clock. manual: stopped until it is advanced. speed: runs at "
-        "a speed of its own. fast-forward: jumps to what happens next until a time, then manual.",
-    )
-    now = serializers.DateTimeField(help_text="The time of the cluster.")
-    speed = serializers.FloatField(
-        allow_null=True, help_text="Seconds for each second of the system; of mode speed."
-    )
-    until = serializers.DateTimeField(allow_null=True, help_text="The end of a fast-forward.")
+@dataclass(frozen=True, slots=True)
+class Clock:
+    #: `real`: the system's clock. `manual`: stopped until it is advanced. `speed`: runs at a speed of
+    #: its own. `fast-forward`: jumps to what happens next until a time, then manual
+    mode: clock.Mode
+    #: the time of the cluster
+    now: datetime
+    #: seconds for each second of the system; of mode speed
+    speed: float | None
+    #: the end of a fast-forward
+    until: datetime | None
 
 
 class ClockRequestSerializer(StrictSerializer):
@@ -48,15 +51,15 @@ class ClockView(ControlView):
 
     area = Area.CLUSTERS
 
-    @extend_schema(responses={200: ClockSerializer, 404: ErrorSerializer})
+    @extend_schema(responses={200: Clock, 404: ErrorSerializer})
     def get(self, request: Request, cluster: str) -> Response:
         """Read the clock.
 
         How it moves, and the time of the cluster.
         """
-        return Response(_present(cluster_named(cluster)))
+        return answer(_read(cluster_named(cluster)))
 
-    @extend_schema(request=ClockRequestSerializer, responses={200: ClockSerializer, **_ERRORS})
+    @extend_schema(request=ClockRequestSerializer, responses={200: Clock, **_ERRORS})
     def put(self, request: Request, cluster: str) -> Response:
         """Set the clock.
 
@@ -67,7 +70,7 @@ class ClockView(ControlView):
         wanted = ClockRequestSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
         _set(found, wanted.validated_data)
-        return Response(_present(found))
+        return answer(_read(found))
 
 
 def _set(cluster: Cluster, typed: dict[str, Any]) -> None:
@@ -91,11 +94,6 @@ def _required(typed: dict[str, Any], name: str) -> float:
     return value
 
 
-def _present(cluster: Cluster) -> dict[str, Any]:
-    values = {
-        "mode": clock.mode_of(cluster),
-        "now": cluster.now(),
-        "speed": cluster.clock_speed,
-        "until": cluster.clock_until,
-    }
-    return dict(ClockSerializer(values).data)
+def _read(cluster: Cluster) -> Clock:
+    now, mode = cluster.now(), clock.mode_of(cluster)
+    return Clock(mode, now, cluster.clock_speed, cluster.clock_until)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.administration.clusters.comparison import ComparedRow, ComparedSection, compare_clusters
-from apps.administration.clusters.summaries import Use
+from apps.administration.clusters.comparison import ComparedSection, compare_clusters
+from apps.api.control.answers import answer
 from apps.api.control.base import ControlView, parse_switch, reject_unknown
 from apps.api.control.documentation.areas import Area
 from apps.api.control.serializers import ErrorSerializer
@@ -20,30 +20,12 @@ from apps.cluster.errors import BadRequest
 from apps.cluster.roles import Role
 
 
-class ComparedRowSerializer(serializers.Serializer[ComparedRow]):
-    name = serializers.CharField()
-    differs = serializers.BooleanField()
-    values = serializers.ListField(
-        child=serializers.JSONField(allow_null=True),
-        help_text="One for each cluster, in their order. A resource has `requested` and "
-        "`allocatable`, in milli-CPU, bytes or units; null in a setting: the default of the site.",
-    )
-
-    def to_representation(self, instance: ComparedRow) -> dict[str, Any]:
-        values = [_to_json(value) for value in instance.values]
-        return {"name": instance.label, "differs": instance.differs, "values": values}
-
-
-class ComparedSectionSerializer(serializers.Serializer[ComparedSection]):
-    title = serializers.CharField()
-    rows = ComparedRowSerializer(many=True)
-
-
-class ClusterComparisonSerializer(serializers.Serializer[Any]):
-    clusters = serializers.ListField(child=serializers.CharField(), help_text="Their names.")
-    sections = ComparedSectionSerializer(
-        many=True, help_text="State, usage, configuration in effect, each profile, settings."
-    )
+@dataclass(frozen=True, slots=True)
+class ClusterComparison:
+    #: their names
+    clusters: Sequence[str]
+    #: state, usage, configuration in effect, each profile, settings
+    sections: Sequence[ComparedSection]
 
 
 class ComparisonView(ControlView):
@@ -66,7 +48,7 @@ class ComparisonView(ControlView):
                 description="Only rows whose values differ, and their sections.",
             ),
         ],
-        responses={200: ClusterComparisonSerializer, 400: ErrorSerializer, 404: ErrorSerializer},
+        responses={200: ClusterComparison, 400: ErrorSerializer, 404: ErrorSerializer},
     )
     def get(self, request: Request) -> Response:
         """Compare clusters.
@@ -87,15 +69,8 @@ class ComparisonView(ControlView):
         only_differences = parse_switch(request, "differences")
         found = compare_clusters(names)
         sections = [
-            {"title": section.title, "rows": rows}
+            replace(section, rows=rows)
             for section in found.sections
             if (rows := [row for row in section.rows if row.differs or not only_differences])
         ]
-        body = {"clusters": [each.name for each in found.clusters], "sections": sections}
-        return Response(ClusterComparisonSerializer(body).data)
-
-
-def _to_json(value: Any) -> Any:
-    if isinstance(value, Use):
-        return {"requested": value.requested, "allocatable": value.allocatable}
-    return value
+        return answer(ClusterComparison([each.name for each in found.clusters], sections))

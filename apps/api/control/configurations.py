@@ -7,19 +7,19 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.api.control.answers import answer
 from apps.api.control.base import ControlView, parse_switch, parse_whole_number
 from apps.api.control.documentation.areas import Area
 from apps.api.control.parsers import JsonParser, YamlParser
 from apps.api.control.profile_serializers import (
-    ConversionSerializer,
-    FeatureGatesSerializer,
     OldConfigurationSerializer,
 )
 from apps.api.control.profiles import YAML, read_configuration
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.queries import cluster_named
-from apps.engine.profiles.gates import list_gates
+from apps.engine.profiles.gates import GateList, list_gates
 from apps.engine.profiles.plugins import convert
+from apps.scheduler.config.conversion import Conversion
 
 _REFUSALS = {400: ErrorSerializer, 404: ErrorSerializer, 422: ErrorSerializer}
 
@@ -36,7 +36,7 @@ class FeatureGateListView(ControlView):
                 "all", bool, description="Also the gates that do not concern scheduling."
             ),
         ],
-        responses={200: FeatureGatesSerializer, 400: ErrorSerializer, 404: ErrorSerializer},
+        responses={200: GateList, 400: ErrorSerializer, 404: ErrorSerializer},
     )
     def get(self, request: Request, cluster: str) -> Response:
         """List feature gates.
@@ -47,8 +47,7 @@ class FeatureGateListView(ControlView):
         found = cluster_named(cluster)
         number = parse_whole_number(request, "revision", 0, highest=10**9)
         everything = parse_switch(request, "all")
-        gates = list_gates(found, number, everything=everything)
-        return Response(FeatureGatesSerializer(gates).data)
+        return answer(list_gates(found, number, everything=everything))
 
 
 class ConversionView(ControlView):
@@ -59,7 +58,7 @@ class ConversionView(ControlView):
 
     @extend_schema(
         request={"application/json": OldConfigurationSerializer, YAML: OpenApiTypes.STR},
-        responses={200: ConversionSerializer, **_REFUSALS},
+        responses={200: Conversion, **_REFUSALS},
     )
     def post(self, request: Request, cluster: str) -> Response:
         """Convert an older configuration.
@@ -77,4 +76,4 @@ class ConversionView(ControlView):
             policy=typed.get("policy"),
             feature_gates=typed["feature_gates"],
         )
-        return Response(ConversionSerializer(conversion).data)
+        return answer(conversion)

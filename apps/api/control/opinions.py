@@ -11,6 +11,7 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.api.control.answers import answer
 from apps.api.control.base import ControlView, NewestFirst
 from apps.api.control.documentation.areas import Area
 from apps.api.control.serializers import ErrorSerializer
@@ -34,32 +35,18 @@ class SecondOpinionSerializer(serializers.ModelSerializer[SecondOpinion]):
         }
 
 
-class AgreementSerializer(serializers.Serializer[opinions.Agreement]):
-    percent = serializers.FloatField(
-        allow_null=True,
-        help_text="Agreements per hundred compared bindings, rounded down; null without any.",
-    )
-    compared = serializers.IntegerField()
-    agreed = serializers.IntegerField(help_text="The same node, or one with the same score.")
-    disagreed = serializers.IntegerField()
-    counts = serializers.DictField(
-        child=serializers.IntegerField(), help_text="Bindings by verdict."
-    )
-
-
 class AgreementView(ControlView):
     """How far an external scheduler agrees with this site's."""
 
     area = Area.DECISIONS
 
-    @extend_schema(responses={200: AgreementSerializer, 404: ErrorSerializer})
+    @extend_schema(responses={200: opinions.Agreement, 404: ErrorSerializer})
     def get(self, request: Request, cluster: str) -> Response:
         """Agreement with an external scheduler.
 
         Nodes that were not sampled are not compared; ties count as agreement.
         """
-        agreement = opinions.read_agreement(cluster_named(cluster))
-        return Response(AgreementSerializer(agreement).data)
+        return answer(opinions.read_agreement(cluster_named(cluster)))
 
 
 class SecondOpinionListView(ControlView, ListAPIView[SecondOpinion]):

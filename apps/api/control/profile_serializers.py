@@ -6,12 +6,12 @@ from typing import Any
 
 from rest_framework import serializers
 
-from apps.administration.operations.previewing import DEFAULT_DECISIONS
+from apps.administration.operations.previewing import DEFAULT_DECISIONS, PreviewResult
+from apps.api.control.answers import ResultField
 from apps.api.control.operations import OperationSerializer
 from apps.cluster import limits
 from apps.engine.models import ConfigurationDraft, ConfigurationRevision, SchedulingDecision
 from apps.engine.profiles.revisions import find_warnings
-from apps.studies.rebuilding.previewing import Effect
 
 
 class ProfileSerializer(serializers.ModelSerializer[ConfigurationRevision]):
@@ -79,66 +79,6 @@ class NewDraftSerializer(serializers.Serializer[Any]):
     legacy = serializers.BooleanField(default=False)
 
 
-class DifferenceSerializer(serializers.Serializer[Any]):
-    what = serializers.CharField(help_text="A setting, plugin, weight or argument.")
-    before = serializers.CharField()
-    after = serializers.CharField()
-
-
-class ProfileDifferencesSerializer(serializers.Serializer[Any]):
-    scheduler_name = serializers.CharField(help_text="Empty: the settings of all profiles.")
-    status = serializers.ChoiceField(["added", "removed", "changed"])
-    differences = DifferenceSerializer(many=True)
-
-
-class RevisionDiffSerializer(serializers.Serializer[Any]):
-    before = serializers.IntegerField()
-    after = serializers.IntegerField()
-    effects = ProfileDifferencesSerializer(
-        many=True, help_text="What the scheduler does differently, with defaults applied."
-    )
-    text = serializers.CharField(help_text="The unified diff of the texts; empty: identical.")
-
-
-class CheckedSerializer(serializers.Serializer[Any]):
-    warnings = serializers.ListField(
-        child=serializers.CharField(), help_text="What is allowed and probably not wanted."
-    )
-    effects = ProfileDifferencesSerializer(
-        many=True, help_text="Compared with the active revision."
-    )
-    stranded_pods = serializers.DictField(
-        child=serializers.IntegerField(),
-        help_text="Pending pods that no profile would schedule, by schedulerName.",
-    )
-
-
-class FeatureGateSerializer(serializers.Serializer[Any]):
-    name = serializers.CharField(source="gate.name")
-    enabled = serializers.BooleanField(help_text="The value in effect in the revision.")
-    given = serializers.BooleanField(help_text="Whether the revision sets it.")
-    default = serializers.BooleanField(source="gate.default")
-    locked = serializers.BooleanField(
-        source="gate.locked", help_text="It can only be set to its default."
-    )
-    stage = serializers.ChoiceField(["Alpha", "Beta", "GA", "Deprecated"], source="gate.stage")
-    requires = serializers.ListField(
-        child=serializers.CharField(),
-        source="gate.requires",
-        help_text="The gates that must be on where this one is on.",
-    )
-    effect = serializers.CharField(help_text="What it does in this scheduler.")
-    has_effect = serializers.BooleanField()
-
-
-class FeatureGatesSerializer(serializers.Serializer[Any]):
-    revision = serializers.IntegerField(source="revision.revision")
-    flag = serializers.CharField(
-        help_text="The value of kube-scheduler's flag --feature-gates; empty: none is set."
-    )
-    items = FeatureGateSerializer(many=True, source="rows")
-
-
 class OldConfigurationSerializer(serializers.Serializer[Any]):
     configuration = serializers.CharField(
         help_text="A KubeSchedulerConfiguration v1alpha1 to v1beta3, or a Policy v1, as YAML.",
@@ -154,18 +94,6 @@ class OldConfigurationSerializer(serializers.Serializer[Any]):
         default=dict,
         help_text="Gates with which the old scheduler ran: VolumeCapacityPriority, "
         "BalanceAttachedNodeVolumes.",
-    )
-
-
-class ConversionSerializer(serializers.Serializer[Any]):
-    configuration = serializers.CharField(
-        source="configuration_yaml", help_text="A KubeSchedulerConfiguration v1 as YAML."
-    )
-    legacy = serializers.BooleanField(
-        help_text="Store it with `legacy`: it may name plugins of earlier releases."
-    )
-    notes = serializers.ListField(
-        child=serializers.CharField(), help_text="What differs, or could not be translated."
     )
 
 
@@ -197,34 +125,6 @@ class NewPreviewSerializer(serializers.Serializer[Any]):
         return attrs
 
 
-class PreviewedDecisionSerializer(serializers.Serializer[Any]):
-    id = serializers.IntegerField()
-    namespace = serializers.CharField()
-    name = serializers.CharField()
-    attempt = serializers.IntegerField()
-    scheduler_name = serializers.CharField()
-    effect = serializers.ChoiceField([each.value for each in Effect])
-    result_before = serializers.CharField()
-    node_before = serializers.CharField(help_text="Selected or nominated; empty: none.")
-    rejected_before = serializers.BooleanField(
-        help_text="It lost the node after scoring: in Reserve, Permit or while it was bound."
-    )
-    result_after = serializers.CharField()
-    node_after = serializers.CharField()
-    total_before = serializers.IntegerField(allow_null=True)
-    total_after = serializers.IntegerField(allow_null=True)
-    message = serializers.CharField()
-
-
-class PreviewResultSerializer(serializers.Serializer[Any]):
-    subject = serializers.CharField()
-    differing = serializers.IntegerField(help_text="Number of decisions that differ.")
-    effects = serializers.DictField(
-        child=serializers.IntegerField(), help_text="Effect -> number of decisions."
-    )
-    decisions = PreviewedDecisionSerializer(many=True, help_text="Newest first.")
-
-
 class PreviewSerializer(serializers.Serializer[Any]):
     operation = OperationSerializer()
-    result = PreviewResultSerializer(allow_null=True, help_text="Null until it has succeeded.")
+    result = ResultField(PreviewResult, allow_null=True, help_text="Null until it has succeeded.")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from difflib import unified_diff
 from typing import Any
 
@@ -15,12 +17,12 @@ from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
 from apps.administration.operations import previewing
+from apps.api.control.answers import answer
 from apps.api.control.base import ControlView, parse_whole_number
 from apps.api.control.documentation.areas import Area
 from apps.api.control.operations import OperationSerializer, get_actor
 from apps.api.control.parsers import JsonParser, YamlParser
 from apps.api.control.profile_serializers import (
-    CheckedSerializer,
     ConfigurationSerializer,
     DraftSerializer,
     NewDraftSerializer,
@@ -29,7 +31,6 @@ from apps.api.control.profile_serializers import (
     PreviewSerializer,
     ProfileLabelsSerializer,
     ProfileSerializer,
-    RevisionDiffSerializer,
 )
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.models import Cluster
@@ -37,12 +38,32 @@ from apps.cluster.queries import cluster_named
 from apps.engine import queries
 from apps.engine.models import ConfigurationDraft, ConfigurationRevision
 from apps.engine.profiles import drafts, revisions
-from apps.engine.profiles.differences import compare_configurations
+from apps.engine.profiles.differences import ProfileDifferences, compare_configurations
 from apps.scheduler.config.warnings import find_warnings
 
 _REFUSALS = {400: ErrorSerializer, 404: ErrorSerializer, 422: ErrorSerializer}
 _MISSING = {404: ErrorSerializer}
 YAML = "application/yaml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    #: what is allowed and probably not wanted
+    warnings: Sequence[str]
+    #: compared with the active revision
+    effects: Sequence[ProfileDifferences]
+    #: pending pods that no profile would schedule, by schedulerName
+    stranded_pods: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevisionDiff:
+    before: int
+    after: int
+    #: what the scheduler does differently, with defaults applied
+    effects: Sequence[ProfileDifferences]
+    #: the unified diff of the texts; empty: identical
+    text: str
 
 
 @extend_schema_view(
@@ -130,7 +151,7 @@ class ProfileViewSet(
 
     @extend_schema(
         request={"application/json": ConfigurationSerializer, YAML: OpenApiTypes.STR},
-        responses={200: CheckedSerializer, **_REFUSALS},
+        responses={200: Checked, **_REFUSALS},
     )
     @action(detail=False, methods=["post"])
     def check(self, request: Request, cluster: str) -> Response:
@@ -145,18 +166,18 @@ class ProfileViewSet(
         typed = wanted.validated_data
         configuration = revisions.check(typed["configuration"], legacy=typed["legacy"])
         active = revisions.load_configuration(revisions.get_active(found))
-        body = {
-            "warnings": find_warnings(configuration),
-            "effects": compare_configurations(active, configuration),
-            "stranded_pods": queries.count_stranded_pods(found, configuration),
-        }
-        return Response(CheckedSerializer(body).data)
+        checked = Checked(
+            warnings=find_warnings(configuration),
+            effects=compare_configurations(active, configuration),
+            stranded_pods=queries.count_stranded_pods(found, configuration),
+        )
+        return answer(checked)
 
     @extend_schema(
         parameters=[
             OpenApiParameter("before", int, description="The other revision; default: the active.")
         ],
-        responses={200: RevisionDiffSerializer, 400: ErrorSerializer, **_MISSING},
+        responses={200: RevisionDiff, 400: ErrorSerializer, **_MISSING},
     )
     @action(detail=True, methods=["get"])
     def diff(self, request: Request, cluster: str, revision: str) -> Response:
@@ -175,15 +196,15 @@ class ProfileViewSet(
             f"revision {before.revision}",
             f"revision {after.revision}",
         )
-        body = {
-            "before": before.revision,
-            "after": after.revision,
-            "effects": compare_configurations(
+        compared = RevisionDiff(
+            before=before.revision,
+            after=after.revision,
+            effects=compare_configurations(
                 revisions.load_configuration(before), revisions.load_configuration(after)
             ),
-            "text": "".join(lines),
-        }
-        return Response(RevisionDiffSerializer(body).data)
+            text="".join(lines),
+        )
+        return answer(compared)
 
 
 @extend_schema_view(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, cast
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -13,6 +15,7 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.api.control.answers import answer
 from apps.api.control.base import (
     MAX_PAGE,
     ControlView,
@@ -30,60 +33,35 @@ from apps.cluster.errors import BadRequest
 from apps.cluster.queries import cluster_named
 from apps.engine.models import QueueMove
 from apps.engine.queue import activation, history, listing, past
-from apps.engine.queue.listing import Part
+from apps.engine.queue.listing import Part, QueuedPod
+from apps.engine.queue.past import PastQueue
 
 _REFUSALS = {400: ErrorSerializer, 404: ErrorSerializer}
-
-
-class QueuedPodSerializer(serializers.Serializer[Any]):
-    namespace = serializers.CharField()
-    name = serializers.CharField()
-    uid = serializers.UUIDField()
-    queue = serializers.ChoiceField(choices=Part.choices)
-    position = serializers.IntegerField(
-        help_text="From 1, in the order in which pods leave this queue."
-    )
-    priority = serializers.IntegerField()
-    attempts = serializers.IntegerField()
-    timestamp = serializers.DateTimeField(
-        help_text="When the pod was created, or its last attempt failed."
-    )
-    backoff_expiry = serializers.DateTimeField(allow_null=True)
-    unschedulable_plugins = serializers.ListField(child=serializers.CharField())
-    pending_plugins = serializers.ListField(child=serializers.CharField())
-    gated_by = serializers.CharField(help_text="The PreEnqueue plugin that gates it.")
-    gates = serializers.ListField(
-        child=serializers.CharField(), help_text="Names of its scheduling gates."
-    )
-    nominated_node = serializers.CharField()
-    initial_attempt_timestamp = serializers.DateTimeField(
-        allow_null=True, help_text="When the pod first became ready for an attempt."
-    )
-    held_by = serializers.ListField(
-        child=serializers.CharField(), help_text="The Permit plugins that hold it."
-    )
-    held_node = serializers.CharField(help_text="The node that it is held on.")
-    held_until = serializers.DateTimeField(
-        allow_null=True, help_text="When the first of these plugins rejects it."
-    )
 
 
 #: The parameters of the present queue.
 _QUEUE_PARAMETERS = ("queue", "pod", "namespace", "plugin", "limit", "offset", "format")
 
 
-class QueueSerializer(serializers.Serializer[Any]):
-    summary = serializers.CharField(help_text="activeQ:1; backoffQ:0; unschedulablePods:2")
-    sizes = serializers.DictField(child=serializers.IntegerField(), help_text="Pods by queue.")
-    queue = serializers.ChoiceField(
-        choices=[*Part.choices, ("all", "all")], help_text="Which part `pods` lists."
-    )
-    scheduling_cycle = serializers.IntegerField(help_text="How many pods have been popped.")
-    move_request_cycle = serializers.IntegerField(
-        help_text="The scheduling cycle in which an event last asked to move pods."
-    )
-    total = serializers.IntegerField(help_text="Pods that match the filters.")
-    pods = QueuedPodSerializer(many=True, help_text="In the order in which they leave the queue.")
+_QueueName: TypeAlias = Literal["active", "backoff", "unschedulable", "gated", "permit", "all"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Queue:
+    #: `activeQ:1; backoffQ:0; unschedulablePods:2`
+    summary: str
+    #: pods by queue
+    sizes: Mapping[Part, int]
+    #: which part `pods` lists
+    queue: _QueueName
+    #: how many pods have been popped
+    scheduling_cycle: int
+    #: the scheduling cycle in which an event last asked to move pods
+    move_request_cycle: int
+    #: pods that match the filters
+    total: int
+    #: in the order in which they leave the queue
+    pods: Sequence[QueuedPod]
 
 
 class QueueMoveSerializer(serializers.ModelSerializer[QueueMove]):
@@ -132,7 +110,7 @@ class QueueListView(ControlView):
             OpenApiParameter("limit", int, default=100),
             OpenApiParameter("offset", int, default=0),
         ],
-        responses={200: QueueSerializer, **_REFUSALS},
+        responses={200: Queue, **_REFUSALS},
     )
     def get(self, request: Request, cluster: str) -> Response:
         """List the pods in the queue.
@@ -167,16 +145,16 @@ class QueueListView(ControlView):
             limit=parse_whole_number(request, "limit", 100, highest=MAX_PAGE),
             offset=parse_whole_number(request, "offset", 0, highest=10**9),
         )
-        body = {
-            "summary": listing.summarize(sizes),
-            "sizes": {key.value: size for key, size in sizes.items()},
-            "queue": name,
-            "scheduling_cycle": cycles.scheduling,
-            "move_request_cycle": cycles.move_request,
-            "total": listing.count_pods(found, wanted, sizes),
-            "pods": pods,
-        }
-        return Response(QueueSerializer(body).data)
+        queue = Queue(
+            summary=listing.summarize(sizes),
+            sizes=sizes,
+            queue=cast(_QueueName, name),
+            scheduling_cycle=cycles.scheduling,
+            move_request_cycle=cycles.move_request,
+            total=listing.count_pods(found, wanted, sizes),
+            pods=pods,
+        )
+        return answer(queue)
 
 
 _HISTORY = [
@@ -232,38 +210,6 @@ class QueueHistoryExportView(FileView):
         return self.stream(request, kwargs)
 
 
-class PastPodSerializer(serializers.Serializer[Any]):
-    namespace = serializers.CharField()
-    name = serializers.CharField()
-    uid = serializers.UUIDField()
-    queue = serializers.ChoiceField(choices=[(part.value, part.label) for part in past.PARTS])
-    position = serializers.IntegerField(
-        allow_null=True, help_text="From 1 in activeQ, in the order of Pop."
-    )
-    priority = serializers.IntegerField()
-    attempts = serializers.IntegerField()
-    since = serializers.DateTimeField(help_text="Since when it was in this queue.")
-    event = serializers.CharField(help_text="What moved it there; empty for a pod not read yet.")
-    plugin = serializers.CharField()
-    rejected_by = serializers.ListField(child=serializers.CharField())
-    decision = serializers.IntegerField(allow_null=True, help_text="Its last attempt.")
-    left_at = serializers.DateTimeField(allow_null=True, help_text="Null: it is still there.")
-    left_to = serializers.CharField(help_text="Empty: bound, or deleted.")
-    left_by = serializers.CharField(help_text="The event that moved it.")
-
-
-class PastQueueSerializer(serializers.Serializer[Any]):
-    at = serializers.DateTimeField()
-    version = serializers.IntegerField(allow_null=True)
-    decision = serializers.IntegerField(allow_null=True)
-    sizes = serializers.DictField(child=serializers.IntegerField(), help_text="Pods by queue.")
-    total = serializers.IntegerField(help_text="Pods that match the filters.")
-    reaches_back_to = serializers.DateTimeField(
-        allow_null=True, help_text="The oldest recorded move, if the moment is before it."
-    )
-    pods = PastPodSerializer(many=True)
-
-
 class PastQueueView(ControlView):
     """The scheduling queue at a past moment."""
 
@@ -280,7 +226,7 @@ class PastQueueView(ControlView):
             OpenApiParameter("limit", int, default=100),
             OpenApiParameter("offset", int, default=0),
         ],
-        responses={200: PastQueueSerializer, 410: ErrorSerializer, **_REFUSALS},
+        responses={200: PastQueue, 410: ErrorSerializer, **_REFUSALS},
     )
     def get(self, request: Request, **kwargs: Any) -> Response:
         """Read the queue at a past moment.
@@ -301,16 +247,7 @@ class PastQueueView(ControlView):
             limit=parse_whole_number(request, "limit", 100, highest=MAX_PAGE),
             offset=parse_whole_number(request, "offset", 0, highest=10**9),
         )
-        body = {
-            "at": moment.at,
-            "version": moment.version,
-            "decision": moment.decision,
-            "sizes": {part.value: size for part, size in found.sizes.items()},
-            "total": found.total,
-            "reaches_back_to": found.reaches_back_to,
-            "pods": found.pods,
-        }
-        return Response(PastQueueSerializer(body).data)
+        return answer(found)
 
 
 class QueueActivateView(ControlView):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import msgspec
 from django.http import HttpResponse
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers, status
@@ -12,6 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.administration.operations import replays
+from apps.api.control.answers import ResultField
 from apps.api.control.base import ControlView, reject_unknown
 from apps.api.control.documentation.areas import Area
 from apps.api.control.operations import OperationSerializer, get_actor
@@ -19,7 +19,7 @@ from apps.api.control.request_shapes import ConfigurationRequestSerializer
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.errors import BadRequest
 from apps.cluster.queries import cluster_named
-from apps.studies.replay.report import write_csv
+from apps.studies.replay.report import ReplayReport, write_csv
 from apps.studies.replay.span import ReplayRequest
 
 #: The formats of a report.
@@ -38,91 +38,9 @@ class NewReplaySerializer(ConfigurationRequestSerializer):
     )
 
 
-class FiguresSerializer(serializers.Serializer[Any]):
-    attempts = serializers.IntegerField()
-    bound = serializers.IntegerField(help_text="Pods that got a node in the span.")
-    pending = serializers.IntegerField(help_text="Pods without a node at its end.")
-    preempted = serializers.IntegerField()
-    waiting_p50 = serializers.FloatField(allow_null=True, help_text="Seconds until bound.")
-    waiting_p99 = serializers.FloatField(allow_null=True)
-
-
-class WaitsSerializer(serializers.Serializer[Any]):
-    bound = serializers.IntegerField(help_text="Pods that got a node in the span.")
-    pending = serializers.IntegerField(help_text="Pods without a node at its end.")
-    preempted = serializers.IntegerField()
-    waiting_p50 = serializers.FloatField(allow_null=True, help_text="Seconds until bound.")
-    waiting_p99 = serializers.FloatField(allow_null=True)
-
-
-class PriorityWaitsSerializer(serializers.Serializer[Any]):
-    priority = serializers.IntegerField()
-    priority_class = serializers.CharField(
-        allow_blank=True, help_text='"" for pods without a class.'
-    )
-    recorded = WaitsSerializer()
-    replayed = WaitsSerializer()
-
-
-class PodReplaySerializer(serializers.Serializer[Any]):
-    namespace = serializers.CharField()
-    name = serializers.CharField()
-    uid = serializers.CharField()
-    kind = serializers.ChoiceField(
-        choices=["other node", "only recorded", "only replayed", "preempted", "not preempted"]
-    )
-    node_before = serializers.CharField(allow_blank=True)
-    node_after = serializers.CharField(allow_blank=True)
-    waited_before = serializers.FloatField(allow_null=True, help_text="Seconds until bound.")
-    waited_after = serializers.FloatField(allow_null=True)
-    attempt = serializers.IntegerField(allow_null=True, help_text="The first attempt that differs.")
-    decision = serializers.IntegerField(allow_null=True, help_text="The recorded one about it.")
-    cause = serializers.CharField()
-    follows = serializers.CharField(
-        allow_blank=True, help_text="The pod whose difference led to this one."
-    )
-
-
-class ReplayReportSerializer(serializers.Serializer[Any]):
-    cluster = serializers.CharField()
-    since_version = serializers.IntegerField()
-    since_at = serializers.DateTimeField()
-    until_version = serializers.IntegerField()
-    until_at = serializers.DateTimeField()
-    changed = serializers.CharField(help_text='"nothing", or what was changed.')
-    decisions = serializers.IntegerField(help_text="Recorded decisions in the span.")
-    equal = serializers.IntegerField(
-        help_text="Those made again with the same outcome before the first one that differs."
-    )
-    unknown = serializers.IntegerField(help_text="Those that could not be made again.")
-    inexact = serializers.ListField(
-        child=serializers.IntegerField(),
-        help_text="Of an unchanged replay: decisions with another status or score.",
-    )
-    first = serializers.IntegerField(
-        allow_null=True, help_text="The first decision that differs; null if none does."
-    )
-    first_at = serializers.DateTimeField(allow_null=True)
-    recorded = FiguresSerializer()
-    replayed = FiguresSerializer()
-    differing = serializers.IntegerField(help_text="Number of pods that differ.")
-    differences = PodReplaySerializer(many=True)
-    times = serializers.ListField(child=serializers.DateTimeField())
-    recorded_series = serializers.DictField(
-        child=serializers.ListField(child=serializers.FloatField(allow_null=True)),
-        help_text="Name of a level -> its value at each of the times.",
-    )
-    replayed_series = serializers.DictField(
-        child=serializers.ListField(child=serializers.FloatField(allow_null=True))
-    )
-    priorities = PriorityWaitsSerializer(
-        many=True, help_text="For each priority class, the highest priority first."
-    )
-
-
 class ReplaySerializer(serializers.Serializer[Any]):
     operation = OperationSerializer()
-    report = ReplayReportSerializer(allow_null=True)
+    report = ResultField(ReplayReport, allow_null=True)
 
 
 class ReplayListView(ControlView):
@@ -195,8 +113,4 @@ class ReplayView(ControlView):
                 content_type="text/csv; charset=utf-8",
                 headers={"Content-Disposition": f'attachment; filename="replay-{number}.csv"'},
             )
-        body = {
-            "operation": OperationSerializer(operation).data,
-            "report": msgspec.to_builtins(report),
-        }
-        return Response(body)
+        return Response(ReplaySerializer({"operation": operation, "report": report}).data)

@@ -240,7 +240,7 @@ def _convert(request: Request, cluster: Cluster, text: str) -> HttpResponse:
         form = ProfileForm({"configuration": text}, start=text)
         form.add_error("configuration", "The configuration cannot be converted.")
         return _render(request, cluster, form, text, status=422, refusal=refusal.causes[0])
-    converted = conversion.configuration_yaml
+    converted = conversion.configuration
     initial = {"legacy": conversion.legacy, "note": request.POST.get("note", "")}
     form = ProfileForm(start=converted, initial=initial)
     return _render(request, cluster, form, converted, notes=conversion.notes, converted=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -25,8 +25,9 @@ _UNORDERED = frozenset({"preScore", "score"})
 
 @dataclass(frozen=True, slots=True)
 class ConfigurationDifference:
-    """One difference: what it is about, and its value before and after."""
+    """One difference, with its value before and after."""
 
+    #: a setting, plugin, weight or argument
     what: str
     before: str
     after: str
@@ -34,11 +35,11 @@ class ConfigurationDifference:
 
 @dataclass(frozen=True, slots=True)
 class ProfileDifferences:
-    """The differences in one profile; an empty name stands for the settings of all profiles."""
+    """The differences in one profile."""
 
+    #: empty: the settings of all profiles
     scheduler_name: str
-    #: "added", "removed" or "changed"
-    status: str
+    status: Literal["added", "removed", "changed"]
     differences: Sequence[ConfigurationDifference]
 
 

@@ -4,34 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster
-from apps.engine.models import ConfigurationRevision
 from apps.engine.profiles import revisions
 from apps.scheduler.features import FeatureGate, FeatureGates
 from apps.scheduler.features.effects import EFFECTS, effect_of, listed_gates
 
 
-@dataclass(frozen=True, slots=True)
-class GateRow:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateInRevision(FeatureGate):
     """A gate as Kubernetes declares it, and its value in a revision."""
 
-    gate: FeatureGate
+    #: the value in effect in the revision
     enabled: bool
     #: whether the revision sets it
     given: bool
+    #: what it does in this scheduler
     effect: str
-    #: whether it changes what this scheduler does
     has_effect: bool
+
+    ANSWER: ClassVar = ("name", "enabled", "given", "default", "locked", "stage", "requires", ...)
 
 
 @dataclass(frozen=True, slots=True)
 class GateList:
-    revision: ConfigurationRevision
-    rows: Sequence[GateRow]
-    #: the value of kube-scheduler's flag with the same effect; "" if no gate is set
+    """The feature gates in a revision."""
+
+    revision: int
+    #: the value of kube-scheduler's flag --feature-gates; empty: none is set
     flag: str
+    items: Sequence[GateInRevision]
 
 
 def gates_of(cluster: Cluster) -> FeatureGates:
@@ -50,17 +54,17 @@ def list_gates(cluster: Cluster, number: int = 0, *, everything: bool = False) -
     gates = revisions.load_configuration(revision).gates
     listed = listed_gates(everything=everything)
     shown = [*listed, *_given_besides(gates, listed)]
-    rows = [
-        GateRow(
-            gate,
-            gates.enabled(gate.name),
-            gate.name in gates.given,
-            effect_of(gate),
-            gate.name in EFFECTS,
+    items = [
+        GateInRevision(
+            *(gate.name, gate.stage, gate.default, gate.locked, gate.requires),
+            enabled=gates.enabled(gate.name),
+            given=gate.name in gates.given,
+            effect=effect_of(gate),
+            has_effect=gate.name in EFFECTS,
         )
         for gate in shown
     ]
-    return GateList(revision, rows, gates.as_flag())
+    return GateList(revision.revision, gates.as_flag(), items)
 
 
 def _given_besides(gates: FeatureGates, listed: Sequence[FeatureGate]) -> list[FeatureGate]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 from uuid import UUID
 
 from django.db import connection, models
@@ -40,25 +40,35 @@ class QueuedPod:
     namespace: str
     name: str
     uid: UUID
-    queue: str
+    queue: Part
     #: from 1, in the order in which pods leave this queue
     position: int
     priority: int
     attempts: int
+    #: when the pod was created, or its last attempt failed
     timestamp: datetime
     backoff_expiry: datetime | None
     unschedulable_plugins: list[str]
     pending_plugins: list[str]
+    #: the PreEnqueue plugin that gates it
     gated_by: str
     nominated_node: str
     #: names of its scheduling gates
     gates: list[str]
     #: when the pod first became ready for an attempt; None before
     initial_attempt_timestamp: datetime | None
-    #: the Permit plugins that hold the pod on `held_node` until `held_until`
+    #: the Permit plugins that hold it
     held_by: list[str]
+    #: the node that it is held on
     held_node: str
+    #: when the first of these plugins rejects it
     held_until: datetime | None
+
+    ANSWER: ClassVar = (
+        *("namespace", "name", "uid", "queue", "position", "priority", "attempts", "timestamp"),
+        *("backoff_expiry", "unschedulable_plugins", "pending_plugins", "gated_by", "gates"),
+        ...,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

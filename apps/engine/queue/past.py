@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar, Literal, TypeAlias
 from uuid import UUID
 
 from django.db import connection
@@ -44,6 +44,9 @@ class PastMoment:
     move: int | None = None
 
 
+PlaceInQueue: TypeAlias = Literal["active", "backoff", "unschedulable", "gated", "in_flight"]
+
+
 @dataclass(frozen=True, slots=True)
 class PastPod:
     """A pod that was in the queue at the moment."""
@@ -51,22 +54,26 @@ class PastPod:
     namespace: str
     name: str
     uid: UUID
-    queue: str
-    #: From 1 in activeQ, in the order in which pods would be popped; None in the other parts.
+    queue: PlaceInQueue
+    #: From 1 in activeQ, in the order of Pop; None in the other parts.
     position: int | None
     priority: int
     attempts: int
-    #: Since when it was in this part.
+    #: Since when it was in this queue.
     since: datetime
-    #: What moved it there, and the plugin that decided; empty before the scheduler had read it.
+    #: What moved it there; empty for a pod not read yet.
     event: str
+    #: The plugin that decided.
     plugin: str
-    #: The plugins that rejected it in its last attempt, and the decision of this attempt.
+    #: The plugins that rejected it in its last attempt.
     rejected_by: list[str] = field(default_factory=list)
+    #: Its last attempt.
     decision: int | None = None
-    #: When, where to and why it left this part after the moment; None while it is still there.
+    #: None: it is still there.
     left_at: datetime | None = None
+    #: Empty: bound, or deleted.
     left_to: str = ""
+    #: The event that moved it.
     left_by: str = ""
 
 
@@ -75,11 +82,29 @@ class PastQueue:
     """A page of the pods that were in the queue, and the sizes of its parts."""
 
     moment: PastMoment
+    #: Pods by queue.
     sizes: Mapping[QueueMove.Place, int]
+    #: Pods that match the filters.
     total: int
     pods: list[PastPod]
-    #: The oldest move that is still recorded, if the moment is before it.
+    #: The oldest recorded move, if the moment is before it.
     reaches_back_to: datetime | None
+
+    ANSWER: ClassVar = (
+        *("at", "version", "decision", "sizes", "total", "reaches_back_to", "pods"),
+    )
+
+    @property
+    def at(self) -> datetime:
+        return self.moment.at
+
+    @property
+    def version(self) -> int | None:
+        return self.moment.version
+
+    @property
+    def decision(self) -> int | None:
+        return self.moment.decision
 
 
 #: Every pod in the queue at the moment. A pod of activeQ is ordered by the time at which it was

@@ -14,13 +14,13 @@ from apps.scheduler.config.plugin_table import PluginTable
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """`configuration_yaml` is a v1 configuration; where `legacy`, load it with `legacy=True`.
+    """An older configuration as one of the present version."""
 
-    `notes` are sentences on what differs from the original or could not be translated.
-    """
-
-    configuration_yaml: str
+    #: a KubeSchedulerConfiguration v1 as YAML
+    configuration: str
+    #: load and store it with `legacy`: it may name plugins of earlier releases
     legacy: bool
+    #: what differs, or could not be translated
     notes: tuple[str, ...]
 
 

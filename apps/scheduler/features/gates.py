@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal, TypeAlias, cast
 
 ALPHA: Final = "Alpha"
 BETA: Final = "Beta"
@@ -15,15 +15,17 @@ ALL_OF_STAGE: Final = {"AllAlpha": ALPHA, "AllBeta": BETA}
 _TABLE: Final = Path(__file__).with_name("kubernetes-1.36.txt")
 
 
+Stage: TypeAlias = Literal["Alpha", "Beta", "GA", "Deprecated"]
+
+
 @dataclass(frozen=True, slots=True)
 class FeatureGate:
     """A gate as Kubernetes 1.36 declares it."""
 
     name: str
-    #: Alpha, Beta, GA or Deprecated
-    stage: str
+    stage: Stage
     default: bool
-    #: a locked gate can only be set to its default
+    #: it can only be set to its default
     locked: bool = False
     #: the gates that must be on where this one is on
     requires: tuple[str, ...] = ()
@@ -31,14 +33,14 @@ class FeatureGate:
 
 def _read_table() -> Iterator[FeatureGate]:
     for stage in ALL_OF_STAGE.items():
-        yield FeatureGate(stage[0], stage[1], default=False)
+        yield FeatureGate(stage[0], cast(Stage, stage[1]), default=False)
     for line in _TABLE.read_text().splitlines():
         if line.startswith("#"):
             continue
         stage_name, default, *words = line.split()
         locked = words[0] == "locked"
         name, *requires = words[locked:]
-        yield FeatureGate(name, stage_name, default == "on", locked, tuple(requires))
+        yield FeatureGate(name, cast(Stage, stage_name), default == "on", locked, tuple(requires))
 
 
 #: name → gate

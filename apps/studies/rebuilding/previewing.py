@@ -47,10 +47,11 @@ class PreviewedDecision(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int
     scheduler_name: str
     effect: Effect
-    #: recorded: "scheduled", "unschedulable" or "error", and the selected or nominated node
+    #: as recorded
     result_before: str
+    #: selected or nominated; empty: none
     node_before: str
-    #: the pod lost the node after scoring, in Reserve, Permit or while it was bound
+    #: it lost the node after scoring: in Reserve, Permit or while it was bound
     rejected_before: bool = False
     result_after: str = ""
     node_after: str = ""

@@ -11,12 +11,12 @@ import numpy as np
 from apps.studies.replay.continuing import Continuing
 from apps.studies.replay.differences import Differences
 from apps.studies.replay.levels import SERIES, Levels, Samples
-from apps.studies.replay.report import Figures, PodDifference, PriorityWaits, Waits
+from apps.studies.replay.report import Figures, PodReplay, PriorityWaits, ReplayKind, Waits
 
 
 def compare_pods(
     recorded: Levels, continuing: Continuing, differences: Differences, names: Mapping[str, str]
-) -> Iterator[PodDifference]:
+) -> Iterator[PodReplay]:
     """The pods whose outcome differs: first those with a cause, in its order."""
     replayed = continuing.levels
     uids = dict.fromkeys(
@@ -43,7 +43,7 @@ def compare_pods(
             continue
         first = differences.first.get(ours) or differences.first.get(uid)
         namespace, _, name = (first.pod_key if first else names.get(uid, "/")).partition("/")
-        yield PodDifference(
+        yield PodReplay(
             namespace=namespace,
             name=name,
             uid=uid,
@@ -59,7 +59,7 @@ def compare_pods(
         )
 
 
-def _kind(nodes: tuple[str, str], preempted: tuple[bool, bool]) -> str:
+def _kind(nodes: tuple[str, str], preempted: tuple[bool, bool]) -> ReplayKind:
     if nodes[0] == nodes[1]:
         return "not preempted" if preempted[0] else "preempted"
     if nodes[0] and nodes[1]:

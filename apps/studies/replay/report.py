@@ -6,12 +6,16 @@ import csv
 import io
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 import msgspec
 
 #: Differences that a report lists.
 MAX_LISTED: Final = 2000
+
+ReplayKind: TypeAlias = Literal[
+    "other node", "only recorded", "only replayed", "preempted", "not preempted"
+]
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,7 +27,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     #: pods without a node at its end
     pending: int
     preempted: int
-    #: from the creation of a pod, or the start of the span, to its binding; None without one
+    #: seconds until bound, from the creation of a pod or the start of the span; None without any
     waiting_p50: float | None
     waiting_p99: float | None
 
@@ -31,9 +35,12 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
 class Waits(msgspec.Struct, frozen=True, kw_only=True):
     """What became of the pods of one priority in one life, as in Figures."""
 
+    #: pods that got a node in the span
     bound: int
+    #: pods without a node at its end
     pending: int
     preempted: int
+    #: seconds until bound
     waiting_p50: float | None
     waiting_p99: float | None
 
@@ -52,25 +59,25 @@ class PriorityWaits(msgspec.Struct, frozen=True, kw_only=True):
         return ("Recorded", self.recorded), ("Replayed", self.replayed)
 
 
-class PodDifference(msgspec.Struct, frozen=True, kw_only=True):
+class PodReplay(msgspec.Struct, frozen=True, kw_only=True):
     """A pod that another thing happened to."""
 
     namespace: str
     name: str
     uid: str
-    #: "other node", "only recorded", "only replayed", "preempted" or "not preempted"
-    kind: str
+    kind: ReplayKind
     node_before: str
     node_after: str
-    #: seconds until it was bound; None if it was not
+    #: seconds until bound; None if it was not
     waited_before: float | None
     waited_after: float | None
-    #: the attempt that differs first, and the recorded decision about it; None if none does
+    #: the first attempt that differs; None if none does
     attempt: int | None
+    #: the recorded one about it
     decision: int | None
     #: why the first attempt that differs does so
     cause: str
-    #: the pod ("namespace/name") whose difference led to this one; "" if the change itself did
+    #: the pod (`namespace/name`) whose difference led to this one; empty if the change itself did
     follows: str = ""
 
 
@@ -82,28 +89,30 @@ class ReplayReport(msgspec.Struct, frozen=True, kw_only=True):
     since_at: datetime
     until_version: int
     until_at: datetime
-    #: what was changed: "nothing", or "revision 3, seed 7"
+    #: "nothing", or what was changed: "revision 3, seed 7"
     changed: str
-    #: recorded decisions in the span; how many of them were made again with the same outcome
-    #: before the first one that differs, and how many could not be
+    #: recorded decisions in the span
     decisions: int
+    #: those made again with the same outcome before the first one that differs
     equal: int
+    #: those that could not be made again
     unknown: int
-    #: of an unchanged replay: decisions that differ in some status or score
+    #: of an unchanged replay: decisions with another status or score
     inexact: list[int]
     #: the first decision that differs; None if none does
     first: int | None
     first_at: datetime | None
     recorded: Figures
     replayed: Figures
+    #: number of pods that differ
     differing: int
-    #: the first MAX_LISTED, in the order in which they came about
-    differences: list[PodDifference]
-    #: times of the series, and name -> values; null where nothing could be measured
+    #: the first 2,000, in the order in which they came about
+    differences: list[PodReplay]
     times: list[datetime]
+    #: name of a level -> its value at each of the times; None where nothing could be measured
     recorded_series: dict[str, list[float | None]]
     replayed_series: dict[str, list[float | None]]
-    #: the highest priority first; empty in reports of earlier versions
+    #: for each priority class, the highest priority first; empty in reports of earlier versions
     priorities: list[PriorityWaits] = []
 
     @property
@@ -112,7 +121,7 @@ class ReplayReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 #: The columns of the file with the differences.
-FIELDS: Final = tuple(PodDifference.__struct_fields__)
+FIELDS: Final = tuple(PodReplay.__struct_fields__)
 
 
 def write_csv(report: ReplayReport) -> Iterator[str]:

@@ -56,7 +56,7 @@ def policy(**fields: Any) -> Conversion:
 
 
 def loaded(conversion: Conversion) -> Configuration:
-    return load(conversion.configuration_yaml, TABLE, legacy=conversion.legacy)
+    return load(conversion.configuration, TABLE, legacy=conversion.legacy)
 
 
 def plugins(conversion: Conversion) -> dict[str, list[Any]]:
@@ -121,7 +121,7 @@ def test_what_the_example_says_and_v1_cannot_say_is_noted() -> None:
 
 def test_a_converted_profile_loads_as_a_legacy_one_only() -> None:
     with pytest.raises(ConfigError) as refusal:
-        load(convert(EXAMPLE, TABLE).configuration_yaml, TABLE)
+        load(convert(EXAMPLE, TABLE).configuration, TABLE)
     assert {cause.field for cause in refusal.value.causes} == {
         "profiles[0].plugins.preScore.enabled[0]",
         "profiles[0].plugins.score.enabled[0]",

@@ -50,7 +50,7 @@ def converted(version: str, **fields: Any) -> Conversion:
 
 
 def profiles(conversion: Conversion) -> tuple[Profile, ...]:
-    return load(conversion.configuration_yaml, TABLE, legacy=conversion.legacy).profiles
+    return load(conversion.configuration, TABLE, legacy=conversion.legacy).profiles
 
 
 def scores(conversion: Conversion) -> dict[str, int]:
@@ -60,7 +60,7 @@ def scores(conversion: Conversion) -> dict[str, int]:
 
 def test_v1alpha1_becomes_one_profile_with_the_plugins_of_its_time() -> None:
     conversion = convert(V1ALPHA1, TABLE)
-    configuration = load(conversion.configuration_yaml, TABLE, legacy=True)
+    configuration = load(conversion.configuration, TABLE, legacy=True)
     [profile] = configuration.profiles
     assert profile.scheduler_name == "my-scheduler"
     assert profile.extension_points()["score"] == [
@@ -122,10 +122,7 @@ def test_v1alpha1_with_its_policy_runs_the_policys_plugins() -> None:
     conversion = convert(body, TABLE, policy=policy)
     assert scores(conversion) == {"ImageLocality": 4}
     assert "plugins and pluginConfig are left out: a Policy takes precedence" in conversion.notes
-    assert (
-        load(conversion.configuration_yaml, TABLE, legacy=True).extenders[0].url_prefix
-        == "http://x"
-    )
+    assert load(conversion.configuration, TABLE, legacy=True).extenders[0].url_prefix == "http://x"
 
 
 @pytest.mark.parametrize(
@@ -243,7 +240,7 @@ def test_gates_of_the_old_scheduler_become_plugins_and_arguments() -> None:
     assert any(
         note.startswith("feature gate SidecarContainers cannot") for note in conversion.notes
     )
-    written = yaml.safe_load(conversion.configuration_yaml)
+    written = yaml.safe_load(conversion.configuration)
     assert written["featureGates"] == {"SchedulerPopFromBackoffQ": False}
 
 
@@ -351,7 +348,7 @@ profiles:
 
 def test_v1beta3_is_expanded_as_its_release_did() -> None:
     conversion = convert(V1BETA3_MULTI_POINT, TABLE)
-    configuration = load(conversion.configuration_yaml, TABLE, legacy=True)
+    configuration = load(conversion.configuration, TABLE, legacy=True)
     [profile] = configuration.profiles
     assert (configuration.parallelism, profile.percentage_of_nodes_to_score) == (8, 40)
     assert profile.scheduler_name == "multipoint-scheduler"
@@ -418,7 +415,7 @@ def test_v1_is_no_work() -> None:
     body = {"apiVersion": f"{GROUP}/v1", "kind": KIND, "parallelism": 3}
     conversion = convert(body, TABLE)
     assert not conversion.legacy
-    assert yaml.safe_load(conversion.configuration_yaml) == body
+    assert yaml.safe_load(conversion.configuration) == body
 
 
 def test_plugins_from_outside_the_tree_stay() -> None:
@@ -435,7 +432,7 @@ def test_plugins_from_outside_the_tree_stay() -> None:
     quota = KnownPlugin(name="Quota", extension_points=frozenset({"filter"}))
     known = {**TABLE, "Quota": quota}
     conversion = convert(body, known)
-    configuration = load(conversion.configuration_yaml, known, legacy=True)
+    configuration = load(conversion.configuration, known, legacy=True)
     assert configuration.profiles[0].args["Quota"] == {"limit": 1}
     with pytest.raises(ConfigError, match='"Quota" does not exist'):
         convert(body, TABLE)

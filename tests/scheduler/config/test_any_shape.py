@@ -162,4 +162,4 @@ def test_convert_accepts_or_refuses(document: dict[str, Any]) -> None:
     except ConfigError as refusal:
         assert refusal.causes
     else:
-        load(conversion.configuration_yaml, TABLE, legacy=conversion.legacy)
+        load(conversion.configuration, TABLE, legacy=conversion.legacy)

@@ -46,7 +46,7 @@ class Command(BaseCommand):
             self.stderr.write(f"note: {note}")
         if conversion.legacy:
             self.stderr.write("note: this is a legacy configuration; load it as legacy")
-        self.stdout.write(conversion.configuration_yaml, ending="")
+        self.stdout.write(conversion.configuration, ending="")
 
 
 def _parse_gates(text: str) -> dict[str, bool]:

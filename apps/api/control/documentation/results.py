@@ -82,11 +82,10 @@ def describe(hint: Any, auto_schema: AutoSchema) -> Any:
 
 
 def _describe_value(hint: Any) -> Any:
-    """Of an enumeration, the values alone: their names say nothing else."""
+    """Of an enumeration, its values; of choices, their labels as well."""
     if get_origin(hint) is Literal:
         hint = Literal[tuple(getattr(each, "value", each) for each in get_args(hint))]
     schema: Any = resolve_type_hint(hint)  # type: ignore[no-untyped-call]  # has no types
-    schema.pop("description", None)
     if inspect.isclass(hint) and issubclass(hint, Enum) and not issubclass(hint, Choices):
         # by which ENUM_NAME_OVERRIDES finds it
         schema["x-spec-enum-id"] = list_hash([(each.value, each.name) for each in hint])
@@ -100,4 +99,7 @@ def _read_doc(kind: type) -> str:
 
 
 def _add(schema: Any, comment: str | None) -> Any:
-    return append_meta(schema, {"description": comment} if comment else {})
+    """The schema with a comment, before the labels of choices."""
+    texts = [comment, schema.get("description")]
+    text = "\n\n".join(filter(None, texts))
+    return append_meta(schema, {"description": text} if text else {})
