@@ -26,7 +26,7 @@ def test_state_usage_configuration_and_settings_are_compared(
     revisions.add_revision(empty, text, user="alice", name="images")
     page = alice.get(ADDRESS)
     sections = {
-        each.title: {row.label: row for row in each.rows}
+        each.title: {row.name: row for row in each.rows}
         for each in page.context["comparison"].sections
     }
     assert list(sections["State"]["nodes"].values) == [4, 0]

@@ -26,8 +26,8 @@ _ERRORS = {400: ErrorSerializer, 404: ErrorSerializer, 422: ErrorSerializer}
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    #: `real`: the system's clock. `manual`: stopped until it is advanced. `speed`: runs at a speed of
-    #: its own. `fast-forward`: jumps to what happens next until a time, then manual
+    #: `real`: the system's clock. `manual`: stopped until it is advanced. `speed`: runs at a speed
+    #: of its own. `fast-forward`: jumps to what happens next until a time, then manual
     mode: clock.Mode
     #: the time of the cluster
     now: datetime
