@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
-from datetime import UTC
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework import serializers
 from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.api.control.answers import answer
 from apps.api.control.base import ControlView, parse_whole_number, reject_unknown
 from apps.api.control.decisions import FILTERS, DecisionViewSet, find_cluster
 from apps.api.control.documentation.areas import Area
@@ -36,43 +37,44 @@ _DEFAULT_LIMIT = 100
 _TOTALS = ("total", "decisions", "pods", "oldest", "is_limited")
 
 
-class GroupSerializer(serializers.Serializer[Any]):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Group:
     """Decisions with the same keys. Durations are in µs."""
 
-    keys = serializers.DictField(
-        child=serializers.CharField(), help_text="The value of each dimension of `group`."
-    )
-    decisions = serializers.IntegerField()
-    pods = serializers.IntegerField(help_text="Distinct pods.")
-    failed = serializers.IntegerField(help_text="Decisions that did not schedule their pod.")
-    first = serializers.DateTimeField(help_text="By the cluster's clock.")
-    last = serializers.DateTimeField()
-    p50_us = serializers.IntegerField(help_text="Median duration of an attempt.")
-    p99_us = serializers.IntegerField()
-    max_us = serializers.IntegerField()
-    max_attempt = serializers.IntegerField(help_text="The highest number of an attempt.")
-    filters = serializers.DictField(
-        child=serializers.CharField(),
-        help_text="The parameters that select these decisions, besides those of the request.",
-    )
+    #: the value of each dimension of `group`
+    keys: Mapping[str, str]
+    decisions: int
+    #: distinct pods
+    pods: int
+    #: decisions that did not schedule their pod
+    failed: int
+    #: by the cluster's clock
+    first: datetime
+    last: datetime
+    #: median duration of an attempt
+    p50_us: int
+    p99_us: int
+    max_us: int
+    #: the highest number of an attempt
+    max_attempt: int
+    #: the parameters that select these decisions, besides those of the request
+    filters: Mapping[str, str]
 
 
-class AggregationSerializer(serializers.Serializer[Any]):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Aggregation:
     """A page of groups, and the totals of all of them."""
 
-    groups = GroupSerializer(many=True)
-    total = serializers.IntegerField(help_text="Number of groups on all pages.")
-    decisions = serializers.IntegerField(help_text="Number of decisions that were aggregated.")
-    pods = serializers.IntegerField()
-    oldest = serializers.DateTimeField(
-        allow_null=True, help_text="Time of the oldest decision that was aggregated."
-    )
-    is_limited = serializers.BooleanField(
-        help_text=(
-            f"Only the newest {aggregating.MAX_DECISIONS:,} of the selected decisions were "
-            "aggregated."
-        )
-    )
+    groups: Sequence[_Group]
+    #: number of groups on all pages
+    total: int
+    #: number of decisions that were aggregated
+    decisions: int
+    pods: int
+    #: time of the oldest decision that was aggregated
+    oldest: datetime | None
+    #: only the newest 50,000 of the selected decisions were aggregated
+    is_limited: bool
 
 
 class CsvRenderer(BaseRenderer):
@@ -125,7 +127,7 @@ _QUERY = [
 @extend_schema(
     parameters=_QUERY,
     responses={
-        (200, "application/json"): AggregationSerializer,
+        (200, "application/json"): _Aggregation,
         (200, "text/csv"): OpenApiTypes.STR,
         400: ErrorSerializer,
         404: ErrorSerializer,
@@ -171,9 +173,9 @@ class DecisionAggregateView(ControlView):
                     request, "offset", 0, highest=limits.GROUPS_OFFSET.highest
                 ),
             )
-            groups = [present_group(group, by, filters) for group in found.groups]
+            groups = [_read_group(group, by, filters) for group in found.groups]
         totals = {name: getattr(found, name) for name in _TOTALS}
-        return Response({"groups": groups, **totals})
+        return answer(_Aggregation(groups=groups, **totals))
 
     def find_cluster(self, request: Request) -> Cluster | None:
         return find_cluster(request)
@@ -198,13 +200,10 @@ class ClusterDecisionAggregateView(DecisionAggregateView):
         return recorded_cluster(names)
 
 
-def present_group(
-    group: Group, by: Sequence[Dimension], present: DecisionFilters
-) -> dict[str, Any]:
-    """A group as the API has it."""
+def _read_group(group: Group, by: Sequence[Dimension], present: DecisionFilters) -> _Group:
     shown = [dimension.show(key) for dimension, key in zip(by, group.keys, strict=True)]
-    return {
-        "keys": dict(zip((dimension.name for dimension in by), shown, strict=True)),
+    return _Group(
+        keys=dict(zip((dimension.name for dimension in by), shown, strict=True)),
+        filters=grouping.select_group(group.keys, by, present),
         **{name: getattr(group, name) for name in aggregating.MEASURES},
-        "filters": grouping.select_group(group.keys, by, present),
-    }
+    )

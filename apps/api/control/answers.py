@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from rest_framework import serializers
@@ -10,9 +11,9 @@ from rest_framework.response import Response
 from apps.answers import find_hint, list_fields, read_comments, to_json
 
 
-def answer(result: Any, *, status: int = 200) -> Response:
+def answer(result: Any, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """A response with a result as its body."""
-    return Response(to_json(result), status=status)
+    return Response(to_json(result), status=status, headers=headers)
 
 
 def result_fields(kind: Any) -> dict[str, ResultField]:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import csv
 import io
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
 
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework import serializers
 from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.api.control.answers import answer
 from apps.api.control.base import reject_unknown
 from apps.api.control.documentation.areas import Area
 from apps.api.control.recorded import FileErrors
@@ -20,8 +23,8 @@ from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.errors import BadRequest
 from apps.cluster.queries import cluster_named
 from apps.engine.files import format_cell
-from apps.engine.series.catalog import SCOPES
-from apps.engine.series.reading import Series, read_series, table_rows
+from apps.engine.series.catalog import SCOPES, Scope
+from apps.engine.series.reading import DrawnChart, Series, read_series, table_rows
 from apps.engine.series.spans import DEFAULT, parse_span
 
 _PARAMETERS = ("scope", "name", "chart", "since", "until", "zone", "step", "format")
@@ -43,41 +46,39 @@ class _CsvRenderer(BaseRenderer):
         return text.getvalue().encode()
 
 
-class LineSerializer(serializers.Serializer[Any]):
-    name = serializers.CharField()
-    edge = serializers.BooleanField(
-        help_text="Whether the line is an edge of the range over all nodes."
-    )
-    values = serializers.ListField(
-        child=serializers.FloatField(allow_null=True),
-        help_text="One for each of `times`; null where nothing is known.",
-    )
+class _Line(NamedTuple):
+    name: str
+    #: whether the line is an edge of the range over all nodes
+    edge: bool
+    #: one for each of `times`; None where nothing is known
+    values: Sequence[float | None]
 
 
-class ChartSerializer(serializers.Serializer[Any]):
-    id = serializers.CharField()
-    title = serializers.CharField()
-    unit = serializers.CharField(
-        help_text="pods, nodes, per second, per minute, seconds, share (0 to 1), cpu "
-        "(milli-CPU), memory (bytes), yes or no (1 or 0)."
-    )
-    help = serializers.CharField()
-    lines = LineSerializer(many=True)
+class _Chart(NamedTuple):
+    id: str
+    title: str
+    #: pods, nodes, per second, per minute, seconds, share (0 to 1), cpu (milli-CPU), memory
+    #: (bytes), yes or no (1 or 0)
+    unit: str
+    help: str
+    lines: Sequence[_Line]
 
 
-class SeriesSerializer(serializers.Serializer[Any]):
-    scope = serializers.ChoiceField(choices=SCOPES)
-    name = serializers.CharField()
-    since = serializers.DateTimeField()
-    until = serializers.DateTimeField()
-    now = serializers.DateTimeField(help_text="The time of the cluster's clock.")
-    step = serializers.IntegerField(help_text="Seconds between two of `times`.")
-    known = serializers.BooleanField(help_text="Whether anything was recorded in this span.")
-    times = serializers.ListField(
-        child=serializers.IntegerField(),
-        help_text="The start of each step, in seconds since 1970-01-01 UTC.",
-    )
-    charts = ChartSerializer(many=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Series:
+    scope: Scope
+    name: str
+    since: datetime
+    until: datetime
+    #: the time of the cluster's clock
+    now: datetime
+    #: seconds between two of `times`
+    step: int
+    #: whether anything was recorded in this span
+    known: bool
+    #: the start of each step, in seconds since 1970-01-01 UTC
+    times: Sequence[int]
+    charts: Sequence[_Chart]
 
 
 class SeriesView(FileErrors):
@@ -108,7 +109,7 @@ class SeriesView(FileErrors):
             OpenApiParameter("format", str, enum=["json", "csv"], default="json"),
         ],
         responses={
-            (200, "application/json"): SeriesSerializer,
+            (200, "application/json"): _Series,
             (200, "text/csv"): OpenApiTypes.STR,
             400: ErrorSerializer,
             404: ErrorSerializer,
@@ -137,40 +138,34 @@ class SeriesView(FileErrors):
             name = "-".join(filter(None, (found.name, series.name, "series")))
             header = {"Content-Disposition": f'attachment; filename="{name}.csv"'}
             return Response(list(table_rows(series)), headers=header)
-        response = Response(_describe(series, found.now()))
+        response = answer(_read(series, found.now()))
         response["Cache-Control"] = "no-store"
         return response
 
 
-def _describe(series: Series, now: Any) -> dict[str, Any]:
+def _read(series: Series, now: datetime) -> _Series:
     span = series.span
-    return {
-        "scope": series.scope,
-        "name": series.name,
-        "since": span.since,
-        "until": span.until,
-        "now": now,
-        "step": span.resolution.step,
-        "known": series.known,
-        "times": list(span.starts),
-        "charts": [
-            {
-                "id": drawn.chart.id,
-                "title": drawn.chart.title,
-                "unit": drawn.chart.unit,
-                "help": drawn.chart.help,
-                "lines": [
-                    {
-                        "name": each.line.label,
-                        "edge": each.line.edge,
-                        "values": [
-                            None if value is None else float(f"{value:.6g}")
-                            for value in each.values
-                        ],
-                    }
-                    for each in drawn.series
-                ],
-            }
-            for drawn in series.charts
-        ],
-    }
+    return _Series(
+        scope=series.scope,
+        name=series.name,
+        since=span.since,
+        until=span.until,
+        now=now,
+        step=span.resolution.step,
+        known=series.known,
+        times=span.starts,
+        charts=[_read_chart(each) for each in series.charts],
+    )
+
+
+def _read_chart(drawn: DrawnChart) -> _Chart:
+    chart = drawn.chart
+    lines = [
+        _Line(each.line.label, each.line.edge, [_round(value) for value in each.values])
+        for each in drawn.series
+    ]
+    return _Chart(chart.id, chart.title, chart.unit, chart.help, lines)
+
+
+def _round(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.6g}")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
 
 from django.contrib.auth.models import User
 from drf_spectacular.utils import extend_schema
@@ -10,6 +12,7 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.api.control.answers import answer
 from apps.api.control.base import ControlView
 from apps.api.control.documentation.areas import Area
 from apps.api.control.request_shapes import StrictSerializer
@@ -64,11 +67,14 @@ class ChangedUserSerializer(StrictSerializer):
     site_admin = serializers.BooleanField(required=False)
 
 
-class LinkSerializer(serializers.Serializer[Any]):
-    user = serializers.CharField()
-    link = serializers.CharField(help_text="Works once. Shown only now.")
-    expires_at = serializers.DateTimeField()
-    mailed = serializers.BooleanField(help_text="Whether it was sent to the user's address.")
+@dataclass(frozen=True, slots=True)
+class Link:
+    user: str
+    #: works once. Shown only now
+    link: str
+    expires_at: datetime
+    #: whether it was sent to the user's address
+    mailed: bool
 
 
 class SessionSerializer(serializers.ModelSerializer[UserSession]):
@@ -83,18 +89,15 @@ class SessionSerializer(serializers.ModelSerializer[UserSession]):
         }
 
 
-class EndedSerializer(serializers.Serializer[Any]):
-    ended = serializers.IntegerField(help_text="Number of sessions.")
+class Ended(NamedTuple):
+    #: number of sessions
+    ended: int
 
 
-def _describe_link(request: Request, link: accounts.PasswordLink) -> dict[str, Any]:
+def _answer_link(request: Request, link: accounts.PasswordLink) -> Response:
     url = request.build_absolute_uri(link.path)
-    return {
-        "user": link.user.get_username(),
-        "link": url,
-        "expires_at": link.expires_at,
-        "mailed": send_link(link, url),
-    }
+    found = Link(link.user.get_username(), url, link.expires_at, send_link(link, url))
+    return answer(found, status=status.HTTP_201_CREATED, headers=NEVER_STORED)
 
 
 class AdminView(ControlView):
@@ -117,7 +120,7 @@ class UserListView(AdminView):
 
     @extend_schema(
         request=NewUserSerializer,
-        responses={201: LinkSerializer, **dict.fromkeys((400, 403, 409, 422), ErrorSerializer)},
+        responses={201: Link, **dict.fromkeys((400, 403, 409, 422), ErrorSerializer)},
     )
     def post(self, request: Request) -> Response:
         """Invite a user.
@@ -127,8 +130,7 @@ class UserListView(AdminView):
         """
         wanted = NewUserSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
-        body = _describe_link(request, accounts.invite_user(**wanted.validated_data))
-        return Response(body, status=status.HTTP_201_CREATED, headers=NEVER_STORED)
+        return _answer_link(request, accounts.invite_user(**wanted.validated_data))
 
 
 class UserView(AdminView):
@@ -162,26 +164,25 @@ class UserView(AdminView):
 class UserResetView(AdminView):
     """A new password of a user."""
 
-    @extend_schema(request=None, responses={201: LinkSerializer, **_NOT_FOUND})
+    @extend_schema(request=None, responses={201: Link, **_NOT_FOUND})
     def post(self, request: Request, name: str) -> Response:
         """Create a link to reset a password.
 
         The user sets a new password with it, once. The present password is valid until then.
         """
-        body = _describe_link(request, accounts.reset_user(accounts.user_named(name)))
-        return Response(body, status=status.HTTP_201_CREATED, headers=NEVER_STORED)
+        return _answer_link(request, accounts.reset_user(accounts.user_named(name)))
 
 
 class UserSignOutView(AdminView):
     """The sessions of a user."""
 
-    @extend_schema(request=None, responses={200: EndedSerializer, **_NOT_FOUND})
+    @extend_schema(request=None, responses={200: Ended, **_NOT_FOUND})
     def post(self, request: Request, name: str) -> Response:
         """Sign a user out everywhere.
 
         Ends all sessions of the user. Tokens remain valid.
         """
-        return Response({"ended": sessions.end_sessions(accounts.user_named(name))})
+        return answer(Ended(sessions.end_sessions(accounts.user_named(name))))
 
 
 class UserTokenListView(AdminView):
@@ -224,15 +225,13 @@ class SessionListView(ControlView):
         found = sessions.list_sessions(sender(request))
         return Response(SessionSerializer(found, many=True).data)
 
-    @extend_schema(
-        operation_id="sessions_destroy_all", responses={200: EndedSerializer, **_FORBIDDEN}
-    )
+    @extend_schema(operation_id="sessions_destroy_all", responses={200: Ended, **_FORBIDDEN})
     def delete(self, request: Request) -> Response:
         """Sign out everywhere.
 
         Ends all of your sessions. Tokens remain valid.
         """
-        return Response({"ended": sessions.end_sessions(sender(request))})
+        return answer(Ended(sessions.end_sessions(sender(request))))
 
 
 class SessionView(ControlView):

@@ -56,8 +56,8 @@ class Outlook:
     proof: str
     #: why the pod is pending: a sentence or several
     reason: str
-    #: the expected wait; None for pods that can never run or have scheduling gates, and with too
-    #: few comparable pods
+    #: the expected wait; None for pods that can never run or have scheduling gates, and with
+    #: fewer than 10 comparable pods
     wait: WaitEstimate | None
 
     ANSWER: ClassVar[tuple[str, ...]] = ("prospect", "sentence", "wait")
