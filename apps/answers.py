@@ -45,7 +45,7 @@ def find_writer(hint: Any) -> Writer | None:
     if origin in _PLAIN:
         return None
     if names := list_fields(origin):
-        return _write_fields([(name, find_writer(find_hint(origin, name))) for name in names])
+        return _write_fields(names, [find_writer(find_hint(origin, name)) for name in names])
     if not inspect.isclass(origin) or issubclass(origin, (str, bytes)):
         return msgspec.to_builtins
     if issubclass(origin, np.ndarray):
@@ -57,14 +57,14 @@ def find_writer(hint: Any) -> Writer | None:
     return msgspec.to_builtins
 
 
-def _write_fields(fields: list[tuple[str, Writer | None]]) -> Writer:
-    def write(result: Any) -> dict[str, Any]:
-        return {
-            name: getattr(result, name) if each is None else each(getattr(result, name))
-            for name, each in fields
-        }
-
-    return write
+def _write_fields(names: tuple[str, ...], writers: list[Writer | None]) -> Writer:
+    if not any(writers):
+        return lambda result: {name: getattr(result, name) for name in names}
+    fields = list(zip(names, writers, strict=True))
+    return lambda result: {
+        name: getattr(result, name) if write is None else write(getattr(result, name))
+        for name, write in fields
+    }
 
 
 def _write_mapping(key: Writer | None, value: Writer | None) -> Writer:
