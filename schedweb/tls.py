@@ -1,7 +1,7 @@
 """The site's own certificate authority, so that Kubernetes clients can use https.
 
 Created at the first start and stored in the data folder. The authority is valid for ten years; the
-server's certificate is renewed when it is about to expire or lacks a name.
+server's certificate is renewed when it is about to expire or lacks a name, also while it is served.
 """
 
 from __future__ import annotations
@@ -29,7 +29,11 @@ from schedweb.datafolder import TLS_AUTHORITY, write_private
 
 AUTHORITY_DAYS = 3650
 SERVER_DAYS = 365
+#: What is valid for no longer than this is renewed; an authority outlives what it signs.
 RENEW_DAYS = 30
+RENEW_AUTHORITY_DAYS = SERVER_DAYS + RENEW_DAYS
+#: How often a web process looks whether its certificate has to be renewed.
+LOOK_SECONDS = 3600.0
 
 Key = ec.EllipticCurvePrivateKey
 
@@ -62,6 +66,8 @@ def ensure(data: Path, names: list[str]) -> Files:
     with _locked(data):
         if not (paths.authority.exists() and paths.authority_key.exists()):
             _create_authority(paths)
+        elif _days_left(_read(paths.authority)) < RENEW_AUTHORITY_DAYS:
+            _renew_authority(paths)
         if not _is_server_certificate_valid(paths, names):
             _create_server_certificate(paths, names)
     return paths
@@ -84,6 +90,30 @@ class NamedContext(ssl.SSLContext):
 
     #: "" for the names of the site itself.
     server_name: str = ""
+
+
+class Certificates:
+    """The certificates of a data folder as they are served, and renewed meanwhile."""
+
+    def __init__(
+        self, data: Path, names: list[str], is_cluster_name: Callable[[str], bool]
+    ) -> None:
+        self._data, self._names = data, names
+        self._paths = ensure(data, names)
+        self._served = self._paths.server.read_bytes()
+        #: of the https port
+        self.context = server_context(self._paths, is_cluster_name)
+
+    def renew(self) -> None:
+        """Renew what is about to expire; new connections get what is in the folder.
+
+        Another process may have renewed it.
+        """
+        ensure(self._data, self._names)
+        present = self._paths.server.read_bytes()
+        if present != self._served:
+            self.context.load_cert_chain(self._paths.server, self._paths.server_key)
+            self._served = present
 
 
 def server_context(
@@ -139,9 +169,17 @@ class _NamedContexts:
 
 
 def _create_authority(paths: Files) -> None:
-    key = ec.generate_private_key(ec.SECP256R1())
     # A unique name per data folder: programs choose an authority by its name.
     name = _name(f"schedweb authority {x509.random_serial_number():x}"[:40])
+    _write_authority(paths, ec.generate_private_key(ec.SECP256R1()), name)
+
+
+def _renew_authority(paths: Files) -> None:
+    """With its key and its name: what it has signed stays valid."""
+    _write_authority(paths, _read_key(paths.authority_key), _read(paths.authority).subject)
+
+
+def _write_authority(paths: Files, key: Key, name: x509.Name) -> None:
     certificate = (
         _builder(subject=name, issuer=name, key=key, days=AUTHORITY_DAYS)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
@@ -159,11 +197,7 @@ def _create_server_certificate(paths: Files, names: list[str]) -> None:
 
 def _sign(paths: Files, names: list[str]) -> tuple[Key, x509.Certificate]:
     """A new key, and the authority's certificate of it for a server with these *names*."""
-    authority = x509.load_pem_x509_certificate(paths.authority.read_bytes())
-    signer = serialization.load_pem_private_key(paths.authority_key.read_bytes(), password=None)
-    assert isinstance(signer, ec.EllipticCurvePrivateKey), (
-        "the authority's key has an unexpected type"
-    )
+    authority, signer = _read(paths.authority), _read_key(paths.authority_key)
     key = ec.generate_private_key(ec.SECP256R1())
     identifier = authority.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
     certificate = (
@@ -186,15 +220,28 @@ def _sign(paths: Files, names: list[str]) -> tuple[Key, x509.Certificate]:
 def _is_server_certificate_valid(paths: Files, names: list[str]) -> bool:
     if not (paths.server.exists() and paths.server_key.exists()):
         return False
-    certificate = x509.load_pem_x509_certificate(paths.server.read_bytes())
-    authority = x509.load_pem_x509_certificate(paths.authority.read_bytes())
+    certificate = _read(paths.server)
     known = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    left = certificate.not_valid_after_utc - datetime.datetime.now(datetime.UTC)
     return (
-        certificate.issuer == authority.subject
-        and left > datetime.timedelta(days=RENEW_DAYS)
+        certificate.issuer == _read(paths.authority).subject
+        and _days_left(certificate) > RENEW_DAYS
         and {_general_name(name) for name in names} <= set(known)
     )
+
+
+def _read(path: Path) -> x509.Certificate:
+    return x509.load_pem_x509_certificate(path.read_bytes())
+
+
+def _read_key(path: Path) -> Key:
+    key = serialization.load_pem_private_key(path.read_bytes(), password=None)
+    assert isinstance(key, ec.EllipticCurvePrivateKey), "the key has an unexpected type"
+    return key
+
+
+def _days_left(certificate: x509.Certificate) -> float:
+    left = certificate.not_valid_after_utc - datetime.datetime.now(datetime.UTC)
+    return left / datetime.timedelta(days=1)
 
 
 def _builder(

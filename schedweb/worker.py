@@ -13,6 +13,7 @@ from celery.utils.nodenames import default_nodename, host_format
 
 from schedweb import interpreter, memory
 from schedweb.celery import app
+from schedweb.versions import exit_with_newer_database
 
 #: Django's checks load all views, a third of the processor time of a start; `make check` runs them.
 os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
@@ -32,6 +33,8 @@ def main() -> None:
         without_mingle=True,
         without_heartbeat=True,
     )
+    # now that the database is prepared: the worker has waited at the gate
+    exit_with_newer_database()
     memory.Trimmer().start()
     worker.start()
     sys.exit(worker.exitcode)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import logging
 import math
 import signal
 import socket
@@ -12,8 +13,8 @@ import ssl
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from importlib import import_module
+from pathlib import Path
 
 import uvicorn
 from django.conf import settings
@@ -29,6 +30,9 @@ from schedweb.front.listening import listen
 from schedweb.front.objects import ObjectsInThreads
 from schedweb.front.streams import Front
 from schedweb.front.threads import Limits, WsgiInThreads
+from schedweb.versions import exit_with_newer_database
+
+log = logging.getLogger(__name__)
 
 #: Threads for requests, and as many for streams; more would only compete.
 THREADS = 16
@@ -44,20 +48,33 @@ class Site:
     """The http port and the https port of one application, on one event loop."""
 
     def __init__(
-        self, front: Front, *, plain: socket.socket, secure: socket.socket, certificates: tls.Files
+        self,
+        front: Front,
+        *,
+        plain: socket.socket,
+        secure: socket.socket,
+        data: Path,
+        names: list[str],
     ) -> None:
         self._front = front
+        sites = site_names(settings.ALLOWED_HOSTS)
         application = ClusterRoots(front, settings.ALLOWED_HOSTS)
+        #: those in the folder `data`, for servers with these `names`
+        self.certificates = tls.Certificates(
+            data, names, lambda name: cluster_of(name, sites) is not None
+        )
         self._ports = (
             (_Port(uvicorn_config(application)), plain),
-            (_Port(uvicorn_config(application, certificates)), secure),
+            (_Port(uvicorn_config(application, self.certificates.context)), secure),
         )
 
     async def run(self) -> None:
         """Serve until :meth:`end`, and close the connections of creations and streams."""
+        renewal = asyncio.create_task(self._renew_certificates())
         try:
             await asyncio.gather(*(port.serve([listener]) for port, listener in self._ports))
         finally:
+            renewal.cancel()
             await creation.close()
             await close_listener()
 
@@ -66,6 +83,14 @@ class Site:
         self._front.end_streams()
         for port, _ in self._ports:
             port.should_exit = True
+
+    async def _renew_certificates(self) -> None:
+        while True:
+            await asyncio.sleep(tls.LOOK_SECONDS)
+            try:
+                await asyncio.to_thread(self.certificates.renew)
+            except OSError:
+                log.exception("could not renew the certificate of the https port")
 
 
 class _Port(uvicorn.Server):
@@ -76,9 +101,9 @@ class _Port(uvicorn.Server):
 
 
 def uvicorn_config(
-    application: ClusterRoots, certificates: tls.Files | None = None
+    application: ClusterRoots, context: ssl.SSLContext | None = None
 ) -> uvicorn.Config:
-    """The configuration of a port; https with `certificates`."""
+    """The configuration of a port; https with a `context`."""
     return uvicorn.Config(
         application,
         loop="asyncio",
@@ -95,13 +120,8 @@ def uvicorn_config(
         proxy_headers=False,
         timeout_keep_alive=75,
         timeout_graceful_shutdown=GRACE_SECONDS,
-        ssl_context_factory=partial(_context, certificates) if certificates else None,
+        ssl_context_factory=(lambda *defaults: context) if context else None,
     )
-
-
-def _context(certificates: tls.Files, *uvicorn_default: object) -> ssl.SSLContext:
-    sites = site_names(settings.ALLOWED_HOSTS)
-    return tls.server_context(certificates, lambda name: cluster_of(name, sites) is not None)
 
 
 def main() -> None:
@@ -120,15 +140,19 @@ async def _serve(plain: socket.socket, secure: socket.socket) -> None:
 
     import_module(settings.ROOT_URLCONF)  # load all views, for which the first request would wait
     gate.wait()
+    await asyncio.to_thread(exit_with_newer_database)
     config = settings.CONFIG
     memory_bytes = config.web_memory_megabytes * 1024 * 1024 or math.inf
     limits = Limits(
         config.max_requests_inflight, config.max_body_megabytes * 1024 * 1024, memory_bytes
     )
     threads = WsgiInThreads(application, threads=THREADS, limits=limits)
-    certificates = tls.ensure(settings.DATA_DIR, tls.server_names(config.allowed_hosts))
     site = Site(
-        Front(ObjectsInThreads(threads)), plain=plain, secure=secure, certificates=certificates
+        Front(ObjectsInThreads(threads)),
+        plain=plain,
+        secure=secure,
+        data=settings.DATA_DIR,
+        names=tls.server_names(config.allowed_hosts),
     )
     loop = asyncio.get_running_loop()
     # Streams run queries in the loop's default pool, whose size depends on the machine.

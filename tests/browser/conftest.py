@@ -83,7 +83,8 @@ def site(transactional_db: None, tmp_path: Path) -> Iterator[str]:
         Front(threads),
         plain=sockets[0],
         secure=sockets[1],
-        certificates=tls.ensure(tmp_path, tls.server_names()),
+        data=tmp_path,
+        names=tls.server_names(),
     )
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_until_complete, args=(running.run(),))

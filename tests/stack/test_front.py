@@ -78,15 +78,16 @@ class Running:
     ) -> None:
         sockets = [listen("127.0.0.1", 0), listen("127.0.0.1", 0)]
         self.port, self.tls_port = (listener.getsockname()[1] for listener in sockets)
-        self.certificates = tls.ensure(folder, tls.server_names())
         self._threads = WsgiInThreads(application, threads=threads, limits=limits)
         self.front = Front(self._threads, STREAMS)
         self._site = Site(
             self.front,
             plain=sockets[0],
             secure=sockets[1],
-            certificates=self.certificates,
+            data=folder,
+            names=tls.server_names(),
         )
+        self.certificates = tls.files(folder)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
@@ -296,6 +297,30 @@ def test_a_stream_knows_its_user_and_its_request(web: http.client.HTTPConnection
     assert response.readline() == b"alice news mine\n"
 
 
+def test_a_certificate_is_renewed_while_it_is_served(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tls, "SERVER_DAYS", tls.RENEW_DAYS - 1)
+    monkeypatch.setattr(tls, "LOOK_SECONDS", 0.2)
+    site = Running(tmp_path)
+    expiring = _served_certificate(site)
+    monkeypatch.setattr(tls, "SERVER_DAYS", 365)
+    wait_until(lambda: _served_certificate(site) != expiring)
+    assert ssl.PEM_cert_to_DER_cert(site.certificates.server.read_text()) == (
+        _served_certificate(site)
+    )
+    site.stop()
+
+
+def _served_certificate(site: Running) -> bytes:
+    context = ssl.create_default_context(cafile=site.certificates.authority)
+    with (
+        socket.create_connection(("localhost", site.tls_port), timeout=10) as plain,
+        context.wrap_socket(plain, server_hostname="localhost") as client,
+    ):
+        return client.getpeercert(binary_form=True) or b""
+
+
 def test_a_front_that_ends_leaves_no_connection_to_the_database(site: Running, key: str) -> None:
     cluster = create_cluster("c1", user="alice")
     before = _database_connections()
@@ -308,7 +333,7 @@ def test_a_front_that_ends_leaves_no_connection_to_the_database(site: Running, k
     site.subscribe(cluster.pk)
     assert _database_connections() > before
     site.stop()
-    wait_until(lambda: _database_connections() == before)
+    wait_until(lambda: _database_connections() <= before)
 
 
 def _database_connections() -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from cryptography import x509
 
 from schedweb import tls
@@ -40,6 +41,22 @@ def test_a_lost_authority_is_replaced_together_with_what_it_signed(tmp_path: Pat
     certificate = x509.load_pem_x509_certificate(made.server.read_bytes())
     authority = x509.load_pem_x509_certificate(made.authority.read_bytes())
     certificate.verify_directly_issued_by(authority)
+
+
+def test_an_authority_is_renewed_with_its_key_before_it_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tls, "AUTHORITY_DAYS", 390)
+    made = tls.ensure(tmp_path, ["localhost"])
+    before = made.authority.read_bytes()
+    monkeypatch.undo()
+    tls.ensure(tmp_path, ["localhost"])
+    authority = x509.load_pem_x509_certificate(made.authority.read_bytes())
+    assert made.authority.read_bytes() != before
+    # what it has signed stays valid, and so does what it signs now for who knows the old one
+    certificate = x509.load_pem_x509_certificate(made.server.read_bytes())
+    certificate.verify_directly_issued_by(authority)
+    authority.verify_directly_issued_by(x509.load_pem_x509_certificate(before))
 
 
 def test_wildcards_are_not_names_of_a_server() -> None:

@@ -15,7 +15,7 @@ from django.db import transaction
 from apps.cluster.partitions import daily
 from apps.engine.workers import heartbeat
 from schedweb import broker
-from schedweb.versions import NewerDatabase, refuse_newer_database
+from schedweb.versions import NewerDatabase, record_version, refuse_newer_database
 
 ADMIN = "admin"
 
@@ -29,6 +29,7 @@ class Command(BaseCommand):
         _check_plugins()
         _check_version()
         upgrade()
+        record_version()
         # After a long downtime; while the site runs, beat does this.
         daily.prepare_all()
         if not settings.CONFIG.broker_url:
