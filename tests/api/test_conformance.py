@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from django.test import Client
 
 from apps.cluster.models import Cluster
-from tests.api.replay import Replay
+from tests.api.replay import Replay, Views
 
 DATA = Path(__file__).with_name("data")
 #: Scenario -> (compared exchanges, steps that differ: "2 5-7").
@@ -59,7 +58,7 @@ def test_a_recorded_scenario_has_the_recorded_responses(
 ) -> None:
     # as recorded: nothing acts on the cluster
     Cluster.objects.update(paused=True)
-    replay = Replay(Client(), f"/k8s/{cluster.name}", key)
+    replay = Replay(Views(f"/k8s/{cluster.name}"), key)
     found = list(replay.play(DATA / f"{scenario}.jsonl"))
     compared, different = RESULTS[scenario]
     listed = _numbers(different)

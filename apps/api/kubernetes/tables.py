@@ -9,7 +9,7 @@ from typing import Any
 from apps.cluster.errors import BadRequest
 from apps.cluster.kinds import Kind
 from apps.cluster.tables.columns import Column
-from apps.cluster.tables.kinds import columns_of, row_conditions
+from apps.cluster.tables.kinds import columns_of, definitions_of, row_conditions
 
 __all__ = ["INCLUDE", "Column", "include_object", "partial", "table"]
 
@@ -31,12 +31,11 @@ def include_object(value: str) -> str:
 
 def table(kind: Kind, metadata: Body, version: str, *, definitions: bool = True) -> Body:
     """A Table without rows in a version of meta.k8s.io; later watch events have no definitions."""
-    columns = columns_of(kind)
     return {
         "kind": "Table",
         "apiVersion": f"{_GROUP}/{version}",
         "metadata": metadata,
-        "columnDefinitions": [column.definition() for column in columns] if definitions else None,
+        "columnDefinitions": definitions_of(kind) if definitions else None,
         "rows": [],
     }
 

@@ -56,6 +56,7 @@ def get(body: Any, *steps: str, default: Any = "") -> Any:
 
 NAME = Column("Name", path("metadata", "name"), format="name")
 AGE = Column("Age", lambda body, now: age(get(body, "metadata", "creationTimestamp"), now))
+CREATED = Column("Created At", path("metadata", "creationTimestamp"), "date")
 
 
 def age(timestamp: str, now: datetime) -> str:

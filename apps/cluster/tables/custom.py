@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -15,12 +16,14 @@ from apps.cluster.tables.columns import AGE, NAME, UNKNOWN, Column, age
 
 Body = Mapping[str, Any]
 
+_AGE = replace(AGE, type="date")
+
 
 @lru_cache(maxsize=256)
 def custom_columns(kind: Kind) -> tuple[Column, ...]:
     """The name and the columns of a kind; the age if it declares none."""
     declared = tuple(map(_column, kind.printer_columns))
-    return (NAME, *(declared or (AGE,)))
+    return (NAME, *(declared or (_AGE,)))
 
 
 def _column(column: PrinterColumn) -> Column:

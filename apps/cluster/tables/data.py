@@ -23,7 +23,6 @@ Body = Mapping[str, Any]
 Cell = Callable[[Body, datetime], Any]
 
 _UNSET: Final = "<unset>"
-_CREATED = Column("Created At", path("metadata", "creationTimestamp"))
 #: Endpoints shown before "+ 5 more...".
 _SHOWN: Final = 3
 
@@ -57,7 +56,7 @@ def _slice_ports(body: Body, now: datetime) -> str:
     return _joined([str(port.get("port", "*")) for port in ports]) if ports else _UNSET
 
 
-def _template(*steps: str) -> tuple[Column, Column]:
+def _template(*steps: str, priority: int = 1) -> tuple[Column, Column]:
     def cell(field: str) -> Cell:
         containers = (*steps, "spec", "containers")
         return lambda b, now: ",".join(
@@ -65,8 +64,8 @@ def _template(*steps: str) -> tuple[Column, Column]:
         )
 
     return (
-        Column("Containers", cell("name"), priority=1),
-        Column("Images", cell("image"), priority=1),
+        Column("Containers", cell("name"), priority=priority),
+        Column("Images", cell("image"), priority=priority),
     )
 
 
@@ -220,7 +219,6 @@ COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
         Column("RequestedDuration", path("spec", "expirationSeconds", default=NONE)),
         Column("Condition", _request_condition),
     ),
-    "ClusterRole": (NAME, _CREATED),
     "ClusterRoleBinding": _BINDING,
     "ComponentStatus": (
         NAME,
@@ -264,7 +262,6 @@ COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
             priority=1,
         ),
     ),
-    "CustomResourceDefinition": (NAME, _CREATED),
     "DeviceClass": (NAME, AGE),
     "EndpointSlice": (
         NAME,
@@ -277,7 +274,7 @@ COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
     "FlowSchema": (
         NAME,
         Column("PriorityLevel", path("spec", "priorityLevelConfiguration", "name")),
-        Column("MatchingPrecedence", path("spec", "matchingPrecedence", default=0), "integer"),
+        Column("MatchingPrecedence", path("spec", "matchingPrecedence", default=0)),
         Column("DistinguisherMethod", path("spec", "distinguisherMethod", "type", default=NONE)),
         AGE,
         Column("MissingPL", _missing_level),
@@ -292,8 +289,8 @@ COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
         ),
         Column("Targets", _targets),
         Column("MinPods", lambda b, now: str(get(b, "spec", "minReplicas", default=_UNSET))),
-        Column("MaxPods", path("spec", "maxReplicas", default=0), "integer"),
-        Column("Replicas", path("status", "currentReplicas", default=0), "integer"),
+        Column("MaxPods", path("spec", "maxReplicas", default=0)),
+        Column("Replicas", path("status", "currentReplicas", default=0)),
         AGE,
     ),
     "IPAddress": (
@@ -305,7 +302,6 @@ COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
                 for field in ("resource", "namespace", "name")
             ),
         ),
-        AGE,
     ),
     "Ingress": (
         NAME,
@@ -321,7 +317,6 @@ COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
         Column("Parameters", _parameters),
         AGE,
     ),
-    "LimitRange": (NAME, _CREATED),
     "MutatingAdmissionPolicy": (
         NAME,
         Column("Mutations", _count("spec", "mutations"), "integer"),
@@ -347,7 +342,7 @@ COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
     ),
     "PodTemplate": (
         NAME,
-        *_template("template"),
+        *_template("template", priority=0),
         Column(
             "Pod Labels",
             lambda b, now: labels(get(b, "template", "metadata", "labels", default={})),
@@ -371,15 +366,14 @@ COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
         Column("Pool", path("spec", "pool", "name")),
         AGE,
     ),
-    "Role": (NAME, _CREATED),
     "RoleBinding": _BINDING,
     "Secret": (
         NAME,
         Column("Type", path("type")),
-        Column("Data", _count("data"), "integer"),
+        Column("Data", _count("data")),
         AGE,
     ),
-    "ServiceAccount": (NAME, Column("Secrets", _count("secrets"), "integer"), AGE),
+    "ServiceAccount": (NAME, AGE),
     "ServiceCIDR": (
         NAME,
         Column("CIDRs", lambda b, now: ",".join(get(b, "spec", "cidrs", default=[]))),

@@ -4,16 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
 
 from apps.cluster.kinds import Kind
+from apps.cluster.schema.definitions import DEFINITIONS
 from apps.cluster.tables import data, events, nodes, pods, storage, workloads
-from apps.cluster.tables.columns import AGE, NAME, NONE, Column, get, labels, path, selector
+from apps.cluster.tables.columns import (
+    AGE,
+    CREATED,
+    NAME,
+    NONE,
+    Column,
+    get,
+    labels,
+    path,
+    selector,
+)
 from apps.cluster.tables.custom import custom_columns
 
 Body = Mapping[str, Any]
 
-DEFAULT = (NAME, AGE)
+#: Of kinds that have no columns of their own.
+DEFAULT = (NAME, CREATED)
+#: Kind -> column -> its description: a sentence, or the field of the API whose description it is.
+_DESCRIPTIONS: Final = Path(__file__).with_name("descriptions.json")
+_METADATA: Final = "apimachinery.pkg.apis.meta.v1.ObjectMeta"
+SHARED: Final = {
+    "Name": f"{_METADATA}.name",
+    "Age": f"{_METADATA}.creationTimestamp",
+    "Created At": f"{_METADATA}.creationTimestamp",
+    "Containers": "Names of each container in the template.",
+    "Images": "Images referenced by each container in the template.",
+}
 
 
 def _ports(service: Body, now: datetime) -> str:
@@ -80,7 +106,6 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
     ),
     "CSIDriver": storage.CSI_DRIVERS,
     "CSINode": storage.CSI_NODES,
-    "CSIStorageCapacity": storage.CAPACITIES,
     "Event": events.COLUMNS,
     "Lease": (NAME, Column("Holder", path("spec", "holderIdentity")), AGE),
     "Namespace": (NAME, Column("Status", path("status", "phase")), AGE),
@@ -157,6 +182,32 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
 def columns_of(kind: Kind) -> tuple[Column, ...]:
     """The columns of a kind, starting with the name."""
     return custom_columns(kind) if kind.definition_name else COLUMNS.get(kind.name, DEFAULT)
+
+
+@lru_cache(maxsize=512)
+def definitions_of(kind: Kind) -> list[dict[str, Any]]:
+    """The `columnDefinitions` of a kind, with descriptions."""
+    described = SHARED if kind.definition_name else {**SHARED, **_descriptions().get(kind.name, {})}
+    return [
+        {**column.definition(), "description": column.description or _text(described, column.name)}
+        for column in columns_of(kind)
+    ]
+
+
+@cache
+def _descriptions() -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = msgspec.json.decode(_DESCRIPTIONS.read_bytes())
+    return found
+
+
+def _text(described: Mapping[str, str], name: str) -> str:
+    """The description of a column: that of the API's field which it names, or a sentence."""
+    text = described.get(name, "")
+    if " " in text or not text:
+        return text
+    definition, _, field_name = text.rpartition(".")
+    field = DEFINITIONS[f"io.k8s.{definition}"]["properties"][field_name]
+    return str(field["description"])
 
 
 def row_conditions(kind: str, body: Body) -> list[dict[str, str]]:

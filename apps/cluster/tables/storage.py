@@ -119,15 +119,9 @@ CSI_DRIVERS = (
     ),
     AGE,
 )
-CAPACITIES = (
-    NAME,
-    Column("StorageClassName", path("storageClassName")),
-    Column("Capacity", path("capacity")),
-    AGE,
-)
 ATTACHMENTS = (
     NAME,
-    Column("Attacher", path("spec", "attacher")),
+    Column("Attacher", path("spec", "attacher"), format="name"),
     Column("PV", path("spec", "source", "persistentVolumeName")),
     Column("Node", path("spec", "nodeName")),
     Column("Attached", path("status", "attached", default=False), "boolean"),

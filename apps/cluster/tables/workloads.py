@@ -59,8 +59,8 @@ _SELECTOR = Column(
 DEPLOYMENTS = (
     NAME,
     Column("Ready", _ready),
-    Column("Up-to-date", path("status", "updatedReplicas", default=0), "integer"),
-    Column("Available", path("status", "availableReplicas", default=0), "integer"),
+    Column("Up-to-date", path("status", "updatedReplicas", default=0)),
+    Column("Available", path("status", "availableReplicas", default=0)),
     AGE,
     *CONTAINERS,
     _SELECTOR,

@@ -128,7 +128,7 @@ def object_list(cluster: Cluster, kind: Kind, query: Mapping[str, str]) -> Objec
 
     BadRequest for an invalid label selector.
     """
-    columns = [column for column in columns_of(kind) if column.name not in ("Name", "Age")]
+    columns = [each for each in columns_of(kind) if each.name not in ("Name", "Age", "Created At")]
     objects = _filter(kind.objects(cluster), query)
     total = objects.count()
     sortable = total <= MAX_SORTED

@@ -1,0 +1,114 @@
+"""Compare the responses of ours with those of a real kube-apiserver.
+
+    python -m tools.truth.exchanges [--mutations 8] [--seed 1] [--only KIND ...]
+
+The folder named by REAL_KUBERNETES, or ../shared/real beside the checkout, starts the real one;
+without it nothing is compared, and the output says so. Both get the same requests about every kind:
+reads in all forms, creations, updates, patches, applies and deletions of valid and of mutated
+manifests. Times, uids and resource versions are blanked; all else is compared, managedFields and
+texts too. Exchanges that differ are written to var/truth/exchanges.jsonl.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import django
+
+os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
+django.setup()
+
+# ruff: noqa: E402
+from tests.api.replay import Replay, first_difference, warnings
+from tools.truth.__main__ import OUTPUT, real_folder
+from tools.truth.requests import Requests, Step, collections, manifests
+from tools.truth.servers import our_server, real_server
+
+
+def main() -> int:
+    options = _parser().parse_args()
+    scripts = real_folder()
+    if not (scripts / "start").exists():
+        print(f"NOTHING WAS COMPARED: {scripts / 'start'} does not exist (set REAL_KUBERNETES)")
+        return 0
+    OUTPUT.mkdir(parents=True, exist_ok=True)
+    compared: Counter[str] = Counter()
+    differing: Counter[str] = Counter()
+    with (
+        our_server() as ours,
+        real_server(scripts, OUTPUT / "real") as real,
+        (OUTPUT / "exchanges.jsonl").open("w") as file,
+    ):
+        for step in _steps(real, options):
+            compared[step["about"]] += 1
+            difference = compare(step, real, ours)
+            if difference is not None:
+                differing[step["about"]] += 1
+                print(json.dumps({**difference, "step": step}), file=file, flush=True)
+    return _report(compared, differing)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tools.truth.exchanges")
+    parser.add_argument("--mutations", type=int, default=8, help="of each kind, twice")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", nargs="*", metavar="KIND")
+    return parser
+
+
+def _steps(real: Replay, options: argparse.Namespace) -> Iterator[Step]:
+    """All requests, kind by kind."""
+    known = {(body["apiVersion"], body["kind"]): body for body in manifests()}
+    for place in _get(real, "/openapi/v3")["paths"]:
+        if not place.startswith(("api/", "apis/")) or place.count("/") != 1 + (place[3] == "s"):
+            continue
+        version = place.partition("/")[2]
+        document = _get(real, f"/openapi/v3/{place}")
+        for kind, (path, below) in sorted(collections(document).items()):
+            if options.only is None or kind in options.only:
+                seed = f"{options.seed} {version} {kind}"
+                requests = Requests(path, below, known.get((version, kind)), seed)
+                yield from requests.all(options.mutations)
+
+
+def _get(replay: Replay, path: str) -> Any:
+    body = replay.send({"method": "GET", "path": path, "headers": {"Accept": "application/json"}})
+    return json.loads(body[2]) if isinstance(body[2], str) else body[2]
+
+
+def compare(step: Step, real: Replay, ours: Replay) -> dict[str, Any] | None:
+    """Where the two responses differ; None if they are equal."""
+    expected, actual = (_answer(server, step) for server in (real, ours))
+    if expected == actual:
+        return None
+    where, left, right = first_difference(expected, actual)
+    return {"where": where, "real": left, "ours": right}
+
+
+def _answer(server: Replay, step: Step) -> dict[str, Any]:
+    status, headers, body = server.send(step)
+    return {
+        "status": status,
+        "warnings": warnings(headers),
+        "type": headers.get("content-type", "").replace(" ", ""),
+        "body": server.normalize(body),
+    }
+
+
+def _report(compared: Counter[str], differing: Counter[str]) -> int:
+    print(f"{'exchanges':22}{'compared':>10}{'equal':>10}{'differing':>10}")
+    rows = {**compared, "total": compared.total()}
+    for about, count in rows.items():
+        different = differing.total() if about == "total" else differing[about]
+        print(f"{about:22}{count:10}{count - different:10}{different:10}")
+    return 1 if differing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

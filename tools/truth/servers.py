@@ -1,0 +1,109 @@
+"""The two servers that get the same requests: a real kube-apiserver, and ours in this process."""
+
+from __future__ import annotations
+
+import http.client
+import shutil
+import socket
+import ssl
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from psycopg.conninfo import conninfo_to_dict
+
+from apps.administration.clusters.lifecycle import create_cluster
+from apps.cluster.models import Cluster
+from apps.people.tokens import create_token
+from schedweb.embedded.postgres import Postgres
+from tests.api.replay import Replay, Views
+
+#: As the recordings say.
+_GATES = ("--gates", "GenericWorkload=true")
+_FLAGS = ("--api-flags", "--runtime-config=scheduling.k8s.io/v1alpha2=true")
+_TOKEN = "real"
+_SECONDS = 60.0
+
+
+@dataclass
+class RealServer:
+    """A kube-apiserver at a port of this machine."""
+
+    port: int
+    root: str = ""
+
+    def request(
+        self, method: str, path: str, data: bytes, headers: dict[str, str], *, streamed: bool
+    ) -> tuple[int, dict[str, str], bytes]:
+        # its certificate is its own
+        context = ssl._create_unverified_context()
+        connection = http.client.HTTPSConnection(
+            "127.0.0.1", self.port, timeout=_SECONDS, context=context
+        )
+        with closing(connection):
+            connection.request(method, path, body=data, headers=headers)
+            response = connection.getresponse()
+            raw = response.read()
+            warnings = ", ".join(response.headers.get_all("Warning", ()))
+            found = {name.lower(): value for name, value in response.getheaders()}
+            return response.status, found | ({"warning": warnings} if warnings else {}), raw
+
+
+@contextmanager
+def real_server(scripts: Path, folder: Path) -> Iterator[Replay]:
+    """An empty cluster of the real thing, without controllers, as long as it is used."""
+    shutil.rmtree(folder / "etcd", ignore_errors=True)
+    port = _free_port()
+    start = ["bash", scripts / "start", folder, str(port), *_GATES, *_FLAGS]
+    subprocess.run(start, check=True, stdout=subprocess.DEVNULL)
+    try:
+        yield Replay(RealServer(port), _TOKEN)
+    finally:
+        subprocess.run(["bash", scripts / "stop", folder], check=True)
+
+
+def _free_port() -> int:
+    """A port that is free with the two after it."""
+    for port in range(20_000, 30_000, 3):
+        with socket.socket() as one, socket.socket() as two, socket.socket() as three:
+            try:
+                for number, each in enumerate((one, two, three)):
+                    each.bind(("127.0.0.1", port + number))
+            except OSError:
+                continue
+            return port
+    raise OSError("no port is free")
+
+
+@contextmanager
+def our_server() -> Iterator[Replay]:
+    """An empty cluster of ours with its own database, on which nothing acts."""
+    data = Path(tempfile.mkdtemp(prefix="schedweb-pg-"))
+    data.chmod(0o755)
+    postgres = Postgres(data, log=data / "postgres.log", throwaway=True)
+    postgres.start()
+    try:
+        yield _cluster(postgres.url)
+    finally:
+        postgres.stop()
+        shutil.rmtree(data)
+
+
+def _cluster(url: str) -> Replay:
+    address = conninfo_to_dict(url)
+    settings.DATABASES["default"].update(
+        HOST=address["host"], USER=address["user"], NAME=address["dbname"]
+    )
+    call_command("migrate", verbosity=0, skip_checks=True)
+    # the real one calls its user so, too
+    user = User.objects.create_superuser("admin")
+    cluster = create_cluster("truth", user=user.username)
+    Cluster.objects.update(paused=True)
+    settings.ALLOWED_HOSTS = ["*"]
+    return Replay(Views(f"/k8s/{cluster.name}"), create_token(user, "truth").key)
