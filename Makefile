@@ -6,7 +6,7 @@
 # make bench-plots  tables and plots of docs/performance.md, from the results of these two
 # make bench-pages  how long each page takes on a large site
 # make screenshots  each page, wide and narrow, light and dark, in screenshots/
-# make truth   decisions about random clusters, compared with the real kube-scheduler's
+# make truth   decisions about random clusters and responses of the API, compared with the real thing's
 # make soak    state machines of the core and `make truth` for longer, then an hour of faults during runs of
 #              5,000 pods, then ten quiet minutes; on both brokers. SOAK_KILLS=1000: the full form
 # make fuzz    generated requests from the OpenAPI documents of both APIs; needs schemathesis
@@ -49,6 +49,7 @@ quick-cases:
 # Needs the folder named by REAL_KUBERNETES, or ../shared/real. TRUTH="--seed 7 --only volumes admin": a part.
 truth: runtime
 	$(BIN)/python -m tools.truth $(TRUTH)
+	$(BIN)/python -m tools.truth.exchanges $(EXCHANGES)
 
 # SOAK_FACTOR: how many times as many examples of state machines as in `make test`.
 # SOAK_MINUTES, SOAK_KILLS or SOAK_RUNS, SOAK_SEED, SOAK_PODS, SOAK_WORKERS, SOAK_QUIET (minutes) and

@@ -41,7 +41,7 @@ _MAX_LENGTH: Final = 1_000
 #: greater exponents exceed [1 nano, MAX_VALUE] with any mantissa that _MAX_LENGTH allows
 _EXPONENT_LIMIT: Final = 2_000
 
-_WRONG_FORMAT = (
+WRONG_FORMAT = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 )
 _WRONG_NUMBER = "unable to parse numeric part of quantity"
@@ -65,12 +65,12 @@ def parse(quantity: Quantity) -> Parsed:
     """The amount and the notation of `quantity`; raises QuantityError."""
     text = str(quantity)
     if not text:
-        raise QuantityError(_WRONG_FORMAT)
+        raise QuantityError(WRONG_FORMAT)
     if len(text) > _MAX_LENGTH:
         raise QuantityError(_WRONG_NUMBER)
     shape = _SHAPE.fullmatch(text)
     if shape is None:
-        raise QuantityError(_WRONG_FORMAT)
+        raise QuantityError(WRONG_FORMAT)
     sign, whole, fraction, suffix = shape.groups()
     fraction = fraction or ""
     base, exponent, notation = _interpret(suffix)

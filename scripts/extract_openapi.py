@@ -1,9 +1,10 @@
 """Extract the OpenAPI definitions of the served kinds from those of a Kubernetes release.
 
-    python scripts/extract_openapi.py DEFINITIONS.json OUTPUT.json.gz
+    python scripts/extract_openapi.py DOCUMENTS OUTPUT.json.gz
 
-DEFINITIONS.json is the `_definitions.json` of one release in the PyPI package
-`kubernetes-validate` (110 MB unpacked, too large for a dependency).
+DOCUMENTS is a folder with OpenAPI v3 documents of the release: `api/openapi-spec/v3` of its source,
+or what a server of it answers at `/openapi/v3/...`, a file each. They say which fields are always
+present (`default: {}`) and which values a field may have, as v2 does not.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ ROOTS = {
     "io.k8s.api.rbac.v1": "ClusterRole ClusterRoleBinding Role RoleBinding",
     "io.k8s.api.resource.v1": "DeviceClass ResourceClaim ResourceClaimTemplate ResourceSlice",
     "io.k8s.api.scheduling.v1": "PriorityClass",
+    "io.k8s.api.scheduling.v1alpha2": "PodGroup Workload",
     "io.k8s.api.storage.v1": (
         "CSIDriver CSINode CSIStorageCapacity StorageClass VolumeAttachment VolumeAttributesClass"
     ),
@@ -54,8 +56,12 @@ ROOTS = {
 
 
 def main(source: Path, target: Path) -> None:
-    definitions = json.loads(source.read_text(encoding="utf-8"))["$defs"]
+    definitions: dict[str, Any] = {}
+    for file in sorted(source.glob("*.json")):
+        document = json.loads(file.read_text(encoding="utf-8"))
+        definitions |= document.get("components", {}).get("schemas", {})
     wanted = [f"{package}.{kind}" for package, kinds in ROOTS.items() for kind in kinds.split()]
+    wanted += [f"{name}List" for name in wanted if f"{name}List" in definitions]
     kept: dict[str, Any] = {}
     while wanted:
         name = wanted.pop()
@@ -69,16 +75,16 @@ def main(source: Path, target: Path) -> None:
 
 
 def _plain(schema: Any) -> Any:
-    """The schema as the API server publishes it: OpenAPI 3 references, no nullable types."""
+    """The schema with a reference beside its description and default, not in an `allOf`."""
     if isinstance(schema, list):
         return [_plain(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
     plain = {key: _plain(value) for key, value in schema.items()}
-    if isinstance(plain.get("type"), list):
-        plain["type"] = next(name for name in plain["type"] if name != "null")
-    if isinstance(plain.get("$ref"), str):
-        plain["$ref"] = "#/components/schemas/" + plain["$ref"].rpartition("/")[2]
+    match plain.get("allOf"):
+        case [{"$ref": _} as referring]:
+            del plain["allOf"]
+            plain |= referring
     return plain
 
 

@@ -38,7 +38,8 @@ def merge(body: Body, patch: Body, definition: str) -> Body:
         if value is None:
             merged.pop(name, None)
         elif isinstance(value, dict):
-            merged[name] = _merge_map(merged.get(name), value, field)
+            if (inner := _merge_map(merged.get(name), value, field)) is not None:
+                merged[name] = inner
         elif isinstance(value, list):
             merged[name] = _merge_list(merged.get(name), value, field, name, patch)
         else:
@@ -60,6 +61,9 @@ def _retain_keys(body: Body, patch: Body) -> Body:
 def _merge_map(old: Any, patch: Body, field: PatchField) -> Any:
     if field.replaces and _PATCH not in patch:
         return patch
+    if old is None and _PATCH in patch:
+        # there is nothing that the directive could be about
+        return None
     return merge(old if isinstance(old, dict) else {}, patch, field.definition)
 
 

@@ -27,7 +27,7 @@ TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 IP = re.compile(r"\d+\.\d+\.\d+\.\d+")
 VARIABLE = re.compile(r"\$\{(\w+)\}")
 VERSIONS = re.compile(r"(?<=too old resource version: )\d+ \(\d+\)|(?<=in record \()\d+(?=\))")
-AGES = {"Age", "Last Seen", "First Seen"}
+AGES = {"Age", "Last Seen", "First Seen", "Last Schedule", "Duration"}
 #: Messages of Go's decoders, which may differ.
 GO_TEXT = re.compile(r"json: cannot unmarshal|strconv\.Parse(Uint|Int|Bool)|yaml: ")
 CORE = (

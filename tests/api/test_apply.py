@@ -122,7 +122,12 @@ def test_pages_own_what_users_write_there(kube: Kube, user: User, cluster: Clust
     pages = Client()
     pages.force_login(user)
     root, path = f"/clusters/{cluster.name}", "/api/v1/namespaces/default/configmaps/c"
-    manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
+    manifest = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "c"},
+        "data": {"a": "1"},
+    }
     created = pages.post(f"{root}/new/configmaps", {"manifest": yaml.safe_dump(manifest)})
     assert created.status_code == 302
     assert managers(kube.get(path).json()) == [("schedweb", "Update")]

@@ -155,8 +155,8 @@ def test_the_write_ahead_log_of_a_pod(front: CreationClient) -> None:
 
     alone, together = play(scene)
     # the row and the row of the log, their index entries, the counter and the commit
-    assert alone < 6900
-    assert together < 6400
+    assert alone < 8000
+    assert together < 7900
 
 
 def test_the_python_work_of_a_pod(front: CreationClient) -> None:

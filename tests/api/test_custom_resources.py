@@ -121,7 +121,7 @@ def test_a_definition_serves_its_kind(kube: Kube, cluster: Cluster) -> None:
     )
     tasks = shown["properties"]["spec"]["properties"]["tasks"]
     assert tasks["items"]["properties"]["count"] == {"type": "integer", "default": 1}
-    assert "ObjectMeta" in shown["properties"]["metadata"]["$ref"]
+    assert "ObjectMeta" in shown["properties"]["metadata"]["allOf"][0]["$ref"]
     assert shown["properties"]["kind"]["description"].startswith("Kind is a string value")
 
     stored = kube.post(OBJECTS, job(queue="a", unknown=1, tasks=[{"name": "x"}], free={"any": 1}))

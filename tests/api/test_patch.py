@@ -49,7 +49,7 @@ def test_a_patch_from_an_older_version_conflicts(kube: Kube) -> None:
     ("kind", "body", "status", "told"),
     [
         ("merge-patch", "{", 400, "error decoding patch: unexpected end of JSON input"),
-        ("merge-patch", "[]", 400, "must be an object"),
+        ("merge-patch", "[]", 400, "cannot unmarshal array"),
         ("merge-patch", {"metadata": {"name": "q"}}, 400, "does not match the name on the URL"),
         ("merge-patch", {"metadata": {"labels": "x"}}, 422, "metadata.labels"),
         ("merge-patch", {"spec": {"nodeName": "n"}}, 422, "spec: Forbidden"),
@@ -74,7 +74,7 @@ def test_a_patch_from_an_older_version_conflicts(kube: Kube) -> None:
         ("json-patch", [{"op": "replace", "path": "", "value": 3}], 422, "rejected"),
         ("strategic-merge-patch", {"spec": {"containers": [{"image": "x"}]}}, 400, "merge key"),
         ("strategic-merge-patch", {"metadata": {"$patch": "nope"}}, 400, "unknown patch type"),
-        ("apply-patch", {}, 415, "unknown format"),
+        ("apply-patch", {}, 415, "415: Unsupported Media Type"),
     ],
 )
 def test_a_wrong_patch_is_refused(

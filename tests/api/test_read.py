@@ -184,7 +184,7 @@ def test_the_openapi_document_describes_every_operation(kube: Kube) -> None:
     assert listing["operationId"] == "listCoreV1NamespacedPod"
     assert {"labelSelector", "limit", "watch"} <= {each["name"] for each in listing["parameters"]}
     schema = listing["responses"]["200"]["content"]["application/json"]["schema"]
-    assert schemas[schema["$ref"].rpartition("/")[2]]["properties"]["kind"]["enum"] == ["PodList"]
+    assert "items" in schemas[schema["$ref"].rpartition("/")[2]]["properties"]
     evicting = paths["/api/v1/namespaces/{namespace}/pods/{name}/eviction"]["post"]
     assert evicting["x-kubernetes-group-version-kind"]["kind"] == "Eviction"
     assert "io.k8s.api.policy.v1.Eviction" in schemas

@@ -83,7 +83,11 @@ def collections(document: Body) -> dict[str, tuple[str, list[str]]]:
         if own not in paths or "delete" not in paths[own]:
             continue
         below = [each[len(own) + 1 :] for each in paths if each.startswith(f"{own}/")]
-        simple = [each for each in below if {"get", "patch"} <= paths[f"{own}/{each}"].keys()]
+        simple = [
+            each
+            for each in below
+            if not each.startswith("proxy") and {"get", "patch"} <= paths[f"{own}/{each}"].keys()
+        ]
         found[kind] = (path.replace("{namespace}", "default"), simple)
     return found
 
@@ -158,7 +162,8 @@ class Requests:
             yield self._step("mutated patch", "PATCH", place, sent, **headers)
         apply = {"Content_Type": "application/apply-patch+yaml"}
         for query in ("", "?fieldManager=a", "?fieldManager=b", "?fieldManager=b&force=true"):
-            sent = {**manifest, "metadata": {**manifest["metadata"], "labels": {"m": query}}}
+            labels = {"m": str(len(query))}
+            sent = {**manifest, "metadata": {**manifest["metadata"], "labels": labels}}
             yield self._step("apply", "PATCH", self.own + query, sent, **apply)
         for sub in self.below:
             yield self._step("subresource", "GET", f"{self.own}/{sub}")

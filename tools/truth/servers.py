@@ -29,6 +29,8 @@ _GATES = ("--gates", "GenericWorkload=true")
 _FLAGS = ("--api-flags", "--runtime-config=scheduling.k8s.io/v1alpha2=true")
 _TOKEN = "real"
 _SECONDS = 60.0
+#: The status of a request that crashed the server.
+HUNG_UP = -1
 
 
 @dataclass
@@ -48,7 +50,10 @@ class RealServer:
         )
         with closing(connection):
             connection.request(method, path, body=data, headers=headers)
-            response = connection.getresponse()
+            try:
+                response = connection.getresponse()
+            except http.client.RemoteDisconnected:
+                return HUNG_UP, {}, b""
             raw = response.read()
             warnings = ", ".join(response.headers.get_all("Warning", ()))
             found = {name.lower(): value for name, value in response.getheaders()}

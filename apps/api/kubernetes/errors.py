@@ -26,6 +26,15 @@ class UnknownPath(Undetailed):
         super().__init__("the server could not find the requested resource")
 
 
+class NoRoute(Undetailed):
+    """No route of a declared kind takes the Content-Type of the body."""
+
+    code, reason = 415, "UnsupportedMediaType"
+
+    def __init__(self) -> None:
+        super().__init__("415: Unsupported Media Type")
+
+
 class WrongMethod(Undetailed):
     code, reason = 405, "MethodNotAllowed"
 

@@ -10,7 +10,7 @@ import gzip
 import hashlib
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -21,11 +21,20 @@ from apps.api.kubernetes.errors import UnknownPath
 from apps.api.kubernetes.protobuf import swagger
 from apps.api.kubernetes.resources import Resource
 from apps.api.kubernetes.streaming import accepts_gzip
-from apps.cluster.schema.definitions import Schema, published, reference
+from apps.cluster.schema.definitions import DEFINITIONS, Schema, published, reference
 
 Body = dict[str, Any]
 
-_TIMES = {f"io.k8s.apimachinery.pkg.apis.meta.v1.{name}" for name in ("MicroTime", "Time")}
+_INFO: Final = {"title": "Kubernetes", "version": "1.36"}
+_SECURITY: Final = {
+    "BearerToken": {
+        "type": "apiKey",
+        "description": "Bearer Token authentication",
+        "name": "authorization",
+        "in": "header",
+    }
+}
+_DELETE_OPTIONS: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
 
 
 def answer(request: HttpRequest, path: str, custom: Custom) -> HttpResponse:
@@ -106,7 +115,9 @@ def _swagger(custom: Custom) -> tuple[bytes, str]:
             }
             for path, methods in sorted(paths.items())
         },
-        "definitions": dict(sorted(definitions.items())),
+        "definitions": {
+            name: _without_defaults(schema) for name, schema in sorted(definitions.items())
+        },
     }
     text = msgspec.json.encode(document).replace(b"#/components/schemas/", b"#/definitions/")
     return text, hashlib.sha256(text).hexdigest().upper()
@@ -173,18 +184,45 @@ def _document(place: str, custom: Custom) -> tuple[bytes, str]:
         _describe(resource, schemas)
     if not group:
         paths |= openapi_paths.bindings_path(f"/{place}")
-    for name in _TIMES & schemas.keys():
-        # times that are not set are sent as null
-        schemas[name] = {**schemas[name], "nullable": True}
+    if _DELETE_OPTIONS in schemas:
+        groups = dict.fromkeys((("", "v1"), (group, version)))
+        served_as = [{"group": g, "kind": "DeleteOptions", "version": v} for g, v in groups]
+        schemas[_DELETE_OPTIONS] = {**schemas[_DELETE_OPTIONS], openapi_paths.GVK: served_as}
+    components = {
+        "schemas": {name: _wrapped(schema) for name, schema in sorted(schemas.items())},
+        "securitySchemes": _SECURITY,
+    }
     text = msgspec.json.encode(
-        {
-            "openapi": "3.0.0",
-            "info": {"title": "Kubernetes", "version": "v1.36.2"},
-            "paths": paths,
-            "components": {"schemas": dict(sorted(schemas.items()))},
-        }
+        {"openapi": "3.0.0", "info": _INFO, "paths": paths, "components": components}
     )
     return text, hashlib.sha256(text).hexdigest().upper()
+
+
+def _wrapped(schema: Any) -> Any:
+    """A schema in which a reference has nothing beside it, as v3 demands."""
+    if isinstance(schema, list):
+        return [_wrapped(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    plain = {name: _wrapped(value) for name, value in schema.items()}
+    if reference(schema) and len(schema) > 1:
+        plain["allOf"] = [{"$ref": plain.pop("$ref")}]
+    return plain
+
+
+def _without_defaults(schema: Any) -> Any:
+    """A schema of v2, which has no defaults; a field may have this name."""
+    if isinstance(schema, list):
+        return [_without_defaults(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        name: {field: _without_defaults(each) for field, each in value.items()}
+        if name == "properties"
+        else _without_defaults(value)
+        for name, value in schema.items()
+        if name != "default"
+    }
 
 
 def _describe(resource: Resource, found: dict[str, Schema]) -> None:
@@ -192,7 +230,11 @@ def _describe(resource: Resource, found: dict[str, Schema]) -> None:
     for name in openapi_paths.referenced(resource):
         _collect(name, found)
     if "list" in resource.verbs:
-        found[openapi_paths.list_name(resource)] = openapi_paths.list_definition(resource)
+        name = openapi_paths.list_name(resource)
+        if name in DEFINITIONS:
+            _collect(name, found)
+        else:
+            found[name] = openapi_paths.list_definition(resource)
 
 
 def _collect(name: str, found: dict[str, Schema]) -> None:

@@ -194,9 +194,12 @@ def _manager_causes(manager: str) -> Iterator[Cause]:
     if len(manager.encode()) > _MANAGER_LENGTH:
         why = f"Too long: may not be more than {_MANAGER_LENGTH} bytes"
         yield Cause("FieldValueTooLong", why, "fieldManager")
-    if not all(char == " " or char.isprintable() for char in manager):
-        why = f"Invalid value: {json.dumps(manager)}: should only contain printable characters"
-        yield Cause("FieldValueInvalid", why, "fieldManager")
+    for index, char in enumerate(manager):
+        if not char.isprintable():
+            at = len(manager[:index].encode())
+            why = f"invalid character U+{ord(char):04X} (at position {at})"
+            text = f"Invalid value: {json.dumps(manager)}: {why}"
+            yield Cause("FieldValueInvalid", text, "fieldManager")
 
 
 def manager_of(query: Mapping[str, str], user_agent: str) -> str:

@@ -14,8 +14,12 @@ from apps.cluster.admission import certificates
 from apps.cluster.admission.admin_access import check_admin_access
 from apps.cluster.admission.custom_definitions import established_status
 from apps.cluster.admission.defaulting import set_defaults
-from apps.cluster.admission.defaulting.services import drop_fields_of_type, keep_allocated
-from apps.cluster.admission.draft import Body, draft_of
+from apps.cluster.admission.defaulting.services import (
+    default_address,
+    drop_fields_of_type,
+    keep_allocated,
+)
+from apps.cluster.admission.draft import Body, child, definition_of_body, draft_of
 from apps.cluster.admission.gated_fields import drop_gated_fields
 from apps.cluster.admission.limit_ranges import limit_claim
 from apps.cluster.admission.lookups import Lookups
@@ -30,6 +34,7 @@ from apps.cluster.admission.storage import (
     add_protection_finalizer,
     set_default_storage_class,
 )
+from apps.cluster.ownership.creation import own_created
 from apps.cluster.validation.gates import GROUP_PREEMPTION
 
 __all__ = ["Lookups", "admit"]
@@ -79,7 +84,9 @@ def _create(
 ) -> None:
     generate_name(draft["metadata"])
     set_defaults(kind, draft)
+    own_created(draft, definition_of_body(draft), has_status=True)
     set_initial_status(kind, draft)
+    _prepare(kind, draft)
     if kind == "CustomResourceDefinition":
         draft["status"] = established_status(draft)
     if kind == "Pod":
@@ -104,6 +111,7 @@ def _update(
         drop_fields_of_type(draft, old)
         keep_allocated(draft, old)
     set_defaults(kind, draft)
+    _prepare(kind, draft)
     if kind == "Pod":
         update_pod(draft, old)
     elif kind == "CustomResourceDefinition":
@@ -111,6 +119,14 @@ def _update(
     elif kind == "PriorityClass":
         check_default_class(draft, lookups)
     plugins.admit(kind, draft, lookups, old)
+
+
+def _prepare(kind: str, draft: Body) -> None:
+    """What the server sets beside the defaults, which no client owns."""
+    if kind == "Service":
+        default_address(draft)
+    elif kind == "Namespace":
+        child(draft, "spec").setdefault("finalizers", ["kubernetes"])
 
 
 def _admit_claim(claim: Body, lookups: Lookups) -> None:

@@ -30,6 +30,12 @@ def draft_of(kind: str, body: Mapping[str, Any]) -> Body:
     return draft
 
 
+def definition_of_body(body: Mapping[str, Any]) -> str:
+    """The name of the definition of an object, by its type; KeyError if there is none."""
+    group, _, version = str(body.get("apiVersion") or "").rpartition("/")
+    return definition_of(group, version, body["kind"])
+
+
 def undecodable(kind: str, version: str, why: str) -> BadRequest:
     """The error for a body that does not have the shape of its kind."""
     return BadRequest(f'{kind} in version "{version}" cannot be handled as a {kind}: {why}')

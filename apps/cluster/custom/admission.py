@@ -12,6 +12,7 @@ from apps.cluster.admission.names import generate_name
 from apps.cluster.custom.validation import validate_custom
 from apps.cluster.errors import Cause
 from apps.cluster.kinds import Kind
+from apps.cluster.ownership.creation import own_created
 from apps.cluster.schema import ShapeError, decode
 from apps.cluster.schema.definitions import structural
 from apps.cluster.schema.pruning import set_defaults
@@ -52,7 +53,10 @@ def admit_custom(kind: Kind, body: Mapping[str, Any], old: Mapping[str, Any] | N
     default_metadata(metadata)
     rest = {name: value for name, value in draft.items() if name != "metadata"}
     set_defaults(structural(kind.schema_name), rest)
-    return {**draft, **rest}
+    draft |= rest
+    if old is None:
+        own_created(draft, kind.schema_name, has_status=kind.has_status)
+    return draft
 
 
 def validate_custom_object(kind: Kind, body: Body, old: Body | None) -> list[Cause]:

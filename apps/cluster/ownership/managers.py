@@ -13,7 +13,7 @@ Body = dict[str, Any]
 Operation = Literal["Apply", "Update"]
 
 #: Metadata that no client owns.
-_UNOWNED_METADATA: Final = (
+UNOWNED_METADATA: Final = (
     "name",
     "namespace",
     "creationTimestamp",
@@ -30,9 +30,7 @@ _UNOWNED: Final = frozenset(
         ("f:apiVersion",),
         ("f:kind",),
         ("f:metadata",),
-        ("f:spec",),
-        ("f:status",),
-        *(("f:metadata", f"f:{name}") for name in _UNOWNED_METADATA),
+        *(("f:metadata", f"f:{name}") for name in UNOWNED_METADATA),
     }
 )
 #: Entries of updates that an object keeps; older ones are merged.
@@ -62,23 +60,22 @@ Managers = Mapping[Manager, Ownership]
 
 
 def creation_entry(name: str, api_version: str, time: str) -> Body:
-    """The entry of the client that created an object.
-
-    Its empty fieldsV1 says that the client owns all fields that no other entry lists. It is
-    replaced by the fields themselves when someone else writes the object: most objects are never
-    written by a second client, and their creation is the most frequent write.
-    """
+    """The entry of the client that creates an object; `own_created` writes its fields."""
     return {
         "manager": name,
         "operation": "Update",
         "apiVersion": api_version,
         "time": time,
+        "fieldsType": "FieldsV1",
         "fieldsV1": {},
     }
 
 
 def managers_of(body: Body, definition: str, *, has_status: bool) -> dict[Manager, Ownership]:
-    """The managers of a stored object."""
+    """The managers of a stored object.
+
+    In objects of earlier versions an entry without fields owns all that no other entry lists.
+    """
     entries = body["metadata"].get("managedFields") or ()
     managers = read_entries(entries)
     for manager, owned in managers.items():

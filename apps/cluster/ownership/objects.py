@@ -41,10 +41,10 @@ def paths_of(body: Any, definition: str, *, strict: bool = False) -> Paths:
 
 
 def _paths(value: Any, shape: Shape, path: Path, strict: bool) -> Iterator[Path]:
-    if shape.form == "single" or not _fits(value, shape) or not value:
+    if shape.form == "single" or not fits(value, shape) or not value:
         yield path
         return
-    for element, item, item_shape in _children(value, shape, path, strict=strict):
+    for element, item, item_shape in children(value, shape, path, strict=strict):
         place = (*path, element)
         if shape.form != "struct":
             yield place
@@ -76,7 +76,7 @@ def _compare(old: Any, new: Any, shape: Shape, path: Path, found: Comparison) ->
     elif path and new is _ABSENT:
         found.removed.add(path)
     parted = shape.form != "single" and all(
-        value is _ABSENT or _fits(value, shape) for value in (old, new)
+        value is _ABSENT or fits(value, shape) for value in (old, new)
     )
     if not parted or not _has_items(old, new):
         if old is not _ABSENT and new is not _ABSENT:
@@ -100,7 +100,7 @@ def _by_element(value: Any, shape: Shape, path: Path) -> dict[str, tuple[Any, Sh
     if value is _ABSENT:
         return {}
     found: dict[str, tuple[Any, Shape]] = {}
-    for element, item, inner in _children(value, shape, path):
+    for element, item, inner in children(value, shape, path):
         if element in found:
             before, known = found[element]
             item, inner = [*(before if known is _REPEATED else (before,)), item], _REPEATED
@@ -114,7 +114,7 @@ def merge(live: Any, applied: Any, definition: str) -> Any:
 
 
 def _merge(live: Any, applied: Any, shape: Shape) -> Any:
-    if shape.form == "single" or not _fits(live, shape) or not _fits(applied, shape):
+    if shape.form == "single" or not fits(live, shape) or not fits(applied, shape):
         return applied
     if shape.form in ("struct", "map"):
         merged = dict(live)
@@ -126,9 +126,9 @@ def _merge(live: Any, applied: Any, shape: Shape) -> Any:
 
 def _merge_lists(live: list[Any], applied: list[Any], shape: Shape) -> list[Any]:
     """The items in the order of `applied`; others keep their place in `live`."""
-    kept = [(element, item) for element, item, _ in _children(live, shape, ())]
+    kept = [(element, item) for element, item, _ in children(live, shape, ())]
     before = dict(kept)
-    after = {element: item for element, item, _ in _children(applied, shape, ())}
+    after = {element: item for element, item, _ in children(applied, shape, ())}
     left = iter(after)
     result: list[Any] = []
 
@@ -156,13 +156,13 @@ def remove(body: Any, paths: Paths, definition: str) -> Any:
 
 
 def _remove(value: Any, paths: set[Path], shape: Shape) -> Any:
-    if not paths or shape.form == "single" or not _fits(value, shape):
+    if not paths or shape.form == "single" or not fits(value, shape):
         return value
     below: dict[str, set[Path]] = {}
     for path in paths:
         below.setdefault(path[0], set()).add(path[1:])
     kept: list[tuple[str, Any]] = []
-    for element, item, item_shape in _children(value, shape, ()):
+    for element, item, item_shape in children(value, shape, ()):
         inner = below.get(element, set())
         if () in inner:
             continue
@@ -175,11 +175,12 @@ def _remove(value: Any, paths: set[Path], shape: Shape) -> Any:
     return [item for _, item in kept]
 
 
-def _fits(value: Any, shape: Shape) -> bool:
+def fits(value: Any, shape: Shape) -> bool:
+    """Whether a value is of the type of its shape."""
     return isinstance(value, dict if shape.form in ("struct", "map") else list)
 
 
-def _children(
+def children(
     value: Any, shape: Shape, path: Path, *, strict: bool = False
 ) -> Iterator[tuple[str, Any, Shape]]:
     """The path element, value and shape of each field, entry or item.

@@ -70,6 +70,12 @@ def _members(fields: Any, prefix: Path) -> Iterator[Path]:
             yield from _members(below, (*prefix, element))
 
 
+def in_order(path: Path) -> list[tuple[bool, str]]:
+    """The sort key of a path: what is set at a level comes before what is set below it."""
+    last = len(path) - 1
+    return [(index < last, element) for index, element in enumerate(path)]
+
+
 def display(path: Path) -> str:
     """A path as messages show it: `.spec.containers[name="c"].image`."""
     return "".join(_display_element(element) for element in path)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from apps.cluster.schema.definitions import DEFINITIONS, Schema, reference
 
+_PRESERVES = "x-kubernetes-preserve-unknown-fields"
 #: Definitions whose values are single values, whatever their properties.
-#: Keys that an item may omit. The definitions of OpenAPI v2 have no defaults.
-_KEY_DEFAULTS: Final = {"protocol": "TCP"}
 _SINGLE = frozenset({"Quantity", "IntOrString", "Time", "MicroTime", "FieldsV1", "RawExtension"})
 
 
@@ -34,9 +33,11 @@ class Shape:
 
     def field(self, name: str) -> Shape:
         """The shape of a field of a struct, or of an entry of a map."""
+        if self is FREE:
+            return FREE
         if self.form == "map":
             return struct(self.item_schema) if self.item_schema else SINGLE
-        return _fields(self.definition).get(name, SINGLE)
+        return _fields(self.definition).get(name) or _others(self.definition)
 
     @property
     def item(self) -> Shape:
@@ -45,6 +46,8 @@ class Shape:
 
 
 SINGLE = Shape("single")
+#: What preserves unknown fields: objects have entries of any type, all else is a single value.
+FREE = Shape("map", definition=_PRESERVES)
 
 
 @cache
@@ -52,7 +55,7 @@ def struct(definition: str) -> Shape:
     """The shape of an object of this definition."""
     schema = DEFINITIONS[definition]
     if definition.rpartition(".")[2] in _SINGLE or not schema.get("properties"):
-        return SINGLE
+        return FREE if schema.get(_PRESERVES) else SINGLE
     if schema.get("x-kubernetes-map-type") == "atomic":
         return SINGLE
     return Shape("struct", definition)
@@ -64,11 +67,19 @@ def _fields(definition: str) -> Mapping[str, Shape]:
     return {name: _shape(schema) for name, schema in properties.items()}
 
 
+@cache
+def _others(definition: str) -> Shape:
+    """The shape of fields that a definition does not declare."""
+    return FREE if DEFINITIONS[definition].get(_PRESERVES) else SINGLE
+
+
 def _shape(schema: Schema) -> Shape:
     if schema.get("x-kubernetes-map-type") == "atomic":
         return SINGLE
     if name := reference(schema):
         return struct(name)
+    if schema.get(_PRESERVES):
+        return FREE
     match schema.get("type"):
         case "object" if "additionalProperties" in schema:
             return Shape("map", item_schema=reference(schema["additionalProperties"]))
@@ -85,5 +96,8 @@ def _list_shape(schema: Schema) -> Shape:
         return SINGLE
     definition = reference(schema["items"])
     keys = tuple(schema["x-kubernetes-list-map-keys"])
-    defaults = tuple((key, _KEY_DEFAULTS[key]) for key in keys if key in _KEY_DEFAULTS)
+    fields = DEFINITIONS[definition].get("properties", {})
+    defaults = tuple(
+        (key, fields[key]["default"]) for key in keys if "default" in fields.get(key, {})
+    )
     return Shape("list", item_schema=definition, keys=keys, defaults=defaults)

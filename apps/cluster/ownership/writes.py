@@ -18,7 +18,7 @@ from apps.cluster.ownership.managers import (
     read_entries,
     without_unowned,
 )
-from apps.cluster.ownership.paths import Path, Paths, UnreadableFields, display
+from apps.cluster.ownership.paths import Path, Paths, UnreadableFields, display, in_order
 from apps.cluster.schema import definition_of
 
 Body = dict[str, Any]
@@ -116,7 +116,7 @@ class Applying:
         conflicts = [
             (manager, path)
             for manager, owned in managers.items()
-            for path in sorted(owned.paths & taken)
+            for path in sorted(owned.paths & taken, key=in_order)
         ]
         if conflicts and not self.force:
             raise ApplyConflict(conflicts)

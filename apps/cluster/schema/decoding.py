@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from apps.cluster.schema import times
@@ -20,24 +20,71 @@ from apps.cluster.schema.definitions import (
     structural,
 )
 from apps.cluster.schema.pruning import prune
-from apps.quantity import QuantityError, value
+from apps.quantity import WRONG_FORMAT, QuantityError, value
 
 Body = dict[str, Any]
 #: (value, its path, paths of unknown fields found so far) -> the decoded value
 Reader = Callable[[Any, str, list[str]], Any]
 
+_RESOURCES = "v1.ResourceList"
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 _INT_LIMITS = {"int32": 1 << 31, "int64": 1 << 63}
 _JSON_NAMES = {str: "string", bool: "bool", dict: "object", list: "array"}
+_GO_KINDS = {str: "string", bool: "bool", dict: "map", list: "slice", int: "int64"}
 
 
 class ShapeError(Exception):
-    """A value does not have the type of its field; `field` is its path."""
+    """A value does not have the type of its field; `field` is its path.
 
-    def __init__(self, field: str, message: str) -> None:
+    `message` is what the API server says of JSON, `conversion` of a strategic merge patch, which it
+    applies to values that are decoded already.
+    """
+
+    def __init__(self, field: str, message: str, conversion: str = "") -> None:
         super().__init__(message)
         self.field = field
         self.message = message
+        self.conversion = conversion or message
+
+
+class _Mismatch(Exception):
+    """A value of another type, on its way out through the structures around it."""
+
+    def __init__(self, value: Any, path: str, wanted: str) -> None:
+        super().__init__()
+        self.value, self.path, self.wanted = value, path, wanted
+        #: The innermost structure, and the fields that lead to the value, without indices and keys.
+        self.struct = ""
+        self.fields: list[str] = []
+
+    def leave(self, struct: str, field: str) -> None:
+        self.struct = self.struct or struct
+        self.fields.insert(0, field)
+
+    def error(self) -> ShapeError:
+        place = f"struct field {self.struct}.{'.'.join(self.fields)}" if self.struct else "value"
+        found = f"json: cannot unmarshal {self._found()} into Go {place} of type {self.wanted}"
+        return ShapeError(self.path, found, self._conversion())
+
+    def _found(self) -> str:
+        name = _JSON_NAMES.get(type(self.value))
+        if name is None and self.value is not None:
+            # the number itself is shown where a number would fit
+            name = f"number {self.value}" if self.wanted.startswith("int") else "number"
+        return name or "null"
+
+    def _conversion(self) -> str:
+        found, wanted = _GO_KINDS.get(type(self.value), "float64"), self.wanted
+        if wanted.startswith("[]"):
+            return f"cannot restore slice from {found}"
+        if wanted.startswith("map") or wanted == _RESOURCES:
+            return f"cannot restore map from {found}"
+        if "." in wanted:
+            return f"cannot restore struct from: {found}"
+        numbers = ("int64", "float64") if wanted.startswith("int") else ("int64",)
+        if found in numbers and wanted != "bool":
+            return f"cannot convert {found} to {wanted}"
+        return f"unrecognized type: {wanted}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +99,17 @@ class Decoded:
 def decode(definition: str, body: Any) -> Decoded:
     """Read `body` as an object of a definition; ShapeError names the invalid field."""
     unknown: list[str] = []
-    if is_custom(definition):
-        return Decoded(_custom(definition, body, unknown), unknown)
-    return Decoded(_struct(definition)(body, "", unknown), unknown)
+    read = partial(_custom, definition) if is_custom(definition) else _struct(definition)
+    try:
+        return Decoded(read(body, "", unknown), unknown)
+    except _Mismatch as mismatch:
+        raise mismatch.error() from None
 
 
-def _custom(definition: str, body: Any, unknown: list[str]) -> Body:
+def _custom(definition: str, body: Any, path: str, unknown: list[str]) -> Body:
     """A custom resource: only its metadata has to have the right types here."""
     if type(body) is not dict:
-        raise _type_error(body, "", "object")
+        raise _Mismatch(body, path, "object")
     pruned = prune(structural(definition), body, unknown)
     if pruned.get("metadata") is not None:
         pruned["metadata"] = _struct(f"{_META}ObjectMeta")(pruned["metadata"], "metadata", unknown)
@@ -70,23 +119,28 @@ def _custom(definition: str, body: Any, unknown: list[str]) -> Body:
 @cache
 def _struct(definition: str) -> Reader:
     """The reader of one definition; its fields are compiled on first use (they recurse)."""
-    short_name = definition.rpartition(".")[2]
+    _, version, short_name = f".{definition}".rsplit(".", 2)
     readers: dict[str, Reader] = {}
 
     def read(value: Any, path: str, unknown: list[str]) -> Body:
         if type(value) is not dict:
-            raise _type_error(value, path, f"v1.{short_name}")
+            raise _Mismatch(value, path, f"{version}.{short_name}")
         if not readers:
             properties = DEFINITIONS[definition].get("properties", {})
             readers.update({name: _reader(schema) for name, schema in properties.items()})
         prefix = f"{path}." if path else ""
         kept: Body = {}
-        for name, item in value.items():
-            reader = readers.get(name)
-            if reader is None:
-                unknown.append(prefix + name)
-            elif item is not None:
-                kept[name] = reader(item, prefix + name, unknown)
+        name = ""
+        try:
+            for name, item in value.items():
+                reader = readers.get(name)
+                if reader is None:
+                    unknown.append(prefix + name)
+                elif item is not None:
+                    kept[name] = reader(item, prefix + name, unknown)
+        except _Mismatch as mismatch:
+            mismatch.leave(short_name, name)
+            raise
         return kept
 
     return read
@@ -98,9 +152,9 @@ def _reader(schema: Schema) -> Reader:
         return _SPECIAL.get(name.rpartition(".")[2]) or _struct(name)
     match schema.get("type"):
         case "array":
-            return _list(_reader(schema["items"]))
+            return _list(_reader(schema["items"]), _go_type(schema))
         case "object" if "additionalProperties" in schema:
-            return _map(_reader(schema["additionalProperties"]))
+            return _map(_reader(schema["additionalProperties"]), _go_type(schema))
         case "integer":
             return _integer(schema.get("format", "int64"))
         case "string":
@@ -111,12 +165,32 @@ def _reader(schema: Schema) -> Reader:
             return _anything
 
 
-def _list(item: Reader) -> Reader:
+def _go_type(schema: Schema) -> str:
+    """The type of a field as messages name it; the names of its own that texts have are unknown."""
+    if name := reference(schema):
+        return ".".join(name.rsplit(".", 2)[1:])
+    match schema.get("type"):
+        case "array":
+            return f"[]{_go_type(schema['items'])}"
+        case "object" if "additionalProperties" in schema:
+            item = _go_type(schema["additionalProperties"])
+            return _RESOURCES if item == "resource.Quantity" else f"map[string]{item}"
+        case "string" if schema.get("format") == "byte":
+            return "[]uint8"
+        case "integer":
+            return str(schema.get("format", "int64"))
+        case "boolean":
+            return "bool"
+        case kind:
+            return str(kind)
+
+
+def _list(item: Reader, go_type: str) -> Reader:
     null = "" if item is _string else None
 
     def read(value: Any, path: str, unknown: list[str]) -> list[Any]:
         if type(value) is not list:
-            raise _type_error(value, path, "[]")
+            raise _Mismatch(value, path, go_type)
         return [
             item(null if entry is None else entry, f"{path}[{index}]", unknown)
             for index, entry in enumerate(value)
@@ -125,12 +199,12 @@ def _list(item: Reader) -> Reader:
     return read
 
 
-def _map(item: Reader) -> Reader:
+def _map(item: Reader, go_type: str) -> Reader:
     null = "" if item is _string else None
 
     def read(value: Any, path: str, unknown: list[str]) -> Body:
         if type(value) is not dict:
-            raise _type_error(value, path, "map")
+            raise _Mismatch(value, path, go_type)
         return {
             key: item(null if entry is None else entry, f"{path}.{key}", unknown)
             for key, entry in value.items()
@@ -144,7 +218,7 @@ def _integer(width: str) -> Reader:
 
     def read(value: Any, path: str, unknown: list[str]) -> int:
         if type(value) is not int or not -limit <= value < limit:
-            raise _type_error(value, path, width)
+            raise _Mismatch(value, path, width)
         return value
 
     return read
@@ -152,13 +226,13 @@ def _integer(width: str) -> Reader:
 
 def _string(value: Any, path: str, unknown: list[str]) -> str:
     if type(value) is not str:
-        raise _type_error(value, path, "string")
+        raise _Mismatch(value, path, "string")
     return value
 
 
 def _boolean(value: Any, path: str, unknown: list[str]) -> bool:
     if type(value) is not bool:
-        raise _type_error(value, path, "bool")
+        raise _Mismatch(value, path, "bool")
     return value
 
 
@@ -168,7 +242,7 @@ def _anything(value: Any, path: str, unknown: list[str]) -> Any:
 
 def _quantity(given: Any, path: str, unknown: list[str]) -> Any:
     if type(given) not in (str, int, float):
-        raise _type_error(given, path, "resource.Quantity")
+        raise ShapeError(path, WRONG_FORMAT)
     try:
         value(given)
     except QuantityError as error:
@@ -179,18 +253,18 @@ def _quantity(given: Any, path: str, unknown: list[str]) -> Any:
 def _int_or_string(value: Any, path: str, unknown: list[str]) -> int | str:
     if type(value) is str or (type(value) is int and -(1 << 31) <= value < 1 << 31):
         return value
-    raise _type_error(value, path, "intstr.IntOrString")
+    raise _wrong_value(value, path, "int32")
 
 
 def _time(value: Any, path: str, unknown: list[str]) -> str:
     if type(value) is not str:
-        raise _type_error(value, path, "v1.Time")
+        raise _wrong_value(value, path, "string")
     return _read_time(value, path, times.canonical)
 
 
 def _micro_time(value: Any, path: str, unknown: list[str]) -> str:
     if type(value) is not str:
-        raise _type_error(value, path, "v1.MicroTime")
+        raise _wrong_value(value, path, "string")
     return _read_time(value, path, times.canonical_micro)
 
 
@@ -215,10 +289,7 @@ _SPECIAL: Mapping[str, Reader] = {
 }
 
 
-def _type_error(value: Any, path: str, wanted: str) -> ShapeError:
-    found = _JSON_NAMES.get(type(value))
-    if found is None:
-        found = "null" if value is None else f"number {value}"
-    return ShapeError(
-        path, f"json: cannot unmarshal {found} into Go struct field {path} of type {wanted}"
-    )
+def _wrong_value(value: Any, path: str, wanted: str) -> ShapeError:
+    """The error of a type that reads its text itself, and knows no place."""
+    found = _Mismatch(value, path, wanted).error()
+    return ShapeError(path, found.message)

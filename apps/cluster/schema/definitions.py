@@ -15,10 +15,8 @@ Schema = Mapping[str, Any]
 
 RELEASE = "1.36"
 _FILE = Path(__file__).with_name(f"kubernetes-{RELEASE}.json.gz")
-#: Definitions that releases do not publish: of alpha versions, and of the metrics-server.
-_UNPUBLISHED = tuple(
-    Path(__file__).with_name(f"{name}.json") for name in ("scheduling-v1alpha2", "metrics-v1beta1")
-)
+#: The definitions of the metrics-server.
+_METRICS = Path(__file__).with_name("metrics-v1beta1.json")
 _GVK = "x-kubernetes-group-version-kind"
 
 
@@ -71,7 +69,8 @@ def published(name: str) -> Schema:
 def _type_fields() -> dict[str, Schema]:
     """The fields that every object has, with their descriptions."""
     fields = DEFINITIONS["io.k8s.api.core.v1.ConfigMap"]["properties"]
-    return {field: fields[field] for field in ("apiVersion", "kind", "metadata")}
+    metadata = {name: each for name, each in fields["metadata"].items() if name != "default"}
+    return {"apiVersion": fields["apiVersion"], "kind": fields["kind"], "metadata": metadata}
 
 
 def is_custom(name: str) -> bool:
@@ -85,9 +84,7 @@ DEFINITIONS: Mapping[str, Schema] = _Definitions()
 @cache
 def _load() -> dict[str, Schema]:
     release = msgspec.json.decode(gzip.decompress(_FILE.read_bytes()), type=dict[str, Any])
-    for file in _UNPUBLISHED:
-        release |= msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
-    return release
+    return release | msgspec.json.decode(_METRICS.read_bytes(), type=dict[str, Any])
 
 
 @cache

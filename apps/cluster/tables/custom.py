@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -16,7 +16,8 @@ from apps.cluster.tables.columns import AGE, NAME, UNKNOWN, Column, age
 
 Body = Mapping[str, Any]
 
-_AGE = replace(AGE, type="date")
+_UNDESCRIBED: Final = "Custom resource definition column (in JSONPath format): "
+_AGE: Final = replace(AGE, type="date")
 
 
 @lru_cache(maxsize=256)
@@ -33,7 +34,7 @@ def _column(column: PrinterColumn) -> Column:
         column.type,
         column.format,
         column.priority,
-        column.description,
+        column.description or f"{_UNDESCRIBED}{column.json_path}",
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from apps.cluster.tables.columns import (
     AGE,
+    CREATED,
     NAME,
     NONE,
     UNKNOWN,
@@ -211,6 +212,7 @@ _PARAM_KIND = Column("ParamKind", _param("spec", "paramKind"))
 
 COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
     "APIService": (NAME, Column("Service", _service), Column("Available", _available), AGE),
+    "CSIStorageCapacity": (NAME, CREATED),
     "CertificateSigningRequest": (
         NAME,
         AGE,
@@ -219,6 +221,7 @@ COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
         Column("RequestedDuration", path("spec", "expirationSeconds", default=NONE)),
         Column("Condition", _request_condition),
     ),
+    "ClusterRole": (NAME, CREATED),
     "ClusterRoleBinding": _BINDING,
     "ComponentStatus": (
         NAME,
@@ -262,6 +265,7 @@ COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
             priority=1,
         ),
     ),
+    "CustomResourceDefinition": (NAME, CREATED),
     "DeviceClass": (NAME, AGE),
     "EndpointSlice": (
         NAME,
@@ -317,6 +321,7 @@ COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
         Column("Parameters", _parameters),
         AGE,
     ),
+    "LimitRange": (NAME, CREATED),
     "MutatingAdmissionPolicy": (
         NAME,
         Column("Mutations", _count("spec", "mutations"), "integer"),
@@ -366,6 +371,7 @@ COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
         Column("Pool", path("spec", "pool", "name")),
         AGE,
     ),
+    "Role": (NAME, CREATED),
     "RoleBinding": _BINDING,
     "Secret": (
         NAME,

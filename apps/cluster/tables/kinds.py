@@ -207,7 +207,7 @@ def _text(described: Mapping[str, str], name: str) -> str:
         return text
     definition, _, field_name = text.rpartition(".")
     field = DEFINITIONS[f"io.k8s.{definition}"]["properties"][field_name]
-    return str(field["description"])
+    return str(field["description"]).partition("\n\nPossible enum values:")[0]
 
 
 def row_conditions(kind: str, body: Body) -> list[dict[str, str]]:

@@ -50,6 +50,8 @@ class AdmittedSpec:
     text: bytes
     #: The columns in which queries find pods.
     columns: Mapping[str, Any]
+    #: What their creator owns of them.
+    fields: Body
     has_warnings: bool
 
 

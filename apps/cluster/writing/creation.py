@@ -15,6 +15,7 @@ from apps.cluster.admission.defaulting import default_metadata
 from apps.cluster.admission.names import generate_name
 from apps.cluster.errors import Invalid
 from apps.cluster.kinds import Kind
+from apps.cluster.ownership.creation import metadata_fields, set_fields
 from apps.cluster.quota.charging import QUOTA
 from apps.cluster.validation.metadata import validate_metadata
 from apps.cluster.warnings import warnings_of, warnings_of_pod_metadata
@@ -152,6 +153,8 @@ def _admit_metadata(stamped: Body, known: AdmittedSpec, actor: Actor, now: datet
     metadata = stamped["metadata"]
     generate_name(metadata)
     default_metadata(metadata)
+    if "managedFields" in metadata:
+        set_fields(metadata, {**metadata_fields(metadata), **known.fields})
     causes = list(validate_metadata(kinds.POD.name, metadata))
     if causes:
         raise Invalid(kinds.POD.name, metadata.get("name", ""), causes)
@@ -171,8 +174,15 @@ def _shared_part(pod: Creation) -> AdmittedSpec:
         status,
         msgspec.json.encode({"spec": spec, "status": status})[1:],
         pod.columns,
+        _owned_part(pod.body["metadata"]),
         has_warnings=bool(warnings_of(pod.kind.name, nameless)),
     )
+
+
+def _owned_part(metadata: Body) -> Body:
+    """What the creator of a pod owns beside its metadata."""
+    entries = metadata.get("managedFields") or [{"fieldsV1": {}}]
+    return {name: each for name, each in entries[0]["fieldsV1"].items() if name != "f:metadata"}
 
 
 def _columns(kind: Kind, body: Body) -> dict[str, Any]:

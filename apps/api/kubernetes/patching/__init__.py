@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from apps.api.kubernetes.errors import unknown_format
+from apps.api.kubernetes.errors import NoRoute, unknown_format
 from apps.api.kubernetes.patching import json_patch
 from apps.cluster import merge_patch, strategic_merge_patch
 from apps.cluster.documents import UnreadableDocument, parse_json, parse_yaml
@@ -54,10 +54,11 @@ def _media_type(content_type: str) -> str:
 def read_patch(raw: bytes, content_type: str, definition: str) -> Patch:
     """The patch in a body; BadRequest or UnsupportedMediaType if it is invalid."""
     media_type = _media_type(content_type)
-    if media_type not in (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH):
-        raise unknown_format(", ".join(_ACCEPTED))
-    if media_type == STRATEGIC_MERGE_PATCH and is_custom(definition):
-        raise unknown_format(", ".join(x for x in _ACCEPTED if x != STRATEGIC_MERGE_PATCH))
+    accepted = [each for each in _ACCEPTED if each != STRATEGIC_MERGE_PATCH]
+    if is_custom(definition) and media_type not in accepted:
+        raise unknown_format(", ".join(accepted))
+    if media_type not in _ACCEPTED:
+        raise NoRoute
     try:
         patch = parse_json(raw)
     except UnreadableDocument as error:
@@ -67,7 +68,11 @@ def read_patch(raw: bytes, content_type: str, definition: str) -> Patch:
         steps = json_patch.read(patch)
         return lambda body: json_patch.apply(body, steps)
     if not isinstance(patch, dict):
-        raise BadRequest("error decoding patch: the patch must be an object")
+        name = json_patch.JSON_NAMES.get(type(patch), "number")
+        raise BadRequest(
+            f"error decoding patch: json: cannot unmarshal {name} into Go value of type "
+            "map[string]interface {}"
+        )
     if media_type == MERGE_PATCH:
         return lambda body: merge_patch.merge(body, patch)
     return lambda body: strategic_merge_patch.merge(body, patch, definition)

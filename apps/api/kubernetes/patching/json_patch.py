@@ -21,7 +21,8 @@ _MAX_COPIED = 3 * 1024 * 1024
 _NEEDS_FROM = frozenset({"move", "copy"})
 _STEPS = frozenset({"add", "remove", "replace", "test", *_NEEDS_FROM})
 _INDEX = re.compile(r"[+-]?\d{1,9}", re.ASCII)
-_JSON_NAMES = {str: "string", bool: "bool", list: "array", dict: "object"}
+#: Types as messages name them.
+JSON_NAMES = {str: "string", bool: "bool", list: "array", dict: "object"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class PatchStep:
 def read(patch: Any) -> list[PatchStep]:
     """The steps of a patch; BadRequest for something else than steps."""
     if not isinstance(patch, list):
-        name = "null" if patch is None else _JSON_NAMES.get(type(patch), "number")
+        name = "null" if patch is None else JSON_NAMES.get(type(patch), "number")
         raise BadRequest(
             f"error decoding patch: json: cannot unmarshal {name} into Go value of type "
             "[]handlers.jsonPatchOp"
@@ -79,14 +80,14 @@ def _apply_all(body: Body, steps: list[PatchStep]) -> Any:
 
 def _read_step(step: Any, index: int) -> PatchStep:
     if not isinstance(step, dict):
-        name = "null" if step is None else _JSON_NAMES.get(type(step), "number")
+        name = "null" if step is None else JSON_NAMES.get(type(step), "number")
         raise BadRequest(
             f"error decoding patch: json: cannot unmarshal {name} into Go value of type "
             "handlers.jsonPatchOp"
         )
     for field in ("op", "from", "path"):
         if not isinstance(step.get(field) or "", str):
-            name = _JSON_NAMES.get(type(step[field]), "number")
+            name = JSON_NAMES.get(type(step[field]), "number")
             raise BadRequest(
                 f"error decoding patch: json: cannot unmarshal {name} into Go struct field "
                 f"jsonPatchOp.{field} of type string"

@@ -49,12 +49,11 @@ def default_node(node: Body) -> None:
 
 
 def default_namespace(namespace: Body) -> None:
-    """A namespace has its name as a label, and its own finalizer."""
+    """A namespace has its name as a label."""
     metadata = namespace["metadata"]
     if metadata.get("name"):
         labels = child(metadata, "labels")
         labels["kubernetes.io/metadata.name"] = metadata["name"]
-    child(namespace, "spec").setdefault("finalizers", ["kubernetes"])
 
 
 def default_priority_class(priority_class: Body) -> None:

@@ -25,7 +25,6 @@ def default_service(service: Body) -> None:
     if kind == "ExternalName":
         return
     spec.setdefault("internalTrafficPolicy", "Cluster")
-    _default_address(spec)
     if kind in _EXPOSED:
         spec.setdefault("externalTrafficPolicy", "Cluster")
     if kind == "LoadBalancer":
@@ -111,7 +110,11 @@ def _default_affinity(spec: Body) -> None:
         client.setdefault("timeoutSeconds", _AFFINITY_SECONDS)
 
 
-def _default_address(spec: Body) -> None:
+def default_address(service: Body) -> None:
+    """The address families, which are the server's to set: no client owns them."""
+    spec = service["spec"]
+    if spec["type"] == "ExternalName":
+        return
     if "clusterIPs" in spec:
         spec.setdefault("clusterIP", spec["clusterIPs"][0])
     elif "clusterIP" in spec:
