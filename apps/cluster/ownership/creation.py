@@ -109,7 +109,7 @@ def _zeros(definition: str) -> Mapping[str, Any]:
             zeros[name] = _zeros(inner.definition)
         elif inner.form != "single" and name in set(schema.get("required", ())) - _OMITTED:
             zeros[name] = {}
-        elif reference(field).endswith("Time"):
+        elif reference(field).endswith("Time") or field.get("type") == "array":
             zeros[name] = _Empty(None)
         elif inner.form == "single" and "default" in field:
             zeros[name] = _Empty(field["default"])
