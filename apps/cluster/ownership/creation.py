@@ -102,15 +102,16 @@ def _zeros(definition: str) -> Mapping[str, Any]:
     With the fields in them, if they are structures or lists.
     """
     schema = DEFINITIONS[definition]
+    required = set(schema.get("required", ())) - _OMITTED
     zeros: Body = {}
     for name, field in schema.get("properties", {}).items():
         inner = struct(definition).field(name)
         if inner.form == "struct" and field.get("default") == {}:
             zeros[name] = _zeros(inner.definition)
-        elif inner.form != "single" and name in set(schema.get("required", ())) - _OMITTED:
+        elif inner.form in ("list", "map", "set") and name in required:
             zeros[name] = {}
-        elif reference(field).endswith("Time") or field.get("type") == "array":
-            zeros[name] = _Empty(None)
         elif inner.form == "single" and "default" in field:
             zeros[name] = _Empty(field["default"])
+        elif inner.form == "single":
+            zeros[name] = _Empty(None)
     return zeros
