@@ -179,9 +179,8 @@ def load(environ: Mapping[str, str] = os.environ) -> Config:
         secret_key=environ.get("SCHEDWEB_SECRET_KEY", ""),
         allowed_hosts=_hosts(environ, "SCHEDWEB_ALLOWED_HOSTS"),
         workers=_integer(environ, "SCHEDWEB_WORKERS", 1, lowest=1, highest=64),
-        web_processes=_integer(
-            environ, "SCHEDWEB_WEB_PROCESSES", _default_web_processes(), lowest=1, highest=4
-        ),
+        # one that dies or hangs is not noticed while there is another
+        web_processes=_integer(environ, "SCHEDWEB_WEB_PROCESSES", 2, lowest=1, highest=4),
         debug=_switch(environ, "SCHEDWEB_DEBUG"),
         https_only=_switch(environ, "SCHEDWEB_HTTPS_ONLY"),
         trusted_proxies=_networks(environ, "SCHEDWEB_TRUSTED_PROXIES", "127.0.0.0/8,::1/128"),
@@ -245,11 +244,6 @@ def _with_files(environ: Mapping[str, str]) -> dict[str, str]:
             except (OSError, UnicodeDecodeError) as error:
                 raise InvalidEnvironment(f"{variable} cannot be read: {error}") from error
     return found
-
-
-def _default_web_processes() -> int:
-    """One on a small machine, which the database and a worker share; two from four cores."""
-    return 1 if (os.cpu_count() or 1) < 4 else 2
 
 
 def _outgoing(

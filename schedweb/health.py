@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
+import psycopg
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.db import DatabaseError, connection
@@ -18,6 +19,8 @@ from schedweb.celery import app
 
 log = logging.getLogger(__name__)
 
+#: The least that libpq waits for.
+CONNECT_SECONDS = 2
 #: Beat sends a heartbeat every 5 s, through a worker.
 BEAT_STALE_SECONDS = 15.0
 #: A heartbeat further in the future was sent before the clock was set back.
@@ -29,8 +32,10 @@ class CheckFailed(Exception):
 
 
 def check_database() -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT 1")
+    """With a new connection: a database that is shutting down keeps the ones that are open."""
+    parameters = connection.get_connection_params() | {"connect_timeout": CONNECT_SECONDS}
+    with connection.wrap_database_errors, psycopg.connect(**parameters) as database:
+        database.execute("SELECT 1")
 
 
 def check_broker() -> None:

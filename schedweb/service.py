@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import shutil
 import signal
@@ -11,6 +12,7 @@ import sys
 import time
 from pathlib import Path
 
+from schedweb import alive
 from schedweb.config import ROOT
 from schedweb.embedded import bound
 from schedweb.gate import VARIABLE, Gate
@@ -18,6 +20,10 @@ from schedweb.gate import VARIABLE, Gate
 #: After this time a start counts as successful.
 STEADY_SECONDS = 30.0
 LONGEST_DELAY = 10.0
+
+#: The longest time between two looks at a process that counts as its silence: after a pause of the
+#: whole machine nobody was silent.
+LONGEST_LOOK = 2.0
 
 LARGEST_LOG = 10 * 1024 * 1024
 
@@ -34,13 +40,19 @@ class ServiceProcess:
         log: Path | None,
         descriptors: tuple[int, ...] = (),
         gate: Gate | None = None,
+        patience: float = math.inf,
     ) -> None:
+        """`patience`: a process without a sign of life for so many seconds is killed."""
         self.name = name
         self._arguments = arguments
         self._environment = environment
         self._log = log
         self._descriptors = descriptors
         self._gate = gate
+        self._patience = patience
+        #: its time of change is the last sign of life; in memory, because a disk may be full
+        self._signs = _memory_file() if patience < math.inf else None
+        self._last_sign = self._looked_at = self._silence = 0.0
         self._process: subprocess.Popen[bytes] | None = None
         self._started_at = 0.0
         self._failures = 0
@@ -52,6 +64,11 @@ class ServiceProcess:
         if waiting is not None:
             environment = environment | {VARIABLE: str(waiting)}
             descriptors = (*descriptors, waiting)
+        if self._signs is not None:
+            environment = environment | {alive.VARIABLE: f"/dev/fd/{self._signs}"}
+            descriptors = (*descriptors, self._signs)
+            self._last_sign = os.fstat(self._signs).st_mtime
+            self._silence = -math.inf
         with contextlib.ExitStack() as stack:
             output = None if self._log is None else stack.enter_context(self._log.open("ab"))
             self._process = subprocess.Popen(
@@ -76,11 +93,24 @@ class ServiceProcess:
         if self._log is not None:
             rotate_log(self._log)
         now = time.monotonic()
+        self._end_if_silent(now)
         if self._process is not None and self._process.poll() is not None:
             self._record_exit(self._process.returncode, now)
             self._process = None
         if self._process is None and now >= self._start_at:
             self.start()
+
+    def _end_if_silent(self, now: float) -> None:
+        """Kill the process if it has shown signs of life and no longer does."""
+        if self._signs is None or self.poll() is not None:
+            return
+        sign = os.fstat(self._signs).st_mtime
+        passed, self._looked_at = min(now - self._looked_at, LONGEST_LOOK), now
+        self._silence = 0.0 if sign != self._last_sign else self._silence + passed
+        self._last_sign = sign
+        if self._silence > self._patience:
+            say(f"{self.name} has not answered its health for {self._patience:.0f} s; killing it")
+            self.end(signal.SIGKILL)
 
     def poll(self) -> int | None:
         """The exit code; None while the process runs, 0 before the first start."""
@@ -104,6 +134,11 @@ class ServiceProcess:
         say(f"{self.name} exited ({_reason(code)}); restarting it")
         if self._failures == 1 and self._log is not None:
             say(f"the last lines of {self._log}:\n{_tail(self._log)}")
+
+
+def _memory_file() -> int | None:
+    """The descriptor of a file in memory; None where the system has none."""
+    return os.memfd_create("signs-of-life") if hasattr(os, "memfd_create") else None
 
 
 def say(text: str) -> None:

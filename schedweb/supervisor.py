@@ -35,6 +35,11 @@ STOP_SECONDS = 10.0
 #: Seconds after which an incomplete start is reported as slow.
 READY_SECONDS = 60.0
 
+#: Seconds without a sign of life after which a process is killed. The event loop of the front gives
+#: one each second, whatever it has to do. A worker that hangs has lost its leases by then.
+WEB_PATIENCE = 5.0
+PATIENCE = 60.0
+
 #: The http port and the https port of one process of the front.
 Ports = tuple[socket.socket, socket.socket]
 
@@ -102,7 +107,7 @@ class Supervisor:
 
     def _start_services(self, fronts: Sequence[Ports]) -> None:
         self._services = [
-            *(self._front(number, ports) for number, ports in enumerate(fronts, start=1)),
+            *(self._front(number, fronts) for number in range(1, len(fronts) + 1)),
             *(
                 self._service(f"worker-{number}", "-m", "schedweb.worker", f"worker-{number}")
                 for number in range(1, self._config.workers + 1)
@@ -112,11 +117,14 @@ class Supervisor:
         for service in self._services:
             service.start()
 
-    def _front(self, number: int, ports: Ports) -> ServiceProcess:
-        plain, secure = (port.fileno() for port in ports)
+    def _front(self, number: int, fronts: Sequence[Ports]) -> ServiceProcess:
+        """A web process with its ports, and with those of the others, for which it stands in."""
+        own = fronts[number - 1]
+        ports = (own, *(each for each in fronts if each is not own))
+        descriptors = tuple(listener.fileno() for pair in ports for listener in pair)
         name = "web" if number == 1 else f"web-{number}"
-        arguments = ("-m", "schedweb.front", "--fd", str(plain), "--tls-fd", str(secure))
-        return self._service(name, *arguments, descriptors=(plain, secure))
+        arguments = ("-m", "schedweb.front", *map(str, descriptors))
+        return self._service(name, *arguments, descriptors=descriptors, patience=WEB_PATIENCE)
 
     def _watch(self, until: Callable[[], bool] | None = None, limit: float | None = None) -> None:
         """Keep everything running until a stop signal, *until* holds or *limit* seconds passed."""
@@ -135,6 +143,8 @@ class Supervisor:
         if self._postgres is None:
             return
         rotate_log(self._postgres.log)
+        if self._postgres.end_slow_shutdown():
+            say("the database was told to stop, and waits for its clients; restarting it")
         if self._postgres.poll() is not None:
             say("the database exited; restarting it")
             self._postgres.launch()
@@ -183,12 +193,20 @@ class Supervisor:
         say("stopped")
 
     def _service(
-        self, name: str, *arguments: str, descriptors: tuple[int, ...] = ()
+        self,
+        name: str,
+        *arguments: str,
+        descriptors: tuple[int, ...] = (),
+        patience: float = PATIENCE,
     ) -> ServiceProcess:
-        log = self._folder.path / "log" / f"{name}.log"
-        environment = self._environment()
         return ServiceProcess(
-            name, arguments, environment, log=log, descriptors=descriptors, gate=self._gate
+            name,
+            arguments,
+            self._environment(),
+            log=self._folder.path / "log" / f"{name}.log",
+            descriptors=descriptors,
+            gate=self._gate,
+            patience=patience,
         )
 
     def _environment(self) -> dict[str, str]:

@@ -243,18 +243,24 @@ class Exchange:
 def exchange() -> Iterator[Exchange]:
     """Statements on the connection of this thread, which is not in a transaction.
 
-    What the block has sent is rolled back if it does not receive the outcome.
+    What the block has sent is rolled back if it does not receive the outcome. A connection that
+    breaks, wherever that is, is dropped, and the error is one of Django's.
     """
     if connection.in_atomic_block:
         raise transaction.TransactionManagementError("an exchange is a transaction of its own")
     connection.close_if_health_check_failed()
     connection.ensure_connection()
     assert connection.connection is not None
-    opened = Exchange(connection.connection)
+    database = connection.connection
+    opened = Exchange(database)
     try:
-        yield opened
+        with connection.wrap_database_errors:
+            yield opened
     finally:
         opened.close()
+        if database.closed:
+            # the next statement opens another one
+            connection.close()
 
 
 def _encode(parameters: Sequence[Any]) -> tuple[list[bytes | None], list[int], list[int]]:

@@ -38,6 +38,9 @@ SETTINGS = {
     "log_timezone": "UTC",
 }
 
+#: The line of its status in the server's lock file.
+_STATUS_LINE = 7
+
 #: For tests: a crash of the machine may lose all data.
 THROWAWAY = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 
@@ -140,6 +143,24 @@ class Postgres:
     def poll(self) -> int | None:
         """The exit code; None while the server runs."""
         return self._process.poll() if self._process else 0
+
+    def end_slow_shutdown(self) -> bool:
+        """Stop a server at once that waits for its clients to leave; whether it did.
+
+        SIGTERM means such a shutdown: those who are connected keep the server, and nobody else can
+        connect.
+        """
+        if self.poll() is not None or self._status() != "stopping":
+            return False
+        self.stop()
+        return True
+
+    def _status(self) -> str:
+        """What the server says about itself: "starting", "ready" or "stopping"."""
+        try:
+            return self._lock.read_text(encoding="utf-8").split("\n")[_STATUS_LINE].strip()
+        except (OSError, IndexError):  # it is just starting, or has ended
+            return ""
 
     def stop(self) -> None:
         """Disconnect all clients, write a checkpoint and stop. Does nothing if not running."""

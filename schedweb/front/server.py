@@ -11,8 +11,9 @@ import signal
 import socket
 import ssl
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -22,12 +23,13 @@ from django.conf import settings
 from apps.api import creation
 from apps.cluster.log.listen import close_listener
 from apps.engine.workers.guard import Guard
-from schedweb import gate, memory, tls
+from schedweb import alive, gate, memory, tls
 from schedweb.celery import connect_producer
 from schedweb.front.cluster_roots import ClusterRoots, cluster_of, site_names
 from schedweb.front.direct_creation import DirectProtocol
 from schedweb.front.listening import listen
 from schedweb.front.objects import ObjectsInThreads
+from schedweb.front.standby import Standby
 from schedweb.front.streams import Front
 from schedweb.front.threads import Limits, WsgiInThreads
 from schedweb.versions import exit_with_newer_database
@@ -44,6 +46,10 @@ LARGEST_FRAME = 64 * 1024
 GRACE_SECONDS = 5
 
 
+#: For http and for https.
+Sockets = tuple[socket.socket, socket.socket]
+
+
 class Site:
     """The http port and the https port of one application, on one event loop."""
 
@@ -55,6 +61,7 @@ class Site:
         secure: socket.socket,
         data: Path,
         names: list[str],
+        others: Sequence[Sockets] = (),
     ) -> None:
         self._front = front
         sites = site_names(settings.ALLOWED_HOSTS)
@@ -64,8 +71,14 @@ class Site:
             data, names, lambda name: cluster_of(name, sites) is not None
         )
         self._ports = (
-            (_Port(uvicorn_config(application)), plain),
-            (_Port(uvicorn_config(application, self.certificates.context)), secure),
+            (_Port(uvicorn_config(application), [each for each, _ in others]), plain),
+            (
+                _Port(
+                    uvicorn_config(application, self.certificates.context),
+                    [each for _, each in others],
+                ),
+                secure,
+            ),
         )
 
     async def run(self) -> None:
@@ -94,6 +107,39 @@ class Site:
 
 
 class _Port(uvicorn.Server):
+    """A port, and the sockets of other processes, whose connections it takes if they do not."""
+
+    def __init__(self, config: uvicorn.Config, others: Sequence[socket.socket]) -> None:
+        super().__init__(config)
+        self._others = others
+        self._standbys: list[Standby] = []
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._standbys = [Standby(each, self._serve_one) for each in self._others]
+        for standby in self._standbys:
+            standby.start()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for standby in self._standbys:
+            standby.stop()
+        await super().shutdown(sockets)
+
+    async def _serve_one(self, connection: socket.socket) -> None:
+        """Serve a connection that was accepted elsewhere."""
+        protocol = partial(
+            DirectProtocol,
+            config=self.config,
+            server_state=self.server_state,
+            app_state=self.lifespan.state,
+        )
+        loop = asyncio.get_running_loop()
+        try:
+            await loop.connect_accepted_socket(protocol, connection, ssl=self.config.ssl)
+        except OSError:
+            # the client has gone, or speaks no TLS
+            connection.close()
+
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Do not handle signals: several servers run in one process."""
@@ -126,16 +172,24 @@ def uvicorn_config(
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m schedweb.front")
-    parser.add_argument("--fd", type=int, help="a listening socket for http, already open")
-    parser.add_argument("--tls-fd", type=int, help="a listening socket for https, already open")
-    arguments = parser.parse_args()
+    parser.add_argument(
+        "sockets",
+        metavar="FD",
+        nargs="*",
+        type=int,
+        help="listening sockets that are open already: for http and https, and those of others",
+    )
+    descriptors = parser.parse_args().sockets
     config = settings.CONFIG
-    plain = _socket(arguments.fd, config.bind, config.port)
-    secure = _socket(arguments.tls_fd, config.bind, config.tls_port)
-    asyncio.run(_serve(plain, secure))
+    if descriptors:
+        opened = [socket.socket(fileno=each) for each in descriptors]
+    else:
+        opened = [listen(config.bind, config.port), listen(config.bind, config.tls_port)]
+    own, *others = zip(opened[::2], opened[1::2], strict=True)
+    asyncio.run(_serve(own, others))
 
 
-async def _serve(plain: socket.socket, secure: socket.socket) -> None:
+async def _serve(own: Sockets, others: Sequence[Sockets]) -> None:
     from schedweb.wsgi import application
 
     import_module(settings.ROOT_URLCONF)  # load all views, for which the first request would wait
@@ -149,8 +203,9 @@ async def _serve(plain: socket.socket, secure: socket.socket) -> None:
     threads = WsgiInThreads(application, threads=THREADS, limits=limits)
     site = Site(
         Front(ObjectsInThreads(threads)),
-        plain=plain,
-        secure=secure,
+        plain=own[0],
+        secure=own[1],
+        others=others,
         data=settings.DATA_DIR,
         names=tls.server_names(config.allowed_hosts),
     )
@@ -164,10 +219,15 @@ async def _serve(plain: socket.socket, secure: socket.socket) -> None:
     memory.Trimmer().start()
     guard = Guard()
     guard.start()
+    living = asyncio.create_task(_show_life())
     await site.run()
+    living.cancel()
     guard.stop()
     threads.close()
 
 
-def _socket(descriptor: int | None, bind: str, port: int) -> socket.socket:
-    return listen(bind, port) if descriptor is None else socket.socket(fileno=descriptor)
+async def _show_life() -> None:
+    """Show the supervisor that the event loop runs."""
+    while True:
+        alive.touch()
+        await asyncio.sleep(alive.INTERVAL_SECONDS / 2)

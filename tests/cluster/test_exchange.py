@@ -131,9 +131,39 @@ def test_a_lost_connection_is_an_operational_error_and_replaced() -> None:
         sent.send("SELECT pg_terminate_backend(pg_backend_pid())")
         sent.commit()
         sent.receive()
-    connection.close()
     insert(3)
     assert kept() == [1, 3]
+
+
+@pytest.mark.parametrize("step", ["before", "sending", "receiving"])
+def test_a_connection_is_replaced_wherever_it_breaks(step: str) -> None:
+    insert(1)
+    with pytest.raises(OperationalError), exchange() as sent:
+        if step == "before":
+            end_connection()
+        sent.begin()
+        for number in range(2, 1000):
+            if step == "sending" and number == 500:
+                sent.flush()
+                end_connection()
+            sent.send(INSERT, [number])
+            sent.flush()
+        if step == "receiving":
+            end_connection()
+        sent.commit()
+        sent.receive()
+    insert(1000)
+    assert kept() == [1, 1000]
+
+
+def end_connection() -> None:
+    """End the connection of this thread from another one, as a server that is killed does."""
+    assert connection.connection is not None
+    pid = connection.connection.info.backend_pid
+    other = connection.copy()
+    with other.cursor() as cursor:
+        cursor.execute("SELECT pg_terminate_backend(%s, 10000)", [pid])
+    other.close()
 
 
 def test_an_exchange_is_a_transaction_of_its_own() -> None:

@@ -48,6 +48,7 @@ FAULTS = (
     Fault("web", signal.SIGKILL, 3),
     Fault("web", signal.SIGSTOP, 2),
     Fault("database", signal.SIGKILL, 2),
+    Fault("database", signal.SIGTERM, 1),
     Fault("database", signal.SIGSTOP, 1),
     Fault("connection", signal.SIGKILL, 1),
     Fault("connection", signal.SIGSTOP, 1),

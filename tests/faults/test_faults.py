@@ -28,8 +28,8 @@ pytestmark = pytest.mark.stack
 PODS = {"left": 150, "right": 350}
 KILLS = (
     *(Fault(name, signal.SIGKILL, 1) for name in ("worker", "beat", "web", "database")),
-    # stopped during its work
-    Fault("worker", signal.SIGTERM, 1),
+    # stopped during its work; the database would wait for its clients to leave
+    *(Fault(name, signal.SIGTERM, 1) for name in ("worker", "database")),
 )
 
 

@@ -59,6 +59,23 @@ def test_data_outlives_a_crash_of_the_server(data: Path) -> None:
     assert server.poll() is not None
 
 
+def test_a_server_that_waits_for_its_clients_to_leave_is_stopped(data: Path) -> None:
+    server = Postgres(data, log=data / "postgres.log", throwaway=True)
+    server.start()
+    assert not server.end_slow_shutdown()
+    client = psycopg.connect(server.url)
+    assert server.pid is not None
+    os.kill(server.pid, signal.SIGTERM)
+    wait_until(server.end_slow_shutdown)
+    assert server.poll() == 0
+    assert not server.end_slow_shutdown()
+    client.close()
+    server.start()
+    with psycopg.connect(server.url) as again:
+        assert again.execute("SELECT 1").fetchone() == (1,)
+    server.stop()
+
+
 def test_a_lock_that_names_another_users_process_does_not_prevent_a_start(
     data: Path,
 ) -> None:

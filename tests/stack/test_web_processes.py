@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import os
 import signal
 import tempfile
@@ -88,16 +87,26 @@ def test_a_process_that_is_killed_starts_again(site: RunningSite, headers: dict[
     os.kill(killed, signal.SIGKILL)
     wait_until(lambda: not alive(killed))
 
-    def answered() -> bool:
-        try:
-            return all(site.get("/healthz")[0] == 200 for _ in range(10))
-        except (OSError, http.client.HTTPException):
-            return False
-
-    wait_until(lambda: len(fronts(site)) == 2 and answered(), seconds=60)
+    # the other one takes the connections to this one
+    assert [site.get("/healthz")[0] for _ in range(20)] == [200] * 20
+    wait_until(lambda: len(fronts(site)) == 2, seconds=60)
     assert other in fronts(site)
     for number in range(10):
         assert create(site, headers, f"again{number}") == 201
+
+
+def test_one_that_hangs_is_not_noticed_and_is_killed(
+    site: RunningSite, headers: dict[str, str]
+) -> None:
+    hanging, other = fronts(site)
+    os.kill(hanging, signal.SIGSTOP)
+    # the kernel assigns half of these to the process that hangs
+    for number in range(20):
+        assert create(site, headers, f"meanwhile{number}") == 201
+    wait_until(lambda: not alive(hanging), seconds=60)
+    assert "has not answered its health for 5 s; killing it" in site.output
+    wait_until(lambda: len(fronts(site)) == 2, seconds=60)
+    assert other in fronts(site)
 
 
 def test_all_end_with_the_site(site: RunningSite) -> None:
