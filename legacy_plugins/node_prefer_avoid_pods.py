@@ -18,7 +18,6 @@ from apps.scheduler.framework.interface import MAX_NODE_SCORE, MIN_NODE_SCORE
 from apps.scheduler.framework.nodes import BoolArray, Int64Array, NodeColumns, constant
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import OwnerReference
-from apps.scheduler.plugins.helper.default_selector import controller_of
 
 NAME: Final = "NodePreferAvoidPods"
 ANNOTATION: Final = "scheduler.alpha.kubernetes.io/preferAvoidPods"
@@ -36,7 +35,7 @@ class NodePreferAvoidPods:
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Int64Array:
         """0 on nodes whose annotation names the pod's controller, 100 on others."""
-        controller = controller_of(pod)
+        controller = pod.pod.metadata.controller
         if controller is None or controller.kind not in _CONTROLLERS:
             return constant(len(rows), MAX_NODE_SCORE)
         asking = nodes.memo(NAME, _has_annotation, depends="node")[rows]
@@ -50,7 +49,7 @@ class NodePreferAvoidPods:
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns
     ) -> Iterator[Detail]:
         """Whether the annotation of the node names the pod's controller."""
-        controller, annotation = controller_of(pod), _annotation(nodes, 0)
+        controller, annotation = pod.pod.metadata.controller, _annotation(nodes, 0)
         if controller is None or controller.kind not in _CONTROLLERS:
             words, score = "the pod has no ReplicationController or ReplicaSet", MAX_NODE_SCORE
         elif avoids(annotation, controller):

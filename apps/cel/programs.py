@@ -43,7 +43,7 @@ class Program:
 
 
 def compile_program(expression: str, environment: Environment, sizes: Sizes) -> Program:
-    """The compiled expression, with `sizes` of the variables; CompileProblem."""
+    """The compiled expression, with `sizes` of the variables; raises CompileProblem."""
     try:
         tree = parse_expression(expression, environment.without)
     except SyntaxProblem as wrong:

@@ -49,7 +49,7 @@ def problem_of(pattern: str) -> str:
 
 
 def matches(text: str, pattern: str) -> bool | CelError:
-    """Whether the pattern is found in the text; CelError if it is no regular expression.
+    """Whether the pattern is found in the text; raises CelError if it is no regular expression.
 
     CostExceeded if that could take seconds, or if the effort is spent.
     """

@@ -65,7 +65,7 @@ class Selector:
 
 @lru_cache(maxsize=4_096)
 def compile_selector(expression: str, environment: Environment = SINGLE_VALUES) -> Selector:
-    """The compiled expression; CompileProblem. ``environment``: one of those for devices."""
+    """The compiled expression; raises CompileProblem. ``environment``: one of those for devices."""
     try:
         tree = parse_expression(expression, environment.without)
     except SyntaxProblem as wrong:

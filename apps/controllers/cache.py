@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, TypeVar, cast
 
@@ -200,7 +200,7 @@ class ControllerCache:
     def pods_of(self, uid: str) -> list[Pod]:
         """The pods whose controller is `uid`."""
         pods = self._pods(ref for ref in self._owned_by.get(uid, ()) if ref[0] == "Pod")
-        return [pod for pod in pods if controller_of(pod) == uid]
+        return [pod for pod in pods if (owner := pod.metadata.controller) and owner.uid == uid]
 
     def device_taints(self, driver: str, pool: str, device: str) -> Iterator[DeviceTaint]:
         """The taints of a device, from the newest generation of its pool."""
@@ -282,9 +282,12 @@ def ref_of(kind: str, item: KubeObject) -> Ref:
     return kind, item.metadata.namespace, item.metadata.name
 
 
-def controller_of(item: KubeObject) -> str:
-    """The uid of the object's controller; "" if it has none."""
-    return next((each.uid for each in item.metadata.owner_references if each.controller), "")
+def controller_refs(item: KubeObject, kinds: Container[str]) -> list[Ref]:
+    """The object's controller, if it is of one of these kinds."""
+    owner = item.metadata.controller
+    if owner is None or owner.kind not in kinds:
+        return []
+    return [(owner.kind, item.metadata.namespace, owner.name)]
 
 
 def claims_of(pod: Pod) -> list[str]:

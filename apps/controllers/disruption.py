@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from apps.cluster.writing.metadata import timestamp
-from apps.controllers.cache import ControllerCache, Ref, controller_of, ref_of
+from apps.controllers.cache import ControllerCache, Ref, ref_of
 from apps.controllers.controller import Controller, Requeue, Step, parse_time, scaled_value
 from apps.controllers.writes import is_ready, set_status
 from apps.scheduler.labels import SelectorError, from_label_selector
@@ -119,13 +119,14 @@ def _expectation(
 def _expected_replicas(cache: ControllerCache, pods: list[Pod]) -> int:
     """The sum of the replicas of these pods' controllers."""
     total = 0
-    for owner in {controller_of(pod): pod for pod in pods}.values():
-        reference = next((r for r in owner.metadata.owner_references if r.controller), None)
-        if reference is None:
-            raise _CannotCountError(f'found no controller ref for pod "{owner.metadata.name}"')
-        body = cache.body((reference.kind, owner.metadata.namespace, reference.name))
+    by_controller = {owner.uid if (owner := pod.metadata.controller) else "": pod for pod in pods}
+    for pod in by_controller.values():
+        controller = pod.metadata.controller
+        if controller is None:
+            raise _CannotCountError(f'found no controller ref for pod "{pod.metadata.name}"')
+        body = cache.body((controller.kind, pod.metadata.namespace, controller.name))
         if body is None or "replicas" not in body["spec"]:
-            raise _CannotCountError(f"{reference.kind} does not implement the scale subresource")
+            raise _CannotCountError(f"{controller.kind} does not implement the scale subresource")
         total += body["spec"]["replicas"]
     return total
 

@@ -88,8 +88,9 @@ def parse_period(query: Mapping[str, Any], *, now: datetime) -> Period:
     """The period of `since` and `until`; relative times count back from `now`.
 
     Times without an offset are in the zone of the parameter `zone`, by default the current zone of
-    Django: the viewer's on pages, UTC in the API. BadRequest names the wrong parameter. A time that
-    occurs twice when clocks are set back starts a period the first time and ends it the second.
+    Django: the viewer's on pages, UTC in the API. Raises BadRequest that names the wrong parameter.
+    A time that occurs twice when clocks are set back starts a period the first time and ends it the
+    second.
     """
     given = {name: str(query.get(name) or "").strip() for name in PARAMETERS}
     zone = parse_zone(given["zone"]) if given["zone"] else timezone.get_current_timezone()
@@ -116,7 +117,7 @@ def parse_at(query: Mapping[str, Any], *, now: datetime) -> datetime | None:
 def parse_moment(
     field: str, text: str, *, now: datetime, zone: tzinfo, ends: bool = False
 ) -> datetime:
-    """The time, in UTC, that a parameter names; BadRequest names the parameter.
+    """The time, in UTC, that a parameter names; raises BadRequest that names the parameter.
 
     A local time that occurs twice is the first one, or the second one if it `ends` a period; one
     that is skipped when clocks are set forward is the moment at which they are.
@@ -143,7 +144,7 @@ def parse_moment(
 def fix_offset(field: str, text: str, *, zone: tzinfo) -> str:
     """A date, or a date and time without an offset, with that of the zone; other texts unchanged.
 
-    It then means the same in every zone. BadRequest names the parameter.
+    It then means the same in every zone. Raises BadRequest that names the parameter.
     """
     normal = _LOST_PLUS.sub(r"\1+\2", text.upper())
     if _DATE.match(text) is None or normal.endswith("Z") or _OFFSET.search(normal):
@@ -153,7 +154,7 @@ def fix_offset(field: str, text: str, *, zone: tzinfo) -> str:
 
 
 def parse_zone(name: str) -> tzinfo:
-    """The zone with this name of the IANA time zone database; BadRequest for another name."""
+    """The zone with this name of the IANA database; raises BadRequest for another name."""
     zone = find_zone(name)
     if zone is None:
         raise wrong("zone", f"{name[:_LONGEST_TEXT]!r} is not a time zone such as Europe/Berlin")

@@ -82,7 +82,7 @@ def list_decisions(cluster: Cluster, **filters: Any) -> QuerySet[SchedulingDecis
 
 
 def decision_numbered(number: int, cluster: Cluster | None = None) -> SchedulingDecision:
-    """A decision with its columns; NotFound when there is none, or it is another cluster's.
+    """A decision with its columns; raises NotFound when there is none, or it is another cluster's.
 
     If the cluster is a fork and the decision was made before the fork point, the error names the
     cluster that has it.

@@ -187,9 +187,7 @@ def find_nodes_that_fit_pod(context: SchedulingContext, attempt: Attempt) -> Non
     """PreFilter and Filter: ``decision.feasible`` and the diagnosis."""
     decision, snapshot = attempt.decision, context.snapshot
     attempt.diagnosis = diagnosis = Diagnosis(NodeStatuses.empty(0))
-    narrowed, outcome, narrowing = attempt.search.pre_filter(
-        attempt.framework, attempt.state, attempt.pod, snapshot
-    )
+    narrowed, outcome, narrowing = attempt.search.pre_filter(attempt, snapshot)
     diagnosis.unschedulable_plugins |= narrowing
     decision.pre_filter = outcome
     if not outcome.is_success:
@@ -302,16 +300,17 @@ def find_nodes_that_pass_filters(
     When enough feasible nodes are found the others count as not evaluated.
     """
     snapshot, framework = context.snapshot, attempt.framework
-    state, pod = attempt.state, attempt.pod
+    state = attempt.state
     # If a nominated node is refused, a search among all nodes follows: the time of both counts.
     watch = Stopwatch(state, "Filter")
     if rows is None:
         order = snapshot.order
-        passed = attempt.search.filter(framework, state, pod, snapshot, watch)
+        passed = attempt.search.filter(attempt, snapshot, watch)
     else:
         order, part = rows, snapshot.part(rows)
         run = framework.filters.run_filter_plugins_with_nominated_pods
-        passed = spread(run(state, pod, part, watch), rows, len(snapshot))
+        answers = run(state, attempt.pod, part, watch)
+        passed = spread(answers, rows, len(snapshot))
     watch.stop()
     enough = feasible_nodes_needed(context, framework, len(order))
     if len(passed.feasible) <= enough:
@@ -404,10 +403,10 @@ def prioritize_nodes(context: SchedulingContext, attempt: Attempt) -> Ties:
         decision.ranking = Ranking(rows, np.ones(len(rows), dtype=np.int64))
         return decision.ties
     nodes = scored_nodes(context, attempt)
-    found = attempt.search.rank(framework, attempt.state, attempt.pod, nodes)
-    decision.scores, decision.ranking = found.columns, found.ranking
+    scores = attempt.search.rank(attempt, nodes)
+    decision.scores, decision.ranking = scores.columns, scores.ranking
     if not context.extenders:
-        return found.ties
+        return scores.ties
     add_extender_scores(context, attempt)
     return decision.ties
 

@@ -70,7 +70,7 @@ def describe(error: ApiError | ConfigError) -> CommandError:
 
 
 def read_file(name: str) -> str:
-    """The text of a file, or of the standard input; CommandError if it cannot be read."""
+    """The text of a file, or of the standard input; raises CommandError if it cannot be read."""
     try:
         return sys.stdin.read() if name == "-" else Path(name).read_text()
     except (OSError, UnicodeDecodeError) as error:

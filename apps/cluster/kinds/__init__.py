@@ -63,12 +63,12 @@ def by_key(key: str) -> Kind:
 
 
 def by_name(name: str) -> Kind:
-    """The kind called `name` ("Pod"); KeyError if there is none."""
+    """The kind called `name` ("Pod"); raises KeyError if there is none."""
     return _BY_NAME[name]
 
 
 def by_api_version(api_version: str, name: str) -> Kind:
-    """The kind a manifest's apiVersion and kind name; KeyError if there is none."""
+    """The kind a manifest's apiVersion and kind name; raises KeyError if there is none."""
     kind = _BY_NAME[name]
     if kind.api_version != api_version:
         raise KeyError(f"{api_version} {name}")

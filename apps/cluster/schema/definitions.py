@@ -50,7 +50,7 @@ def register(name: str, schema: Schema, definitions: Mapping[str, Schema]) -> No
 
 
 def structural(name: str) -> Schema:
-    """The structural schema of a custom resource; KeyError if there is none of this name."""
+    """The structural schema of a custom resource; raises KeyError if there is none of this name."""
     return _structural[name]
 
 
@@ -98,7 +98,7 @@ def _by_kind() -> dict[tuple[str, str, str], str]:
 
 @cache
 def definition_of(group: str, version: str, kind: str) -> str:
-    """The full name of a kind's definition; KeyError if the release has none."""
+    """The full name of a kind's definition; raises KeyError if the release has none."""
     return _by_kind()[group, version, kind]
 
 

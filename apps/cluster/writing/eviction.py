@@ -40,7 +40,10 @@ def evict(
     options: Mapping[str, Any] | None = None,
     dry_run: bool = False,
 ) -> None:
-    """Mark the pod as disrupted and delete it; TooManyRequests if its budget does not allow it."""
+    """Mark the pod as disrupted and delete it.
+
+    Raises TooManyRequests if its budget does not allow it.
+    """
     pod = queries.get(cluster, kinds.POD, namespace, name)
     budgets = [] if _needs_no_budget(pod) else budgets_of(cluster, pod)
     writes = eviction_writes(pod, budgets, cluster.now(), options)

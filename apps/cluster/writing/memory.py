@@ -94,7 +94,7 @@ class AdmissionState:
 
 
 def read_admission_state(cluster_name: str) -> AdmissionState:
-    """The present state of a cluster; NotFound where there is none of that name."""
+    """The present state of a cluster; raises NotFound where there is none of that name."""
     with transaction.atomic():
         # the version first: what changes afterwards makes this state stale, never wrong
         cluster = Cluster.objects.filter(name=cluster_name).first()

@@ -59,7 +59,7 @@ def check_deletable(kind: Kind, body: Body) -> None:
 
 
 def check_preconditions(kind: Kind, body: Body, wanted: Mapping[str, Any]) -> None:
-    """Conflict if the object's UID or version is not the one that the deletion requires."""
+    """Raise Conflict if the object's UID or version is not the one that the deletion requires."""
     metadata = body["metadata"]
     for precondition, label, actual, guess in (
         ("uid", "UID", metadata["uid"], "deleted and then recreated"),

@@ -96,7 +96,7 @@ def update(
     subresource: str = "",
     dry_run: bool = False,
 ) -> Body:
-    """Replace an object; Conflict when `body` carries an older resourceVersion.
+    """Replace an object; raises Conflict when `body` carries an older resourceVersion.
 
     Raises NotFound for the object, and the errors of `write`.
     """
@@ -149,7 +149,7 @@ def bind(
     found: Row | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> Body:
-    """Bind a pod; NotFound without it, Conflict if it is bound, gated or being deleted.
+    """Bind a pod; raises NotFound without it, Conflict if it is bound, gated or being deleted.
 
     `found` is the row of the pod and `labels` those of the node, if the caller has just read them.
     """

@@ -113,6 +113,7 @@ def _unprotect(cache: ControllerCache, ref: Ref, claim: Claim) -> Iterator[Step]
 
 
 def _bind(cache: ControllerCache, ref: Ref, claim: Claim) -> Iterator[Step]:
+    """Bind the claim to the volume reserved for it, or find one."""
     try:
         demand = demand_of(claim)
     except SelectorError:
@@ -120,37 +121,62 @@ def _bind(cache: ControllerCache, ref: Ref, claim: Claim) -> Iterator[Step]:
     volume = _reserved_volume(cache, claim, demand)
     if volume is not None:
         yield from _complete_binding(ref, claim, volume)
+    elif claim.spec.volume_name:
+        yield from _reserve_named(cache, claim)
+    else:
+        yield from _find_volume(cache, ref, claim, demand)
+
+
+def _reserve_named(cache: ControllerCache, claim: Claim) -> Iterator[Step]:
+    """Reserve the volume that the user has chosen."""
+    wanted = cache.get((VOLUME, "", claim.spec.volume_name), Volume)
+    if wanted is not None and wanted.spec.claim_ref is None:
+        yield _reserve(wanted, claim, chosen=False)
+
+
+def _find_volume(cache: ControllerCache, ref: Ref, claim: Claim, demand: Demand) -> Iterator[Step]:
+    """Reserve the best volume there is, or provision one; or wait until a pod is scheduled."""
+    storage_class = cache.get(("StorageClass", "", class_of_claim(claim)), StorageClass)
+    if storage_class and storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER:
+        if selected_node(claim):
+            yield from _provision(cache, ref, claim, storage_class)
+        else:
+            note = "waiting for first consumer to be created before binding"
+            yield _event(ref, claim, "WaitForFirstConsumer", note)
         return
-    if claim.spec.volume_name:
-        # the user has chosen this volume
-        wanted = cache.get((VOLUME, "", claim.spec.volume_name), Volume)
-        if wanted is not None and wanted.spec.claim_ref is None:
-            yield _reserve(wanted, claim, chosen=False)
-        return
-    class_name = class_of_claim(claim)
-    storage_class = cache.get(("StorageClass", "", class_name), StorageClass)
-    node = selected_node(claim)
-    waits = storage_class and storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
-    if waits and not node:
-        note = "waiting for first consumer to be created before binding"
-        yield _event(ref, claim, "WaitForFirstConsumer", note)
-        return
-    best = None if waits else _smallest_available(cache, claim, demand)
+    best = _smallest_available(cache, claim, demand)
     if best is not None:
         yield _reserve(best, claim, chosen=True)
-    elif storage_class is not None and storage_class.provisioner != NO_PROVISIONER:
-        body = new_volume(claim, storage_class, cache.node(node) if node else None)
-        name = body["metadata"]["name"]
-        if cache.body((VOLUME, "", name)) is None:
-            note = f"Successfully provisioned volume {name}"
-            event = _event(ref, claim, "ProvisioningSucceeded", note)
-            yield ReportedWrite(Create(kinds.by_name(VOLUME), body), lambda _: event)
-    elif class_name and storage_class is None:
+    elif storage_class is not None:
+        yield from _provision(cache, ref, claim, storage_class)
+    else:
+        yield from _go_without_class(cache, ref, claim)
+
+
+def _provision(
+    cache: ControllerCache, ref: Ref, claim: Claim, storage_class: StorageClass
+) -> Iterator[Step]:
+    """Create a volume for the claim, if the class has a provisioner."""
+    if storage_class.provisioner == NO_PROVISIONER:
+        return
+    node = selected_node(claim)
+    body = new_volume(claim, storage_class, cache.node(node) if node else None)
+    name = body["metadata"]["name"]
+    if cache.body((VOLUME, "", name)) is None:
+        note = f"Successfully provisioned volume {name}"
+        event = _event(ref, claim, "ProvisioningSucceeded", note)
+        yield ReportedWrite(Create(kinds.by_name(VOLUME), body), lambda _: event)
+
+
+def _go_without_class(cache: ControllerCache, ref: Ref, claim: Claim) -> Iterator[Step]:
+    """Say that the claim's class does not exist; a claim without one gets the default class."""
+    class_name = class_of_claim(claim)
+    if class_name:
         note = f'storageclass.storage.k8s.io "{class_name}" not found'
         yield _event(ref, claim, "ProvisioningFailed", note, warning=True)
-    elif not class_name and (default := _default_class(cache, claim)):
+    elif default := _default_class(cache, claim):
         yield update_object(ref, claim.metadata.uid, partial(_assign_class, default))
-    elif not class_name:
+    else:
         note = "no persistent volumes available for this claim and no storage class is set"
         yield _event(ref, claim, "FailedBinding", note)
 
@@ -163,9 +189,9 @@ def _default_class(cache: ControllerCache, claim: Claim) -> str:
     """The default class that has appeared after a claim that leaves the choice; "" for none."""
     if claim.spec.storage_class_name is not None:
         return ""
-    found = filter(_is_default, cache.list_all("StorageClass", StorageClass))
+    defaults = filter(_is_default, cache.list_all("StorageClass", StorageClass))
     # the newest, and of several the first by name
-    ordered = sorted(found, key=lambda each: each.metadata.name)
+    ordered = sorted(defaults, key=lambda each: each.metadata.name)
     newest = max(ordered, key=lambda each: each.metadata.creation_timestamp or "", default=None)
     return newest.metadata.name if newest is not None else ""
 
@@ -202,7 +228,7 @@ def _reserved_volume(cache: ControllerCache, claim: Claim, demand: Demand) -> Vo
 
 
 def _smallest_available(cache: ControllerCache, claim: Claim, demand: Demand) -> Volume | None:
-    found = [
+    available = [
         volume
         for volume in cache.list_all(VOLUME, Volume)
         if volume.spec.claim_ref is None
@@ -210,7 +236,7 @@ def _smallest_available(cache: ControllerCache, claim: Claim, demand: Demand) ->
         and class_of_volume(volume) == class_of_claim(claim)
         and demand.takes(traits_of(volume))
     ]
-    return min(found, key=lambda v: (traits_of(v).nanos, v.metadata.name), default=None)
+    return min(available, key=lambda v: (traits_of(v).nanos, v.metadata.name), default=None)
 
 
 def _reserve(volume: Volume, claim: Claim, *, chosen: bool) -> Step:

@@ -10,7 +10,7 @@ from apps.cluster import kinds
 from apps.cluster.errors import ApiError
 from apps.cluster.writes import Create, Delete
 from apps.cluster.writing.metadata import timestamp
-from apps.controllers.cache import ControllerCache, Ref, owner_reference
+from apps.controllers.cache import ControllerCache, Ref, controller_refs, owner_reference
 from apps.controllers.controller import Controller, ReportedWrite, Requeue, Step, parse_time
 from apps.controllers.events.writer import PendingEvent
 from apps.controllers.workloads.ownership import map_object
@@ -31,11 +31,7 @@ def refs_for_job(_: ControllerCache, old: Job | None, new: Job | None) -> Iterab
     """The CronJob of a job that has changed."""
     job = new or old
     assert job is not None
-    return [
-        (KIND, job.metadata.namespace, owner.name)
-        for owner in job.metadata.owner_references
-        if owner.controller and owner.kind == KIND
-    ]
+    return controller_refs(job, (KIND,))
 
 
 def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from apps.cluster import kinds
 from apps.cluster.errors import ApiError
 from apps.cluster.writes import Create, Delete
-from apps.controllers.cache import ControllerCache, Ref, owner_reference
+from apps.controllers.cache import ControllerCache, Ref, controller_refs, owner_reference
 from apps.controllers.controller import Controller, ReportedWrite, Step, scaled_value
 from apps.controllers.events.writer import PendingEvent
 from apps.controllers.workloads import progress
@@ -30,13 +30,9 @@ USER: Final = "deployment-controller"
 def refs_for_replica_set(
     _: ControllerCache, old: KubeObject | None, new: KubeObject | None
 ) -> Iterable[Ref]:
-    found = new or old
-    assert found is not None
-    return [
-        ("Deployment", found.metadata.namespace, owner.name)
-        for owner in found.metadata.owner_references
-        if owner.controller and owner.kind == "Deployment"
-    ]
+    replica_set = new or old
+    assert replica_set is not None
+    return controller_refs(replica_set, ("Deployment",))
 
 
 def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]:

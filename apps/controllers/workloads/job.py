@@ -184,39 +184,56 @@ def _report(
     *,
     is_new: bool,
 ) -> Iterator[Step]:
-    before, suspended = job.get("status") or {}, bool(job["spec"].get("suspend"))
-    active = [] if outcome or suspended else count.active
-    ending = len(count.terminating) + sum(bool(pod.spec.node_name) for pod in count.active)
-    done = len(count.succeeded_indexes) if is_indexed(job) else len(count.succeeded)
-    status: Body = {
-        "active": len(active) or None,
-        "ready": sum(map(is_ready, active)),
-        "terminating": len(count.terminating) if active else ending,
-        "succeeded": done or None,
-        "failed": count.failed or None,
-        "startTime": before.get("startTime") or (None if suspended else timestamp(now)),
-    }
-    if is_indexed(job):
-        status["completedIndexes"] = format_indexes(count.succeeded_indexes) or None
-    if limits_indexes(job):
-        status["failedIndexes"] = format_indexes(count.failed_indexes)
-    conditions = list(before.get("conditions") or [])
+    """Write the status of the job; `outcome` is how it ends, `is_new` if that is decided now."""
+    status = _count_status(job, count, outcome, now)
+    conditions = list((job.get("status") or {}).get("conditions") or [])
     if outcome is None:
-        resumed = yield from _report_suspension(job, conditions, suspended, now)
+        resumed = yield from _report_suspension(job, conditions, now)
         if resumed:
             status["startTime"] = timestamp(now)
     else:
         if outcome.condition == "FailureTarget":
-            # pods that the failure deletes count as failed, though nothing is left of them
-            status["failed"] = (
-                (count.failed + len(count.active)) or None if is_new else before.get("failed")
-            )
+            status["failed"] = _failed(job, count, is_new)
         if is_new:
             conditions.append(_condition(outcome.condition, outcome, now))
         if not count.active and not count.terminating:
             yield from _finish(job, outcome, conditions, status, now)
     status["conditions"] = conditions or None
     yield set_status(ref, job["metadata"]["uid"], status)
+
+
+def _count_status(job: Body, count: PodCounts, outcome: _Outcome | None, now: datetime) -> Body:
+    """The counts of pods; those of a job that ends or is suspended count as terminating."""
+    suspended = _is_suspended(job)
+    active = [] if outcome or suspended else count.active
+    ending = len(count.terminating) + sum(bool(pod.spec.node_name) for pod in count.active)
+    done = len(count.succeeded_indexes) if is_indexed(job) else len(count.succeeded)
+    started = (job.get("status") or {}).get("startTime")
+    status: Body = {
+        "active": len(active) or None,
+        "ready": sum(map(is_ready, active)),
+        "terminating": len(count.terminating) if active else ending,
+        "succeeded": done or None,
+        "failed": count.failed or None,
+        "startTime": started or (None if suspended else timestamp(now)),
+    }
+    if is_indexed(job):
+        status["completedIndexes"] = format_indexes(count.succeeded_indexes) or None
+    if limits_indexes(job):
+        status["failedIndexes"] = format_indexes(count.failed_indexes)
+    return status
+
+
+def _is_suspended(job: Body) -> bool:
+    return bool(job["spec"].get("suspend"))
+
+
+def _failed(job: Body, count: PodCounts, is_new: bool) -> int | None:
+    """The failed pods of a job that fails, with those that the failure deletes."""
+    if is_new:
+        return (count.failed + len(count.active)) or None
+    failed: int | None = (job.get("status") or {}).get("failed")
+    return failed
 
 
 def _finish(
@@ -232,9 +249,10 @@ def _finish(
 
 
 def _report_suspension(
-    job: Body, conditions: list[Body], suspended: bool, now: datetime
+    job: Body, conditions: list[Body], now: datetime
 ) -> Generator[Step, None, bool]:
     """Keep the condition Suspended; whether the job has been resumed."""
+    suspended = _is_suspended(job)
     place = next((n for n, each in enumerate(conditions) if each["type"] == "Suspended"), None)
     was = place is not None and conditions[place]["status"] == "True"
     if was == suspended:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from apps.cluster import kinds
 from apps.cluster.writes import Create, Delete
-from apps.controllers.cache import ControllerCache, Ref, owner_reference, ref_of
+from apps.controllers.cache import ControllerCache, Ref, controller_refs, owner_reference, ref_of
 from apps.controllers.controller import ReportedWrite, Step
 from apps.controllers.events.writer import PendingEvent
 from apps.controllers.writes import object_reference
@@ -39,11 +39,7 @@ def refs_for_group(_: ControllerCache, old: PodGroup | None, new: PodGroup | Non
     """The Job that owns the group."""
     group = new or old
     assert group is not None
-    return [
-        ("Job", group.metadata.namespace, owner.name)
-        for owner in group.metadata.owner_references
-        if owner.controller and owner.kind == "Job"
-    ]
+    return controller_refs(group, ("Job",))
 
 
 def refs_for_job(cache: ControllerCache, old: Job | None, new: Job | None) -> Iterable[Ref]:

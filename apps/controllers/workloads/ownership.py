@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from apps.cluster.writes import Update
-from apps.controllers.cache import ControllerCache, Ref, controller_of, owner_reference, ref_of
+from apps.controllers.cache import ControllerCache, Ref, controller_refs, owner_reference, ref_of
 from apps.controllers.controller import Concerns
 from apps.controllers.writes import is_active, update_object
 from apps.scheduler.labels import Selector, SelectorError, from_label_selector, from_set
@@ -35,22 +35,16 @@ def map_pods(*kinds: str) -> Concerns:
     def refs_for_change(cache: ControllerCache, old: Pod | None, new: Pod | None) -> Iterable[Ref]:
         refs: list[Ref] = []
         if old is not None and old.metadata.owner_references:
-            refs += _owner(old, kinds)
+            refs += controller_refs(old, kinds)
         if new is not None:
             if new.metadata.owner_references:
-                refs += _owner(new, kinds)
+                refs += controller_refs(new, kinds)
             # most clusters have no workloads: then a pod costs next to nothing
-            if cache.has_any(kinds) and not controller_of(new) and is_active(new):
+            if cache.has_any(kinds) and new.metadata.controller is None and is_active(new):
                 refs += _adopters(cache, new, kinds)
         return refs
 
     return refs_for_change
-
-
-def _owner(pod: Pod, kinds: Iterable[str]) -> Iterator[Ref]:
-    for owner in pod.metadata.owner_references:
-        if owner.controller and owner.kind in kinds:
-            yield owner.kind, pod.metadata.namespace, owner.name
 
 
 def _adopters(cache: ControllerCache, pod: Pod, kinds: Iterable[str]) -> list[Ref]:
@@ -85,7 +79,9 @@ def adoptions(cache: ControllerCache, workload: Body) -> Iterator[Update]:
     """Adopt the active pods that match and have no controller."""
     selector, reference = selector_of(workload), owner_reference(workload)
     for pod in cache.list_all("Pod", Pod, workload["metadata"]["namespace"]):
-        if not controller_of(pod) and is_active(pod) and selector.matches(pod.metadata.labels):
+        if pod.metadata.controller is not None or not is_active(pod):
+            continue
+        if selector.matches(pod.metadata.labels):
             change = partial(_add_owner, reference)
             yield update_object(ref_of("Pod", pod), pod.metadata.uid, change)
 

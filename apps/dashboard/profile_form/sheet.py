@@ -115,7 +115,10 @@ class Sheet:
 
 
 def build_sheet(text: str, known: PluginTable, causes: Iterable[Cause] = ()) -> Sheet:
-    """The form for a text, with these problems; ConfigError if the text is no YAML mapping."""
+    """The form for a text, with these problems.
+
+    Raises ConfigError if the text is no YAML mapping.
+    """
     document = ConfigurationText(text)
     body = document.body.get("profiles")
     count = max(len(body), 1) if isinstance(body, list) else 1

@@ -113,7 +113,7 @@ class Aggregation:
 def parse_sorting(text: str, grouping: Sequence[Dimension]) -> tuple[str, bool]:
     """(sort key, descending) of `sort=` ("-p99_us"); a default that suits the grouping.
 
-    BadRequest for an unknown key.
+    Raises BadRequest for an unknown key.
     """
     if not text:
         return _default_key(grouping), True

@@ -105,9 +105,10 @@ class DecisionFilters:
 
 
 def parse(query: Mapping[str, Any], *, now: datetime | None = None) -> DecisionFilters:
-    """The filters among these parameters; others are ignored. BadRequest names a wrong one.
+    """The filters among these parameters; others are ignored.
 
-    Relative times count back from `now`, by default the system's time.
+    Raises BadRequest that names a wrong one. Relative times count back from `now`, by default the
+    system's time.
     """
     values: dict[str, Any] = {}
     for name, parameter in _BY_NAME.items():

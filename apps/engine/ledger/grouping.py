@@ -174,8 +174,8 @@ BY_NAME: Final = {dimension.name: dimension for dimension in DIMENSIONS}
 def parse_grouping(text: str) -> tuple[Dimension, ...]:
     """The dimensions of `group=` ("pod", "hour,result"), in this order; empty for an empty text.
 
-    BadRequest for an unknown one, for more than MAX_DIMENSIONS, and for two of a pair that the
-    ledger does not record together.
+    Raises BadRequest for an unknown one, for more than MAX_DIMENSIONS, and for two of a pair that
+    the ledger does not record together.
     """
     names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names:

@@ -38,7 +38,7 @@ def list_views(cluster: Cluster, user: str) -> QuerySet[SavedView]:
 
 
 def get_view(cluster: Cluster, number: int, user: str) -> SavedView:
-    """A view that the user sees; else NotFound."""
+    """A view that the user sees; raises NotFound for any other."""
     found = list_views(cluster, user).filter(pk=number).first()
     if found is None:
         raise NotFound("views", str(number))
@@ -48,7 +48,10 @@ def get_view(cluster: Cluster, number: int, user: str) -> SavedView:
 def create_view(
     cluster: Cluster, user: str, *, name: str, query: Mapping[str, Any], shared: bool = False
 ) -> SavedView:
-    """Save a view. BadRequest names the wrong field; AlreadyExists if the user has the name."""
+    """Save a view.
+
+    Raises BadRequest that names the wrong field, and AlreadyExists if the user has the name.
+    """
     if SavedView.objects.filter(cluster=cluster, user=user).count() >= limits.SAVED_VIEWS.highest:
         raise BadRequest(
             f"you have {limits.SAVED_VIEWS.highest} views of this cluster; delete one first"
@@ -66,7 +69,10 @@ def update_view(
     query: Mapping[str, Any] | None = None,
     shared: bool | None = None,
 ) -> SavedView:
-    """Change what is not None. Forbidden for a view of another user; errors of `create_view`."""
+    """Change what is not None.
+
+    Raises Forbidden for a view of another user, and the errors of `create_view`.
+    """
     _check_owner(view, user)
     view.name = view.name if name is None else check_name(name)
     view.query = view.query if query is None else check_query(query)
@@ -75,13 +81,13 @@ def update_view(
 
 
 def delete_view(view: SavedView, user: str) -> None:
-    """Delete a view; Forbidden if it is another user's."""
+    """Delete a view; raises Forbidden if it is another user's."""
     _check_owner(view, user)
     view.delete()
 
 
 def check_name(name: str) -> str:
-    """The name without surrounding spaces; BadRequest if it is empty or too long."""
+    """The name without surrounding spaces; raises BadRequest if it is empty or too long."""
     name = name.strip()
     if not name or len(name) > MAX_NAME or "\x00" in name:
         raise BadRequest(f"name: must have 1 to {MAX_NAME} characters")
@@ -89,10 +95,11 @@ def check_name(name: str) -> str:
 
 
 def check_query(query: Mapping[str, Any]) -> dict[str, str]:
-    """The parameters that are not empty; BadRequest names one that is unknown or invalid.
+    """The parameters that are not empty.
 
-    Dates and times without an offset get that of the parameter `zone`, by default of the current
-    zone of Django: the viewer's on pages, UTC in the API.
+    Raises BadRequest that names one that is unknown or invalid. Dates and times without an offset
+    get that of the parameter `zone`, by default of the current zone of Django: the viewer's on
+    pages, UTC in the API.
     """
     given: dict[str, str] = {}
     for name, value in query.items():

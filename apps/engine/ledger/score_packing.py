@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from apps.engine.ledger import columns
 from apps.engine.ledger.columns import NarrowColumn
 from apps.scheduler.framework.nodes import Int64Array
-from apps.scheduler.framework.reuse.live_scores import Moment
+from apps.scheduler.framework.reuse.live_scores import ScoreSnapshot
 from apps.scheduler.framework.scoring import ScoreColumn
 
 Packed = list[Any]
@@ -50,7 +50,7 @@ class ScorePacker:
         self._packed: dict[int, tuple[NDArray[Any], Packed]] = {}
         #: the same with its narrow copy
         self._narrow: dict[int, tuple[NDArray[Any], NarrowColumn]] = {}
-        #: (id of an origin, index) -> the origin, and the column as it was at its last moment
+        #: (id of an origin, index) -> the origin, and the column as it was at its last snapshot
         self._live: dict[tuple[int, int], tuple[object, _LiveColumn]] = {}
         #: id of an origin -> the origin, how often its columns were packed, and their combinations
         self._combined: dict[int, tuple[object, int, _LiveCombinations | None]] = {}
@@ -86,62 +86,64 @@ class ScorePacker:
             if column.normalized is not column.raw:
                 normalized = self.pack(column.normalized)
         else:
-            moment, source = origin
+            snapshot, source = origin
             if isinstance(source, int):
-                return self._pack_column(moment, source), None
-            raw, normalized = self._pack_feasible(moment, source)
+                return self._pack_column(snapshot, source), None
+            raw, normalized = self._pack_feasible(snapshot, source)
         return raw, None if normalized == raw else normalized
 
     def _combine(self, scored: Sequence[ScoreColumn]) -> Combinations | None:
         """The combinations of the columns that change row by row; None if they are packed alone."""
-        moments: list[Moment] = []
+        snapshots: list[ScoreSnapshot] = []
         places, indexes = [], []
         for place, column in enumerate(scored):
             origin = column.origin
             if origin is not None and isinstance(origin[1], int):
-                moments.append(origin[0])
+                snapshots.append(origin[0])
                 places.append(place)
                 indexes.append(origin[1])
-        if len(places) < 2 or len(moments[0]) < LEAST_ROWS:
+        if len(places) < 2 or len(snapshots[0]) < LEAST_ROWS:
             return None
-        moment = moments[0]
-        if any(each is not moment for each in moments):
+        snapshot = snapshots[0]
+        if any(each is not snapshot for each in snapshots):
             return None
-        key = id(moment.origin)
+        key = id(snapshot.origin)
         _, uses, known = self._combined.get(key, (None, 0, None))
-        if uses + 1 >= LEAST_USES and (known is None or not known.follows(moment, indexes)):
-            known = _LiveCombinations(moment, indexes)
-        self._combined[key] = moment.origin, uses + 1, known
-        packed = None if known is None else known.pack(moment)
+        if uses + 1 >= LEAST_USES and (known is None or not known.follows(snapshot, indexes)):
+            known = _LiveCombinations(snapshot, indexes)
+        self._combined[key] = snapshot.origin, uses + 1, known
+        packed = None if known is None else known.pack(snapshot)
         return None if packed is None else Combinations(places, *packed)
 
-    def _pack_column(self, moment: Moment, index: int) -> Packed:
-        """A column of a moment, which has changed since its first array was built."""
-        if not moment.count:
-            return self._pack_inside(moment, moment.changes(index)[0], None)
-        key = id(moment.origin), index
+    def _pack_column(self, snapshot: ScoreSnapshot, index: int) -> Packed:
+        """A column of a snapshot, which has changed since its first array was built."""
+        if not snapshot.count:
+            return self._pack_inside(snapshot, snapshot.changes(index)[0], None)
+        key = id(snapshot.origin), index
         known = self._live.get(key)
-        # decisions are recorded in the order of their moments, as a rule
-        if known is None or known[1].count > moment.count:
-            known = self._live[key] = moment.origin, _LiveColumn(moment, index)
-        packed = known[1].pack(moment)
-        return columns.pack(moment.column(index)) if packed is None else packed
+        # decisions are recorded in the order of their snapshots, as a rule
+        if known is None or known[1].count > snapshot.count:
+            known = self._live[key] = snapshot.origin, _LiveColumn(snapshot, index)
+        packed = known[1].pack(snapshot)
+        return columns.pack(snapshot.column(index)) if packed is None else packed
 
-    def _pack_feasible(self, moment: Moment, whole: ScoreColumn) -> tuple[Packed, Packed | None]:
+    def _pack_feasible(
+        self, snapshot: ScoreSnapshot, whole: ScoreColumn
+    ) -> tuple[Packed, Packed | None]:
         """The scores of the rows that are feasible then."""
         levels = whole.levels
-        raw = self._pack_inside(moment, whole.raw, levels[0])
+        raw = self._pack_inside(snapshot, whole.raw, levels[0])
         if whole.normalized is whole.raw:
             return raw, None
-        return raw, self._pack_inside(moment, whole.normalized, levels[1])
+        return raw, self._pack_inside(snapshot, whole.normalized, levels[1])
 
-    def _pack_inside(self, moment: Moment, array: Int64Array, level: int | None) -> Packed:
+    def _pack_inside(self, snapshot: ScoreSnapshot, array: Int64Array, level: int | None) -> Packed:
         """An array of all rows at those that are feasible then; ``level``: its only value."""
-        inside = moment.inside
-        if inside is None or not len(moment):
-            return self.pack(array[: len(moment)])
+        inside = snapshot.inside
+        if inside is None or not len(snapshot):
+            return self.pack(array[: len(snapshot)])
         if level is not None:
-            return [len(moment), level]
+            return [len(snapshot), level]
         return self._narrowed(array).pack(inside)
 
     def _narrowed(self, array: Int64Array) -> NarrowColumn:
@@ -152,31 +154,31 @@ class ScorePacker:
 
 
 class _LiveColumn:
-    """A column that follows the moments of one origin."""
+    """A column that follows the snapshots of one origin."""
 
     __slots__ = ("_column", "_index", "count")
 
-    def __init__(self, moment: Moment, index: int) -> None:
+    def __init__(self, snapshot: ScoreSnapshot, index: int) -> None:
         self._index = index
-        self._column = NarrowColumn(moment.changes(index)[0])
+        self._column = NarrowColumn(snapshot.changes(index)[0])
         #: the changes that it contains
         self.count = 0
 
-    def pack(self, moment: Moment) -> Packed | None:
-        """The column at this moment or, if its type does not hold a value, None."""
-        if moment.count > self.count:
-            _, places, values = moment.changes(self._index, self.count)
+    def pack(self, snapshot: ScoreSnapshot) -> Packed | None:
+        """The column at this snapshot or, if its type does not hold a value, None."""
+        if snapshot.count > self.count:
+            _, places, values = snapshot.changes(self._index, self.count)
             self._column.enter(places, values)
-            self.count = moment.count
-        return self._column.pack(moment.inside) if self._column.fits else None
+            self.count = snapshot.count
+        return self._column.pack(snapshot.inside) if self._column.fits else None
 
 
 class _LiveCombinations:
-    """Several columns that follow the moments of one origin, as one."""
+    """Several columns that follow the snapshots of one origin, as one."""
 
     __slots__ = ("_fits", "_indexes", "_known", "_numbers", "_packed", "count")
 
-    def __init__(self, moment: Moment, indexes: list[int]) -> None:
+    def __init__(self, snapshot: ScoreSnapshot, indexes: list[int]) -> None:
         self._indexes = indexes
         #: the changes that it contains
         self.count = 0
@@ -186,7 +188,7 @@ class _LiveCombinations:
         self._known: dict[tuple[int, ...], int] = {}
         #: the scores by number, for so many combinations
         self._packed: tuple[int, list[Packed]] = 0, []
-        self._number([moment.changes(index)[0] for index in indexes])
+        self._number([snapshot.changes(index)[0] for index in indexes])
 
     def _number(self, bases: Sequence[Int64Array]) -> None:
         """Number the combinations of the columns as they were at first."""
@@ -212,17 +214,17 @@ class _LiveCombinations:
         combinations = zip(*(base[rows].tolist() for base in bases), strict=True)
         self._known = {scores: number for number, scores in enumerate(combinations)}
 
-    def follows(self, moment: Moment, indexes: list[int]) -> bool:
-        """Whether it can become the columns at this moment."""
-        return self._indexes == indexes and self.count <= moment.count
+    def follows(self, snapshot: ScoreSnapshot, indexes: list[int]) -> bool:
+        """Whether it can become the columns at this snapshot."""
+        return self._indexes == indexes and self.count <= snapshot.count
 
-    def pack(self, moment: Moment) -> tuple[Packed, list[Packed]] | None:
-        """Numbers and scores at this moment; None if there are too many combinations."""
-        if self._fits and moment.count > self.count:
-            self._enter(moment)
+    def pack(self, snapshot: ScoreSnapshot) -> tuple[Packed, list[Packed]] | None:
+        """Numbers and scores at this snapshot; None if there are too many combinations."""
+        if self._fits and snapshot.count > self.count:
+            self._enter(snapshot)
         if not self._fits:
             return None
-        numbers, inside = self._numbers, moment.inside
+        numbers, inside = self._numbers, snapshot.inside
         if inside is not None:
             numbers = numbers[inside]
         if self._packed[0] != len(self._known):
@@ -230,9 +232,9 @@ class _LiveCombinations:
             self._packed = len(self._known), [columns.pack(each) for each in scores]
         return [len(numbers), numbers.dtype.str, numbers.tobytes()], self._packed[1]
 
-    def _enter(self, moment: Moment) -> None:
-        """The changes up to this moment."""
-        changes = [moment.changes(index, self.count) for index in self._indexes]
+    def _enter(self, snapshot: ScoreSnapshot) -> None:
+        """The changes up to this snapshot."""
+        changes = [snapshot.changes(index, self.count) for index in self._indexes]
         places = changes[0][1]
         for place, *scores in zip(places, *(values for _, _, values in changes), strict=True):
             combination = tuple(scores)
@@ -241,4 +243,4 @@ class _LiveCombinations:
                 self._fits = False
                 return
             self._numbers[place] = number
-        self.count = moment.count
+        self.count = snapshot.count

@@ -65,7 +65,7 @@ def set_real(cluster: Cluster) -> None:
 def set_speed(cluster: Cluster, speed: float) -> None:
     """Let the clock run from the current time, `speed` times as fast as the system's clock.
 
-    It is moved every second; Invalid for a speed that is not above 0 and within its limit.
+    It is moved every second; raises Invalid for a speed that is not above 0 and within its limit.
     """
     if speed == 0 or not limits.CLOCK_SPEED.admits(speed):
         raise _invalid(
@@ -80,7 +80,7 @@ def set_speed(cluster: Cluster, speed: float) -> None:
 def fast_forward(cluster: Cluster, seconds: float) -> None:
     """Jump to what happens next, again and again, until so many seconds have passed.
 
-    Invalid for seconds that are not above 0, or go beyond the year 9999.
+    Raises Invalid for seconds that are not above 0, or go beyond the year 9999.
     """
     if not seconds > 0:
         raise _invalid(cluster, "seconds", "must be above 0")

@@ -19,7 +19,7 @@ def save_draft(
     note: str = "",
     legacy: bool = False,
 ) -> ConfigurationDraft:
-    """Create the draft with this name, or replace its content; Invalid for the name."""
+    """Create the draft with this name, or replace its content; raises Invalid for the name."""
     check_name(name)
     saved, _ = ConfigurationDraft.objects.update_or_create(
         cluster=cluster,
@@ -35,7 +35,7 @@ def drafts_of(cluster: Cluster) -> QuerySet[ConfigurationDraft]:
 
 
 def get_draft(cluster: Cluster, name: str) -> ConfigurationDraft:
-    """The draft with this name; NotFound if there is none."""
+    """The draft with this name; raises NotFound if there is none."""
     found = ConfigurationDraft.objects.filter(cluster=cluster, name=name).first()
     if found is None:
         raise NotFound("drafts", name)
@@ -43,5 +43,5 @@ def get_draft(cluster: Cluster, name: str) -> ConfigurationDraft:
 
 
 def delete_draft(cluster: Cluster, name: str) -> None:
-    """Delete a draft; NotFound if there is none."""
+    """Delete a draft; raises NotFound if there is none."""
     get_draft(cluster, name).delete()

@@ -49,7 +49,10 @@ def is_served(cluster: Cluster, kind: Kind) -> bool:
 
 
 def list_gates(cluster: Cluster, number: int = 0, *, everything: bool = False) -> GateList:
-    """The gates about scheduling, or all, in a revision (0: the active one); NotFound."""
+    """The gates about scheduling, or all, in a revision (0: the active one).
+
+    Raises NotFound if there is none.
+    """
     revision = revisions.get_revision(cluster, number) if number else revisions.get_active(cluster)
     gates = revisions.load_configuration(revision).gates
     listed = listed_gates(everything=everything)

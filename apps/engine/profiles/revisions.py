@@ -189,7 +189,7 @@ def _put_in_effect(cluster: Cluster, revision: ConfigurationRevision) -> None:
 
 
 def get_revision(cluster: Cluster, number: int) -> ConfigurationRevision:
-    """A revision; NotFound if there is none."""
+    """A revision; raises NotFound if there is none."""
     found = None
     if number < 2**31:
         found = ConfigurationRevision.objects.filter(cluster=cluster, revision=number).first()

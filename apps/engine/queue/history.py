@@ -152,9 +152,10 @@ def _build_columns(cluster_id: int, moves: Sequence[PodMove]) -> dict[str, Any]:
 
 
 def find_moves(cluster: Cluster, query: Mapping[str, Any]) -> QuerySet[models.QueueMove]:
-    """The moves that match these parameters, newest first; BadRequest names an invalid one.
+    """The moves that match these parameters, newest first.
 
-    `pod` ("namespace/name" or a name), `pod_uid`, `event`, `plugin`, and the period.
+    Raises BadRequest that names an invalid one. `pod` ("namespace/name" or a name), `pod_uid`,
+    `event`, `plugin`, and the period.
     """
     given = {name: str(query.get(name) or "").strip() for name in PARAMETERS}
     if any("\x00" in value for value in given.values()):

@@ -199,7 +199,8 @@ _COUNT = _WAITING + " SELECT count(*) FROM waiting WHERE {where}"
 def parse_past_moment(cluster: Cluster, query: Mapping[str, Any]) -> PastMoment | None:
     """The moment of `at`, `version` or `decision`; None if none is given.
 
-    BadRequest names a wrong parameter; Expired if the change log does not reach back to a version.
+    Raises BadRequest that names a wrong parameter, and Expired if the change log does not reach
+    back to a version.
     """
     given = [name for name in MOMENTS if str(query.get(name) or "").strip()]
     if not given:
@@ -232,7 +233,8 @@ def read_past_queue(
 ) -> PastQueue:
     """The pods in the queue at the moment, by part and order; `queue` and `pod` select some.
 
-    `pod` is part of a name, or `namespace/` and part of a name. BadRequest names a wrong one.
+    `pod` is part of a name, or `namespace/` and part of a name. Raises BadRequest that names a
+    wrong parameter.
     """
     if queue and queue not in PARTS:
         raise wrong("queue", f"{queue!r} is not one of {', '.join(PARTS)}")

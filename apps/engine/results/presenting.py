@@ -147,7 +147,7 @@ def read_results(decision: Decision, *, first: int | None = None) -> DecisionRes
 
 
 def read_node_result(decision: Decision, node: str) -> NodeResult:
-    """The refusal or the scores of one node; KeyError if it was not in the cluster."""
+    """The refusal or the scores of one node; raises KeyError if it was not in the cluster."""
     if not node or node not in decision.nodes:
         raise KeyError(node)
     refusal, matrix = find_refusal(decision, node), score_matrix(decision)

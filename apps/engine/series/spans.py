@@ -33,9 +33,10 @@ class Span:
 
 
 def parse_span(cluster: Cluster, query: Mapping[str, str]) -> Span:
-    """The parameters `since`, `until`, `zone`, `step`, `scope`; BadRequest names an invalid one.
+    """The parameters `since`, `until`, `zone`, `step`, `scope`.
 
-    Times have the forms of `apps.engine.periods`, by default the last hour.
+    Raises BadRequest that names an invalid one. Times have the forms of `apps.engine.periods`, by
+    default the last hour.
     """
     now = cluster.now()
     given = {name: query[name] for name in periods.PARAMETERS if query.get(name)}

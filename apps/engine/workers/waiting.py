@@ -45,7 +45,7 @@ class LoopState:
 
 
 def loop_states(cluster: Cluster, *, timeout: float, ignored_pods: int = 0) -> Iterator[LoopState]:
-    """Yield the loop's state repeatedly until it is quiet; TimeoutError on timeout.
+    """Yield the loop's state repeatedly until it is quiet; raises TimeoutError on timeout.
 
     The loop has to reach the version of the cluster at the time of the call.
     """

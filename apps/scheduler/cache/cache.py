@@ -103,7 +103,7 @@ class Cache:
         return info
 
     def remove_node(self, name: str) -> None:
-        """Remove the node; pods on it stay until they are removed. CacheError if unknown."""
+        """Remove the node; pods on it stay until they are removed. Raises CacheError if unknown."""
         info = self.nodes.get(name)
         if info is None or info.node is None:
             raise CacheError(f"node {name} is not in the cache")
@@ -117,13 +117,16 @@ class Cache:
     # -- pods ------------------------------------------------------------------------------------
 
     def assume_pod(self, pod: PodInfo, node_name: str) -> None:
-        """Count ``pod`` (its spec names the node) on its node. CacheError if it is in the cache."""
+        """Count ``pod`` (its spec names the node) on its node.
+
+        Raises CacheError if it is in the cache.
+        """
         if pod.uid in self.pods:
             raise CacheError(f"pod {pod.key} is in the cache, so it cannot be assumed")
         self._put(PodState(self._view(pod), node_name, assumed=True))
 
     def forget_pod(self, uid: str) -> PodInfo:
-        """Undo an assumption; returns the assumed pod. CacheError if it is not assumed."""
+        """Undo an assumption; returns the assumed pod. Raises CacheError if it is not assumed."""
         state = self.pods.get(uid)
         if state is None or not state.assumed:
             raise CacheError(f"pod {uid} was not assumed, so it cannot be forgotten")

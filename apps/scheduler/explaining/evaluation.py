@@ -113,7 +113,7 @@ class Evaluation:
 
 
 def evaluate(scheduler: Scheduler, pod: PodInfo) -> Evaluation:
-    """Run PreFilter on the current state; KeyError if the pod has no profile."""
+    """Run PreFilter on the current state; raises KeyError if the pod has no profile."""
     scheduler.snapshot.update(scheduler.cache)
     return evaluate_in_last_snapshot(scheduler, pod)
 

@@ -96,7 +96,10 @@ class ScoredEvaluation:
         )
 
     def inputs(self, node: str, plugin: str) -> ScoreInputs:
-        """One plugin's (or extender's) score of a feasible node; KeyError if there is none."""
+        """One plugin's (or extender's) score of a feasible node.
+
+        Raises KeyError if there is none.
+        """
         score, place = recorded_score(self._decision, node, plugin)
         column = self._decision.scores[plugin]
         found = self._evaluation.framework.plugins.get(plugin)
@@ -155,7 +158,10 @@ class ScoredEvaluation:
 
 
 def recorded_score(decision: Decision, node: str, plugin: str) -> tuple[ScoreInputs, int]:
-    """The score without its inputs, and its place in the columns; KeyError if there is none."""
+    """The score without its inputs, and its place in the columns.
+
+    Raises KeyError if there is none.
+    """
     raw, normalized, weighted = decision.scores_of(node)[plugin]
     weight = decision.scores[plugin].weight
     place = int(np.flatnonzero(decision.feasible == decision.nodes.index(node))[0])

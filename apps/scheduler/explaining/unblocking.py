@@ -74,7 +74,7 @@ class Unblocking:
 
 
 def unblock(scheduler: Scheduler, pod: PodInfo, *, seconds: float = DEADLINE) -> Unblocking:
-    """The changes that would make `pod` fit; KeyError if it has no profile."""
+    """The changes that would make `pod` fit; raises KeyError if it has no profile."""
     until = monotonic() + seconds
     evaluation = evaluate(scheduler, pod)
     feasible = evaluation.feasible()

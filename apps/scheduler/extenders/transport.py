@@ -119,7 +119,7 @@ class _Connection:
         return sock is not None and not select.select([sock], [], [], 0)[0]
 
     def exchange(self, target: str, body: bytes, deadline: float) -> tuple[int, bytes]:
-        """(status, body) of the answer; TimeoutError after the deadline."""
+        """(status, body) of the answer; raises TimeoutError after the deadline."""
         if not self.is_open:
             self._connect(deadline)
         assert isinstance(self._http.sock, DeadlineSocket)

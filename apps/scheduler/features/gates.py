@@ -55,7 +55,7 @@ class FeatureGates:
     given: Mapping[str, bool] = field(default_factory=dict)
 
     def enabled(self, name: str) -> bool:
-        """Whether a gate is on; KeyError if Kubernetes 1.36 does not have it."""
+        """Whether a gate is on; raises KeyError if Kubernetes 1.36 does not have it."""
         gate = GATES[name]
         if name in self.given:
             return self.given[name]

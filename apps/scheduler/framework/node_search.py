@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
-from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.nodes import Int64Array, NodeColumns
 from apps.scheduler.framework.ranking import Ranking
 from apps.scheduler.framework.reuse.signed_scores import Cycle, Scores
@@ -20,15 +19,16 @@ from apps.scheduler.framework.status import StatusError
 from apps.scheduler.framework.verdicts import Passed
 
 if TYPE_CHECKING:
+    from apps.scheduler.attempt import Attempt
     from apps.scheduler.cache.snapshot import Snapshot
-    from apps.scheduler.framework.cycle_state import CycleState
     from apps.scheduler.framework.interface import PreFilterResult
     from apps.scheduler.framework.reuse.signed_results import Repetition
-    from apps.scheduler.framework.runtime import Framework
     from apps.scheduler.framework.status import Status
     from apps.scheduler.framework.stopwatch import Stopwatch
     from apps.scheduler.framework.types import PodInfo
 
+#: what ``Framework.run_pre_filter_plugins`` returns
+PreFilterOutcome = tuple["PreFilterResult", "Status", set[str]]
 #: the rows with the greatest total, ascending; valid until the next cycle
 Ties = Sequence[int] | Int64Array
 
@@ -66,24 +66,13 @@ class NodeSearch(Protocol):
     def find(self, walk: Walk) -> Ties | None:
         """The best rows; None if no node is feasible. Raises StatusError on an internal error."""
 
-    def pre_filter(
-        self, framework: Framework, state: CycleState, pod: PodInfo, snapshot: Snapshot
-    ) -> tuple[PreFilterResult, Status, set[str]]:
+    def pre_filter(self, attempt: Attempt, snapshot: Snapshot) -> PreFilterOutcome:
         """As ``Framework.run_pre_filter_plugins``."""
 
-    def filter(
-        self,
-        framework: Framework,
-        state: CycleState,
-        pod: PodInfo,
-        snapshot: Snapshot,
-        watch: Stopwatch,
-    ) -> Passed:
+    def filter(self, attempt: Attempt, snapshot: Snapshot, watch: Stopwatch) -> Passed:
         """What the filters leave of all rows, nominated pods included. Raises StatusError."""
 
-    def rank(
-        self, framework: Framework, state: CycleState, pod: PodInfo, nodes: ScoredNodes
-    ) -> Scores:
+    def rank(self, attempt: Attempt, nodes: ScoredNodes) -> Scores:
         """PreScore, Score and NormalizeScore. Raises StatusError."""
 
 
@@ -93,26 +82,16 @@ class PlainSearch:
     def find(self, walk: Walk) -> Ties | None:
         return walk.run()
 
-    def pre_filter(
-        self, framework: Framework, state: CycleState, pod: PodInfo, snapshot: Snapshot
-    ) -> tuple[PreFilterResult, Status, set[str]]:
-        return framework.run_pre_filter_plugins(state, pod, snapshot)
+    def pre_filter(self, attempt: Attempt, snapshot: Snapshot) -> PreFilterOutcome:
+        run = attempt.framework.run_pre_filter_plugins
+        return run(attempt.state, attempt.pod, snapshot)
 
-    def filter(
-        self,
-        framework: Framework,
-        state: CycleState,
-        pod: PodInfo,
-        snapshot: Snapshot,
-        watch: Stopwatch,
-    ) -> Passed:
-        run = framework.filters.run_filter_plugins_with_nominated_pods
-        statuses = run(state, pod, snapshot, watch)
-        return Passed(statuses, np.flatnonzero(statuses.ids == NodeStatuses.FEASIBLE))
+    def filter(self, attempt: Attempt, snapshot: Snapshot, watch: Stopwatch) -> Passed:
+        run = attempt.framework.filters.run_filter_plugins_with_nominated_pods
+        return Passed.left_by(run(attempt.state, attempt.pod, snapshot, watch))
 
-    def rank(
-        self, framework: Framework, state: CycleState, pod: PodInfo, nodes: ScoredNodes
-    ) -> Scores:
+    def rank(self, attempt: Attempt, nodes: ScoredNodes) -> Scores:
+        framework, state, pod = attempt.framework, attempt.state, attempt.pod
         status = framework.run_pre_score_plugins(state, pod, nodes.nodes, nodes.places)
         if not status.is_success:
             raise StatusError(status)

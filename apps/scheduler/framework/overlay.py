@@ -174,7 +174,10 @@ class Overlay(NodeColumns):
         self._count(row, pod, 1)
 
     def remove_pod(self, row: int, key: str) -> PodInfo:
-        """Remove the pod from the node of this row; returns it. KeyError if it is not there."""
+        """Remove the pod from the node of this row, and return it.
+
+        Raises KeyError if it is not there.
+        """
         self._modified.add(row)
         pod = self._copy(row).remove_pod(key)
         self._count(row, pod, -1)

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from apps.scheduler.framework.nodes import Int64Array
-from apps.scheduler.framework.reuse.live_scores import Moment
+from apps.scheduler.framework.reuse.live_scores import ScoreSnapshot
 
 _NOTHING: Final[Int64Array] = np.empty(0, dtype=np.int64)
 _NOTHING.setflags(write=False)
@@ -16,24 +16,24 @@ _NOTHING.setflags(write=False)
 class Ranking:
     """Feasible rows by their totals."""
 
-    __slots__ = ("_moment", "_rows", "_ties", "_total", "best", "tied")
+    __slots__ = ("_rows", "_snapshot", "_ties", "_total", "best", "tied")
 
     def __init__(
         self,
         rows: Int64Array = _NOTHING,
         total: Int64Array | None = _NOTHING,
-        moment: Moment | None = None,
+        snapshot: ScoreSnapshot | None = None,
         best: int | None = None,
         tied: int = 0,
     ) -> None:
         """``rows``: (n,) int64, ascending; ``total``: (n,) int64.
 
-        Without ``total`` it is read from ``moment`` when it is needed; ``best`` and ``tied`` are
-        those of this moment.
+        Without ``total`` it is read from ``snapshot`` when it is needed; ``best`` and ``tied`` are
+        those of this snapshot.
         """
         self._rows = rows
         self._total = total
-        self._moment = moment
+        self._snapshot = snapshot
         self._ties: Int64Array | None = None
         #: the greatest total, None without rows, and the number of rows that have it
         self.best, self.tied = best, tied
@@ -45,8 +45,8 @@ class Ranking:
     def total(self) -> Int64Array:
         """(n,) int64, aligned with the rows."""
         if self._total is None:
-            assert self._moment is not None
-            self._total = self._moment.column(-1)
+            assert self._snapshot is not None
+            self._total = self._snapshot.column(-1)
         return self._total
 
     @property

@@ -10,7 +10,7 @@ from apps.scheduler.framework import guard
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.interface import NormalizeScorePlugin, ScorePlugin
 from apps.scheduler.framework.nodes import Int64Array, NodeColumns, constant
-from apps.scheduler.framework.reuse.live_scores import Moment
+from apps.scheduler.framework.reuse.live_scores import ScoreSnapshot
 from apps.scheduler.framework.status import StatusError, error
 from apps.scheduler.framework.types import PodInfo
 
@@ -18,34 +18,34 @@ from apps.scheduler.framework.types import PodInfo
 class ScoreColumn:
     """One plugin's scores, aligned with the feasible rows."""
 
-    __slots__ = ("_index", "_levels", "_moment", "_normalized", "_raw", "_whole", "weight")
+    __slots__ = ("_index", "_levels", "_normalized", "_raw", "_snapshot", "_whole", "weight")
 
     def __init__(
         self,
         raw: Int64Array | None,
         normalized: Int64Array | None,
         weight: int,
-        moment: Moment | None = None,
+        snapshot: ScoreSnapshot | None = None,
         index: int = 0,
         whole: ScoreColumn | None = None,
     ) -> None:
-        """Scores; without them those at ``moment``, built when they are first read.
+        """Scores; without them those at ``snapshot``, built when they are first read.
 
         These are column ``index``, which needs no normalization, or the scores in ``whole`` of the
         rows that are feasible then.
         """
         self._raw = raw
         self._normalized = normalized
-        self._moment = moment
+        self._snapshot = snapshot
         self._index = index
         self._whole = whole
         #: as `levels`, once they are known
         self._levels: tuple[int | None, int | None] | None = None
         self.weight = weight
 
-    def restricted(self, moment: Moment) -> ScoreColumn:
+    def restricted(self, snapshot: ScoreSnapshot) -> ScoreColumn:
         """The scores of the rows that are feasible then, built when they are first read."""
-        return ScoreColumn(None, None, self.weight, moment, whole=self)
+        return ScoreColumn(None, None, self.weight, snapshot, whole=self)
 
     @property
     def raw(self) -> Int64Array:
@@ -64,15 +64,15 @@ class ScoreColumn:
         return self._normalized
 
     @property
-    def origin(self) -> tuple[Moment, int | ScoreColumn] | None:
+    def origin(self) -> tuple[ScoreSnapshot, int | ScoreColumn] | None:
         """What the scores are built from when they are first read; None for arrays.
 
-        The number of a column of the moment, whose scores need no normalization; or the scores of
+        The number of a column of the snapshot, whose scores need no normalization; or the scores of
         more rows, of which those are left that are feasible then.
         """
-        if self._moment is None:
+        if self._snapshot is None:
             return None
-        return self._moment, self._index if self._whole is None else self._whole
+        return self._snapshot, self._index if self._whole is None else self._whole
 
     @property
     def levels(self) -> tuple[int | None, int | None]:
@@ -82,16 +82,16 @@ class ScoreColumn:
         return self._levels
 
     def _build(self) -> None:
-        moment, whole = self._moment, self._whole
-        assert moment is not None
+        snapshot, whole = self._snapshot, self._whole
+        assert snapshot is not None
         if whole is None:
-            self._normalized = self._raw = moment.column(self._index)
+            self._normalized = self._raw = snapshot.column(self._index)
             return
         raw, normalized = whole.levels
-        self._raw = _restrict(moment, whole.raw, raw)
+        self._raw = _restrict(snapshot, whole.raw, raw)
         is_plain = whole.normalized is whole.raw
         self._normalized = (
-            self._raw if is_plain else _restrict(moment, whole.normalized, normalized)
+            self._raw if is_plain else _restrict(snapshot, whole.normalized, normalized)
         )
 
     @property
@@ -166,11 +166,11 @@ def _level(column: Int64Array) -> int | None:
     return first if bool((column == first).all()) else None
 
 
-def _restrict(moment: Moment, column: Int64Array, level: int | None) -> Int64Array:
+def _restrict(snapshot: ScoreSnapshot, column: Int64Array, level: int | None) -> Int64Array:
     """``column`` at the rows that are feasible then, read-only; ``level`` as `_level` returns."""
     if level is not None:
-        return constant(len(moment), level)
-    restricted = moment.restrict(column)
+        return constant(len(snapshot), level)
+    restricted = snapshot.restrict(column)
     restricted.setflags(write=False)
     return restricted
 

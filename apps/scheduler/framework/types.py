@@ -274,7 +274,7 @@ class NodeInfo:
             self.used_ports.setdefault(port.key, set()).add(port.ip)
 
     def remove_pod(self, key: str) -> PodInfo:
-        """Remove and return the pod with this key. KeyError if there is none."""
+        """Remove and return the pod with this key. Raises KeyError if there is none."""
         pod = self.pods.pop(key)
         self.pods_with_affinity.pop(key, None)
         self.pods_with_required_anti_affinity.pop(key, None)

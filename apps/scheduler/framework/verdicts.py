@@ -65,6 +65,11 @@ class Passed:
         statuses.ids.setflags(write=False)
         feasible.setflags(write=False)
 
+    @classmethod
+    def left_by(cls, statuses: NodeStatuses) -> Passed:
+        """The rows that these statuses leave."""
+        return cls(statuses, np.flatnonzero(statuses.ids == NodeStatuses.FEASIBLE))
+
     @lazy
     def summary(self) -> Summary:
         """What the filters refused."""

@@ -53,6 +53,14 @@ class ObjectMeta(KubeStruct, frozen=True):
     owner_references: tuple[OwnerReference, ...] = ()
 
     @property
+    def controller(self) -> OwnerReference | None:
+        """The owner that manages the object."""
+        for owner in self.owner_references:
+            if owner.controller:
+                return owner
+        return None
+
+    @property
     def workload(self) -> str:
         """The controller of a pod, "Job/import"; "" without one.
 

@@ -83,7 +83,7 @@ class InFlight:
         self._flights[pod_info.uid].latest = pod_info
 
     def newest_version(self, uid: str) -> PodInfo:
-        """The pod's newest version; KeyError if it is not in flight."""
+        """The pod's newest version; raises KeyError if it is not in flight."""
         flight = self._flights[uid]
         return flight.latest or flight.info.pod_info
 

@@ -60,7 +60,7 @@ class TraceFile(NamedTuple):
 
     @classmethod
     def read(cls, path: Path) -> TraceFile:
-        """The file at a path; TraceError if it cannot be read."""
+        """The file at a path; raises TraceError if it cannot be read."""
         try:
             return cls(path.name, path.read_text(encoding="utf-8-sig"))
         except (OSError, UnicodeDecodeError) as error:

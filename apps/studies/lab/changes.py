@@ -123,14 +123,11 @@ def new_pod(pod: Pod) -> Pod:
     return Pod(metadata=metadata, spec=spec, status=PodStatus(phase="Pending"))
 
 
-def controller_of(pod: Pod) -> str:
-    """The kind of the pod's controller; "" without one."""
-    return next((each.kind for each in pod.metadata.owner_references if each.controller), "")
-
-
 def is_bound_to_node(pod: Pod) -> bool:
     """Whether the pod stays with its node: of a DaemonSet, or static."""
-    return controller_of(pod) == "DaemonSet" or _MIRROR in pod.metadata.annotations
+    owner = pod.metadata.controller
+    is_of_daemon_set = owner is not None and owner.kind == "DaemonSet"
+    return is_of_daemon_set or _MIRROR in pod.metadata.annotations
 
 
 def _with_free_name(pod: Pod, taken: Container[str]) -> Pod:
@@ -158,7 +155,7 @@ def _delete(base: Base, pod: Pod, changed: Changed, why: str) -> None:
     base.pending.pop(pod.metadata.uid, None)
     if pod.metadata.deletion_timestamp is not None:
         return
-    if controller_of(pod):
+    if pod.metadata.controller is not None:
         changed.arrivals.append(Arrival(new_pod(pod), Origin.REPLACEMENT, node))
         return
     reason = f"{why}, and no controller replaces the pod"
@@ -190,7 +187,7 @@ def _check_names(base: Base, changes: Changes) -> None:
     _check("delete_pods", changes.delete_pods, pods.__contains__, "pod", base)
     pods -= set(changes.delete_pods)
     for pod in changes.manifests.pods:
-        if controller_of(pod):
+        if pod.metadata.controller is not None:
             continue
         if pod.key in pods:
             where = f"already exists at version {base.version}, or is given twice"

@@ -17,7 +17,6 @@ from apps.scheduler.scheduler import Scheduler
 from apps.studies.lab.base import LabAnswer, build_scheduler
 from apps.studies.lab.changes import (
     apply_changes,
-    controller_of,
     is_bound_to_node,
     new_pod,
     with_unschedulable,
@@ -147,7 +146,7 @@ def _empty(scheduler: Scheduler, name: str, *, keeps: bool) -> EmptiedNode:
         {attempt.pod.key: attempt.decision.node for attempt in attempts},
         blocked_by,
         reason,
-        [pod.key for pod in leaving if not controller_of(pod.pod)],
+        [pod.key for pod in leaving if pod.pod.metadata.controller is None],
     )
 
 

@@ -17,7 +17,7 @@ from apps.scheduler.framework.intents import Eviction
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Pod
 from apps.scheduler.scheduler import Scheduler
-from apps.studies.lab.changes import Arrival, LostPod, Origin, controller_of, new_pod
+from apps.studies.lab.changes import Arrival, LostPod, Origin, new_pod
 from apps.studies.lab.reasons import describe_pod
 
 #: Decisions of a run that are kept whole, by default: each has a column for every plugin.
@@ -213,7 +213,7 @@ class Run:
         self._progress += 1
         simulated = self.pods.pop(uid, None)
         self.scheduler.handle("Pod", victim, None)
-        if controller_of(victim):
+        if victim.metadata.controller is not None:
             left = simulated.left if simulated is not None else node
             self.add([Arrival(new_pod(victim), Origin.REPLACEMENT, left or node)])
         elif simulated is not None:

@@ -22,7 +22,7 @@ from apps.scheduler.decision import Decision, Result
 from apps.scheduler.framework.intents import Eviction
 from apps.scheduler.objects import KubeObject, Node, Pod
 from apps.scheduler.scheduler import Scheduler
-from apps.studies.lab.changes import controller_of, is_bound_to_node
+from apps.studies.lab.changes import is_bound_to_node
 from apps.studies.lab.run import VirtualClock
 from apps.studies.replay import pods
 from apps.studies.replay.inputs import Input, Inputs
@@ -236,7 +236,7 @@ class Continuing:
         self._remove(pod.metadata.uid)
         if pod.metadata.uid in self._leaving.values():
             return
-        if controller_of(pod) and not is_bound_to_node(pod):
+        if pod.metadata.controller is not None and not is_bound_to_node(pod):
             new = pods.replace(pod, self.clock.at)
             self.instead[pod.metadata.uid] = new.metadata.uid
             self._put(None, new)
@@ -331,4 +331,5 @@ class Continuing:
 
 def _controller_uid(pod: Pod) -> str:
     """The uid of the pod's controller; "" without one."""
-    return next((each.uid for each in pod.metadata.owner_references if each.controller), "")
+    controller = pod.metadata.controller
+    return "" if controller is None else controller.uid

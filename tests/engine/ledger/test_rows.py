@@ -72,8 +72,8 @@ def test_scores_of_many_nodes_come_back_from_half_as_many_bytes() -> None:
     encoder, sizes = codec.BatchEncoder(), []
     for row in range(5):
         live.change_each([(row, (90, 3), -1)])
-        moment = live.moment()
-        plugins = {f"p{place}": ScoreColumn(None, None, 1, moment, place) for place in range(2)}
+        snapshot = live.snapshot()
+        plugins = {f"p{place}": ScoreColumn(None, None, 1, snapshot, place) for place in range(2)}
         decision = msgspec.structs.replace(EXAMPLES["scheduled among equals"], scores=plugins)
         blob = encoder.encode(_record(decision), None)
         sizes.append(len(blob))

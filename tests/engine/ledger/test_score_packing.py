@@ -1,4 +1,4 @@
-"""Columns of scores that are packed with the changes up to a moment."""
+"""Columns of scores that are packed with the changes up to a snapshot."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from apps.engine.ledger import columns
 from apps.engine.ledger.score_packing import LEAST_ROWS, ScorePacker
-from apps.scheduler.framework.reuse.live_scores import LiveScores, Moment
+from apps.scheduler.framework.reuse.live_scores import LiveScores, ScoreSnapshot
 from apps.scheduler.framework.scoring import ScoreColumn
 
 NODES = 40
@@ -32,9 +32,9 @@ def change_some(scores: LiveScores, random: Random, out: set[int]) -> None:
             scores.change_each([(row, values, random.randrange(-9, 9))])
 
 
-def columns_of(moment: Moment, whole: ScoreColumn) -> list[ScoreColumn]:
-    own = [ScoreColumn(None, None, 1, moment, index) for index in range(2)]
-    return [*own, whole.restricted(moment)]
+def columns_of(snapshot: ScoreSnapshot, whole: ScoreColumn) -> list[ScoreColumn]:
+    own = [ScoreColumn(None, None, 1, snapshot, index) for index in range(2)]
+    return [*own, whole.restricted(snapshot)]
 
 
 def check(packed: tuple[list[Any], list[Any] | None], column: ScoreColumn) -> None:
@@ -59,7 +59,7 @@ def test_packed_scores_are_those_of_the_arrays(seed: int) -> None:
     found, out = [], set[int]()
     for _ in range(80):
         change_some(scores, random, out)
-        found += columns_of(scores.moment(), whole)
+        found += columns_of(scores.snapshot(), whole)
     if seed % 3 == 0:
         # not in the order in which they were scheduled
         random.shuffle(found)
@@ -71,23 +71,23 @@ def test_packed_scores_are_those_of_the_arrays(seed: int) -> None:
 def test_no_column_is_built_of_64_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     scores = LiveScores(np.arange(NODES), [np.arange(NODES)] * 2, np.arange(NODES))
     built: list[int] = []
-    build = Moment.whole
+    build = ScoreSnapshot.whole
 
-    def note(self: Moment, index: int) -> object:
+    def note(self: ScoreSnapshot, index: int) -> object:
         built.append(index)
         return build(self, index)
 
     packer = ScorePacker()
-    moments = []
+    snapshots = []
     for row in range(50):
         scores.change_each([(row % NODES, (5, 6), -1)])
-        moments.append(scores.moment())
-    monkeypatch.setattr(Moment, "whole", note)
-    for moment in moments:
+        snapshots.append(scores.snapshot())
+    monkeypatch.setattr(ScoreSnapshot, "whole", note)
+    for snapshot in snapshots:
         for index in range(2):
-            packer.pack_scores(ScoreColumn(None, None, 1, moment, index))
+            packer.pack_scores(ScoreColumn(None, None, 1, snapshot, index))
     assert not built
-    packer.pack_scores(ScoreColumn(moments[-1].column(0), moments[-1].column(1), 1))
+    packer.pack_scores(ScoreColumn(snapshots[-1].column(0), snapshots[-1].column(1), 1))
     assert built
 
 
@@ -104,8 +104,8 @@ def test_plugins_with_few_combinations_share_a_column(
     found, out = [], set[int]()
     for _ in range(90):
         change_some(scores, random, out)
-        moment = scores.moment()
-        own = [ScoreColumn(None, None, 1, moment, index) for index in range(2)]
+        snapshot = scores.snapshot()
+        own = [ScoreColumn(None, None, 1, snapshot, index) for index in range(2)]
         found.append([own[0], level, own[1]])
     if seed == 3:
         random.shuffle(found)
@@ -133,8 +133,8 @@ def test_combinations_are_not_more_than_a_byte_numbers() -> None:
     packer, kinds = ScorePacker(), []
     for row in range(40):
         scores.change_each([(row, (50, row), -1)])
-        moment = scores.moment()
-        plugins = [ScoreColumn(None, None, 1, moment, index) for index in range(2)]
+        snapshot = scores.snapshot()
+        plugins = [ScoreColumn(None, None, 1, snapshot, index) for index in range(2)]
         packed, combinations = packer.pack_all(plugins)
         kinds.append(combinations is not None)
         if combinations is None:

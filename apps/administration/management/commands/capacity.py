@@ -114,7 +114,7 @@ class Command(ControlPlaneCommand):
 
 
 def _read_shapes(name: str | None) -> list[Shape]:
-    """The shapes of a file; CommandError if it is none, or has another form."""
+    """The shapes of a file; raises CommandError if it is none, or has another form."""
     if not name:
         raise CommandError("--shapes: a file with the shapes of nodes is required")
     try:

@@ -14,7 +14,9 @@ What is kept, and what makes it valid:
                      valid for one ``Snapshot.node_version``, the others also until a pod on the
                      row changes: ``Snapshot.changes_since`` names these rows (``changed_rows``),
                      and the filters run on them alone. What a filter returned for a row is valid
-                     for all rows with the same amounts, if it reads nothing else.
+                     for all rows with the same amounts, if it reads nothing else
+                     (``verdicts_by_amounts``). Rows with nominated pods have further verdicts
+                     (``nominated_verdicts``), valid until one of these rows changes.
 ``signed_scores``    The raw score of each plugin for each row (``raw_scores``), valid as verdicts
                      are; normalized scores, totals and the best of the feasible rows
                      (``live_scores``), valid while the feasible rows and the smallest and greatest

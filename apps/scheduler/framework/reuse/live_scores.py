@@ -1,4 +1,4 @@
-"""Scores that change row by row, and what they were at each moment, without a copy for each."""
+"""Scores that change row by row, and what they were earlier, without a copy for each time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OUT: Final = -(1 << 62)
 RowChange = tuple[int, tuple[int, ...], int]
 
 
-class Moment:
+class ScoreSnapshot:
     """Columns as they were; each array is built when it is first read, and read-only.
 
     Changes give the values of all columns at a place; the first ones are those of the columns, the
@@ -89,7 +89,7 @@ class Moment:
 
     @property
     def origin(self) -> object:
-        """The same object for moments with the same columns before their changes.
+        """The same object for snapshots with the same columns before their changes.
 
         The changes of the later ones begin with those of the earlier ones.
         """
@@ -168,19 +168,19 @@ class LiveScores:
         self._is_ranked = False
         self._rank()
 
-    def moment(self) -> Moment:
+    def snapshot(self) -> ScoreSnapshot:
         """The columns as they are now, the totals last; ``best`` and ``ties`` are right then."""
         if not len(self.ties):
             self._rank()
         if len(self._places) > _MAX_CHANGES:
-            # The lists stay what they are: earlier moments refer to them.
+            # The lists stay what they are: earlier snapshots refer to them.
             now = self._now()
             self._bases = [now.whole(index) for index in (*range(len(self._bases) - 1), -1)]
             self._places, self._values, self._first_total = [], [], 0
         return self._now()
 
-    def _now(self) -> Moment:
-        return Moment(self._bases, self._places, self._values, self._first_total, self.out)
+    def _now(self) -> ScoreSnapshot:
+        return ScoreSnapshot(self._bases, self._places, self._values, self._first_total, self.out)
 
     def change_each(self, changes: Iterable[RowChange]) -> None:
         """Enter new scores one by one; rows that are not feasible are ignored."""
@@ -271,7 +271,7 @@ class LiveScores:
         self._rank()
 
     def _rebase(self, columns: Sequence[Int64Array]) -> None:
-        """These are the columns now, with ``_total``; what earlier moments refer to stays."""
+        """These are the columns now, with ``_total``; what earlier snapshots refer to stays."""
         total = self._total.copy()
         self._bases = [*columns, total]
         for base in self._bases:

@@ -11,7 +11,7 @@ import msgspec
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.interface import PreFilterPlugin, PreScorePlugin
-from apps.scheduler.framework.node_search import PLAIN
+from apps.scheduler.framework.node_search import PLAIN, PreFilterOutcome
 from apps.scheduler.framework.nodes import Int64Array, Reads
 from apps.scheduler.framework.reuse.signed_answers import SignedAnswers
 from apps.scheduler.framework.reuse.signed_scores import Cycle, Scores, SignedScores
@@ -21,10 +21,9 @@ from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.framework.verdicts import Passed
 
 if TYPE_CHECKING:
+    from apps.scheduler.attempt import Attempt
     from apps.scheduler.cache.snapshot import Snapshot
-    from apps.scheduler.framework.interface import PreFilterResult
     from apps.scheduler.framework.node_search import ScoredNodes, Ties, Walk
-    from apps.scheduler.framework.runtime import Framework
     from apps.scheduler.framework.stopwatch import Stopwatch
 
 
@@ -78,39 +77,30 @@ class SignedResults:
     def find(self, walk: Walk) -> Ties | None:
         """The best rows: what is different from the last such pod are the rows that changed."""
         called_with = walk.repeatable() if self.is_repeatable else None
-        found = self.repeat(*called_with) if called_with is not None else None
-        ties = walk.accept(found) if found is not None else None
+        repetition = self.repeat(*called_with) if called_with is not None else None
+        ties = walk.accept(repetition) if repetition is not None else None
         return walk.run() if ties is None else ties
 
-    def pre_filter(
-        self, framework: Framework, state: CycleState, pod: PodInfo, snapshot: Snapshot
-    ) -> tuple[PreFilterResult, Status, set[str]]:
-        return framework.run_pre_filter_plugins(state, pod, snapshot, self._pre_filter)
+    def pre_filter(self, attempt: Attempt, snapshot: Snapshot) -> PreFilterOutcome:
+        run = attempt.framework.run_pre_filter_plugins
+        return run(attempt.state, attempt.pod, snapshot, self._pre_filter)
 
-    def filter(
-        self,
-        framework: Framework,
-        state: CycleState,
-        pod: PodInfo,
-        snapshot: Snapshot,
-        watch: Stopwatch,
-    ) -> Passed:
-        run = framework.filters.run_signed_filter_plugins
-        return run(state, pod, snapshot, watch, self.verdicts)
+    def filter(self, attempt: Attempt, snapshot: Snapshot, watch: Stopwatch) -> Passed:
+        run = attempt.framework.filters.run_signed_filter_plugins
+        return run(attempt.state, attempt.pod, snapshot, watch, self.verdicts)
 
-    def rank(
-        self, framework: Framework, state: CycleState, pod: PodInfo, nodes: ScoredNodes
-    ) -> Scores:
+    def rank(self, attempt: Attempt, nodes: ScoredNodes) -> Scores:
         """What is kept is worth updating for many nodes only."""
         if nodes.part is not None:
-            return PLAIN.rank(framework, state, pod, nodes)
+            return PLAIN.rank(attempt, nodes)
+        framework, state, pod = attempt.framework, attempt.state, attempt.pod
         snapshot, rows = nodes.snapshot, nodes.rows
         status = framework.run_pre_score_plugins(state, pod, snapshot, rows, self._pre_score)
         if not status.is_success:
             raise StatusError(status)
-        found = framework.run_signed_score_plugins(state, pod, snapshot, rows, self.scores)
+        scores = framework.run_signed_score_plugins(state, pod, snapshot, rows, self.scores)
         self._end(state)
-        return found
+        return scores
 
     def _end(self, state: CycleState) -> None:
         """All points have run in this cycle."""

@@ -120,15 +120,15 @@ class SignedScores:
         """The columns at ``rows``, if they are up to date."""
         live = self._live
         assert live is not None and self.rows is not None
-        moment = live.moment()
+        snapshot = live.snapshot()
         if live.out:
-            columns = {name: each.restricted(moment) for name, each in self._columns.items()}
+            columns = {name: each.restricted(snapshot) for name, each in self._columns.items()}
         else:
             columns = self._columns.copy()
         for index, name, weight in self._plan.live:
-            columns[name] = ScoreColumn(None, None, weight, moment, index)
+            columns[name] = ScoreColumn(None, None, weight, snapshot, index)
         ties = live.ties
-        return Scores(columns, Ranking(self.rows, None, moment, live.best, len(ties)), ties)
+        return Scores(columns, Ranking(self.rows, None, snapshot, live.best, len(ties)), ties)
 
     def spent(self, nanoseconds: int) -> dict[str, int]:
         """Plugin -> nanoseconds of an update; the last one whose scores change gets the time."""

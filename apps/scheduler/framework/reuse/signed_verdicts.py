@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
@@ -13,9 +13,11 @@ from apps.scheduler.framework.interface import FilterPlugin, Verdicts
 from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads
 from apps.scheduler.framework.pod_change import PodChange
 from apps.scheduler.framework.reuse.changed_rows import ChangedRows
-from apps.scheduler.framework.reuse.filter_columns import FilterColumns, RowVerdicts
+from apps.scheduler.framework.reuse.filter_columns import FilterColumns
 from apps.scheduler.framework.reuse.filter_plan import FilterPlan
+from apps.scheduler.framework.reuse.nominated_verdicts import NominatedVerdicts
 from apps.scheduler.framework.reuse.verdict_layer import VerdictLayer
+from apps.scheduler.framework.reuse.verdicts_by_amounts import VerdictsByAmounts
 from apps.scheduler.framework.stopwatch import Stopwatch
 from apps.scheduler.framework.verdicts import Passed
 
@@ -44,34 +46,8 @@ class Run(Protocol):
 Ask = Callable[[FilterPlugin], Verdicts | None]
 
 _NEVER: Final = -1
-#: distinct amounts for which a status is stored
-_MAX_AMOUNTS: Final = 4096
 #: changed rows up to which verdicts are looked up by amounts; more are computed at once
 _MAX_STEPS: Final = 32
-
-
-@dataclass(slots=True)
-class _WithNominated:
-    """The verdicts on the rows of nominated pods, with these pods."""
-
-    nominated: PodChange
-    others: NodeStatuses
-    #: the state of the snapshot for which they hold
-    node_version: int
-    position: int
-    #: the verdicts without nominated pods, and what the two leave
-    base: Passed | None = None
-    passed: Passed | None = None
-
-    def holds(self, nominated: PodChange, snapshot: Snapshot) -> bool:
-        """Whether they hold for these pods, and none of the rows has changed."""
-        if nominated is not self.nominated or self.node_version != snapshot.node_version:
-            return False
-        rows = snapshot.rows_changed_since(self.position)
-        if rows is None or not nominated.place_of.keys().isdisjoint(rows):
-            return False
-        self.position = snapshot.pods_position
-        return True
 
 
 class SignedVerdicts:
@@ -93,17 +69,14 @@ class SignedVerdicts:
         self.node_version = self.position = _NEVER
         #: what ``FilterPlan.of_pods`` answered
         self._columns = FilterColumns(NodeStatuses.empty(0), ())
-        #: the amounts of a row -> the verdicts there, if these filters read nothing else
-        self._by_amounts: dict[int, RowVerdicts] = {}
-        #: row -> the verdicts there, of rows that were looked up by amounts
-        self._entered: dict[int, RowVerdicts] = {}
+        #: the same for the amounts of rows, if these filters read nothing else
+        self._by_amounts = VerdictsByAmounts()
         #: what ``FilterPlan.signed`` leave
         self.passed = Passed(NodeStatuses.empty(0), np.empty(0, dtype=np.int64))
         #: the refusals of filters that look at domains, and what they left in the last cycle
         self._layers = {name: VerdictLayer(name) for name in domains}
         self._left = self.passed
-        #: the verdicts with nominated pods; None if they are not known
-        self._with_nominated: _WithNominated | None = None
+        self._nominated = NominatedVerdicts()
 
     def spent(self, nanoseconds: int) -> dict[str, int]:
         """Filter -> nanoseconds, if only filters that signed ran; the last one gets the time."""
@@ -146,7 +119,7 @@ class SignedVerdicts:
             self.plan = FilterPlan(filters, self._reads, self._layers)
             if self.plan.signed != before.signed:
                 self.node_version = _NEVER
-            self._with_nominated = None
+            self._nominated.forget()
         self._update(snapshot, run, watch)
         left = self.look_further(ask)
         others = self.plan.others
@@ -154,7 +127,7 @@ class SignedVerdicts:
             return left
         statuses = left.statuses.copy()
         run(others, statuses, snapshot, watch)
-        return _left_by(statuses)
+        return Passed.left_by(statuses)
 
     def look_further(self, ask: Ask) -> Passed:
         """What filters that look at domains leave of ``passed``."""
@@ -175,20 +148,10 @@ class SignedVerdicts:
     ) -> Passed:
         """``base``, which ``filter`` returned, without the rows refused because of nominated pods.
 
-        ``ask``: the verdicts on the rows of ``nominated`` with these pods. They stay what they are
-        until one of these rows changes, if all filters sign the pod.
+        ``ask``: the verdicts on the rows of ``nominated`` with these pods.
         """
-        known = self._with_nominated
-        if known is None or not known.holds(nominated, snapshot):
-            others = ask()
-            state = snapshot.node_version, snapshot.pods_position
-            known = _WithNominated(nominated, others, *state)
-            self._with_nominated = known if self.plan.is_all_signed else None
-        if known.passed is None or known.base is not base:
-            overruled = base.statuses.copy()
-            overruled.overrule(nominated.rows, known.others)
-            known.base, known.passed = base, _left_by(overruled)
-        return known.passed
+        keep = self.plan.is_all_signed
+        return self._nominated.overrule(base, nominated, snapshot, ask, keep=keep)
 
     @property
     def is_signed(self) -> bool:
@@ -207,7 +170,7 @@ class SignedVerdicts:
         row = snapshot.only_change_since(self.position)
         if row is None:
             return False
-        verdicts = self._by_amounts.get(snapshot.amounts_of_row(row))
+        verdicts = self._by_amounts.known.get(snapshot.amounts_of_row(row))
         return verdicts is not None and verdicts == self._columns.at(row)
 
     def _update_changed_rows(self, snapshot: Snapshot, run: Run) -> bool:
@@ -220,11 +183,12 @@ class SignedVerdicts:
         changed = snapshot.changes_since(self.position)
         columns, listed = self._columns, changed.listed
         if listed is None or len(listed) > _MAX_STEPS or not self.plan.by_amounts:
-            self._entered.clear()
-            found = self._ask_about(changed, run)
-            rows = None if found is None else found.tolist()
+            self._by_amounts.forget_rows()
+            differing = self._ask_about(changed, run)
+            rows = None if differing is None else differing.tolist()
         else:
-            rows = self._enter_by_amounts(changed, listed, run)
+            ask = partial(self._ask_about, run=run)
+            rows = self._by_amounts.enter(columns, changed, listed, ask)
         if rows is None:
             return False
         if rows:
@@ -235,40 +199,8 @@ class SignedVerdicts:
         self.node_version = snapshot.node_version
         return True
 
-    def _enter_by_amounts(
-        self, changed: ChangedRows, rows: Sequence[int], run: Run
-    ) -> list[int] | None:
-        """Which of ``rows`` have another verdict now; None as FilterColumns.replace."""
-        columns, known, entered = self._columns, self._by_amounts, self._entered
-        if len(known) > _MAX_AMOUNTS:
-            known.clear()
-        ids = columns.below.ids
-        unseen, differing = list[int](), list[int]()
-        for row, amounts in zip(rows, changed.amounts, strict=True):
-            before = entered.get(row)
-            if before is None:
-                if ids[row] != NodeStatuses.FEASIBLE:
-                    continue
-                before = entered[row] = columns.at(row)
-            verdicts = known.get(amounts)
-            if verdicts is None:
-                unseen.append(row)
-            elif verdicts is not before and verdicts != before:
-                columns.set(row, verdicts)
-                entered[row] = verdicts
-                differing.append(row)
-        if unseen:
-            part = changed.only(unseen)
-            found = self._ask_about(part, run)
-            if found is None:
-                return None
-            differing += found.tolist()
-            for row, amounts in zip(unseen, part.amounts, strict=True):
-                known[amounts] = entered[row] = columns.at(row)
-        return differing
-
     def _ask_about(self, changed: ChangedRows, run: Run) -> Int64Array | None:
-        """Ask the filters about ``changed``; which rows have another verdict now, None as above."""
+        """Enter the verdicts on ``changed``; returns the rows that have others now, or None."""
         below, answers = self._columns.below, list[Verdicts | None]()
         statuses = NodeStatuses(below.ids[changed.rows], list(below.statuses))
         if (statuses.ids == NodeStatuses.FEASIBLE).any():
@@ -280,7 +212,6 @@ class SignedVerdicts:
         self.node_version = _NEVER
         of_nodes, of_pods = self.plan.of_nodes, self.plan.of_pods
         self._by_amounts.clear()
-        self._entered.clear()
         statuses, answers = NodeStatuses.untouched(snapshot.alive), list[Verdicts | None]()
         self._ran = run(of_nodes, statuses, snapshot, watch)
         below = statuses.copy()
@@ -294,7 +225,3 @@ class SignedVerdicts:
         self.passed = passed
         self._times = dict.fromkeys(ran, 0)
         self.node_version, self.position = snapshot.node_version, snapshot.pods_position
-
-
-def _left_by(statuses: NodeStatuses) -> Passed:
-    return Passed(statuses, np.flatnonzero(statuses.ids == NodeStatuses.FEASIBLE))

@@ -62,7 +62,7 @@ class VerdictLayer:
             first += used > 0
         if len(statuses.statuses) == len(below.statuses.statuses):
             return below
-        return Passed(statuses, np.flatnonzero(statuses.ids == NodeStatuses.FEASIBLE))
+        return Passed.left_by(statuses)
 
     def _patch(self, result: Passed, before: Verdicts, verdicts: Verdicts) -> Passed | None:
         """``result`` with the verdicts that changed; None if the whole column has to be entered."""

@@ -30,7 +30,10 @@ class ClaimProblem(Exception):
 
 
 def claim_name(pod: PodInfo, reference: PodResourceClaim) -> tuple[str, bool] | None:
-    """(name, whether it is generated for the pod); None if no claim is needed. ClaimProblem."""
+    """(name, whether it is generated for the pod); None if no claim is needed.
+
+    Raises ClaimProblem.
+    """
     if reference.resource_claim_name is not None:
         return reference.resource_claim_name, False
     for status in pod.pod.status.resource_claim_statuses:
@@ -54,7 +57,7 @@ def known_claim_names(pod: PodInfo) -> Iterator[str]:
 def pod_claims(
     pod: PodInfo, claims: DeviceClaims, *, of_groups: bool = False
 ) -> list[ResourceClaim]:
-    """The claims of ``spec.resourceClaims``; ClaimProblem.
+    """The claims of ``spec.resourceClaims``; raises ClaimProblem.
 
     ``of_groups``: a generated claim may belong to the PodGroup (DRAWorkloadResourceClaims).
     """

@@ -173,7 +173,7 @@ class NodeFilter:
         return None
 
     def taken_by_devices(self, node: Node) -> node_resources.ClaimStatuses:
-        """What the devices that a search finds for the node take of it; AllocationError."""
+        """What the devices that a search finds for the node take of it; raises AllocationError."""
         claims, _ = self.claims_to_allocate(self.needed_resources(node)[0])
         return self._node_resources(claims, self._search(node, claims)[1]) or ()
 
@@ -190,7 +190,7 @@ class NodeFilter:
     def _search(
         self, node: Node, claims: Sequence[ResourceClaim]
     ) -> tuple[list[Pool], Solution | None]:
-        """The pools of the node, and how the claims can be allocated; AllocationError."""
+        """The pools of the node, and how the claims can be allocated; raises AllocationError."""
         state = self._state
         pools = state.slices.gather(node)
         rows = shared_rows(lists=self._features.lists)

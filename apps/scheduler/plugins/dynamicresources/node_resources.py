@@ -47,7 +47,7 @@ def claim_statuses(
     allocated: Sequence[ResourceClaim],
     solution: Solution,
 ) -> ClaimStatuses:
-    """What each claim takes of the node, by the names of claims; AllocationError.
+    """What each claim takes of the node, by the names of claims; raises AllocationError.
 
     ``referenced``: the claims of ``spec.resourceClaims``; ``allocated``: those of the solution.
     """

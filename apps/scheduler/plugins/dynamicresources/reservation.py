@@ -88,7 +88,7 @@ class Reservation:
     def bind(self, node_name: str, now: float, choose_name: Callable[[str], str]) -> bool:
         """Write what Reserve decided; False: conditions of devices have to come true first.
 
-        WriteRefused.
+        Raises WriteRefused.
         """
         found = self._state.by_node.get(node_name)
         allocations = _by_uid(found)

@@ -146,7 +146,7 @@ class Search:
         self._picks: list[list[Pick]] = [[] for _ in claims]
 
     def run(self) -> Solution | None:
-        """How all claims can be allocated; None if they cannot. AllocationError."""
+        """How all claims can be allocated; None if they cannot. Raises AllocationError."""
         for index, claim in enumerate(self._claims):
             least = self._prepare(index, claim)
             if least > MOST_RESULTS:
@@ -312,7 +312,7 @@ class Search:
         return device not in self._allocated.devices and not self._taken.is_taken(device)
 
     def _is_selectable(self, key: RequestKey, data: RequestData, candidate: Candidate) -> bool:
-        """Whether selectors and node selection admit the device; AllocationError."""
+        """Whether selectors and node selection admit the device; raises AllocationError."""
         known = self._selectable.get((candidate.id, key))
         if known is None:
             claim = f"claim {self._claims[key[0]].key}"
@@ -435,7 +435,7 @@ def _candidate(pool: Pool, each: ResourceSlice, device: Device) -> Candidate:
 
 
 def _refuse_capacity(claim: ResourceClaim, request: DeviceRequest) -> None:
-    """AllocationError if the request, or one of its alternatives, is for a part of a device."""
+    """Raise AllocationError if the request, or an alternative of it, is for a part of a device."""
     wanted = [(f"subrequest {each.name}", each.capacity) for each in request.first_available]
     if request.exactly is not None:
         wanted.append((f"request {request.name}", request.exactly.capacity))

@@ -65,7 +65,7 @@ def bind(
     now: float,
     add: Add,
 ) -> ResourceClaim:
-    """Write the finalizer, the allocation and the reservation for ``user``; WriteRefused."""
+    """Write the finalizer, the allocation and the reservation for ``user``; raises WriteRefused."""
     if allocation is not None and FINALIZER not in claim.metadata.finalizers:
         finalizers = (*claim.metadata.finalizers, FINALIZER)
         claim = _with_finalizers(claim, finalizers)

@@ -14,17 +14,10 @@ from apps.scheduler.labels import (
     from_label_selector,
     from_set,
 )
-from apps.scheduler.objects import OwnerReference
 
 _REPLICATION_CONTROLLER: Final = ("v1", "ReplicationController")
 _REPLICA_SET: Final = ("apps/v1", "ReplicaSet")
 _STATEFUL_SET: Final = ("apps/v1", "StatefulSet")
-
-
-def controller_of(pod: PodInfo) -> OwnerReference | None:
-    """The owner that manages the pod."""
-    owners = pod.pod.metadata.owner_references
-    return next((owner for owner in owners if owner.controller), None)
 
 
 def default_selector(pod: PodInfo, listers: Listers) -> Selector:
@@ -33,7 +26,7 @@ def default_selector(pod: PodInfo, listers: Listers) -> Selector:
     A selector that selects everything means that the pod belongs to none.
     """
     labels = _service_labels(pod, listers)
-    owner = controller_of(pod)
+    owner = pod.pod.metadata.controller
     if owner is None:
         return from_set(labels)
     kind = (owner.api_version, owner.kind)

@@ -33,7 +33,7 @@ class DeviceRows:
         self._answers: dict[tuple[str, int], bool | CelError] = {}
 
     def ask(self, expression: str, driver: str, device: Device) -> bool | CelError:
-        """Whether the selector matches the device, or its error; CompileProblem."""
+        """Whether the selector matches the device, or its error; raises CompileProblem."""
         row = self._find_row(driver, device)
         answer = self._answers.get((expression, row))
         if answer is None:

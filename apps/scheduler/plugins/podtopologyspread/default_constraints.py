@@ -10,7 +10,6 @@ from apps.scheduler.cache.listers import Listers
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import TopologySpreadConstraint
 from apps.scheduler.plugins.helper.default_selector import (
-    controller_of,
     default_selector,
     sources_version,
 )
@@ -62,7 +61,7 @@ class DefaultConstraints:
         if not unselected:
             return ()
         self._forget_if_changed()
-        owner = controller_of(pod)
+        owner = pod.pod.metadata.controller
         whose = (owner.api_version, owner.kind, owner.name) if owner is not None else None
         key = (action, pod.label_class, whose)
         known = self._known.get(key)

@@ -9,7 +9,7 @@ import msgspec
 
 from apps.scheduler.cache.listers import Listers
 from apps.scheduler.framework.types import PodInfo
-from apps.scheduler.plugins.helper.default_selector import controller_of, sources_version
+from apps.scheduler.plugins.helper.default_selector import sources_version
 from apps.scheduler.plugins.podtopologyspread.constraints import (
     DO_NOT_SCHEDULE,
     SCHEDULE_ANYWAY,
@@ -90,7 +90,7 @@ class SpreadSigns:
         return compile_constraints(own, action, namespace=pod.namespace, labels=pod.labels)
 
     def _key(self, pod: PodInfo) -> tuple[Hashable, Hashable, bytes]:
-        spec, owner = pod.pod.spec, controller_of(pod)
+        spec, owner = pod.pod.spec, pod.pod.metadata.controller
         whose = (owner.api_version, owner.kind, owner.name) if owner is not None else None
         node_affinity = spec.affinity.node_affinity if spec.affinity is not None else None
         selection = (spec.node_selector, node_affinity, spec.tolerations)
