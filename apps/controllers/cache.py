@@ -135,15 +135,15 @@ class ControllerCache:
 
     def find_stored(self, kind: Kind, namespace: str, name: str) -> Body | None:
         """An object of a kind that is not cached, as it is stored now."""
-        found = kind.objects(self.cluster).filter(namespace=namespace, name=name).first()
-        return None if found is None else found.body
+        row = kind.objects(self.cluster).filter(namespace=namespace, name=name).first()
+        return None if row is None else row.body
 
     def find_all_stored(self, kind: Kind, namespace: str, names: Collection[str]) -> list[Body]:
         """The objects with these names of a kind in a namespace, as they are stored now."""
         if not names:
             return []
-        found = kind.objects(self.cluster).filter(namespace=namespace, name__in=names)
-        return [each.body for each in found]
+        rows = kind.objects(self.cluster).filter(namespace=namespace, name__in=names)
+        return [each.body for each in rows]
 
     def list_stored(self, kind: Kind, namespace: str) -> list[Body]:
         """The objects of a kind in a namespace, as they are stored now."""
@@ -182,7 +182,7 @@ class ControllerCache:
     def volumes_for(self, namespace: str, claim: str) -> list[PersistentVolume]:
         """The volumes whose claimRef refers to a claim."""
         refs = self._volumes_for.get((namespace, claim), ())
-        return [found for ref in refs if (found := self.get(ref, PersistentVolume)) is not None]
+        return [volume for ref in refs if (volume := self.get(ref, PersistentVolume)) is not None]
 
     def selecting_services(self, namespace: str) -> Collection[Service]:
         """The Services of a namespace that have a selector."""

@@ -31,9 +31,9 @@ def refs_for_content(
     """An object of the namespace was created or deleted."""
     if old is not None and new is not None:
         return ()
-    found = new or old
-    assert found is not None
-    ref = ("Namespace", "", found.metadata.namespace)
+    item = new or old
+    assert item is not None
+    ref = ("Namespace", "", item.metadata.namespace)
     namespace = cache.get(ref, Namespace)
     return [ref] if namespace is not None and namespace.metadata.deletion_timestamp else ()
 

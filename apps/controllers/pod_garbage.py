@@ -21,8 +21,8 @@ def refs_for_pod(cache: ControllerCache, old: Pod | None, new: Pod | None) -> It
 
 
 def refs_for_node(_: ControllerCache, old: Node | None, new: Node | None) -> Iterable[Ref]:
-    found = new or old
-    return [("Node", "", found.metadata.name)] if found is not None else ()
+    node = new or old
+    return [("Node", "", node.metadata.name)] if node is not None else ()
 
 
 def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]:

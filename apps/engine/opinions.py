@@ -60,8 +60,8 @@ def read_agreement(cluster: Cluster) -> Agreement:
 
 def list_disagreements(cluster: Cluster) -> QuerySet[SecondOpinion]:
     """The bindings with which this site's scheduler disagrees, newest first."""
-    found = SecondOpinion.objects.filter(cluster=cluster, verdict__in=DISAGREEMENTS)
-    return found.order_by("-id")
+    opinions = SecondOpinion.objects.filter(cluster=cluster, verdict__in=DISAGREEMENTS)
+    return opinions.order_by("-id")
 
 
 def trim(cluster: Cluster, oldest: date | None, most: int) -> None:

@@ -110,8 +110,8 @@ def parse_period(query: Mapping[str, Any], *, now: datetime) -> Period:
 def parse_at(query: Mapping[str, Any], *, now: datetime) -> datetime | None:
     """The moment of `at`, in the zone of `zone`; None if it is absent."""
     text, zone = (str(query.get(name) or "").strip() for name in ("at", "zone"))
-    found = parse_zone(zone) if zone else timezone.get_current_timezone()
-    return parse_moment("at", text, now=now, zone=found) if text else None
+    asked = parse_zone(zone) if zone else timezone.get_current_timezone()
+    return parse_moment("at", text, now=now, zone=asked) if text else None
 
 
 def parse_moment(
@@ -128,17 +128,17 @@ def parse_moment(
     out_of_range = f"{words!r} is outside of the years {_FIRST_YEAR} to {_LAST_YEAR}"
     try:
         moment = _read(words, now, zone, ends)
-        found = moment.astimezone(UTC) if moment is not None else None
+        time = moment.astimezone(UTC) if moment is not None else None
     except OverflowError:
         raise wrong(field, out_of_range) from None
     except ValueError as error:
         reason = FORMS_HINT if str(error).startswith("Invalid isoformat") else error
         raise wrong(field, f"{words!r} is not a date and time: {reason}") from None
-    if found is None:
+    if time is None:
         raise wrong(field, f"{words!r} is not a time: {FORMS_HINT}")
-    if not _FIRST_YEAR <= found.year <= _LAST_YEAR:
+    if not _FIRST_YEAR <= time.year <= _LAST_YEAR:
         raise wrong(field, out_of_range)
-    return found
+    return time
 
 
 def fix_offset(field: str, text: str, *, zone: tzinfo) -> str:

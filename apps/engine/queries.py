@@ -77,8 +77,8 @@ def count_stranded_pods(cluster: Cluster, configuration: Configuration) -> dict[
 
 def list_decisions(cluster: Cluster, **filters: Any) -> QuerySet[SchedulingDecision]:
     """Decisions, newest first, with `columns` deferred."""
-    found = SchedulingDecision.objects.filter(cluster=cluster, **filters)
-    return found.defer("columns").order_by("-id")
+    decisions = SchedulingDecision.objects.filter(cluster=cluster, **filters)
+    return decisions.defer("columns").order_by("-id")
 
 
 def decision_numbered(number: int, cluster: Cluster | None = None) -> SchedulingDecision:
@@ -87,8 +87,8 @@ def decision_numbered(number: int, cluster: Cluster | None = None) -> Scheduling
     If the cluster is a fork and the decision was made before the fork point, the error names the
     cluster that has it.
     """
-    found = SchedulingDecision.objects.filter(pk=number)
-    row = (found if cluster is None else found.filter(cluster=cluster)).first()
+    decisions = SchedulingDecision.objects.filter(pk=number)
+    row = (decisions if cluster is None else decisions.filter(cluster=cluster)).first()
     if row is None:
         raise _find_before_fork(number, cluster) or NotFound("decisions", str(number))
     return row

@@ -56,17 +56,17 @@ def preempt_for_group(
     """
     if outcome.status.code is not Code.UNSCHEDULABLE or not framework.handle.gates.enabled(GATE):
         return outcome, ()
-    found = _find_victims(context, framework, members)
-    if isinstance(found, Status):
-        if found.is_error:
-            return Outcome(found), ()
-        return Outcome(unschedulable(*outcome.status.reasons, found.message)), ()
+    victims = _find_victims(context, framework, members)
+    if isinstance(victims, Status):
+        if victims.is_error:
+            return Outcome(victims), ()
+        return Outcome(unschedulable(*outcome.status.reasons, victims.message)), ()
     attempt = trials[0].attempt
     group = group_of(context.cache, attempt.pod.pod)
     evaluator = _evaluator_of(framework)
     assert group is not None and evaluator is not None
-    evaluator.evict_for_group(attempt.state, attempt.pod, group, pods_of(found))
-    return Outcome(outcome.status, awaits_preemption=True), _describe(context, found)
+    evaluator.evict_for_group(attempt.state, attempt.pod, group, pods_of(victims))
+    return Outcome(outcome.status, awaits_preemption=True), _describe(context, victims)
 
 
 def _evaluator_of(framework: Framework) -> Evaluator | None:

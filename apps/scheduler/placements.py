@@ -72,16 +72,16 @@ def _domain_of(
     placed: Iterable[tuple[PodInfo, str]], labels: Mapping[str, Mapping[str, str]], key: str
 ) -> str | None | Status:
     """The domain of the pods that have a node; None if there are no such pods."""
-    found: str | None = None
+    domain: str | None = None
     for pod, node in sorted(placed, key=lambda each: each[0].name):
         value = labels.get(node, {}).get(key)
         if value is None:
             return _failed(f"{_NO_DOMAIN}: no topology domain found for pod {pod.key}")
-        if found is not None and found != value:
-            two = f"{found}, {value}"
+        if domain is not None and domain != value:
+            two = f"{domain}, {value}"
             return _failed(f"{_NO_DOMAIN}: more than 1 domain found for pod group: {two}")
-        found = value
-    return found
+        domain = value
+    return domain
 
 
 def _failed(reason: str) -> Status:

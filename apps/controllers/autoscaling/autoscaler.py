@@ -126,11 +126,11 @@ def _look(
         failed = _condition("ScalingActive", "False", error.reason, message)
         return _Outcome(current, "", [able, failed], [])
     best = max(proposals, key=lambda each: each.replicas)
-    found = limit(spec, current, best.replicas, history, now)
+    limited = limit(spec, current, best.replicas, history, now)
     above = f"{best.name} above target"
-    why = "All metrics below target" if found.replicas < current else above
+    why = "All metrics below target" if limited.replicas < current else above
     listed = [each.current for each in proposals]
-    return _Outcome(found.replicas, why, _conditions(current, best, found), listed)
+    return _Outcome(limited.replicas, why, _conditions(current, best, limited), listed)
 
 
 _GOT_SCALE: Final = "the HPA controller was able to get the target's current scale"
@@ -145,17 +145,17 @@ def _proposals(
     """
     cluster = cache.cluster
     pods, window = _pods(cache, target), latest_window(cluster)
-    found: list[Proposal] = []
+    proposals: list[Proposal] = []
     missing: NoMetric | None = None
     for metric in metrics:
         try:
             measured = is_measured(cluster)
-            found.append(propose(metric, pods, current, window, measured=measured))
+            proposals.append(propose(metric, pods, current, window, measured=measured))
         except NoMetric as error:
             missing = missing or error
-    if missing is not None and max((each.replicas for each in found), default=0) <= current:
+    if missing is not None and max((each.replicas for each in proposals), default=0) <= current:
         raise missing
-    return found
+    return proposals
 
 
 def _pods(cache: ControllerCache, target: Body) -> list[Body]:

@@ -121,13 +121,13 @@ def _amount(usage: Usage, name: str) -> int:
 
 def _request(pod: Body, name: str, container: str) -> int:
     """The sum of the requests; 0 if a container has none."""
-    found = [
+    requested = [
         quantity.parse(requests[name]).nanos if name in requests else 0
         for each in pod["spec"]["containers"]
         if container in ("", each["name"])
         for requests in [(each.get("resources") or {}).get("requests") or {}]
     ]
-    return sum(found) if found and all(found) else 0
+    return sum(requested) if requested and all(requested) else 0
 
 
 def _text(name: str, nanos: float) -> str:

@@ -167,7 +167,7 @@ def _provide(cache: ControllerCache, ref: Ref, pod: Pod) -> Iterator[Step]:
         group = cache.get((GROUP, ref[1], pod.group_name), PodGroup)
         if group is None:
             return
-    found = {}
+    names = {}
     for reference in wanted:
         if group is not None and _shares_claims(cache) and _has_equal(group, reference):
             claim = _created_for(cache, group, reference.name, GROUP_CLAIM_NAME)
@@ -176,9 +176,9 @@ def _provide(cache: ControllerCache, ref: Ref, pod: Pod) -> Iterator[Step]:
             if claim is None:
                 yield _create(cache, pod, reference, _OF_POD)
         if claim is not None:
-            found[reference.name] = claim.metadata.name
-    if found:
-        yield _name_claims(ref, pod, pod.status.resource_claim_statuses, found)
+            names[reference.name] = claim.metadata.name
+    if names:
+        yield _name_claims(ref, pod, pod.status.resource_claim_statuses, names)
 
 
 def _has_equal(group: PodGroup, reference: PodResourceClaim) -> bool:
@@ -192,7 +192,7 @@ def _has_equal(group: PodGroup, reference: PodResourceClaim) -> bool:
 def _provide_group(cache: ControllerCache, ref: Ref, group: PodGroup) -> Iterator[Step]:
     """Create the claims that the templates of a group ask for, and name them in its status."""
     named = {each.name for each in group.status.resource_claim_statuses}
-    found = {}
+    names = {}
     for reference in group.spec.resource_claims:
         if reference.resource_claim_template_name is None or reference.name in named:
             continue
@@ -200,9 +200,9 @@ def _provide_group(cache: ControllerCache, ref: Ref, group: PodGroup) -> Iterato
         if claim is None:
             yield _create(cache, group, reference, _OF_GROUP)
         else:
-            found[reference.name] = claim.metadata.name
-    if found:
-        yield _name_claims(ref, group, group.status.resource_claim_statuses, found)
+            names[reference.name] = claim.metadata.name
+    if names:
+        yield _name_claims(ref, group, group.status.resource_claim_statuses, names)
 
 
 def _name_claims(ref: Ref, owner: Pod | PodGroup, known: object, found: dict[str, str]) -> Step:

@@ -98,10 +98,10 @@ def _subsets(service: Body, backends: Iterable[Backend]) -> tuple[list[Body], bo
     family = (service["spec"].get("ipFamilies") or ["IPv4"])[0]
     addresses: dict[_Place, Body] = {}
     serving: dict[Port | None, set[_Place]] = {}
-    found = [each for each in backends if family in each.addresses]
-    found = [each for each in found if published or not each.terminates]
-    found.sort(key=lambda each: not (published or each.serves))
-    for backend in found[:LARGEST]:
+    chosen = [each for each in backends if family in each.addresses]
+    chosen = [each for each in chosen if published or not each.terminates]
+    chosen.sort(key=lambda each: not (published or each.serves))
+    for backend in chosen[:LARGEST]:
         address = backend.addresses[family][0]
         place = (address, published or backend.serves, backend.pod.metadata.uid)
         addresses[place] = _address(backend, address)
@@ -114,7 +114,7 @@ def _subsets(service: Body, backends: Iterable[Backend]) -> tuple[list[Body], bo
         ports = shared.setdefault(tuple(sorted(places)), [])
         ports += [port] if port is not None else []
     subsets = [_subset(places, addresses, ports) for places, ports in sorted(shared.items())]
-    return subsets, len(found) > LARGEST
+    return subsets, len(chosen) > LARGEST
 
 
 def _address(backend: Backend, address: str) -> Body:

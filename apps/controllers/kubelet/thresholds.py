@@ -86,15 +86,15 @@ class EvictionPolicy:
         reclaims = dict(_pairs(annotations.get(f"{_PREFIX}minimum-reclaim", ""), "="))
         hard = _pairs(annotations.get(HARD, _DEFAULT), "<")
         soft = _pairs(annotations.get(SOFT, ""), "<")
-        found = [_threshold(*each, None, reclaims) for each in hard]
+        thresholds = [_threshold(*each, None, reclaims) for each in hard]
         for signal, limit in soft:
             grace = seconds(graces.get(signal))
             # as in the kubelet, a soft threshold needs a grace period
             if grace is not None:
-                found.append(_threshold(signal, limit, grace, reclaims))
+                thresholds.append(_threshold(signal, limit, grace, reclaims))
         transition = seconds(annotations.get(f"{_PREFIX}pressure-transition-period"))
         return cls(
-            tuple(sorted(filter(None, found), key=lambda each: [*SIGNALS].index(each.signal))),
+            tuple(sorted(filter(None, thresholds), key=lambda each: [*SIGNALS].index(each.signal))),
             seconds(annotations.get(f"{_PREFIX}max-pod-grace-period")) or 0.0,
             _TRANSITION_SECONDS if transition is None else transition,
         )
@@ -116,8 +116,8 @@ class NodePressure:
 def find_problem(text: str, sign: str) -> str:
     """Why a list of thresholds (sign "<") or of grace periods ("=") is invalid; "" if it is not."""
     for part in text.split(","):
-        signal, found, value = (each.strip() for each in part.partition(sign))
-        if not found or signal not in SIGNALS:
+        signal, separator, value = (each.strip() for each in part.partition(sign))
+        if not separator or signal not in SIGNALS:
             return f"{part.strip()!r} is not SIGNAL{sign}VALUE; signals are {', '.join(SIGNALS)}"
         if sign == "=" and seconds(value) is None:
             return f"{value!r} is not a duration such as 1m30s"
@@ -128,8 +128,8 @@ def find_problem(text: str, sign: str) -> str:
 
 def _pairs(text: str, sign: str) -> Iterator[tuple[str, str]]:
     for part in text.split(","):
-        signal, found, value = part.partition(sign)
-        if found and signal.strip() in SIGNALS:
+        signal, separator, value = part.partition(sign)
+        if separator and signal.strip() in SIGNALS:
             yield signal.strip(), value.strip()
 
 

@@ -44,8 +44,8 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
     reference, uid = volume.spec.claim_ref, volume.metadata.uid
     claim = None
     if reference is not None:
-        found = (CLAIM, reference.namespace, reference.name)
-        claim = cache.get(found, PersistentVolumeClaim)
+        claim_ref = (CLAIM, reference.namespace, reference.name)
+        claim = cache.get(claim_ref, PersistentVolumeClaim)
         if claim is not None and reference.uid not in ("", claim.metadata.uid):
             claim = None
     if volume.metadata.deletion_timestamp:

@@ -25,13 +25,13 @@ def indexes_of(pods: Iterable[Pod]) -> set[int]:
 
 def read_ranges(text: str, completions: int) -> list[range]:
     """The intervals of a list, cut at `completions`; parts that are no numbers are ignored."""
-    found: list[range] = []
+    ranges: list[range] = []
     for part in text.split(",") if text else ():
         first, _, last = part.partition("-")
         start, end = read_number(first), read_number(last or first)
         if start is not None and end is not None:
-            found.append(range(start, min(end + 1, completions)))
-    return found
+            ranges.append(range(start, min(end + 1, completions)))
+    return ranges
 
 
 def read_indexes(text: str, completions: int) -> set[int]:

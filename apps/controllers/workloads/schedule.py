@@ -53,9 +53,9 @@ class Schedule:
         local = moment.astimezone(self._zone)
         for offset in range(_HORIZON):
             day = local.date() + timedelta(days=offset)
-            found = next((at for at in self._times(day) if at > moment), None)
-            if found is not None:
-                return found
+            following = next((at for at in self._times(day) if at > moment), None)
+            if following is not None:
+                return following
         return None
 
     def last_until(self, moment: datetime, start: datetime) -> datetime | None:
@@ -63,9 +63,9 @@ class Schedule:
         local, first = moment.astimezone(self._zone), start.astimezone(self._zone).date()
         for offset in range(min((local.date() - first).days, _HORIZON) + 1):
             day = local.date() - timedelta(days=offset)
-            found = [at for at in self._times(day) if start < at <= moment]
-            if found:
-                return found[-1]
+            times = [at for at in self._times(day) if start < at <= moment]
+            if times:
+                return times[-1]
         return None
 
     def _times(self, day: date) -> Iterator[datetime]:

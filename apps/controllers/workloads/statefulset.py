@@ -48,12 +48,12 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
 
 
 def _by_ordinal(stateful: Body, pods: list[Pod]) -> dict[int, Pod]:
-    found = {}
+    by_ordinal = {}
     for pod in pods:
         base, _, number = pod.metadata.name.rpartition("-")
         if base == stateful["metadata"]["name"] and number.isdecimal():
-            found[int(number)] = pod
-    return found
+            by_ordinal[int(number)] = pod
+    return by_ordinal
 
 
 def _step(

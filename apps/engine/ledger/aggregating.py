@@ -204,8 +204,8 @@ def _execute(statement: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]
 
 def _read(rows: Sequence[tuple[Any, ...]], grouping: Sequence[Dimension]) -> Aggregation:
     total, decisions, pods, oldest = rows[0][:4]
-    found = [_read_group(row[4:], grouping) for row in rows if row[-1] is not None]
-    return Aggregation(found, total, decisions, pods, oldest, decisions == MAX_DECISIONS)
+    groups = [_read_group(row[4:], grouping) for row in rows if row[-1] is not None]
+    return Aggregation(groups, total, decisions, pods, oldest, decisions == MAX_DECISIONS)
 
 
 def _read_group(values: Sequence[Any], grouping: Sequence[Dimension]) -> Group:

@@ -80,11 +80,11 @@ def _complete_pod(cluster: Cluster, text: str) -> list[str]:
     """
     namespace, slash, name = text.rstrip("*").rpartition("/")
     # the index by prefix compares text bytewise
-    found = _find_names(cluster, "name", name, _BYTEWISE)
+    names = _find_names(cluster, "name", name, _BYTEWISE)
     if not slash:
         namespaces = _complete_namespace(cluster, name) if name else []
-        return [f"{each}/*" for each in namespaces if each.startswith(name)] + found
-    rows = SchedulingDecision.objects.filter(cluster=cluster, namespace=namespace, name__in=found)
+        return [f"{each}/*" for each in namespaces if each.startswith(name)] + names
+    rows = SchedulingDecision.objects.filter(cluster=cluster, namespace=namespace, name__in=names)
     there = set(rows.order_by().values_list("name", flat=True).distinct())
     there.update(_find_recent_names(cluster, namespace, name))
     return [f"{namespace}/{each}" for each in sorted(there)]

@@ -26,27 +26,29 @@ def steps(
 
     ``condition``: as of the decisions themselves, see ``insert``.
     """
-    found = [
+    attempts = [
         (record, attempt)
         for record in records
         if (attempt := record.decision.group_attempt) is not None
     ]
-    if not found:
+    if not attempts:
         return []
     columns = {
         "cluster_id": Int8(cluster_id),
         "profile_revision": Int4(profile_revision),
-        "namespace": texts([attempt.namespace for _, attempt in found]),
-        "name": texts([attempt.name for _, attempt in found]),
-        "at": times([record.at for record, _ in found]),
-        "result": texts([_result(attempt.status).value for _, attempt in found]),
-        "message": texts([attempt.status.message for _, attempt in found]),
-        "min_count": int4s([attempt.min_count for _, attempt in found]),
-        "cluster_version": int8s([record.cluster_version for record, _ in found]),
-        "sequence": int4s([record.sequence for record, _ in found]),
-        "members": documents([msgspec.json.encode(attempt.members) for _, attempt in found]),
-        "placements": documents([msgspec.json.encode(attempt.placements) for _, attempt in found]),
-        "victims": documents([msgspec.json.encode(attempt.victims) for _, attempt in found]),
+        "namespace": texts([attempt.namespace for _, attempt in attempts]),
+        "name": texts([attempt.name for _, attempt in attempts]),
+        "at": times([record.at for record, _ in attempts]),
+        "result": texts([_result(attempt.status).value for _, attempt in attempts]),
+        "message": texts([attempt.status.message for _, attempt in attempts]),
+        "min_count": int4s([attempt.min_count for _, attempt in attempts]),
+        "cluster_version": int8s([record.cluster_version for record, _ in attempts]),
+        "sequence": int4s([record.sequence for record, _ in attempts]),
+        "members": documents([msgspec.json.encode(attempt.members) for _, attempt in attempts]),
+        "placements": documents(
+            [msgspec.json.encode(attempt.placements) for _, attempt in attempts]
+        ),
+        "victims": documents([msgspec.json.encode(attempt.victims) for _, attempt in attempts]),
     }
     return [insert("group_attempts", GroupAttempt, columns, condition=condition)]
 

@@ -200,7 +200,7 @@ def select_group(
 
     A parameter replaces the present one of the same name.
     """
-    found: dict[str, str] = {}
+    parameters: dict[str, str] = {}
     for dimension, key in zip(grouping, keys, strict=True):
-        found.update(dimension.select(key, present))
-    return found
+        parameters.update(dimension.select(key, present))
+    return parameters

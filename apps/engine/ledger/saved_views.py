@@ -39,10 +39,10 @@ def list_views(cluster: Cluster, user: str) -> QuerySet[SavedView]:
 
 def get_view(cluster: Cluster, number: int, user: str) -> SavedView:
     """A view that the user sees; raises NotFound for any other."""
-    found = list_views(cluster, user).filter(pk=number).first()
-    if found is None:
+    view = list_views(cluster, user).filter(pk=number).first()
+    if view is None:
         raise NotFound("views", str(number))
-    return found
+    return view
 
 
 def create_view(

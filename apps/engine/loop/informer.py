@@ -124,10 +124,10 @@ class Informer:
                 self._pending.put(item, body)
             else:
                 self._pass_on(kind, None, item)
-        found = creations(self.cluster_id, pending)
-        self.request_ids = {uid: request_id for uid, (_, request_id) in found.items()}
+        created = creations(self.cluster_id, pending)
+        self.request_ids = {uid: request_id for uid, (_, request_id) in created.items()}
         return {
-            uid: PendingPod(pod, created_at.timestamp(), found.get(uid, (0, ""))[0])
+            uid: PendingPod(pod, created_at.timestamp(), created.get(uid, (0, ""))[0])
             for uid, (pod, created_at) in pending.items()
         }
 
@@ -149,13 +149,13 @@ class Informer:
 
     def is_open(self, namespace: str) -> bool:
         """Whether objects can be created in a namespace: it exists and is not terminating."""
-        found = self._known.get(("Namespace", "", namespace))
-        return found is not None and found.metadata.deletion_timestamp is None
+        known = self._known.get(("Namespace", "", namespace))
+        return known is not None and known.metadata.deletion_timestamp is None
 
     def pending_pod(self, key: tuple[str, str]) -> Pod | None:
         """The pod without a node of this namespace and name; None if there is none."""
-        found = self._known.get(("Pod", *key))
-        return found if isinstance(found, Pod) and not found.spec.node_name else None
+        known = self._known.get(("Pod", *key))
+        return known if isinstance(known, Pod) and not known.spec.node_name else None
 
     def pending_texts(self, pods: Collection[Pod]) -> dict[str, str]:
         """The JSON text of pods without a node, as of their versions; uid -> text.
@@ -332,15 +332,15 @@ class Informer:
             self.position = self.loaded_at = start
             for kind in WATCHED:
                 if start == current:
-                    found = history.list_all(cursor, self.cluster_id, kind)
+                    objects = history.list_all(cursor, self.cluster_id, kind)
                 else:
-                    found = history.list_all_at(cursor, self.cluster_id, kind, start)
-                fetched.append((kind.name, found))
+                    objects = history.list_all_at(cursor, self.cluster_id, kind, start)
+                fetched.append((kind.name, objects))
             unwatched = history.list_dependants(cursor, self.cluster_id, _WATCHED_NAMES)
         for kind_key, body, created_at in unwatched:
             yield kind_key, decode_metadata(body), body, created_at
-        for name, found in fetched:
-            for body, created_at in found:
+        for name, objects in fetched:
+            for body, created_at in objects:
                 item = decode(name, body)
                 if item is not None:
                     yield name, item, body, created_at

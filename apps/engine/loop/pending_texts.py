@@ -32,17 +32,17 @@ class PendingTexts:
 
     def remove(self, uid: str) -> None:
         """Forget a pod."""
-        found = self._texts.pop(uid, None)
-        if found is not None:
-            self._size -= len(found[1])
+        known = self._texts.pop(uid, None)
+        if known is not None:
+            self._size -= len(known[1])
 
     def texts(self, cluster_id: int, pods: Collection[Pod]) -> dict[str, str]:
         """The text of each pod at its version; pods that have changed since are missing."""
-        found, missing = {}, []
+        texts, missing = {}, []
         for pod in pods:
             version, text = self._texts.get(pod.metadata.uid, ("", ""))
             if version == pod.metadata.resource_version:
-                found[pod.metadata.uid] = text
+                texts[pod.metadata.uid] = text
             else:
                 missing.append(pod.metadata)
         if missing:
@@ -62,5 +62,5 @@ class PendingTexts:
                         cluster_id,
                     ],
                 )
-                found |= dict(cursor.fetchall())
-        return found
+                texts |= dict(cursor.fetchall())
+        return texts

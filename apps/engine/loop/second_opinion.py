@@ -108,8 +108,8 @@ class SecondOpinions:
             )
 
     def _read_users(self, versions: list[int]) -> Mapping[int, str]:
-        found = Change.objects.filter(cluster=self._cluster, version__in=versions)
-        return dict(found.values_list("version", "user"))
+        changes = Change.objects.filter(cluster=self._cluster, version__in=versions)
+        return dict(changes.values_list("version", "user"))
 
 
 def decide_in_shadow(scheduler: Scheduler, pod: PodInfo) -> Decision | None:

@@ -17,7 +17,7 @@ def families(
     clusters: Sequence[Cluster], parts: Mapping[str, str] | None
 ) -> list[GaugeMetricFamily]:
     """Clusters, loops and heartbeats; `parts` are the results of the readiness checks."""
-    found = [_clusters(clusters), *_loops(), _heartbeats(), *_space(), _opinions(clusters)]
+    families = [_clusters(clusters), *_loops(), _heartbeats(), *_space(), _opinions(clusters)]
     if parts is not None:
         up = GaugeMetricFamily(
             "schedweb_part_up",
@@ -26,8 +26,8 @@ def families(
         )
         for part, fault in parts.items():
             up.add_metric([part], not fault)
-        found.append(up)
-    return found
+        families.append(up)
+    return families
 
 
 def _clusters(clusters: Sequence[Cluster]) -> GaugeMetricFamily:

@@ -36,10 +36,10 @@ def drafts_of(cluster: Cluster) -> QuerySet[ConfigurationDraft]:
 
 def get_draft(cluster: Cluster, name: str) -> ConfigurationDraft:
     """The draft with this name; raises NotFound if there is none."""
-    found = ConfigurationDraft.objects.filter(cluster=cluster, name=name).first()
-    if found is None:
+    draft = ConfigurationDraft.objects.filter(cluster=cluster, name=name).first()
+    if draft is None:
         raise NotFound("drafts", name)
-    return found
+    return draft
 
 
 def delete_draft(cluster: Cluster, name: str) -> None:

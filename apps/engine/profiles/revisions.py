@@ -190,12 +190,12 @@ def _put_in_effect(cluster: Cluster, revision: ConfigurationRevision) -> None:
 
 def get_revision(cluster: Cluster, number: int) -> ConfigurationRevision:
     """A revision; raises NotFound if there is none."""
-    found = None
+    revision = None
     if number < 2**31:
-        found = ConfigurationRevision.objects.filter(cluster=cluster, revision=number).first()
-    if found is None:
+        revision = ConfigurationRevision.objects.filter(cluster=cluster, revision=number).first()
+    if revision is None:
         raise NotFound("profiles", str(number))
-    return found
+    return revision
 
 
 def revisions_of(cluster: Cluster) -> QuerySet[ConfigurationRevision]:

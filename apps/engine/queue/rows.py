@@ -63,10 +63,10 @@ class QueueRows:
 
     def put_back_steps(self, places: Mapping[str, SubQueue]) -> list[Step]:
         """The steps after which the entries of these pods (uids) say that they wait there."""
-        found = {uid: place for uid, place in places.items() if uid in self._persisted}
-        if not found:
+        persisted = {uid: place for uid, place in places.items() if uid in self._persisted}
+        if not persisted:
             return []
-        columns = [uuids([*found]), texts([place.value for place in found.values()])]
+        columns = [uuids([*persisted]), texts([place.value for place in persisted.values()])]
         return [Step("entries_put_back", _PUT_BACK, [Int8(self._cluster_id), *columns])]
 
     def mark_committed(self, written: Iterable[str], deleted: Iterable[str]) -> None:

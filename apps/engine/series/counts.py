@@ -67,10 +67,10 @@ class Counts:
 
 def read_counts(cluster_id: int, step: int, *, decision: int, move: int) -> Counts:
     """Count what was recorded after these rows of the ledger and the queue's history."""
-    found = Counts(last_decision=decision, last_move=move)
-    _count_attempts(found, cluster_id, step)
-    _count_arrivals(found, cluster_id, step)
-    return found
+    counts = Counts(last_decision=decision, last_move=move)
+    _count_attempts(counts, cluster_id, step)
+    _count_arrivals(counts, cluster_id, step)
+    return counts
 
 
 def add_durations(bucket: Bucket, series: bytes, baseline: bytes) -> None:

@@ -197,8 +197,8 @@ def _values(chart: Chart, line: Line, steps: Sequence[_Step]) -> list[Value]:
             length = 60.0 if chart.unit == "per minute" else 1.0
             return [_rate(step, line.key, length) for step in steps]
     bounds = _bounds(line.key)
-    found = (step.part.histograms.get(line.key, {}) for step in steps)
-    return [quantile(histogram, bounds, line.share) for histogram in found]
+    histograms = (step.part.histograms.get(line.key, {}) for step in steps)
+    return [quantile(histogram, bounds, line.share) for histogram in histograms]
 
 
 def _level(levels: Mapping[str, float], key: str) -> Value:

@@ -59,17 +59,17 @@ def _list_resolutions(cluster: Cluster, scope: str) -> Sequence[Resolution]:
 
 def _find(step: str, every: Sequence[Resolution], seconds: float) -> Resolution:
     """The resolution that was asked for."""
-    found = next((each for each in every if str(each.step) == step), None)
-    if found is None:
+    resolution = next((each for each in every if str(each.step) == step), None)
+    if resolution is None:
         known = ", ".join(str(each.step) for each in every)
         raise BadRequest(f"step: {step!r} is not one of {known}")
-    points = seconds / found.step
+    points = seconds / resolution.step
     if not limits.CHART_POINTS.admits(points):
         raise BadRequest(
             f"step: the span has {points:,.0f} steps of {step} seconds, at most "
             f"{limits.CHART_POINTS.highest:,} are returned"
         )
-    return found
+    return resolution
 
 
 def _choose(

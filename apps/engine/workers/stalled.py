@@ -63,11 +63,11 @@ def end_stalled_transactions() -> list[int]:
     """Terminate the backends of stalled transactions; returns their process ids."""
     with connection.cursor() as cursor:
         cursor.execute(_END, [])
-        found = cursor.fetchall()
-        for pid, state, age, query in found:
+        rows = cursor.fetchall()
+        for pid, state, age, query in rows:
             log.warning(
                 "ended backend %s (%s), whose client has sent nothing for %.0f s: %s",
                 *(pid, state, age, " ".join(query.split())[:80]),
             )
             cursor.execute("SELECT pg_terminate_backend(%s)", [pid])
-    return [pid for pid, *_ in found]
+    return [pid for pid, *_ in rows]

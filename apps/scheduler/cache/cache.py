@@ -320,15 +320,15 @@ class Cache:
 
 def _images_of(infos: Iterable[NodeInfo], known: Mapping[str, ImageState]) -> dict[str, ImageState]:
     """The images on these nodes, each with the size that is ``known``."""
-    found: dict[str, ImageState] = {}
+    images: dict[str, ImageState] = {}
     for info in infos:
         for image in info.node.status.images if info.node is not None else ():
             for name in image.names:
-                state = found.get(name)
+                state = images.get(name)
                 if state is None:
-                    state = found[name] = ImageState(known[name].size)
+                    state = images[name] = ImageState(known[name].size)
                 state.nodes.add(info.name)
-    return found
+    return images
 
 
 def is_terminal(pod: Pod) -> bool:

@@ -249,10 +249,10 @@ class PodIndex(Generic[K]):
     def _classes_with(self, tags: Collection[Hashable] | None) -> Iterable[PodClass[K]]:
         if tags is None:
             return self._classes.values()
-        found: dict[PodClass[K], None] = {}
+        classes: dict[PodClass[K], None] = {}
         for tag in tags:
-            found.update(self._classes_by_tag.get(tag, ()))
-        return found
+            classes.update(self._classes_by_tag.get(tag, ()))
+        return classes
 
     def _drop(self, column: _Column[K]) -> None:
         tags = column.counted.tags

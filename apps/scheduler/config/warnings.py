@@ -16,16 +16,16 @@ _RESOURCES: Final = frozenset({"cpu", "memory", "ephemeral-storage", "pods"})
 
 def find_warnings(configuration: Configuration) -> list[str]:
     """Sentences about a valid configuration; empty if there is nothing to say."""
-    found = find_gate_warnings(configuration.feature_gates)
+    sentences = find_gate_warnings(configuration.feature_gates)
     for profile in configuration.profiles:
         for plugin, args in profile.args.items():
             for path, name in _misspelled(args, ""):
-                found.append(
+                sentences.append(
                     f"{profile.scheduler_name}: pluginConfig {plugin}, {path}: no node has a "
                     f'resource "{name}", so it does not count. Names are case-sensitive: '
                     f'write "{name.lower()}".'
                 )
-    return found
+    return sentences
 
 
 def _misspelled(args: Any, path: str) -> Iterator[tuple[str, str]]:

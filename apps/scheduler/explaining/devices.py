@@ -67,7 +67,7 @@ def compare_devices(evaluation: Evaluation, row: int | None = None) -> DeviceMat
         return DeviceMatrix()
     rows = np.flatnonzero(evaluation.snapshot.alive) if row is None else [row]
     named = sorted((evaluation.snapshot.names[int(each)], int(each)) for each in rows)
-    found: list[NodeDevices] = []
+    devices: list[NodeDevices] = []
     with_devices = 0
     for _, each in named:
         if with_devices == MOST_NODES:
@@ -76,8 +76,8 @@ def compare_devices(evaluation: Evaluation, row: int | None = None) -> DeviceMat
         if node is not None:
             compared = plugin.compare_devices(evaluation.state, evaluation.pod, node)
             with_devices += bool(compared.cells)
-            found.append(compared)
-    return _combine(found, len(named))
+            devices.append(compared)
+    return _combine(devices, len(named))
 
 
 def _combine(found: Sequence[NodeDevices], nodes: int) -> DeviceMatrix:

@@ -68,10 +68,10 @@ class Evaluation:
 
     def statuses(self) -> NodeStatuses:
         """The first refusal of every row, as in an attempt that looks at all nodes."""
-        found = NodeStatuses.empty(len(self.snapshot))
+        statuses = NodeStatuses.empty(len(self.snapshot))
         if not self.outcome.is_success:
-            found.absent = self.outcome
-            return found
+            statuses.absent = self.outcome
+            return statuses
         rows = self._allowed()
         nodes = self.snapshot if rows is None else self.snapshot.select(rows)
         answers = self.framework.filters.run_filter_plugins_with_nominated_pods(
@@ -79,8 +79,8 @@ class Evaluation:
         )
         if rows is None:
             return answers
-        found.statuses, found.ids[rows] = answers.statuses, answers.ids
-        return found
+        statuses.statuses, statuses.ids[rows] = answers.statuses, answers.ids
+        return statuses
 
     def feasible(self) -> Int64Array:
         """The rows that pass, ascending."""

@@ -23,10 +23,10 @@ def refusals_at(evaluation: Evaluation, row: int) -> list[Refusal]:
             Refusal(evaluation.outcome.plugin, evaluation.outcome, (_describe(evaluation.outcome),))
         ]
     spot, crowded = evaluation.spot(row), None
-    found = []
+    refusals = []
     names_allowed = evaluation.narrowed.node_names
     if names_allowed is not None and evaluation.snapshot.names[row] not in names_allowed:
-        found.append(_outside(names_allowed))
+        refusals.append(_outside(names_allowed))
     for name in evaluation.framework.filters.names:
         refusal = _ask(spot, name)
         if refusal is None and spot.nominated:
@@ -34,9 +34,9 @@ def refusals_at(evaluation: Evaluation, row: int) -> list[Refusal]:
             refusal = _ask(crowded, name)
             refusal = replace(refusal, for_nominated=True) if refusal is not None else None
         if refusal is not None:
-            found.append(refusal)
+            refusals.append(refusal)
     # Refusals without nominated pods come first, as in filtering.
-    return sorted(found, key=lambda each: each.for_nominated)
+    return sorted(refusals, key=lambda each: each.for_nominated)
 
 
 def _ask(spot: Spot, name: str) -> Refusal | None:

@@ -82,18 +82,18 @@ def unblock(scheduler: Scheduler, pod: PodInfo, *, seconds: float = DEADLINE) ->
     obstacles = _obstacles(evaluation, passing)
     if len(feasible):
         return Unblocking(len(feasible), (), obstacles)
-    found, is_complete = [], True
+    suggestions, is_complete = [], True
     for suggestion in _try_changes(scheduler, evaluation, passing, until):
         if suggestion is not None:
-            found.append(suggestion)
+            suggestions.append(suggestion)
         if monotonic() > until:
             is_complete = False
             break
-    if is_complete and not found:
-        found += _combine(scheduler, evaluation, until)
+    if is_complete and not suggestions:
+        suggestions += _combine(scheduler, evaluation, until)
         is_complete = monotonic() <= until
-    found.sort(key=lambda each: (each.effort, -each.nodes, each.sentence))
-    return Unblocking(0, tuple(found), obstacles, is_complete)
+    suggestions.sort(key=lambda each: (each.effort, -each.nodes, each.sentence))
+    return Unblocking(0, tuple(suggestions), obstacles, is_complete)
 
 
 def _try_changes(
@@ -143,8 +143,10 @@ def _suggestion(
 
 def _combine(scheduler: Scheduler, evaluation: Evaluation, until: float) -> Iterator[Suggestion]:
     """Changes of the pod that are sufficient together; of those found, the ones of least effort."""
-    found = sorted(find_combinations(scheduler, evaluation, until), key=lambda each: each.effort)
-    for each in found[:MOST_COMBINATIONS]:
+    combinations = sorted(
+        find_combinations(scheduler, evaluation, until), key=lambda each: each.effort
+    )
+    for each in combinations[:MOST_COMBINATIONS]:
         yield Suggestion(
             "together",
             each.sentence,
@@ -200,15 +202,15 @@ def _obstacles(evaluation: Evaluation, passing: Mapping[str, BoolArray]) -> tupl
         return ()
     matrix = np.array([~passing[name][alive] for name in refusing])
     patterns, which = np.unique(matrix, axis=1, return_inverse=True)
-    found = []
+    obstacles = []
     for number in range(patterns.shape[1]):
         plugins = tuple(
             name for name, refuses in zip(refusing, patterns[:, number], strict=True) if refuses
         )
         rows = alive[which.reshape(-1) == number]
         if plugins:
-            found.append(Obstacle(plugins, len(rows), _names(evaluation, rows)))
-    return tuple(sorted(found, key=lambda each: (len(each.plugins), -each.nodes)))
+            obstacles.append(Obstacle(plugins, len(rows), _names(evaluation, rows)))
+    return tuple(sorted(obstacles, key=lambda each: (len(each.plugins), -each.nodes)))
 
 
 def _names(evaluation: Evaluation, rows: Sequence[int] | Int64Array) -> tuple[str, ...]:

@@ -85,11 +85,11 @@ def _sentence(registered: ClusterEventWithHint) -> str:
 
 
 def _describe_actions(action: ActionType) -> list[str]:
-    found = []
+    described = []
     if action & ActionType.UPDATE == ActionType.UPDATE:
-        found.append(_ACTIONS[ActionType.UPDATE])
+        described.append(_ACTIONS[ActionType.UPDATE])
         action &= ~ActionType.UPDATE
     return [
         *(words for flag, words in _ACTIONS.items() if flag in action and flag.bit_count() == 1),
-        *found,
+        *described,
     ]

@@ -242,7 +242,7 @@ def http_extenders(
 
     Raises ExtenderConfigError.
     """
-    found: list[HttpExtender] = []
+    extenders: list[HttpExtender] = []
     names: set[str] = set()
     for index, config in enumerate(configs):
         name, number = config.url_prefix, 1
@@ -251,7 +251,7 @@ def http_extenders(
             name = f"{config.url_prefix} ({number})"
         names.add(name)
         try:
-            found.append(HttpExtender(config, nodes, bodies, rules=rules, name=name))
+            extenders.append(HttpExtender(config, nodes, bodies, rules=rules, name=name))
         except ValueError as problem:
             raise ExtenderConfigError(f"extenders[{index}]", str(problem)) from problem
-    return found
+    return extenders

@@ -63,8 +63,8 @@ def write(state: CycleState, allocations: Iterable[ClaimAllocation]) -> None:
 
 def of(state: CycleState) -> tuple[ClaimAllocation, ...]:
     """The claims of the pod with their devices, in the pod's order."""
-    found = state.find(_KEY, _Allocations)
-    return found.items if found is not None else ()
+    allocations = state.find(_KEY, _Allocations)
+    return allocations.items if allocations is not None else ()
 
 
 class FoundResources(Protocol):

@@ -287,17 +287,17 @@ class Filters:
         As framework.interface.MeasuringFilter.room. None if filters depend on more of the pods on a
         row than their amounts.
         """
-        found = []
+        measured = []
         for plugin in self._filters:
             if plugin.name in state.skip_filter:
                 continue
             if plugin.name in self._measuring:
-                found.append(self._measuring[plugin.name].room(state, nodes))
+                measured.append(self._measuring[plugin.name].room(state, nodes))
             elif getattr(plugin, "sign_reads", "pods") != "nodes":
                 return None
-        if not found:
+        if not measured:
             return None
-        indices, room = zip(*found, strict=True)
+        indices, room = zip(*measured, strict=True)
         return np.concatenate(indices), np.concatenate(room)
 
     # -- pods that are added or removed in the middle of a cycle --------------------------------

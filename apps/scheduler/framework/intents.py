@@ -114,9 +114,9 @@ def add(state: CycleState, intent: Intent) -> None:
 
 def take(state: CycleState) -> tuple[Intent, ...]:
     """The writes requested so far, which the caller has written without the decision."""
-    found = of(state)
+    intents = of(state)
     state.intents.clear()
-    return found
+    return intents
 
 
 def of(state: CycleState) -> tuple[Intent, ...]:

@@ -42,8 +42,8 @@ def mounts_of(pod: Pod) -> tuple[Mount, ...]:
 
     Claims count as mounted read-write: no plugin needs to know whether a claim is read-only.
     """
-    found = (mount for volume in pod.spec.volumes for mount in _mounts(pod, volume))
-    return tuple(dict.fromkeys(found))
+    mounts = (mount for volume in pod.spec.volumes for mount in _mounts(pod, volume))
+    return tuple(dict.fromkeys(mounts))
 
 
 def _mounts(pod: Pod, volume: Volume) -> Iterator[Mount]:

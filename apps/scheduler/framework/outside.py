@@ -82,13 +82,13 @@ def _wrap(
 
     def checked_method(self: Any, *args: Any) -> Any:
         try:
-            found = method(self, *args)
+            result = method(self, *args)
         except (Exception, KeyboardInterrupt):
             raise
         except BaseException as left:
             # SystemExit, CancelledError: not caught by those who catch errors of plugins.
             raise RuntimeError(f"{shown} raised {left!r}") from left
-        return check(shown, found, args)
+        return check(shown, result, args)
 
     checked_method.__name__ = name
     checked_method.__doc__ = method.__doc__

@@ -136,8 +136,8 @@ class Framework:
 
     def awaited_functions(self) -> dict[str, Callable[[PodInfo], frozenset[AwaitedObject]]]:
         """Plugin -> the objects that a pod waits for in its PreEnqueue, of plugins that say so."""
-        found = (plugin for plugin in self._at.pre_enqueue if isinstance(plugin, AwaitingPlugin))
-        return {plugin.name: plugin.awaited for plugin in found}
+        awaiting = (plugin for plugin in self._at.pre_enqueue if isinstance(plugin, AwaitingPlugin))
+        return {plugin.name: plugin.awaited for plugin in awaiting}
 
     def registered_events(self) -> list[tuple[str, Sequence[ClusterEventWithHint]]]:
         """(plugin, events that it registers), for the scheduling queue.
@@ -311,9 +311,9 @@ class Framework:
         skipped = state.skip_score
         scorers = [each for each in self._at.score if each.name not in skipped]
         cycle = Cycle(state, pod, snapshot, self.filters)
-        found = known.score(scorers, cycle, rows, watch)
+        scores = known.score(scorers, cycle, rows, watch)
         watch.stop()
-        return found
+        return scores
 
     # -- with a node ---------------------------------------------------------------------------
 

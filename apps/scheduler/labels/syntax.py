@@ -59,17 +59,17 @@ class _Parser:
         self._position = 0
 
     def requirements(self) -> list[Requirement]:
-        found: list[Requirement] = []
+        requirements: list[Requirement] = []
         while True:
             token = self._peek()
-            if token == "" and not found:
-                return found
+            if token == "" and not requirements:
+                return requirements
             if token in _SYMBOLS and token != "!":
                 raise SelectorError(f"found '{token}', expected: !, identifier, or 'end of string'")
-            found.append(self._requirement())
+            requirements.append(self._requirement())
             token = self._next()
             if token == "":
-                return found
+                return requirements
             if token != ",":
                 raise SelectorError(f"found '{token}', expected: ',' or 'end of string'")
             if self._peek() in _SYMBOLS and self._peek() != "!":

@@ -106,11 +106,11 @@ def _pre_filter(decision: Decision) -> dict[str, str]:
 
 def _filter(decision: Decision) -> dict[str, str]:
     """Plugins that refused some node, with their first status."""
-    found: dict[str, str] = {}
+    statuses: dict[str, str] = {}
     for status in decision.node_statuses.statuses if decision.node_statuses is not None else ():
         if status is not None:
-            found.setdefault(status.plugin, status.code.label)
-    return found
+            statuses.setdefault(status.plugin, status.code.label)
+    return statuses
 
 
 def _post_filter(decision: Decision) -> dict[str, str]:
@@ -128,10 +128,10 @@ def _score(decision: Decision) -> dict[str, str]:
 
 def _binding_statuses(decision: Decision) -> dict[str, str]:
     waited = decision.permit_wait.timeouts if decision.permit_wait is not None else ()
-    found = dict.fromkeys(waited, _WAIT)
+    statuses = dict.fromkeys(waited, _WAIT)
     if decision.rejection is not None:
-        found[decision.rejection.plugin] = decision.rejection.code.label
-    return found
+        statuses[decision.rejection.plugin] = decision.rejection.code.label
+    return statuses
 
 
 #: extension point -> plugin -> status of those that did not simply succeed
@@ -167,16 +167,16 @@ class _Durations:
 
     def by_labels(self) -> dict[tuple[str, ...], list[float]]:
         """(extension point, status, profile) -> the seconds of each attempt."""
-        found: dict[tuple[str, ...], list[float]] = {}
+        seconds: dict[tuple[str, ...], list[float]] = {}
         for (profile, *points), rows in self._rows.items():
             for point, column in zip(points, zip(*rows, strict=True), strict=True):
                 labels = (point, _SUCCESS, profile)
-                found.setdefault(labels, []).extend([each * NANO for each in column])
+                seconds.setdefault(labels, []).extend([each * NANO for each in column])
         for decision in self._others:
             for point, status, nanoseconds in _extension_points(decision):
                 labels = (point, status, decision.profile)
-                found.setdefault(labels, []).append(nanoseconds * NANO)
-        return found
+                seconds.setdefault(labels, []).append(nanoseconds * NANO)
+        return seconds
 
 
 def _succeeded_everywhere(decision: Decision) -> bool:

@@ -64,8 +64,8 @@ class OutgoingRules:
 
         Raises DestinationRefused if there is none, and socket.gaierror for an unknown host.
         """
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        texts = list(dict.fromkeys(str(each[4][0]) for each in found))
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        texts = list(dict.fromkeys(str(each[4][0]) for each in addresses))
         allowed = [text for text in texts if self.allows(_parse(text))]
         if not allowed:
             raise DestinationRefused(_describe_refusal(host, texts))
@@ -125,8 +125,8 @@ def _embedded(address: Address) -> Sequence[IPv4Address]:
         return ()
     if _is_in(address, _TRANSLATED):
         return (IPv4Address(int(address) & 0xFFFFFFFF),)
-    found = (address.sixtofour, *(address.teredo or ()))
-    return [each for each in found if each is not None]
+    embedded = (address.sixtofour, *(address.teredo or ()))
+    return [each for each in embedded if each is not None]
 
 
 def _describe_refusal(host: str, addresses: Sequence[str]) -> str:

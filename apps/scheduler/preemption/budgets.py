@@ -74,7 +74,7 @@ class Budgets:
         if self._version == self._lister.version:
             return
         self._version = self._lister.version
-        self._budgets = [found for each in self._lister if (found := _read(each)) is not None]
+        self._budgets = [budget for each in self._lister if (budget := _read(each)) is not None]
         self._known.clear()
 
 

@@ -117,11 +117,11 @@ class DryRun:
     def _select_victims_together(self, rows: Int64Array) -> list[Outcome]:
         evictable = self._evictable_pods.of(rows.tolist(), self._pod.priority)
         trial = Trial(self._filters, self._state, self._pod, self._snapshot.select(rows))
-        found = Reprieve(trial, evictable, is_signed=self._is_signed).run()
+        outcomes = Reprieve(trial, evictable, is_signed=self._is_signed).run()
         names = self._snapshot.names
         return [
             gone if isinstance(gone, Status) else each.outcome(gone, names[row])
-            for each, gone, row in zip(evictable, found, rows.tolist(), strict=True)
+            for each, gone, row in zip(evictable, outcomes, rows.tolist(), strict=True)
         ]
 
     def _select_victims(self, row: int) -> Outcome:

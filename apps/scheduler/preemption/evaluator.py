@@ -72,11 +72,11 @@ class Evaluator:
             return None, unschedulable(reason)
         rows = potential_rows(snapshot, diagnosis)
         offset = self._handle.draw(len(rows)) if len(rows) else 0
-        found = self._find_candidates(state, pod, np.roll(rows, -offset))
-        if not found.candidates:
-            return self._no_candidates(found, offset)
+        search = self._find_candidates(state, pod, np.roll(rows, -offset))
+        if not search.candidates:
+            return self._no_candidates(search, offset)
         try:
-            candidates, figures = self._ask_extenders(pod, found)
+            candidates, figures = self._ask_extenders(pod, search)
         except ExtenderError as failure:
             return None, error(str(failure))
         if not candidates:
@@ -90,7 +90,7 @@ class Evaluator:
                 nominating=NominatingInfo(node),
                 victims=victims.pods,
                 candidates=ranking.candidates,
-                node_statuses=found.statuses,
+                node_statuses=search.statuses,
                 ties=ranking.ties,
                 decided_by=ranking.decided_by,
                 offset=offset,

@@ -73,7 +73,7 @@ class EvictablePods:
         """The pods of lower priority on each of the rows."""
         width = len(self._nodes.requested) + BESIDES_RESOURCES
         budgets = self._budgets.version
-        found = []
+        evictable_pods = []
         for row in rows:
             # PodInfo is immutable, so the same objects in the same order are the same pods.
             listed = list(self._nodes.info(row).pods.values())
@@ -87,8 +87,8 @@ class EvictablePods:
             ):
                 evictable = self._find([pod for pod in listed if pod.priority < priority])
                 known = self._known[row] = _Known(listed, priority, budgets, width, evictable)
-            found.append(known.evictable)
-        return found
+            evictable_pods.append(known.evictable)
+        return evictable_pods
 
     def _find(self, pods: list[PodInfo]) -> Evictable:
         pods = sort_by_importance(pods)

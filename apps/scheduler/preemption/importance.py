@@ -94,11 +94,11 @@ def amounts_below(priority: int, nodes: NodeColumns) -> Int64Array:
     amounts = np.zeros((len(nodes.requested) + BESIDES_RESOURCES, len(nodes)), dtype=np.int64)
     rows, starts, evictable = list[int](), list[int](), list[PodInfo]()
     for row in np.flatnonzero(nodes.pod_count > 0).tolist():
-        found = [pod for pod in nodes.info(row).pods.values() if pod.priority < priority]
-        if found:
+        lower = [pod for pod in nodes.info(row).pods.values() if pod.priority < priority]
+        if lower:
             rows.append(row)
             starts.append(len(evictable))
-            evictable += found
+            evictable += lower
     if rows:
         amounts[:, rows] = np.add.reduceat(amounts_table(evictable, nodes), starts, axis=0).T
     return amounts

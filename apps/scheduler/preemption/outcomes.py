@@ -63,28 +63,28 @@ class Outcomes:
         self, rows: Int64Array, names: Sequence[str], outcomes: Sequence[Victims | Status]
     ) -> None:
         """Enter the outcomes of ``rows``; ``names`` are the nodes by row."""
-        found, figures = [], []
+        candidates, figures = [], []
         for row, outcome in zip(rows.tolist(), outcomes, strict=True):
             if isinstance(outcome, Status):
                 self.kinds[row] = REJECTED
                 self.statuses.set(row, outcome)
             else:
                 self._candidates[row] = known = _with_figures(names[row], outcome)
-                found.append(row)
+                candidates.append(row)
                 figures.append(known.candidate.figures)
-        if found:
-            self.kinds[found] = CANDIDATE
-            self.figures[:, found] = np.array(figures, dtype=np.int64).T
+        if candidates:
+            self.kinds[candidates] = CANDIDATE
+            self.figures[:, candidates] = np.array(figures, dtype=np.int64).T
 
     def rejections(self, rows: Int64Array) -> NodeStatuses:
         """The statuses of those of ``rows`` that were rejected; all others were not evaluated."""
         rejected = rows[self.kinds[rows] == REJECTED]
-        found = NodeStatuses(
+        statuses = NodeStatuses(
             np.full(len(self.kinds), NodeStatuses.NOT_EVALUATED, dtype=np.int32),
             list(self.statuses.statuses),
         )
-        found.ids[rejected] = self.statuses.ids[rejected]
-        return found
+        statuses.ids[rejected] = self.statuses.ids[rejected]
+        return statuses
 
     def candidates(self, rows: Iterable[int]) -> list[NodeVictims]:
         """The candidates of rows that are candidates."""

@@ -51,14 +51,14 @@ class Reprieve:
             return self._fill(*room)
         statuses = self._trial.statuses()
         fits = statuses.ids == NodeStatuses.FEASIBLE
-        found = [statuses.at(row) or list[int]() for row in range(len(self._evictable))]
+        victims = [statuses.at(row) or list[int]() for row in range(len(self._evictable))]
         for place in range(self._amounts.shape[1]):
             change = self._pods_at(place, np.flatnonzero(fits & (self._counts > place)))
             for row in self._add_back(change).tolist():
-                gone = found[row]
+                gone = victims[row]
                 assert isinstance(gone, list)
                 gone.append(place)
-        return found
+        return victims
 
     def _fill(self, indices: Int64Array, room: Int64Array) -> list[list[int] | Status]:
         """The same if only the amounts ``indices`` matter, of which rows have ``room`` left."""

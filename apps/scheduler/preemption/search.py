@@ -118,5 +118,5 @@ def _errors(statuses: NodeStatuses, rows: Int64Array) -> list[str]:
     if not failed:
         return []
     ids = statuses.ids[rows]
-    found = (statuses.statuses[number] for number in ids[np.isin(ids, failed)].tolist())
-    return [status.message for status in found if status is not None]
+    refusals = (statuses.statuses[number] for number in ids[np.isin(ids, failed)].tolist())
+    return [status.message for status in refusals if status is not None]

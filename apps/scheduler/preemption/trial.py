@@ -66,19 +66,19 @@ class Trial:
 
     def statuses(self) -> NodeStatuses:
         """The refusal of every row as it is now; with the nominated pods if these matter."""
-        found = self._filter(self._nodes, self._own)
+        statuses = self._filter(self._nodes, self._own)
         if self._nominated is not None:
-            found.overrule(self._nominated.rows, self._with_nominated_pods())
-        return found
+            statuses.overrule(self._nominated.rows, self._with_nominated_pods())
+        return statuses
 
     def local_refusals(self) -> NodeStatuses:
         """As ``statuses``, but only by filters that need no call for each pod."""
         nominated = self._nominated
         if nominated is not None and len(nominated.rows) == len(self._nodes):
             # What the filters say without the nominated pods does not count on any row.
-            found = NodeStatuses.untouched(self._nodes.alive)
+            statuses = NodeStatuses.untouched(self._nodes.alive)
         else:
-            found = self._filters.run_local_filter_plugins(self._state, self._pod, self._nodes)
+            statuses = self._filters.run_local_filter_plugins(self._state, self._pod, self._nodes)
         if nominated is not None:
             rows = nominated.rows
             self._nominated_nodes.add_pods(self._nominated_pods)
@@ -87,9 +87,9 @@ class Trial:
             )
             self._nominated_nodes.remove_pods(self._nominated_pods)
             # A refusal because of the nominated pods comes before any other.
-            found.ids[rows] = NodeStatuses.FEASIBLE
-            found.overrule(rows, others)
-        return found
+            statuses.ids[rows] = NodeStatuses.FEASIBLE
+            statuses.overrule(rows, others)
+        return statuses
 
     def fits(self) -> BoolArray:
         """(k,) bool: the rows on which the incoming pod fits now."""
@@ -124,9 +124,9 @@ class Trial:
         own = self._own and self._own.fork(self._nominated.rows, self._nominated_nodes)
         self._nominated_nodes.add_pods(self._nominated_pods)
         self._run_extensions("add_pod", self._nominated_pods, own)
-        found = self._filter(self._nominated_nodes, own)
+        statuses = self._filter(self._nominated_nodes, own)
         self._nominated_nodes.remove_pods(self._nominated_pods)
-        return found
+        return statuses
 
     def _run_extensions(
         self, method: ExtensionMethod, change: PodChange, own: OwnStates | None

@@ -37,19 +37,19 @@ class Unit:
 def find_units(pods: Iterable[PodInfo], groups: Lister[PodGroup]) -> list[Unit]:
     """All that may be evicted among these pods, in their order."""
     of_group: dict[tuple[str, str], list[PodInfo]] = {}
-    found: dict[tuple[str, str, str], Unit] = {}
+    units: dict[tuple[str, str, str], Unit] = {}
     for pod in pods:
         name = pod.pod.group_name
         group = groups.get(name, pod.namespace) if name else None
         if group is None:
-            found["", pod.namespace, pod.name] = Unit((pod,), pod.priority)
+            units["", pod.namespace, pod.name] = Unit((pod,), pod.priority)
         elif not group.is_disrupted_as_a_whole:
-            found["", pod.namespace, pod.name] = Unit((pod,), group.priority)
+            units["", pod.namespace, pod.name] = Unit((pod,), group.priority)
         else:
             members = of_group.setdefault((pod.namespace, name), [])
             members.append(pod)
-            found["group", pod.namespace, name] = Unit(tuple(members), group.priority, name)
-    return list(found.values())
+            units["group", pod.namespace, name] = Unit(tuple(members), group.priority, name)
+    return list(units.values())
 
 
 def in_order_of_reprieve(units: Iterable[Unit], budgets: Budgets) -> list[Unit]:

@@ -38,8 +38,8 @@ class KeyedHeap(Generic[T]):
         return (item for _, item in self._items.values())
 
     def get(self, key: str) -> T | None:
-        found = self._items.get(key)
-        return found[1] if found else None
+        entry = self._items.get(key)
+        return entry[1] if entry else None
 
     def put(self, item: T) -> None:
         """Add the item, or replace the one of this name and update its position."""
@@ -51,9 +51,9 @@ class KeyedHeap(Generic[T]):
 
     def delete(self, key: str) -> T | None:
         """Remove and return the item of this name; None if there is none."""
-        found = self._items.pop(key, None)
+        entry = self._items.pop(key, None)
         self._drop_stale_entries()
-        return found[1] if found else None
+        return entry[1] if entry else None
 
     def peek(self) -> T | None:
         while self._heap:

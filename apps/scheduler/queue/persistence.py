@@ -75,10 +75,10 @@ def _current_entry(parts: SubQueues, uid: str, key: str) -> SavedEntry | None:
     flying = parts.in_flight.get(uid)
     if flying is not None and not parts.in_flight.is_deleted(uid):
         return _entry_in_flight(parts, flying)
-    found = parts.find(key)
-    if found is None or found[1].uid != uid:
+    info = parts.find(key)
+    if info is None or info[1].uid != uid:
         return None
-    return _entry(parts, found[1], found[0])
+    return _entry(parts, info[1], info[0])
 
 
 def _entry_in_flight(parts: SubQueues, info: QueuedPodInfo) -> SavedEntry:

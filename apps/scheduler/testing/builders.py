@@ -215,8 +215,8 @@ class PodBuilder(Builder):
 
     def _node_affinity(self) -> dict[str, Any]:
         affinity: dict[str, Any] = self.body["spec"].setdefault("affinity", {})
-        found: dict[str, Any] = affinity.setdefault("nodeAffinity", {})
-        return found
+        node_affinity: dict[str, Any] = affinity.setdefault("nodeAffinity", {})
+        return node_affinity
 
 
 class NodeBuilder(Builder):

@@ -146,10 +146,10 @@ class SignedScores:
         return self.found()
 
     def _score_others(self, cycle: Cycle, rows: Int64Array, watch: Stopwatch) -> Scores:
-        found = self.found()
-        columns, total = {}, found.ranking.total.copy()
+        scores = self.found()
+        columns, total = {}, scores.ranking.total.copy()
         for each in self._plan.scorers:
-            column = found.columns.get(each.name)
+            column = scores.columns.get(each.name)
             if column is None:
                 column = each.score(cycle.state, cycle.pod, cycle.snapshot, rows)
                 total += column.normalized if column.weight == 1 else column.weighted

@@ -47,11 +47,11 @@ def known_claim_names(pod: PodInfo) -> Iterator[str]:
     """The names of the pod's claims, without those that were not created yet."""
     for reference in pod.pod.spec.resource_claims:
         try:
-            found = claim_name(pod, reference)
+            named = claim_name(pod, reference)
         except ClaimProblem:
             continue
-        if found is not None:
-            yield found[0]
+        if named is not None:
+            yield named[0]
 
 
 def pod_claims(
@@ -66,10 +66,10 @@ def pod_claims(
 
 def _claims(pod: PodInfo, claims: DeviceClaims, of_groups: bool) -> Iterator[ResourceClaim]:
     for reference in pod.pod.spec.resource_claims:
-        found = claim_name(pod, reference)
-        if found is None:
+        named = claim_name(pod, reference)
+        if named is None:
             continue
-        name, generated = found
+        name, generated = named
         claim = claims.get(name, pod.namespace)
         if claim is None:
             raise ClaimProblem(f'could not find ResourceClaim "{pod.namespace}/{name}"')

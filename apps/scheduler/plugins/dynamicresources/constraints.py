@@ -45,11 +45,11 @@ class _OfRequests:
 
 def attribute_of(attribute: str, driver: str, device: Device) -> DeviceAttribute | None:
     """By its full name, or by its bare one if the domain is the driver."""
-    found = device.attributes.get(attribute)
+    value = device.attributes.get(attribute)
     domain, slash, identifier = attribute.partition("/")
-    if found is None and slash and domain == driver:
-        found = device.attributes.get(identifier)
-    return found
+    if value is None and slash and domain == driver:
+        value = device.attributes.get(identifier)
+    return value
 
 
 def elements_of(attribute: DeviceAttribute) -> Set[tuple[str, Any]]:

@@ -151,11 +151,11 @@ class NodeFilter:
         node = info.node
         assert node is not None
         try:
-            pools, found = self._search(node, claims)
-            taken = self._node_resources(claims, found)
+            pools, solution = self._search(node, claims)
+            taken = self._node_resources(claims, solution)
         except AllocationError as wrong:
             return error(str(wrong))
-        if found is None:
+        if solution is None:
             invalid = any(pool.invalid for pool in pools)
             return unresolvable(REASON_INVALID_POOLS if invalid else REASON_NOT_ALLOCATABLE)
         if taken is not None:
@@ -166,7 +166,7 @@ class NodeFilter:
         pending = self._state.pending_pairs()
         self._state.by_node[name] = NodeAllocation(
             (*claims, *(claim for claim, _ in pending)),
-            (*allocation_results(found, claims, name), *(each for _, each in pending)),
+            (*allocation_results(solution, claims, name), *(each for _, each in pending)),
             mappings,
             taken or (),
         )

@@ -32,15 +32,15 @@ class Holder:
 
 def find_holders(claims: Iterable[ResourceClaim]) -> dict[DeviceId, tuple[Holder, ...]]:
     """The holders of each device that is in use; access by an administrator is not."""
-    found: dict[DeviceId, tuple[Holder, ...]] = {}
+    holders: dict[DeviceId, tuple[Holder, ...]] = {}
     for claim in claims:
         allocation = claim.status.allocation
         for result in allocation.devices.results if allocation is not None else ():
             if result.admin_access:
                 continue
             device = (result.driver, result.pool, result.device)
-            found[device] = (*found.get(device, ()), holder_of(claim))
-    return found
+            holders[device] = (*holders.get(device, ()), holder_of(claim))
+    return holders
 
 
 def holder_of(claim: ResourceClaim) -> Holder:

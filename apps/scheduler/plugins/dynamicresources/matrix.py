@@ -137,7 +137,7 @@ class _Comparison:
         ]
 
     def compare(self, claims: Sequence[ResourceClaim]) -> NodeDevices:
-        found = NodeDevices(self._node.metadata.name)
+        devices = NodeDevices(self._node.metadata.name)
         for claim in claims:
             verdicts = {
                 (name, alternative): (
@@ -150,8 +150,8 @@ class _Comparison:
                 self._apply(constraint, verdicts)
             for (name, alternative), (request, obstacles) in verdicts.items():
                 full = f"{name}/{alternative}" if alternative else name
-                self._add(found, claim, full, request, obstacles)
-        return found
+                self._add(devices, claim, full, request, obstacles)
+        return devices
 
     def _add(
         self,

@@ -52,7 +52,7 @@ def claim_statuses(
     ``referenced``: the claims of ``spec.resourceClaims``; ``allocated``: those of the solution.
     """
     uids = {claim.metadata.uid for claim in referenced}
-    found = []
+    statuses = []
     for claim, picks in zip(allocated, solution.picks, strict=True):
         amounts = _amounts(claim, picks)
         if amounts:
@@ -60,10 +60,10 @@ def claim_statuses(
             written: dict[str, quantity.Quantity] = {
                 name: quantity.format_nanos(*amounts[name]) for name in sorted(amounts)
             }
-            found.append(
+            statuses.append(
                 NodeAllocatableResourceClaimStatus(claim.metadata.name, tuple(names), written)
             )
-    return tuple(sorted(found, key=lambda status: status.resource_claim_name))
+    return tuple(sorted(statuses, key=lambda status: status.resource_claim_name))
 
 
 def _amounts(claim: ResourceClaim, picks: Iterable[Pick]) -> dict[str, _Amount]:

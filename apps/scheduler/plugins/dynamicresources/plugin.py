@@ -125,8 +125,8 @@ class DynamicResources:
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns
     ) -> tuple[PreFilterResult | None, Status | None]:
-        found = ClaimState()
-        state.write(NAME, found)
+        claim_state = ClaimState()
+        state.write(NAME, claim_state)
         try:
             claims = pod_claims(pod, self._claims, of_groups=self._features.of_groups)
         except ClaimProblem as problem:
@@ -140,18 +140,22 @@ class DynamicResources:
         reason = self._why_not(claims)
         if reason:
             return None, unresolvable(reason)
-        found.claims, found.resources, found.group = claims, resources, group
-        found.pending = self._pending(claims)
+        claim_state.claims, claim_state.resources, claim_state.group = claims, resources, group
+        claim_state.pending = self._pending(claims)
         if resources:
             left_over = extended.find_claim(pod, self._claims)
-            found.extended = left_over or extended.new_claim(pod)
-        found.allocated = self._features.view_of_allocated(self._claims.allocated())
-        found.slices = self._current_slices()
-        counts_resources = self._features.node_resources and found.slices.have_mapped_devices
+            claim_state.extended = left_over or extended.new_claim(pod)
+        claim_state.allocated = self._features.view_of_allocated(self._claims.allocated())
+        claim_state.slices = self._current_slices()
+        counts_resources = self._features.node_resources and claim_state.slices.have_mapped_devices
         if self._features.node_resources:
-            claim_allocations.write_resources(state, found)
-        if not found.extended and len(found.to_allocate()) == len(claims) and not counts_resources:
-            self._share_searches(found)
+            claim_allocations.write_resources(state, claim_state)
+        if (
+            not claim_state.extended
+            and len(claim_state.to_allocate()) == len(claims)
+            and not counts_resources
+        ):
+            self._share_searches(claim_state)
         return None, None
 
     def _group_of(self, pod: PodInfo) -> tuple[PodGroup | None, str]:
@@ -207,12 +211,14 @@ class DynamicResources:
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Verdicts:
         """Errors come first among the statuses, by text: the least ends the attempt."""
-        found = state.read(NAME, ClaimState)
-        node_filter = NodeFilter(found, pod, self._classes, self._is_unusable, self._features)
+        claim_state = state.read(NAME, ClaimState)
+        node_filter = NodeFilter(claim_state, pod, self._classes, self._is_unusable, self._features)
         answers: dict[int, Status | None] = {}
-        if found.shared is not None:
+        if claim_state.shared is not None:
             states = self._states.at(nodes.snapshot_rows[rows])
-            refused, rows = node_filter.filter_alike(states, nodes, rows, found.shared.results)
+            refused, rows = node_filter.filter_alike(
+                states, nodes, rows, claim_state.shared.results
+            )
             answers = dict.fromkeys(refused.tolist(), unresolvable(REASON_NOT_ALLOCATABLE))
         answers |= {int(row): node_filter.filter(nodes.info(int(row))) for row in rows}
         distinct = sorted(
@@ -230,23 +236,27 @@ class DynamicResources:
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns, status: Status
     ) -> Iterator[Detail]:
         """The devices of the node, and what says no to them."""
-        found, node = state.read(NAME, ClaimState), nodes.info(0).node
+        claim_state, node = state.read(NAME, ClaimState), nodes.info(0).node
         assert node is not None
         reason = status.reasons[0] if status.reasons else ""
         if reason == REASON_UNAVAILABLE:
-            node_filter = NodeFilter(found, pod, self._classes, self._is_unusable, self._features)
+            node_filter = NodeFilter(
+                claim_state, pod, self._classes, self._is_unusable, self._features
+            )
             for index in sorted(node_filter.unavailable(node)):
-                claim = found.claims[index]
+                claim = claim_state.claims[index]
                 unusable = self._is_unusable(claim)
                 yield refusal_details.describe_unavailable(claim, node, is_unusable=unusable)
         elif reason == REASON_INVALID_POOLS:
-            yield from refusal_details.describe_pools(found.slices.gather(node))
+            yield from refusal_details.describe_pools(claim_state.slices.gather(node))
         elif node_resources.is_about_room(reason):
-            node_filter = NodeFilter(found, pod, self._classes, self._is_unusable, self._features)
+            node_filter = NodeFilter(
+                claim_state, pod, self._classes, self._is_unusable, self._features
+            )
             taken = node_filter.taken_by_devices(node)
             yield from node_resources.describe_room(pod, nodes.info(0), status, taken)
         elif reason.startswith(node_resources.REASON_CLAIM):
-            for claim in found.claims:
+            for claim in claim_state.claims:
                 if node_resources.check_sharing(pod, claim, nodes.info(0)) is not None:
                     yield node_resources.describe_users(claim, nodes.info(0))
         elif reason == REASON_NOT_ALLOCATABLE:
@@ -254,21 +264,21 @@ class DynamicResources:
 
     def compare_devices(self, state: CycleState, pod: PodInfo, node: Node) -> NodeDevices:
         """The devices of a node with the requests of the pod's claims that are not allocated."""
-        found = state.find(NAME, ClaimState)
-        if found is None or found.is_empty:
+        claim_state = state.find(NAME, ClaimState)
+        if claim_state is None or claim_state.is_empty:
             return NodeDevices(node.metadata.name)
-        node_filter = NodeFilter(found, pod, self._classes, self._is_unusable, self._features)
+        node_filter = NodeFilter(claim_state, pod, self._classes, self._is_unusable, self._features)
         needed, _ = node_filter.needed_resources(node)
         claims, _ = node_filter.claims_to_allocate(needed)
         holders = find_holders(self._claims)
         inputs = MatrixInputs(
-            found.allocated,
+            claim_state.allocated,
             self._classes.get,
             shared_rows(lists=self._features.lists),
             holders,
             self._features,
         )
-        return compare_devices(node, found.slices.gather(node), claims, inputs)
+        return compare_devices(node, claim_state.slices.gather(node), claims, inputs)
 
     def _is_unusable(self, claim: ResourceClaim) -> bool:
         if not self._features.binding_conditions:
@@ -278,20 +288,20 @@ class DynamicResources:
     def post_filter(
         self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis
     ) -> tuple[PostFilterResult | None, Status]:
-        found = state.find(NAME, ClaimState)
-        if found is None:
+        claim_state = state.find(NAME, ClaimState)
+        if claim_state is None:
             return None, error(REASON_NOT_REACHED)
-        if found.is_empty:
+        if claim_state.is_empty:
             return None, unschedulable(REASON_NO_CLAIMS)
-        candidates = deallocation_candidates(found, pod, self._idle_group(found, pod))
+        candidates = deallocation_candidates(claim_state, pod, self._idle_group(claim_state, pod))
         if candidates:
             chosen = candidates[self._handle.draw(len(candidates))]
             # The allocation of a pod of the same group may be in flight: that one stays.
             if chosen.status.allocation is not None:
                 intents.add(state, writes.deallocate(chosen))
             return None, unschedulable(REASON_DEALLOCATED)
-        if found.extended is not None and not extended.is_in_memory(found.extended):
-            self._reservation(found, pod, state).delete_left_over(found.extended)
+        if claim_state.extended is not None and not extended.is_in_memory(claim_state.extended):
+            self._reservation(claim_state, pod, state).delete_left_over(claim_state.extended)
             return None, unschedulable(REASON_DELETED)
         return None, unschedulable(REASON_NO_HELP)
 
@@ -304,20 +314,22 @@ class DynamicResources:
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Int64Array:
         """The better alternatives of firstAvailable, summed."""
-        found = state.find(NAME, ClaimState)
-        if found is None or not found.claims or not self._features.alternatives:
+        claim_state = state.find(NAME, ClaimState)
+        if claim_state is None or not claim_state.claims or not self._features.alternatives:
             return constant(len(rows), 0)
-        if not any(each.first_available for c in found.claims for each in c.spec.devices.requests):
+        if not any(
+            each.first_available for c in claim_state.claims for each in c.spec.devices.requests
+        ):
             return constant(len(rows), 0)
         names = [nodes.info(int(row)).name for row in rows]
-        return np.array([score_of(found, name) for name in names], dtype=np.int64)
+        return np.array([score_of(claim_state, name) for name in names], dtype=np.int64)
 
     def explain_score(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns
     ) -> Iterator[Detail]:
         """The alternative that each request gets on the node."""
-        found = state.find(NAME, ClaimState) or ClaimState()
-        return describe_score(found, nodes.info(0).name)
+        claim_state = state.find(NAME, ClaimState) or ClaimState()
+        return describe_score(claim_state, nodes.info(0).name)
 
     def normalize_score(self, state: CycleState, pod: PodInfo, scores: Int64Array) -> Int64Array:
         return default_normalize_score(scores)
@@ -328,38 +340,38 @@ class DynamicResources:
         return explain_default_normalization(scores, place)
 
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
-        found = state.find(NAME, ClaimState)
-        if found is not None and not found.is_empty:
-            found.reserved.clear()
-            found.waiting_since = None
-            reservation = self._reservation(found, pod, state)
+        claim_state = state.find(NAME, ClaimState)
+        if claim_state is not None and not claim_state.is_empty:
+            claim_state.reserved.clear()
+            claim_state.waiting_since = None
+            reservation = self._reservation(claim_state, pod, state)
             reservation.reserve(node_name)
             claim_allocations.write(state, reservation.allocations(node_name))
         return None
 
     def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
-        found = state.find(NAME, ClaimState)
-        if found is not None:
-            self._reservation(found, pod, state).unreserve(node_name)
+        claim_state = state.find(NAME, ClaimState)
+        if claim_state is not None:
+            self._reservation(claim_state, pod, state).unreserve(node_name)
 
     def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
-        found = state.find(NAME, ClaimState)
-        if found is None or found.is_empty:
+        claim_state = state.find(NAME, ClaimState)
+        if claim_state is None or claim_state.is_empty:
             return None
-        reservation = self._reservation(found, pod, state)
+        reservation = self._reservation(claim_state, pod, state)
         note = f"waiting for binding conditions for device on node {node_name}"
-        if found.waiting_since is not None:
-            return self._ask_again(found, reservation, note)
-        found.failed = False
+        if claim_state.waiting_since is not None:
+            return self._ask_again(claim_state, reservation, note)
+        claim_state.failed = False
         try:
             ready = reservation.bind(node_name, self._handle.clock.now(), self.choose_name)
         except writes.WriteRefused as refused:
-            found.failed, found.refused = True, refused.write
+            claim_state.failed, claim_state.refused = True, refused.write
             return error(str(refused))
         claim_allocations.write(state, reservation.allocations(node_name))
         if not self._features.binding_conditions:
             return None
-        if any(map(binding.has_conditions, found.reserved.values())):
+        if any(map(binding.has_conditions, claim_state.reserved.values())):
             event = intents.PodEvent(
                 pod.namespace,
                 pod.name,
@@ -372,7 +384,7 @@ class DynamicResources:
             intents.add(state, event)
         if ready:
             return None
-        found.waiting_since = self._handle.clock.now()
+        claim_state.waiting_since = self._handle.clock.now()
         return Status(Code.PENDING, (note,))
 
     def _ask_again(self, found: ClaimState, reservation: Reservation, note: str) -> Status | None:
@@ -394,14 +406,14 @@ class DynamicResources:
 
 
 def deallocation_candidates(
-    found: ClaimState, pod: PodInfo, idle_group: PodGroup | None = None
+    claim_state: ClaimState, pod: PodInfo, idle_group: PodGroup | None = None
 ) -> list[ResourceClaim]:
     """The claims that PostFilter may deallocate: some node cannot use them, no other pod does.
 
     ``idle_group``: a reservation for it does not count, as no pod of it has a node.
     """
     return [
-        found.claims[index]
-        for index in sorted(found.unavailable)
-        if is_free_for(found.claims[index], pod, idle_group)
+        claim_state.claims[index]
+        for index in sorted(claim_state.unavailable)
+        if is_free_for(claim_state.claims[index], pod, idle_group)
     ]

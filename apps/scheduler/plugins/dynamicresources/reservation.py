@@ -36,11 +36,11 @@ class Reservation:
 
     def allocations(self, node_name: str) -> Iterator[ClaimAllocation]:
         """What each claim of the pod has or gets on the node, as PreBind has left it."""
-        found = self._state.by_node.get(node_name)
-        given = _by_uid(found)
-        statuses = found.node_resources if found is not None else ()
+        on_node = self._state.by_node.get(node_name)
+        given = _by_uid(on_node)
+        statuses = on_node.node_resources if on_node is not None else ()
         taken = {each.resource_claim_name: dict(each.resources) for each in statuses}
-        for claim in self._claims_of(found):
+        for claim in self._claims_of(on_node):
             uid = claim.metadata.uid
             now = self._state.reserved.get(uid, claim)
             allocation = now.status.allocation or given.get(uid)
@@ -63,8 +63,8 @@ class Reservation:
     def unreserve(self, node_name: str) -> None:
         """Allocations are no longer in flight; what PreBind has requested is undone."""
         state = self._state
-        found = state.by_node.get(node_name)
-        for claim in found.claims if found is not None else ():
+        on_node = state.by_node.get(node_name)
+        for claim in on_node.claims if on_node is not None else ():
             self._claims.release(claim.metadata.uid, self._pod.uid)
         for claim in state.assumed:
             self._claims.restore(claim)
@@ -90,10 +90,10 @@ class Reservation:
 
         Raises WriteRefused.
         """
-        found = self._state.by_node.get(node_name)
-        allocations = _by_uid(found)
+        on_node = self._state.by_node.get(node_name)
+        allocations = _by_uid(on_node)
         ready = True
-        for claim in self._claims_of(found):
+        for claim in self._claims_of(on_node):
             allocation = allocations.get(claim.metadata.uid)
             if claim.metadata.uid in self._state.pending or self._written_by_group(claim):
                 claim = self._claims.get(claim.metadata.name, claim.metadata.namespace) or claim
@@ -106,15 +106,15 @@ class Reservation:
             self._state.reserved[claim.metadata.uid] = bound
             ready = ready and binding.is_ready(bound)
         if (
-            found is not None
+            on_node is not None
             and self._state.extended is not None
             and extended.is_in_memory(self._state.extended)
         ):
             created = self._state.reserved.get(self._state.extended.metadata.uid)
             if created is not None:
-                self._add(writes.note_extended(self._pod, created, found.mappings))
-        if found is not None and found.node_resources:
-            self._add(writes.note_node_resources(self._pod, found.node_resources))
+                self._add(writes.note_extended(self._pod, created, on_node.mappings))
+        if on_node is not None and on_node.node_resources:
+            self._add(writes.note_node_resources(self._pod, on_node.node_resources))
             self._state.noted_resources = True
         return ready
 

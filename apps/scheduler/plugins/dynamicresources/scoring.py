@@ -70,10 +70,10 @@ def _allocations(
     state: ClaimState, node_name: str
 ) -> Iterator[tuple[ResourceClaim, AllocationResult]]:
     """Empty if nothing is allocated in this cycle; else with what was allocated before, too."""
-    found = state.allocation_on(node_name)
-    if found is None:
+    allocation = state.allocation_on(node_name)
+    if allocation is None:
         return
     for claim in state.claims:
         if claim.status.allocation is not None:
             yield claim, claim.status.allocation
-    yield from found.pairs()
+    yield from allocation.pairs()

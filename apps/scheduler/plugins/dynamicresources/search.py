@@ -110,10 +110,10 @@ class Solution:
         return Solution(pools, self.requests, picks)
 
     def _pick_on(self, pools: Sequence[Pool], pick: Pick) -> Pick:
-        found = pick.candidate
-        pool = pools[_position(self.pools, found.pool)]
-        each = pool.slices[_position(found.pool.slices, found.slice)]
-        device = each.spec.devices[_position(found.slice.spec.devices, found.device)]
+        candidate = pick.candidate
+        pool = pools[_position(self.pools, candidate.pool)]
+        each = pool.slices[_position(candidate.pool.slices, candidate.slice)]
+        device = each.spec.devices[_position(candidate.slice.spec.devices, candidate.device)]
         return Pick(pick.data, _candidate(pool, each, device), pick.consumed)
 
 
@@ -161,10 +161,10 @@ class Search:
                 ]
             )
         try:
-            found = self._claim(0)
+            is_complete = self._claim(0)
         except _TooManyResults:
             return None
-        return Solution(self._pools, self._requests, self._picks) if found else None
+        return Solution(self._pools, self._requests, self._picks) if is_complete else None
 
     # what is requested
 

@@ -85,15 +85,15 @@ class ClaimState:
 
     def allocation_on(self, node_name: str) -> NodeAllocation | None:
         """What Filter found for the node, if it has passed."""
-        found = self.by_node.get(node_name)
-        if found is None and self.shared is not None:
-            found = self.shared.find(node_name)
-        return found
+        on_node = self.by_node.get(node_name)
+        if on_node is None and self.shared is not None:
+            on_node = self.shared.find(node_name)
+        return on_node
 
     def node_resources(self, node_name: str) -> tuple[NodeAllocatableResourceClaimStatus, ...]:
         """What the devices found for the node take of its resources."""
-        found = self.by_node.get(node_name)
-        return found.node_resources if found is not None else ()
+        on_node = self.by_node.get(node_name)
+        return on_node.node_resources if on_node is not None else ()
 
     def to_allocate(self) -> list[ResourceClaim]:
         return [

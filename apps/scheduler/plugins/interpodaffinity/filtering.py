@@ -263,7 +263,7 @@ class AffinityFilter:
         self, affinity: Sequence[Totals], anti: Sequence[Totals], existing: Sequence[Totals]
     ) -> RequiredCounts:
         against = _counts(self._existing.anti_affinity, existing)
-        found = RequiredCounts(
+        counts = RequiredCounts(
             self._incoming,
             self._likes_itself,
             _counts(self._incoming.affinity, affinity),
@@ -271,8 +271,8 @@ class AffinityFilter:
             {key: count for key, count in against.items() if count.totals.any()},
         )
         # The totals change with the next snapshot, the tables do not.
-        found.tables  # noqa: B018
-        return found
+        counts.tables  # noqa: B018
+        return counts
 
     @lazy
     def _asks_nothing(self) -> bool:
@@ -288,8 +288,8 @@ def _find_verdicts(tables: Iterable[Table], rows: Int64Array | None) -> Verdicts
     """Of these rows of the snapshot, None = all."""
     flags: FlagArray | None = None
     for domains, table in tables:
-        found = table.take(domains.slots if rows is None else domains.slots[rows])
-        flags = found if flags is None else flags | found
+        counts = table.take(domains.slots if rows is None else domains.slots[rows])
+        flags = counts if flags is None else flags | counts
     return None if flags is None else Verdicts(flags.astype(np.uint16), _STATUSES)
 
 

@@ -98,8 +98,8 @@ class InterPodAffinity:
         self._change(state, removed, nodes, -1)
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Verdicts | None:
-        found = state.read(_PRE_FILTER_STATE, PreFilterState)
-        return verdicts(found.counts, nodes, whole=nodes is self._handle.snapshot)
+        pre_filter_state = state.read(_PRE_FILTER_STATE, PreFilterState)
+        return verdicts(pre_filter_state.counts, nodes, whole=nodes is self._handle.snapshot)
 
     def explain_refusal(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns, status: Status
@@ -114,10 +114,12 @@ class InterPodAffinity:
         scores, snapshot = self._signs.of(pod).scores, self._handle.snapshot
         if scores is None:
             return SKIP
-        found = scores.state(snapshot, rows if nodes is snapshot else nodes.snapshot_rows[rows])
-        if found is None:
+        score_state = scores.state(
+            snapshot, rows if nodes is snapshot else nodes.snapshot_rows[rows]
+        )
+        if score_state is None:
             return SKIP
-        state.write(_PRE_SCORE_STATE, found)
+        state.write(_PRE_SCORE_STATE, score_state)
         return None
 
     def score(
@@ -150,8 +152,8 @@ class InterPodAffinity:
         return hints.EVENTS
 
     def _change(self, state: CycleState, other: PodInfo, nodes: NodeColumns, amount: int) -> None:
-        found = state.read(_PRE_FILTER_STATE, PreFilterState)
-        changed = found.with_change(
+        pre_filter_state = state.read(_PRE_FILTER_STATE, PreFilterState)
+        changed = pre_filter_state.with_change(
             other, int(nodes.snapshot_rows[0]), amount, self._handle.snapshot.domains
         )
         state.write(_PRE_FILTER_STATE, changed)

@@ -63,7 +63,7 @@ class UnmetTerms:
     def _of_existing_pods(self) -> Iterator[Detail]:
         """Running pods whose required anti-affinity matches this pod."""
         namespace_labels = self._namespace_labels(self.pod)
-        found: dict[str, list[str]] = {}
+        by_key: dict[str, list[str]] = {}
         for other, at in self._running_pods():
             for carried in other.terms.carried:
                 key = carried.term.topology_key
@@ -74,8 +74,8 @@ class UnmetTerms:
                     and at.get(key) == here
                     and carried.term.matches(self.pod.pod, namespace_labels)
                 ):
-                    found.setdefault(f"{key}={here}", []).append(other.key)
-        for domain, pods in found.items():
+                    by_key.setdefault(f"{key}={here}", []).append(other.key)
+        for domain, pods in by_key.items():
             yield Detail(
                 f"pods in {domain} have anti-affinity to this pod: {list_names(pods)}",
                 {"domain": domain, "pods": pods},

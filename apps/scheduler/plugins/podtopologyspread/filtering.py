@@ -182,6 +182,6 @@ def _find_verdicts(state: PreFilterState, rows: Int64Array | None) -> Verdicts |
         if not each.refuses:
             continue
         slots = each.domains.slots if rows is None else each.domains.slots[rows]
-        found = each.table.take(slots)
-        ids = found if ids is None else np.where(ids == 0, found, ids)
+        counts = each.table.take(slots)
+        ids = counts if ids is None else np.where(ids == 0, counts, ids)
     return None if ids is None else Verdicts(ids, _STATUSES)

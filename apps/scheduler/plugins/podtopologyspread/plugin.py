@@ -77,10 +77,10 @@ class PodTopologySpread:
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns
     ) -> tuple[PreFilterResult | None, Status | None]:
-        found = self._sign(pod).filter
-        if found is None:
+        constraints = self._sign(pod).filter
+        if constraints is None:
             return None, SKIP
-        state.write(PRE_FILTER_STATE, found.state(self._handle.snapshot))
+        state.write(PRE_FILTER_STATE, constraints.state(self._handle.snapshot))
         return None, None
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, nodes: NodeColumns) -> None:
@@ -92,14 +92,14 @@ class PodTopologySpread:
         self._change(state, pod, removed, nodes, -1)
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Verdicts | None:
-        found = state.read(PRE_FILTER_STATE, PreFilterState)
-        return verdicts(found, nodes, whole=nodes is self._handle.snapshot)
+        pre_filter_state = state.read(PRE_FILTER_STATE, PreFilterState)
+        return verdicts(pre_filter_state, nodes, whole=nodes is self._handle.snapshot)
 
     def explain_refusal(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns, status: Status
     ) -> Iterator[Detail]:
-        found = state.read(PRE_FILTER_STATE, PreFilterState)
-        return too_uneven(found, int(nodes.snapshot_rows[0]), self._handle.snapshot)
+        pre_filter_state = state.read(PRE_FILTER_STATE, PreFilterState)
+        return too_uneven(pre_filter_state, int(nodes.snapshot_rows[0]), self._handle.snapshot)
 
     def pre_score(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
@@ -109,8 +109,8 @@ class PodTopologySpread:
             return SKIP
         snapshot = self._handle.snapshot
         rows = rows if nodes is snapshot else nodes.snapshot_rows[rows]
-        found = (scores.state if nodes.has_pods else scores.bare_state)(snapshot, rows)
-        state.write(_PRE_SCORE_STATE, found)
+        score_state = (scores.state if nodes.has_pods else scores.bare_state)(snapshot, rows)
+        state.write(_PRE_SCORE_STATE, score_state)
         return None
 
     def score(
@@ -155,9 +155,10 @@ class PodTopologySpread:
         self, state: CycleState, pod: PodInfo, other: PodInfo, nodes: NodeColumns, amount: int
     ) -> None:
         if other.namespace == pod.namespace:
-            found = state.read(PRE_FILTER_STATE, PreFilterState)
+            pre_filter_state = state.read(PRE_FILTER_STATE, PreFilterState)
             state.write(
-                PRE_FILTER_STATE, found.with_change(other, int(nodes.snapshot_rows[0]), amount)
+                PRE_FILTER_STATE,
+                pre_filter_state.with_change(other, int(nodes.snapshot_rows[0]), amount),
             )
 
 

@@ -86,10 +86,10 @@ class VolumeBinder:
         """
         none = np.zeros(len(nodes), dtype=np.uint16)
         bound = self._check_bound_claims(claims.bound, nodes)
-        found = PodVolumes(bound, none, measures=measures)
+        volumes = PodVolumes(bound, none, measures=measures)
         if claims.delayed:
-            self._place_delayed_claims(claims.delayed, nodes, found)
-        return found
+            self._place_delayed_claims(claims.delayed, nodes, volumes)
+        return volumes
 
     # -- bound claims --------------------------------------------------------------------------
 

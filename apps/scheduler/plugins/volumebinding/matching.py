@@ -94,8 +94,8 @@ def _find_smallest_open(
             offered[offered] = slots[ranks[offered]] != others[offered]
         best[offered] = ranks[offered]
     chosen = np.full(len(nodes), NO_VOLUME, dtype=np.int64)
-    found = best != _NONE
-    chosen[found] = slots[best[found]]
+    matched = best != _NONE
+    chosen[matched] = slots[best[matched]]
     return chosen
 
 

@@ -123,8 +123,8 @@ class VolumeBinding:
         claims = state.find(_STATE, PodClaims)
         if claims is None:  # PreFilter is disabled; other plugins name the key here
             raise StatusError(error("not found"))
-        found = self._binder.find_pod_volumes(claims, nodes)
-        return Verdicts(3 * found.bound + found.delayed, _STATUSES)
+        volumes = self._binder.find_pod_volumes(claims, nodes)
+        return Verdicts(3 * volumes.bound + volumes.delayed, _STATUSES)
 
     def explain_refusal(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns, status: Status
@@ -151,17 +151,17 @@ class VolumeBinding:
         claims = state.find(_STATE, PodClaims)
         if claims is None:
             return {}
-        found = self._binder.find_pod_volumes(claims, nodes, measures=True)
-        return storage_by_class(found, len(nodes))
+        volumes = self._binder.find_pod_volumes(claims, nodes, measures=True)
+        return storage_by_class(volumes, len(nodes))
 
     def explain_score(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns
     ) -> Iterator[Detail]:
         """The storage of each class that would be used."""
-        found = self._binder.find_pod_volumes(
+        volumes = self._binder.find_pod_volumes(
             pod_claims(pod, self._handle.listers), nodes, measures=True
         )
-        return describe_storage(storage_by_class(found, 1), self._shape or DEFAULT_SHAPE)
+        return describe_storage(storage_by_class(volumes, 1), self._shape or DEFAULT_SHAPE)
 
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
         """Assume the volumes, so that following pods do not get them before they are written."""
@@ -170,8 +170,8 @@ class VolumeBinding:
         if claims is None or not claims.delayed or row < 0:
             return None
         node = self._handle.snapshot.select(np.array([row], dtype=np.int64))
-        found = self._binder.find_pod_volumes(claims, node)
-        assumption = assume(found, node_name, self._handle.listers)
+        volumes = self._binder.find_pod_volumes(claims, node)
+        assumption = assume(volumes, node_name, self._handle.listers)
         state.write(_ASSUMPTION, assumption)
         for volume in assumption.volumes:
             self._handle.listers.assumed_volumes.assume(volume)

@@ -80,7 +80,7 @@ class Provisioning:
         self, storage_class: StorageClass, size: int, nodes: NodeColumns
     ) -> BoolArray:
         """(n,) bool: nodes that some capacity of at least ``size`` bytes is for."""
-        found = np.zeros(len(nodes), dtype=np.bool_)
+        has_capacity = np.zeros(len(nodes), dtype=np.bool_)
         by_label: dict[str, list[str]] = {}
         for capacity in self._listers.csi_storage_capacities:
             if capacity.storage_class_name != storage_class.metadata.name:
@@ -96,10 +96,10 @@ class Provisioning:
             if len(asked) == 1 and asked[0].operator == IN:
                 by_label.setdefault(asked[0].key, []).extend(asked[0].values)
             else:
-                found |= find_selected(selector, nodes)
+                has_capacity |= find_selected(selector, nodes)
         for key, values in by_label.items():
-            found |= nodes.label(key).is_any_of(values)
-        return found
+            has_capacity |= nodes.label(key).is_any_of(values)
+        return has_capacity
 
     def _class_of(self, claim: PersistentVolumeClaim) -> StorageClass:
         name = class_of_claim(claim)

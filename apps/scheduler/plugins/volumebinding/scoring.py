@@ -51,21 +51,21 @@ class ClassStorage:
 
 
 def storage_by_class(
-    found: PodVolumes, rows: int, *, provisioned: bool = True
+    volumes: PodVolumes, rows: int, *, provisioned: bool = True
 ) -> dict[str, ClassStorage]:
     """Class → its storage on each of the rows.
 
     Without `provisioned` only volumes that exist count.
     """
     classes: dict[str, ClassStorage] = {}
-    for pick in found.picks:
+    for pick in volumes.picks:
         _add_pick(_of(classes, class_of_claim(pick.claim), rows), pick)
     if not provisioned:
         return classes
     static = np.zeros(rows, dtype=np.bool_)
     for storage in classes.values():
         static |= storage.counts
-    for provision in found.provisions:
+    for provision in volumes.provisions:
         where = provision.where & ~static & (provision.capacity != NO_CAPACITY)
         storage = _of(classes, class_of_claim(provision.claim), rows)
         storage.counts |= where
