@@ -10,7 +10,7 @@ from typing import Any, Final
 from apps.cluster.ownership.managers import UNOWNED_METADATA
 from apps.cluster.ownership.objects import children, fits
 from apps.cluster.ownership.shapes import Shape, struct
-from apps.cluster.schema.definitions import DEFINITIONS, is_custom, reference
+from apps.cluster.schema.definitions import DEFINITIONS, is_custom
 
 Body = dict[str, Any]
 
