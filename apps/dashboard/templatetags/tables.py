@@ -1,4 +1,4 @@
-"""Tags for tables, see `apps.dashboard.tables`: filter form, column headings, pager."""
+"""Tags for tables, see `apps.dashboard.tables`: region, filters, table, selection, pager."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from urllib.parse import urlencode
 
 from django import template
 from django.http import HttpRequest
+from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.html import format_html
 
 from apps.cluster.models import Cluster
 from apps.dashboard.paging import SIZES, LogPage, NumberedPage
@@ -133,6 +135,34 @@ def _describe_period(request: HttpRequest) -> str:
     return f"since {since}" if since else f"until {until}" if until else "any time"
 
 
+@register.simple_tag
+def live(*events: str) -> str:
+    """The attributes of a region that is read again after one of these events of `streams`."""
+    # what several changes announce at once is read once
+    trigger = ", ".join(f"sse:{event} delay:60ms" for event in events)
+    return format_html('hx-get="" hx-trigger="{}" hx-swap="morph:outerHTML"', trigger)
+
+
+@register.simple_block_tag
+def table(
+    content: str, *caption: object, css: str = "", columns: str = "", focusable: bool = False
+) -> str:
+    """A table that scrolls sideways where it is wider than its panel; its head and body are inside.
+
+    `columns` names the columns that a user can hide. A table without links is `focusable`, so that
+    keys can scroll it.
+    """
+    label = "".join(map(str, caption))
+    region = format_html(' tabindex="0" role="region" aria-label="{}"', label) if focusable else ""
+    kinds = f"data {css}".strip()
+    marked = format_html(' data-columns="{}"', columns) if columns else ""
+    return format_html(
+        '<div class="scroll"{}><table class="{}"{}><caption class="visually-hidden">{}</caption>'
+        "{}</table></div>",
+        *(region, kinds, marked, label, content),
+    )
+
+
 @register.inclusion_tag("dashboard/inc/column.html", takes_context=True)
 def column(
     context: template.Context, name: str, label: str, css: str = "", first: str = ""
@@ -191,12 +221,13 @@ _BULK: Mapping[str, tuple[Sequence[str], Sequence[str], str, str]] = {
 _ASKING = ("drain", "evict")
 
 
-@register.inclusion_tag("dashboard/inc/bulk_bar.html", takes_context=True)
-def bulk_bar(context: template.Context, resource: str, page: NumberedPage[Any]) -> dict[str, Any]:
-    """The actions on the selected rows of a list, or on all rows that its filter matches."""
+@register.simple_block_tag(takes_context=True)
+def choosing(
+    context: template.Context, content: str, resource: str, page: NumberedPage[Any]
+) -> str:
+    """A list with actions on its selected rows, or on all rows that its filter matches."""
     plain, with_text, hint, texts = _BULK[resource]
-    return {
-        "request": context["request"],
+    shown = {
         "rejected": context["rejected"],
         "resource": resource,
         "page": page,
@@ -205,7 +236,29 @@ def bulk_bar(context: template.Context, resource: str, page: NumberedPage[Any]) 
         "with_text": [(name, _label(name)) for name in with_text],
         "hint": hint,
         "texts": texts,
+        "content": content,
     }
+    return render_to_string("dashboard/inc/choosing.html", shown, context["request"])
+
+
+@register.simple_tag
+def choose_all() -> str:
+    """The cell above `choose`."""
+    return format_html(
+        '<td class="box"><input type="checkbox" data-choose-all aria-label="{}" hidden></td>',
+        "Select all on this page",
+    )
+
+
+@register.simple_tag(takes_context=True)
+def choose(context: template.Context, parameter: str, value: str, label: str, key: object) -> str:
+    """The cell that selects a row; `key` is the identity of the row when the list is read again."""
+    checked = " checked" if value in context["rejected"].names else ""
+    return format_html(
+        '<td class="box"><input type="checkbox" name="{}" value="{}" id="choose-{}-{}"'
+        ' aria-label="Select {}"{}></td>',
+        *(parameter, value, parameter, key, label, checked),
+    )
 
 
 def _label(action: str) -> str:
