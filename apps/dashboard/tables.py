@@ -9,9 +9,10 @@ A page with a table passes three values to its template:
 * a page of rows (`apps.dashboard.paging`). The tag `pager` renders links to the other pages and
   to other page sizes (`size`).
 
-`{% load tables %}` loads the tags. The region around the table has an id, an argument of
-`filter_form`. Filters, sorting and page are pushed to the address, so that a reload, a bookmark
-and the updates of a live page keep them.
+`{% load tables %}` loads the tags. `{% table "Nodes" %}` … `{% endtable %}` is the table with its
+caption. The region around it has an id, an argument of `filter_form`; `{% live "nodes" "pods" %}`
+in its tag reads it again after these events. Filters, sorting and page are pushed to the address,
+so that a reload, a bookmark and the updates of a live page keep them.
 """
 
 from __future__ import annotations

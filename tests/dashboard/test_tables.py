@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.template import Context, Template
 from django.test import Client
 
 from apps.cluster.models import Cluster
@@ -35,6 +36,27 @@ def test_a_page_keeps_its_numbers_with_other_rows() -> None:
 def test_the_first_choice_is_empty() -> None:
     field = Field("zone", "Zone", choices=["a", ("b", "the b")], nothing="any")
     assert field.options == [("", "any"), ("a", "a"), ("b", "the b")]
+
+
+def render(text: str, **context: object) -> str:
+    return Template("{% load tables %}" + text).render(Context(context))
+
+
+def test_a_table_scrolls_and_has_its_name_as_a_caption() -> None:
+    text = (
+        '{% table "Pods of " node css="log" columns="pods" focusable=True %}<tbody>{% endtable %}'
+    )
+    assert render(text, node="<a>") == (
+        '<div class="scroll" tabindex="0" role="region" aria-label="Pods of &lt;a&gt;">'
+        '<table class="data log" data-columns="pods">'
+        '<caption class="visually-hidden">Pods of &lt;a&gt;</caption><tbody></table></div>'
+    )
+
+
+def test_a_live_region_is_read_again_after_its_events() -> None:
+    assert 'hx-trigger="sse:nodes delay:60ms, sse:pods delay:60ms"' in render(
+        "<p {% live kind 'pods' %}>", kind="nodes"
+    )
 
 
 @pytest.mark.django_db
