@@ -5,14 +5,20 @@ The kinds are declared in `apps/cluster/kinds`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from django.db.models import QuerySet
 
 from apps.cluster import models
-from apps.cluster.errors import qualified
+from apps.cluster.errors import Cause, qualified
 from apps.cluster.models import Cluster
+
+Body = Mapping[str, Any]
+#: The invalid fields of an object, and of an object that replaces an old one.
+Rule = Callable[[Body], Iterator[Cause]]
+UpdateRule = Callable[[Body, Body], Iterator[Cause]]
 
 VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 STATUS_VERBS: Final = ("get", "patch", "update")
@@ -76,6 +82,18 @@ class Kind:
     is_record: bool = False
     #: Whether admission looks up its objects; a change of one raises the `admission_version`.
     is_looked_up: bool = False
+    #: What is wrong with a name; None: it is a DNS subdomain.
+    check_name: Callable[[str], tuple[str, ...]] | None = field(default=None, compare=False)
+    #: The rules of an object.
+    validate: Rule | None = field(default=None, compare=False)
+    #: Rules for new objects only: what exists may keep such faults.
+    validate_new: Rule | None = field(default=None, compare=False)
+    #: An update is compared with the old object, but not validated as a new one.
+    compares_updates: bool = False
+    validate_update: UpdateRule | None = field(default=None, compare=False)
+    #: The rules of updates through `status`, and through other subresources that have their own.
+    validate_status: UpdateRule | None = field(default=None, compare=False)
+    validate_parts: Mapping[str, UpdateRule] = field(default_factory=dict, compare=False)
     #: The feature gate without which a cluster does not serve it; "" for none.
     feature_gate: str = ""
     #: The name of its CustomResourceDefinition; "" for a kind that is declared here.

@@ -7,10 +7,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from apps.cluster import kinds, validation
 from apps.cluster.admission import admit
-from apps.cluster.errors import AlreadyExists, ApiError, Invalid
+from apps.cluster.errors import AlreadyExists, ApiError, Cause, Invalid
 from apps.cluster.system_classes import system_class
-from apps.cluster.validation import validate
 
 DATA = Path(__file__).parent / "data"
 GROUPS = {
@@ -28,6 +28,11 @@ EVENT_FIELDS = {
     "note": "message",
     "reportingController": "reportingComponent",
 }
+
+
+def validate(kind: str, *args: Any, **options: Any) -> list[Cause]:
+    """`validation.validate` for the kind of a name."""
+    return validation.validate(kinds.by_name(kind), *args, **options)
 
 
 def steps(name: str) -> list[dict[str, Any]]:
@@ -95,9 +100,9 @@ def replay(name: str) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     for step in steps(name):
         path = step["path"].partition("?")[0]
         if step["method"] == "DELETE":
-            kinds = {"priorityclasses": "PriorityClass", "runtimeclasses": "RuntimeClass"}
+            names = {"priorityclasses": "PriorityClass", "runtimeclasses": "RuntimeClass"}
             *_, plural, object_name = path.split("/")
-            cluster.objects.pop((kinds.get(plural, plural), object_name), None)
+            cluster.objects.pop((names.get(plural, plural), object_name), None)
         if step["method"] != "POST" or not isinstance(step.get("body"), dict):
             continue
         namespace = path.split("/namespaces/")[1].split("/")[0] if "/namespaces/" in path else ""

@@ -16,7 +16,7 @@ from django.db.migrations.loader import MigrationLoader
 
 from apps.api.kubernetes import discovery, resources
 from apps.api.kubernetes.protobuf import envelopes
-from apps.cluster import kinds, schema, validation
+from apps.cluster import kinds, schema
 from apps.cluster.admission import defaulting
 from apps.cluster.kinds import Kind
 from apps.cluster.quota.usage import countable, covered_resources
@@ -79,7 +79,7 @@ def _in_the_cluster(kind: Kind) -> Iterator[str]:
         return
     if (kind.name in defaulting._DEFAULTERS) == (kind.name in NO_DEFAULTS):
         yield "apps/cluster/admission/defaulting: no defaults, or NO_DEFAULTS here is wrong"
-    if (kind.name in validation._NEW) == (kind.name in NO_RULES):
+    if (kind.validate is not None) == (kind.name in NO_RULES):
         yield "apps/cluster/validation: no rules, or NO_RULES here is wrong"
     if kind.name not in NOT_SCHEDULED_BY:
         if kind.name not in objects.KINDS:

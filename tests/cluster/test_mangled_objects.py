@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from apps.cluster.admission import admit
 from apps.cluster.errors import ApiError
-from apps.cluster.validation import validate
-from tests.cluster.recorded import Cluster, steps
+from tests.cluster.recorded import Cluster, steps, validate
 
 FILES = ["12_pod_validation", "13_other_validation", "14_defaulting", "15_priority_runtimeclass"]
 BODIES = [

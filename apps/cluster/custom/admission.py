@@ -61,7 +61,7 @@ def admit_custom(kind: Kind, body: Mapping[str, Any], old: Mapping[str, Any] | N
 
 def validate_custom_object(kind: Kind, body: Body, old: Body | None) -> list[Cause]:
     """The invalid fields of a custom resource."""
-    causes = list(validate_metadata(kind.key, body["metadata"]))
+    causes = list(validate_metadata(kind, body["metadata"]))
     if old is not None:
         causes += validate_metadata_update(body["metadata"], old["metadata"])
     schema = structural(kind.schema_name)

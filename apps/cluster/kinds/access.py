@@ -5,6 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from apps.cluster.kind import STATUS_VERBS, Kind, Subresource
+from apps.cluster.validation.certificates import validate_signing_request
+from apps.cluster.validation.names import path_segment
+from apps.cluster.validation.roles import (
+    validate_role,
+    validate_role_binding,
+    validate_role_binding_update,
+)
 
 _RBAC: Final = "rbac.authorization.k8s.io"
 
@@ -24,12 +31,17 @@ KINDS: Final = (
         "roles",
         group=_RBAC,
         creates_on_update=True,
+        check_name=path_segment,
+        validate=validate_role,
     ),
     Kind(
         "RoleBinding",
         "rolebindings",
         group=_RBAC,
         creates_on_update=True,
+        check_name=path_segment,
+        validate=validate_role_binding,
+        validate_update=validate_role_binding_update,
     ),
     Kind(
         "ClusterRole",
@@ -37,6 +49,8 @@ KINDS: Final = (
         group=_RBAC,
         namespaced=False,
         creates_on_update=True,
+        check_name=path_segment,
+        validate=validate_role,
     ),
     Kind(
         "ClusterRoleBinding",
@@ -44,6 +58,9 @@ KINDS: Final = (
         group=_RBAC,
         namespaced=False,
         creates_on_update=True,
+        check_name=path_segment,
+        validate=validate_role_binding,
+        validate_update=validate_role_binding_update,
     ),
     Kind(
         "CertificateSigningRequest",
@@ -54,5 +71,6 @@ KINDS: Final = (
         fields=("spec.signerName",),
         has_status=True,
         subresources=(Subresource("approval", "CertificateSigningRequest", STATUS_VERBS),),
+        validate=validate_signing_request,
     ),
 )

@@ -6,6 +6,11 @@ from typing import Final
 
 from apps.cluster import models
 from apps.cluster.kind import PROXY_VERBS, Kind, Subresource
+from apps.cluster.validation.names import dns_label, path_segment
+from apps.cluster.validation.nodes import validate_node, validate_node_update
+from apps.cluster.validation.records import validate_event, validate_lease
+from apps.cluster.validation.scheduling import validate_runtime_class, validate_runtime_class_update
+from apps.cluster.validation.statuses import validate_namespace_status
 
 NAMESPACE: Final = Kind(
     "Namespace",
@@ -17,6 +22,8 @@ NAMESPACE: Final = Kind(
     has_status=True,
     subresources=(Subresource("finalize", "Namespace", ("update",)),),
     is_looked_up=True,
+    check_name=dns_label,
+    validate_status=validate_namespace_status,
 )
 NODE: Final = Kind(
     "Node",
@@ -27,6 +34,9 @@ NODE: Final = Kind(
     fields=("spec.unschedulable",),
     has_status=True,
     subresources=(Subresource("proxy", "NodeProxyOptions", PROXY_VERBS),),
+    validate=validate_node,
+    validate_update=validate_node_update,
+    validate_status=validate_node_update,
 )
 EVENT: Final = Kind(
     "Event",
@@ -48,6 +58,8 @@ EVENT: Final = Kind(
     ),
     creates_on_update=True,
     is_record=True,
+    check_name=path_segment,
+    validate=validate_event,
 )
 
 KINDS: Final = (
@@ -61,6 +73,7 @@ KINDS: Final = (
         group="coordination.k8s.io",
         creates_on_update=True,
         is_record=True,
+        validate=validate_lease,
     ),
     Kind(
         "RuntimeClass",
@@ -70,5 +83,8 @@ KINDS: Final = (
         namespaced=False,
         creates_on_update=True,
         is_looked_up=True,
+        validate=validate_runtime_class,
+        validate_update=validate_runtime_class_update,
+        compares_updates=True,
     ),
 )

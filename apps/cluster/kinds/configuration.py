@@ -5,16 +5,21 @@ from __future__ import annotations
 from typing import Final
 
 from apps.cluster.kind import Kind
+from apps.cluster.validation.data import immutable_data, validate_config_map, validate_secret
 
 KINDS: Final = (
     Kind(
         "ConfigMap",
         "configmaps",
         short_names=("cm",),
+        validate=validate_config_map,
+        validate_update=immutable_data("data", "binaryData"),
     ),
     Kind(
         "Secret",
         "secrets",
         fields=("type",),
+        validate=validate_secret,
+        validate_update=immutable_data("type", "data"),
     ),
 )

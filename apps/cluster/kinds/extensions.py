@@ -5,6 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 from apps.cluster.kind import Kind
+from apps.cluster.validation.admission_policies import validate_policy, validate_policy_binding
+from apps.cluster.validation.custom_definitions import (
+    validate_approval,
+    validate_definition,
+    validate_definition_update,
+)
+from apps.cluster.validation.data import required_fields
+from apps.cluster.validation.webhooks import validate_webhooks
 
 _ADMISSION: Final = "admissionregistration.k8s.io"
 
@@ -18,6 +26,9 @@ KINDS: Final = (
         short_names=("crd", "crds"),
         has_status=True,
         has_generation=True,
+        validate=validate_definition,
+        validate_new=validate_approval,
+        validate_update=validate_definition_update,
     ),
     Kind(
         "APIService",
@@ -25,6 +36,7 @@ KINDS: Final = (
         group="apiregistration.k8s.io",
         namespaced=False,
         has_status=True,
+        validate=required_fields("spec.group", "spec.version"),
     ),
     Kind(
         "MutatingWebhookConfiguration",
@@ -32,6 +44,7 @@ KINDS: Final = (
         group=_ADMISSION,
         namespaced=False,
         has_generation=True,
+        validate=validate_webhooks,
     ),
     Kind(
         "ValidatingWebhookConfiguration",
@@ -39,6 +52,7 @@ KINDS: Final = (
         group=_ADMISSION,
         namespaced=False,
         has_generation=True,
+        validate=validate_webhooks,
     ),
     Kind(
         "ValidatingAdmissionPolicy",
@@ -48,6 +62,7 @@ KINDS: Final = (
         has_status=True,
         has_generation=True,
         is_looked_up=True,
+        validate=validate_policy,
     ),
     Kind(
         "ValidatingAdmissionPolicyBinding",
@@ -56,6 +71,7 @@ KINDS: Final = (
         namespaced=False,
         has_generation=True,
         is_looked_up=True,
+        validate=validate_policy_binding,
     ),
     Kind(
         "MutatingAdmissionPolicy",

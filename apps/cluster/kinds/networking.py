@@ -6,6 +6,19 @@ from typing import Final
 
 from apps.cluster import models
 from apps.cluster.kind import PROXY_VERBS, Kind, Subresource
+from apps.cluster.validation.data import immutable, required_fields
+from apps.cluster.validation.ingresses import (
+    validate_class_annotation,
+    validate_ingress,
+    validate_ingress_class,
+)
+from apps.cluster.validation.names import dns_label
+from apps.cluster.validation.networking import (
+    validate_endpoint_slice,
+    validate_endpoints,
+    validate_network_policy,
+)
+from apps.cluster.validation.services import validate_service, validate_service_update
 
 _NETWORKING: Final = "networking.k8s.io"
 
@@ -22,18 +35,24 @@ KINDS: Final = (
         subresources=(Subresource("proxy", "ServiceProxyOptions", PROXY_VERBS),),
         returns_deleted=True,
         creates_on_update=True,
+        check_name=dns_label,
+        validate=validate_service,
+        validate_update=validate_service_update,
     ),
     Kind(
         "Endpoints",
         "endpoints",
         short_names=("ep",),
         creates_on_update=True,
+        validate=validate_endpoints,
     ),
     Kind(
         "EndpointSlice",
         "endpointslices",
         group="discovery.k8s.io",
         has_generation=True,
+        validate=validate_endpoint_slice,
+        validate_update=immutable("addressType"),
     ),
     Kind(
         "Ingress",
@@ -42,6 +61,8 @@ KINDS: Final = (
         short_names=("ing",),
         has_status=True,
         has_generation=True,
+        validate=validate_ingress,
+        validate_new=validate_class_annotation,
     ),
     Kind(
         "IngressClass",
@@ -49,6 +70,8 @@ KINDS: Final = (
         group=_NETWORKING,
         namespaced=False,
         has_generation=True,
+        validate=validate_ingress_class,
+        validate_update=immutable("spec.controller"),
     ),
     Kind(
         "NetworkPolicy",
@@ -56,6 +79,7 @@ KINDS: Final = (
         group=_NETWORKING,
         short_names=("netpol",),
         has_generation=True,
+        validate=validate_network_policy,
     ),
     Kind(
         "IPAddress",
@@ -63,6 +87,8 @@ KINDS: Final = (
         group=_NETWORKING,
         namespaced=False,
         short_names=("ip",),
+        validate=required_fields("spec.parentRef"),
+        validate_update=immutable("spec"),
     ),
     Kind(
         "ServiceCIDR",
@@ -70,5 +96,6 @@ KINDS: Final = (
         group=_NETWORKING,
         namespaced=False,
         has_status=True,
+        validate=required_fields("spec.cidrs"),
     ),
 )

@@ -6,6 +6,31 @@ from typing import Final
 
 from apps.cluster import models
 from apps.cluster.kind import Kind
+from apps.cluster.validation.data import (
+    immutable,
+    required_fields,
+    validate_limit_range,
+    validate_pod_group,
+    validate_workload,
+)
+from apps.cluster.validation.devices.claims import (
+    claim_rule,
+    validate_device_class,
+    validate_device_class_update,
+)
+from apps.cluster.validation.devices.slices import (
+    validate_resource_slice,
+    validate_resource_slice_update,
+)
+from apps.cluster.validation.devices.statuses import validate_claim_status
+from apps.cluster.validation.group_claims import validate_group_status
+from apps.cluster.validation.quotas import validate_resource_quota, validate_resource_quota_update
+from apps.cluster.validation.scheduling import (
+    validate_priority_class,
+    validate_priority_class_update,
+)
+from apps.cluster.validation.statuses import validate_disruption_budget_status
+from apps.cluster.validation.workloads import validate_disruption_budget
 
 _SCHEDULING: Final = "scheduling.k8s.io"
 _FLOW: Final = "flowcontrol.apiserver.k8s.io"
@@ -20,6 +45,9 @@ PRIORITY_CLASS: Final = Kind(
     short_names=("pc",),
     has_generation=True,
     is_looked_up=True,
+    validate=validate_priority_class,
+    validate_update=validate_priority_class_update,
+    compares_updates=True,
 )
 
 KINDS: Final = (
@@ -32,6 +60,8 @@ KINDS: Final = (
         short_names=("pdb",),
         has_status=True,
         has_generation=True,
+        validate=validate_disruption_budget,
+        validate_status=validate_disruption_budget_status,
     ),
     Kind(
         "ResourceQuota",
@@ -39,6 +69,8 @@ KINDS: Final = (
         models.ResourceQuota,
         short_names=("quota",),
         has_status=True,
+        validate=validate_resource_quota,
+        validate_update=validate_resource_quota_update,
     ),
     Kind(
         "LimitRange",
@@ -46,6 +78,7 @@ KINDS: Final = (
         short_names=("limits",),
         creates_on_update=True,
         is_looked_up=True,
+        validate=validate_limit_range,
     ),
     Kind(
         "FlowSchema",
@@ -54,6 +87,7 @@ KINDS: Final = (
         namespaced=False,
         has_status=True,
         has_generation=True,
+        validate=required_fields("spec.priorityLevelConfiguration.name"),
     ),
     Kind(
         "PriorityLevelConfiguration",
@@ -62,6 +96,7 @@ KINDS: Final = (
         namespaced=False,
         has_status=True,
         has_generation=True,
+        validate=required_fields("spec.type"),
     ),
     Kind(
         "Workload",
@@ -70,6 +105,8 @@ KINDS: Final = (
         version="v1alpha2",
         has_generation=True,
         feature_gate=_GROUPS,
+        validate=validate_workload,
+        validate_update=immutable("spec"),
     ),
     Kind(
         "PodGroup",
@@ -79,6 +116,9 @@ KINDS: Final = (
         has_status=True,
         has_generation=True,
         feature_gate=_GROUPS,
+        validate=validate_pod_group,
+        validate_update=immutable("spec"),
+        validate_status=validate_group_status,
     ),
     Kind(
         "ResourceClaim",
@@ -86,12 +126,19 @@ KINDS: Final = (
         group=_RESOURCE,
         has_status=True,
         returns_deleted=True,
+        validate=claim_rule("spec"),
+        validate_update=immutable("spec"),
+        validate_status=validate_claim_status,
+        compares_updates=True,
     ),
     Kind(
         "ResourceClaimTemplate",
         "resourceclaimtemplates",
         group=_RESOURCE,
         returns_deleted=True,
+        validate=claim_rule("spec.spec"),
+        validate_update=immutable("spec"),
+        compares_updates=True,
     ),
     Kind(
         "ResourceSlice",
@@ -101,6 +148,8 @@ KINDS: Final = (
         fields=("spec.driver", "spec.nodeName"),
         has_generation=True,
         returns_deleted=True,
+        validate=validate_resource_slice,
+        validate_update=validate_resource_slice_update,
     ),
     Kind(
         "DeviceClass",
@@ -109,5 +158,8 @@ KINDS: Final = (
         namespaced=False,
         has_generation=True,
         returns_deleted=True,
+        validate=validate_device_class,
+        validate_update=validate_device_class_update,
+        compares_updates=True,
     ),
 )

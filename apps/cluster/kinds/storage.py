@@ -6,6 +6,21 @@ from typing import Final
 
 from apps.cluster import models
 from apps.cluster.kind import Kind
+from apps.cluster.validation.claims import validate_claim, validate_claim_update
+from apps.cluster.validation.data import required_fields, validate_attributes_class_update
+from apps.cluster.validation.statuses import validate_volume_claim_status
+from apps.cluster.validation.storage import (
+    validate_csi_node,
+    validate_csi_node_update,
+    validate_csi_storage_capacity,
+    validate_csi_storage_capacity_update,
+    validate_persistent_volume,
+    validate_persistent_volume_update,
+    validate_storage_class,
+    validate_storage_class_update,
+    validate_volume_attachment,
+    validate_volume_attachment_update,
+)
 
 _STORAGE: Final = "storage.k8s.io"
 
@@ -19,6 +34,8 @@ KINDS: Final = (
         short_names=("pv",),
         has_status=True,
         returns_deleted=True,
+        validate=validate_persistent_volume,
+        validate_update=validate_persistent_volume_update,
     ),
     Kind(
         "PersistentVolumeClaim",
@@ -27,6 +44,9 @@ KINDS: Final = (
         short_names=("pvc",),
         has_status=True,
         returns_deleted=True,
+        validate=validate_claim,
+        validate_update=validate_claim_update,
+        validate_status=validate_volume_claim_status,
     ),
     Kind(
         "StorageClass",
@@ -37,6 +57,8 @@ KINDS: Final = (
         short_names=("sc",),
         returns_deleted=True,
         is_looked_up=True,
+        validate=validate_storage_class,
+        validate_update=validate_storage_class_update,
     ),
     Kind(
         "VolumeAttributesClass",
@@ -45,6 +67,8 @@ KINDS: Final = (
         namespaced=False,
         short_names=("vac",),
         returns_deleted=True,
+        validate=required_fields("driverName", "parameters"),
+        validate_update=validate_attributes_class_update,
     ),
     Kind(
         "CSINode",
@@ -53,6 +77,8 @@ KINDS: Final = (
         group=_STORAGE,
         namespaced=False,
         returns_deleted=True,
+        validate=validate_csi_node,
+        validate_update=validate_csi_node_update,
     ),
     Kind(
         "CSIDriver",
@@ -67,6 +93,8 @@ KINDS: Final = (
         "csistoragecapacities",
         models.CSIStorageCapacity,
         group=_STORAGE,
+        validate=validate_csi_storage_capacity,
+        validate_update=validate_csi_storage_capacity_update,
     ),
     Kind(
         "VolumeAttachment",
@@ -76,5 +104,7 @@ KINDS: Final = (
         namespaced=False,
         has_status=True,
         returns_deleted=True,
+        validate=validate_volume_attachment,
+        validate_update=validate_volume_attachment_update,
     ),
 )

@@ -6,6 +6,37 @@ from typing import Final
 
 from apps.cluster import models
 from apps.cluster.kind import PROXY_VERBS, SCALE, STATUS_VERBS, Kind, Subresource
+from apps.cluster.validation.autoscaling import validate_autoscaler
+from apps.cluster.validation.batch import (
+    validate_cron_job,
+    validate_cron_job_name,
+    validate_job,
+    validate_job_update,
+)
+from apps.cluster.validation.data import immutable, validate_service_name, validate_template_object
+from apps.cluster.validation.names import dns_label
+from apps.cluster.validation.pod_updates import (
+    validate_ephemeral_containers,
+    validate_pod_resize,
+    validate_pod_status,
+    validate_pod_update,
+)
+from apps.cluster.validation.pods import validate_new_pod
+from apps.cluster.validation.statuses import (
+    validate_daemon_set_status,
+    validate_deployment_status,
+    validate_replica_set_status,
+    validate_stateful_set_status,
+)
+from apps.cluster.validation.workloads import (
+    validate_daemon_set,
+    validate_deployment,
+    validate_replica_set,
+    validate_replication_controller,
+    validate_selector_update,
+    validate_stateful_set,
+    validate_stateful_set_update,
+)
 
 _CONNECT_VERBS: Final = ("create", "get")
 POD: Final = Kind(
@@ -38,6 +69,14 @@ POD: Final = Kind(
         Subresource("resize", "Pod", STATUS_VERBS),
     ),
     returns_deleted=True,
+    validate=validate_new_pod,
+    validate_update=validate_pod_update,
+    validate_status=validate_pod_status,
+    validate_parts={
+        "ephemeralcontainers": validate_ephemeral_containers,
+        "resize": validate_pod_resize,
+    },
+    compares_updates=True,
 )
 
 KINDS: Final = (
@@ -47,6 +86,7 @@ KINDS: Final = (
         "podtemplates",
         has_generation=True,
         returns_deleted=True,
+        validate=validate_template_object,
     ),
     Kind(
         "ReplicationController",
@@ -58,6 +98,8 @@ KINDS: Final = (
         has_status=True,
         has_generation=True,
         subresources=(SCALE,),
+        validate=validate_replication_controller,
+        validate_status=validate_replica_set_status,
     ),
     Kind(
         "ReplicaSet",
@@ -70,6 +112,9 @@ KINDS: Final = (
         has_status=True,
         has_generation=True,
         subresources=(SCALE,),
+        validate=validate_replica_set,
+        validate_update=validate_selector_update,
+        validate_status=validate_replica_set_status,
     ),
     Kind(
         "StatefulSet",
@@ -81,6 +126,11 @@ KINDS: Final = (
         has_status=True,
         has_generation=True,
         subresources=(SCALE,),
+        check_name=dns_label,
+        validate=validate_stateful_set,
+        validate_new=validate_service_name,
+        validate_update=validate_stateful_set_update,
+        validate_status=validate_stateful_set_status,
     ),
     Kind(
         "Deployment",
@@ -92,6 +142,9 @@ KINDS: Final = (
         has_status=True,
         has_generation=True,
         subresources=(SCALE,),
+        validate=validate_deployment,
+        validate_update=validate_selector_update,
+        validate_status=validate_deployment_status,
     ),
     Kind(
         "DaemonSet",
@@ -102,11 +155,15 @@ KINDS: Final = (
         categories=("all",),
         has_status=True,
         has_generation=True,
+        validate=validate_daemon_set,
+        validate_update=validate_selector_update,
+        validate_status=validate_daemon_set_status,
     ),
     Kind(
         "ControllerRevision",
         "controllerrevisions",
         group="apps",
+        validate_update=immutable("data"),
     ),
     Kind(
         "Job",
@@ -117,6 +174,8 @@ KINDS: Final = (
         fields=("status.successful",),
         has_status=True,
         has_generation=True,
+        validate=validate_job,
+        validate_update=validate_job_update,
     ),
     Kind(
         "CronJob",
@@ -126,6 +185,8 @@ KINDS: Final = (
         categories=("all",),
         has_status=True,
         has_generation=True,
+        validate=validate_cron_job,
+        validate_new=validate_cron_job_name,
     ),
     Kind(
         "HorizontalPodAutoscaler",
@@ -135,5 +196,6 @@ KINDS: Final = (
         short_names=("hpa",),
         categories=("all",),
         has_status=True,
+        validate=validate_autoscaler,
     ),
 )

@@ -10,9 +10,6 @@ from typing import Any, Final
 import msgspec
 
 from apps.cluster.validation import names
-from apps.cluster.validation.admission_policies import validate_policy, validate_policy_binding
-from apps.cluster.validation.autoscaling import validate_autoscaler
-from apps.cluster.validation.batch import validate_cron_job, validate_cron_job_name
 from apps.cluster.validation.causes import (
     Causes,
     all_invalid,
@@ -23,40 +20,9 @@ from apps.cluster.validation.causes import (
     too_long,
     too_many,
 )
-from apps.cluster.validation.certificates import validate_signing_request
-from apps.cluster.validation.custom_definitions import (
-    validate_approval,
-    validate_definition,
-    validate_definition_update,
-)
-from apps.cluster.validation.devices.claims import (
-    claim_rule,
-    validate_device_class,
-    validate_device_class_update,
-)
-from apps.cluster.validation.devices.slices import (
-    validate_resource_slice,
-    validate_resource_slice_update,
-)
 from apps.cluster.validation.group_claims import validate_group_claims
-from apps.cluster.validation.ingresses import (
-    validate_class_annotation,
-    validate_ingress,
-    validate_ingress_class,
-)
-from apps.cluster.validation.networking import (
-    validate_endpoint_slice,
-    validate_endpoints,
-    validate_network_policy,
-)
 from apps.cluster.validation.pod_groups import validate_group_fields
-from apps.cluster.validation.roles import (
-    validate_role,
-    validate_role_binding,
-    validate_role_binding_update,
-)
 from apps.cluster.validation.templates import validate_pod_template
-from apps.cluster.validation.webhooks import validate_webhooks
 from apps.quantity import parse
 
 Body = Mapping[str, Any]
@@ -89,7 +55,7 @@ def _keys(body: Body, *fields: str) -> Causes:
             yield from all_invalid(f"{field}[{key}]", key, names.config_key(key))
 
 
-def _config_map(body: Body) -> Causes:
+def validate_config_map(body: Body) -> Causes:
     for key in sorted((body.get("data") or {}).keys() & (body.get("binaryData") or {}).keys()):
         yield invalid(f"data[{key}]", key, "duplicate of key present in binaryData")
     yield from _keys(body, "data", "binaryData")
@@ -97,7 +63,7 @@ def _config_map(body: Body) -> Causes:
         yield too_long("", _MAX_DATA)
 
 
-def _secret(body: Body) -> Causes:
+def validate_secret(body: Body) -> Causes:
     yield from _keys(body, "data")
     if _data(body, "data") > _MAX_DATA:
         yield too_long("data", _MAX_DATA)
@@ -128,7 +94,7 @@ def _json(encoded: str, path: str) -> Causes:
         yield invalid(path, "<secret contents redacted>", detail)
 
 
-def _data_update(*fields: str) -> UpdateRule:
+def immutable_data(*fields: str) -> UpdateRule:
     def rule(new: Body, old: Body) -> Causes:
         if "type" in fields and new.get("type") != old.get("type"):
             yield invalid("type", new.get("type"), IMMUTABLE_FIELD)
@@ -143,7 +109,7 @@ def _data_update(*fields: str) -> UpdateRule:
     return rule
 
 
-def _required(*paths: str) -> Rule:
+def required_fields(*paths: str) -> Rule:
     """Fields that must not be empty."""
 
     def rule(body: Body) -> Causes:
@@ -157,7 +123,7 @@ def _required(*paths: str) -> Rule:
     return rule
 
 
-def _limit_range(body: Body) -> Causes:
+def validate_limit_range(body: Body) -> Causes:
     seen: set[str] = set()
     for index, item in enumerate(body["spec"].get("limits") or ()):
         path = f"spec.limits[{index}]"
@@ -205,7 +171,7 @@ def _bounds(item: Body, path: str) -> Causes:
             yield invalid(field, ratio, f"ratio {ratio} is less than 1")
 
 
-def _immutable(*fields: str) -> UpdateRule:
+def immutable(*fields: str) -> UpdateRule:
     """Fields that cannot be changed."""
 
     def rule(new: Body, old: Body) -> Causes:
@@ -220,7 +186,7 @@ def _immutable(*fields: str) -> UpdateRule:
     return rule
 
 
-def _pod_template(body: Body) -> Causes:
+def validate_template_object(body: Body) -> Causes:
     return validate_pod_template(body.get("template") or {}, "template")
 
 
@@ -238,7 +204,7 @@ def _policy(policy: Body, path: str) -> Causes:
         yield invalid(f"{path}.gang.minCount", gang.get("minCount", 0), detail)
 
 
-def _pod_group(body: Body) -> Causes:
+def validate_pod_group(body: Body) -> Causes:
     spec = body.get("spec") or {}
     yield from _policy(spec.get("schedulingPolicy") or {}, "spec.schedulingPolicy")
     yield from validate_group_fields(spec, "spec")
@@ -250,7 +216,7 @@ def _pod_group(body: Body) -> Causes:
                 yield required(f"spec.podGroupTemplateRef.workload.{field}")
 
 
-def _workload(body: Body) -> Causes:
+def validate_workload(body: Body) -> Causes:
     templates = (body.get("spec") or {}).get("podGroupTemplates") or []
     if not templates:
         yield required("spec.podGroupTemplates")
@@ -272,79 +238,13 @@ def _workload(body: Body) -> Causes:
         yield from validate_group_claims(template.get("resourceClaims"), f"{path}.resourceClaims")
 
 
-NEW: Final[Mapping[str, Rule]] = {
-    "APIService": _required("spec.group", "spec.version"),
-    "CertificateSigningRequest": validate_signing_request,
-    "ClusterRole": validate_role,
-    "ClusterRoleBinding": validate_role_binding,
-    "ConfigMap": _config_map,
-    "CronJob": validate_cron_job,
-    "CustomResourceDefinition": validate_definition,
-    "DeviceClass": validate_device_class,
-    "EndpointSlice": validate_endpoint_slice,
-    "Endpoints": validate_endpoints,
-    "FlowSchema": _required("spec.priorityLevelConfiguration.name"),
-    "HorizontalPodAutoscaler": validate_autoscaler,
-    "IPAddress": _required("spec.parentRef"),
-    "Ingress": validate_ingress,
-    "IngressClass": validate_ingress_class,
-    "LimitRange": _limit_range,
-    "MutatingWebhookConfiguration": validate_webhooks,
-    "NetworkPolicy": validate_network_policy,
-    "PodGroup": _pod_group,
-    "PodTemplate": _pod_template,
-    "PriorityLevelConfiguration": _required("spec.type"),
-    "ResourceClaim": claim_rule("spec"),
-    "ResourceClaimTemplate": claim_rule("spec.spec"),
-    "ResourceSlice": validate_resource_slice,
-    "Role": validate_role,
-    "RoleBinding": validate_role_binding,
-    "Secret": _secret,
-    "ServiceCIDR": _required("spec.cidrs"),
-    "ValidatingAdmissionPolicy": validate_policy,
-    "ValidatingAdmissionPolicyBinding": validate_policy_binding,
-    "ValidatingWebhookConfiguration": validate_webhooks,
-    "VolumeAttributesClass": _required("driverName", "parameters"),
-    "Workload": _workload,
-}
-
-
-def _attributes_class_update(body: Body, old: Body) -> Causes:
+def validate_attributes_class_update(body: Body, old: Body) -> Causes:
     for field in ("driverName", "parameters"):
         if body.get(field) != old.get(field):
             yield forbidden(field, f"updates to {field} are forbidden.")
 
 
-def _service_name(stateful_set: Body) -> Causes:
+def validate_service_name(stateful_set: Body) -> Causes:
     name = stateful_set.get("spec", {}).get("serviceName")
     if name:
         yield from all_invalid("spec.serviceName", name, names.dns_label(name))
-
-
-#: Rules for new objects only: what exists may keep such faults.
-CREATED: Final[Mapping[str, Rule]] = {
-    "CustomResourceDefinition": validate_approval,
-    "CronJob": validate_cron_job_name,
-    "Ingress": validate_class_annotation,
-    "StatefulSet": _service_name,
-}
-
-
-UPDATES: Final[Mapping[str, UpdateRule]] = {
-    "ClusterRoleBinding": validate_role_binding_update,
-    "ConfigMap": _data_update("data", "binaryData"),
-    "ControllerRevision": _immutable("data"),
-    "CustomResourceDefinition": validate_definition_update,
-    "EndpointSlice": _immutable("addressType"),
-    "IPAddress": _immutable("spec"),
-    "IngressClass": _immutable("spec.controller"),
-    "PodGroup": _immutable("spec"),
-    "DeviceClass": validate_device_class_update,
-    "ResourceClaim": _immutable("spec"),
-    "ResourceClaimTemplate": _immutable("spec"),
-    "ResourceSlice": validate_resource_slice_update,
-    "RoleBinding": validate_role_binding_update,
-    "Secret": _data_update("type", "data"),
-    "VolumeAttributesClass": _attributes_class_update,
-    "Workload": _immutable("spec"),
-}

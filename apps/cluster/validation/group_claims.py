@@ -21,7 +21,7 @@ def validate_group_claims(claims: Sequence[Body] | None, path: str) -> Causes:
         yield from validate_resource_claims(claims or (), path)
 
 
-def validate_group_status(group: Body) -> Causes:
+def validate_group_status(group: Body, old: Body) -> Causes:
     """An update of the status of a PodGroup: its claims are those of the spec."""
     known = {each.get("name") for each in (group.get("spec") or {}).get("resourceClaims") or ()}
     statuses = (group.get("status") or {}).get("resourceClaimStatuses") or ()

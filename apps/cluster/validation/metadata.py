@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from apps.cluster.kind import Kind
 from apps.cluster.validation import names
 from apps.cluster.validation.causes import (
     Causes,
@@ -28,21 +29,11 @@ _OWNER_FIELDS: Final = (
     "controller",
     "blockOwnerDeletion",
 )
-#: Kinds whose names are not DNS subdomains.
-_NAME_RULES: Final[Mapping[str, names.Check]] = {
-    "Event": names.path_segment,
-    "Namespace": names.dns_label,
-    **dict.fromkeys(
-        ("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"), names.path_segment
-    ),
-    "Service": names.dns_label,
-    "StatefulSet": names.dns_label,
-}
 
 
-def validate_metadata(kind: str, metadata: Body) -> Causes:
+def validate_metadata(kind: Kind, metadata: Body) -> Causes:
     """The metadata of an object."""
-    yield from _names(metadata, _NAME_RULES.get(kind, names.dns_subdomain))
+    yield from _names(metadata, kind.check_name or names.dns_subdomain)
     yield from common(metadata, "metadata")
     for index, finalizer in enumerate(metadata.get("finalizers", ())):
         if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:

@@ -76,7 +76,7 @@ def validate_ephemeral_containers(pod: Body, old: Body) -> Causes:
             yield forbidden(f"{path}[{index}]", "existing ephemeral containers may not be changed")
 
 
-def validate_pod_status(pod: Body) -> Causes:
+def validate_pod_status(pod: Body, old: Body) -> Causes:
     """An update of `/status`."""
     name = (pod.get("status") or {}).get("nominatedNodeName")
     if name:

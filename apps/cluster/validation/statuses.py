@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from apps import quantity
 from apps.cluster.validation import names
 from apps.cluster.validation.causes import Causes, invalid
-from apps.cluster.validation.devices.statuses import validate_claim_status
-from apps.cluster.validation.group_claims import validate_group_status
-from apps.cluster.validation.nodes import validate_node_update
-from apps.cluster.validation.pod_updates import validate_pod_status
 
 Body = Mapping[str, Any]
 
 _MORE_THAN_REPLICAS: Final = "cannot be greater than status.replicas"
 
 
-def validate_status(kind: str, body: Body, old: Body) -> Causes:
-    """The status of an object, after an update of `old`."""
-    rule = _RULES.get(kind)
-    if rule is not None:
-        yield from rule(body, old)
-
-
-def _namespace(namespace: Body, old: Body) -> Causes:
+def validate_namespace_status(namespace: Body, old: Body) -> Causes:
     phase = (namespace.get("status") or {}).get("phase", "")
     deleted = namespace["metadata"].get("deletionTimestamp")
     if not deleted and phase != "Active":
@@ -36,7 +25,7 @@ def _namespace(namespace: Body, old: Body) -> Causes:
         yield invalid("status.Phase", phase, why)
 
 
-def _replica_set(replica_set: Body, old: Body) -> Causes:
+def validate_replica_set_status(replica_set: Body, old: Body) -> Causes:
     status = replica_set.get("status") or {}
     counts = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
     yield from _not_negative(status, "replicas", *counts, "observedGeneration")
@@ -47,7 +36,7 @@ def _replica_set(replica_set: Body, old: Body) -> Causes:
     )
 
 
-def _stateful_set(stateful_set: Body, old: Body) -> Causes:
+def validate_stateful_set_status(stateful_set: Body, old: Body) -> Causes:
     status = stateful_set.get("status") or {}
     counts = ("readyReplicas", "currentReplicas", "updatedReplicas")
     yield from _not_negative(
@@ -64,7 +53,7 @@ def _stateful_set(stateful_set: Body, old: Body) -> Causes:
     yield from _growing_collisions(status, old)
 
 
-def _deployment(deployment: Body, old: Body) -> Causes:
+def validate_deployment_status(deployment: Body, old: Body) -> Causes:
     status = deployment.get("status") or {}
     counts = ("updatedReplicas", "readyReplicas", "availableReplicas")
     yield from _not_negative(
@@ -78,7 +67,7 @@ def _deployment(deployment: Body, old: Body) -> Causes:
     yield from _growing_collisions(status, old)
 
 
-def _daemon_set(daemon_set: Body, old: Body) -> Causes:
+def validate_daemon_set_status(daemon_set: Body, old: Body) -> Causes:
     status = daemon_set.get("status") or {}
     yield from _not_negative(
         status,
@@ -101,7 +90,7 @@ def _growing_collisions(status: Body, old: Body) -> Causes:
         yield invalid("status.collisionCount", count or 0, "cannot be decremented")
 
 
-def _disruption_budget(budget: Body, old: Body) -> Causes:
+def validate_disruption_budget_status(budget: Body, old: Body) -> Causes:
     yield from _not_negative(
         budget.get("status") or {},
         "disruptionsAllowed",
@@ -111,7 +100,7 @@ def _disruption_budget(budget: Body, old: Body) -> Causes:
     )
 
 
-def _claim(claim: Body, old: Body) -> Causes:
+def validate_volume_claim_status(claim: Body, old: Body) -> Causes:
     for name, amount in ((claim.get("status") or {}).get("capacity") or {}).items():
         if quantity.parse(amount).nanos < 0:
             yield invalid(
@@ -130,19 +119,3 @@ def _not_negative(status: Body, *fields: str) -> Causes:
 def _at_most(status: Body, field: str, limit: str, why: str) -> Causes:
     if (status.get(field) or 0) > (status.get(limit) or 0):
         yield invalid(f"status.{field}", status.get(field) or 0, why)
-
-
-_RULES: Final[Mapping[str, Callable[[Body, Body], Causes]]] = {
-    "DaemonSet": _daemon_set,
-    "Deployment": _deployment,
-    "Pod": lambda body, _: validate_pod_status(body),
-    "Node": validate_node_update,
-    "Namespace": _namespace,
-    "PersistentVolumeClaim": _claim,
-    "PodGroup": lambda body, _: validate_group_status(body),
-    "PodDisruptionBudget": _disruption_budget,
-    "ReplicaSet": _replica_set,
-    "ReplicationController": _replica_set,
-    "ResourceClaim": validate_claim_status,
-    "StatefulSet": _stateful_set,
-}

@@ -155,7 +155,7 @@ def _admit_metadata(stamped: Body, known: AdmittedSpec, actor: Actor, now: datet
     default_metadata(metadata)
     if "managedFields" in metadata:
         set_fields(metadata, {**metadata_fields(metadata), **known.fields})
-    causes = list(validate_metadata(kinds.POD.name, metadata))
+    causes = list(validate_metadata(kinds.POD, metadata))
     if causes:
         raise Invalid(kinds.POD.name, metadata.get("name", ""), causes)
     body = {**stamped, "spec": known.spec, "status": known.status}

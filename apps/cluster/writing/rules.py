@@ -293,6 +293,6 @@ def _check_valid(
     if kind.schema_name:
         causes = validate_custom_object(kind, body, old)
     else:
-        causes = validate(kind.name, body, old, subresource=subresource, gates=gates)
+        causes = validate(kind, body, old, subresource=subresource, gates=gates)
     if causes:
         raise Invalid(kind.name, body["metadata"].get("name", ""), causes, kind.group)

@@ -6,8 +6,7 @@ import pytest
 
 from apps.cluster.admission import admit
 from apps.cluster.errors import Forbidden
-from apps.cluster.validation import validate
-from tests.cluster.recorded import Cluster
+from tests.cluster.recorded import Cluster, validate
 
 
 def body(kind, group="", **fields):

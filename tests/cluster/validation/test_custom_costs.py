@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from apps.cluster.validation import validate
 from apps.cluster.validation.custom_rules import compile_rule
+from tests.cluster.recorded import validate
 
 RULES = "x-kubernetes-validations"
 

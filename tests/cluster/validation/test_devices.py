@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from apps.cluster.validation import validate
+from tests.cluster.recorded import validate
 
 #: the defaults of requests
 _ONE: dict[str, Any] = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from apps.cluster.admission import admit
-from apps.cluster.validation import names, validate
-from tests.cluster.recorded import Cluster
+from apps.cluster.validation import names
+from tests.cluster.recorded import Cluster, validate
 
 
 def body(kind, group="", **fields):

@@ -7,8 +7,7 @@ import copy
 import pytest
 
 from apps.cluster.admission import admit
-from apps.cluster.validation import validate
-from tests.cluster.recorded import Cluster
+from tests.cluster.recorded import Cluster, validate
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from apps.cluster.admission import admit
-from apps.cluster.validation import validate
-from tests.cluster.recorded import Cluster
+from tests.cluster.recorded import Cluster, validate
 
 
 def body(kind, group="", **fields):
