@@ -13,9 +13,12 @@ from django.db.models import QuerySet
 
 from apps.cluster import models
 from apps.cluster.errors import Cause, qualified
+from apps.cluster.lookups import Lookups
 from apps.cluster.models import Cluster
 
 Body = Mapping[str, Any]
+#: A body on its way into the store, changed in place.
+Draft = dict[str, Any]
 #: The invalid fields of an object, and of an object that replaces an old one.
 Rule = Callable[[Body], Iterator[Cause]]
 UpdateRule = Callable[[Body, Body], Iterator[Cause]]
@@ -72,7 +75,7 @@ class Kind:
     #: Whether `metadata.generation` counts the changes of `spec`.
     has_generation: bool = False
     #: Those besides `status`.
-    subresources: tuple[Subresource, ...] = ()
+    subresources: tuple[Subresource, ...] = field(default=(), compare=False)
     #: Deletion returns the object instead of a Status.
     returns_deleted: bool = False
     #: A PUT of a missing object creates it.
@@ -82,6 +85,20 @@ class Kind:
     is_record: bool = False
     #: Whether admission looks up its objects; a change of one raises the `admission_version`.
     is_looked_up: bool = False
+    #: Sets the defaults of a draft, which has no effect on one that has them.
+    default: Callable[[Draft], None] | None = field(default=None, compare=False)
+    #: The status of a new object, in place of what the client sends.
+    initial_status: Callable[[Draft], Draft] | None = field(default=None, compare=False)
+    #: Sets what no client owns, beside the defaults.
+    prepare: Callable[[Draft], None] | None = field(default=None, compare=False)
+    #: Admits a new object that has its defaults, after the admission plugins.
+    admit_new: Callable[[Draft, Lookups], None] | None = field(default=None, compare=False)
+    #: Writes what an update keeps of the old object, before its defaults.
+    keep: Callable[[Draft, Body], None] | None = field(default=None, compare=False)
+    #: Admits an update that has its defaults, before the admission plugins.
+    admit_update: Callable[[Draft, Lookups, Body], None] | None = field(default=None, compare=False)
+    #: Feature gates, and what drops the fields that each permits.
+    gated_fields: tuple[tuple[str, Callable[[Draft], None]], ...] = field(default=(), compare=False)
     #: What is wrong with a name; None: it is a DNS subdomain.
     check_name: Callable[[str], tuple[str, ...]] | None = field(default=None, compare=False)
     #: The rules of an object.

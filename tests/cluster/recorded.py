@@ -7,8 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from apps.cluster import kinds, validation
-from apps.cluster.admission import admit
+from apps.cluster import admission, kinds, validation
 from apps.cluster.errors import AlreadyExists, ApiError, Cause, Invalid
 from apps.cluster.system_classes import system_class
 
@@ -28,6 +27,11 @@ EVENT_FIELDS = {
     "note": "message",
     "reportingController": "reportingComponent",
 }
+
+
+def admit(kind: str, *args: Any, **options: Any) -> dict[str, Any]:
+    """`admission.admit` for the kind of a name."""
+    return admission.admit(kinds.by_name(kind), *args, **options)
 
 
 def validate(kind: str, *args: Any, **options: Any) -> list[Cause]:

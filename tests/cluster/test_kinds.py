@@ -17,7 +17,6 @@ from django.db.migrations.loader import MigrationLoader
 from apps.api.kubernetes import discovery, resources
 from apps.api.kubernetes.protobuf import envelopes
 from apps.cluster import kinds, schema
-from apps.cluster.admission import defaulting
 from apps.cluster.kinds import Kind
 from apps.cluster.quota.usage import countable, covered_resources
 from apps.cluster.tables.kinds import COLUMNS
@@ -77,7 +76,7 @@ def _in_the_cluster(kind: Kind) -> Iterator[str]:
     if kind.is_data:
         # its row says what else there is to know
         return
-    if (kind.name in defaulting._DEFAULTERS) == (kind.name in NO_DEFAULTS):
+    if (kind.default is not None) == (kind.name in NO_DEFAULTS):
         yield "apps/cluster/admission/defaulting: no defaults, or NO_DEFAULTS here is wrong"
     if (kind.validate is not None) == (kind.name in NO_RULES):
         yield "apps/cluster/validation: no rules, or NO_RULES here is wrong"

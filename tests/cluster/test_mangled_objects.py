@@ -8,9 +8,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apps.cluster.admission import admit
 from apps.cluster.errors import ApiError
-from tests.cluster.recorded import Cluster, steps, validate
+from tests.cluster.recorded import Cluster, admit, steps, validate
 
 FILES = ["12_pod_validation", "13_other_validation", "14_defaulting", "15_priority_runtimeclass"]
 BODIES = [

@@ -7,33 +7,20 @@ server change or refuse. It needs no database: it reads other objects of the clu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from typing import Any, Final
+from collections.abc import Collection, Mapping
+from typing import Any
 
-from apps.cluster.admission import certificates
-from apps.cluster.admission.admin_access import check_admin_access
-from apps.cluster.admission.custom_definitions import established_status
 from apps.cluster.admission.defaulting import set_defaults
-from apps.cluster.admission.defaulting.services import (
-    default_address,
-    drop_fields_of_type,
-    keep_allocated,
-)
-from apps.cluster.admission.draft import Body, child, definition_of_body, draft_of
+from apps.cluster.admission.draft import Body, definition_of_body, draft_of
 from apps.cluster.admission.gated_fields import drop_gated_fields
-from apps.cluster.admission.limit_ranges import limit_claim
-from apps.cluster.admission.lookups import Lookups
 from apps.cluster.admission.names import generate_name
 from apps.cluster.admission.nodes import taint_not_ready
 from apps.cluster.admission.plugins.registry import NO_PLUGINS, Chain
-from apps.cluster.admission.pod_groups import admit_pod_group, default_disruption_modes
-from apps.cluster.admission.pods import create_pod, update_pod
-from apps.cluster.admission.priority import check_default_class, set_group_priority
-from apps.cluster.admission.statuses import set_initial_status
-from apps.cluster.admission.storage import (
-    add_protection_finalizer,
-    set_default_storage_class,
-)
+from apps.cluster.admission.pod_groups import default_disruption_modes
+from apps.cluster.admission.pods import create_pod
+from apps.cluster.admission.priority import set_group_priority
+from apps.cluster.kind import Kind
+from apps.cluster.lookups import Lookups
 from apps.cluster.ownership.creation import own_created
 from apps.cluster.validation.gates import GROUP_PREEMPTION
 
@@ -41,7 +28,7 @@ __all__ = ["Lookups", "admit"]
 
 
 def admit(
-    kind: str,
+    kind: Kind,
     body: Mapping[str, Any],
     lookups: Lookups,
     *,
@@ -63,10 +50,10 @@ def admit(
 
     Raises BadRequest for a body of the wrong shape, Forbidden or Invalid if admission rejects it.
     """
-    draft = dict(body) if decoded else draft_of(kind, body)
+    draft = dict(body) if decoded else draft_of(kind.name, body)
     drop_gated_fields(kind, draft, old, gates)
     if GROUP_PREEMPTION in gates:
-        default_disruption_modes(kind, draft, old)
+        default_disruption_modes(kind.name, draft, old)
     if old is None:
         _create(kind, draft, lookups, taint_new_nodes, plugins, gates)
     else:
@@ -75,7 +62,7 @@ def admit(
 
 
 def _create(
-    kind: str,
+    kind: Kind,
     draft: Body,
     lookups: Lookups,
     taint_new_nodes: bool,
@@ -85,60 +72,30 @@ def _create(
     generate_name(draft["metadata"])
     set_defaults(kind, draft)
     own_created(draft, definition_of_body(draft), has_status=True)
-    set_initial_status(kind, draft)
-    _prepare(kind, draft)
-    if kind == "CustomResourceDefinition":
-        draft["status"] = established_status(draft)
-    if kind == "Pod":
+    if kind.initial_status is not None:
+        draft["status"] = kind.initial_status(draft)
+    if kind.prepare is not None:
+        kind.prepare(draft)
+    if kind.name == "Pod":
         create_pod(draft, lookups, plugins)
         return
-    plugins.admit(kind, draft, lookups)
-    if kind == "Node" and taint_new_nodes:
+    plugins.admit(kind.name, draft, lookups)
+    if kind.name == "Node" and taint_new_nodes:
         taint_not_ready(draft)
-    if kind == "PodGroup" and GROUP_PREEMPTION in gates:
+    if kind.name == "PodGroup" and GROUP_PREEMPTION in gates:
         set_group_priority(draft, lookups)
-    review = _ON_CREATE.get(kind)
-    if review is not None:
-        review(draft, lookups)
+    if kind.admit_new is not None:
+        kind.admit_new(draft, lookups)
 
 
 def _update(
-    kind: str, draft: Body, lookups: Lookups, old: Mapping[str, Any], plugins: Chain
+    kind: Kind, draft: Body, lookups: Lookups, old: Mapping[str, Any], plugins: Chain
 ) -> None:
-    if kind == certificates.KIND:
-        draft["spec"] = old["spec"]
-    if kind == "Service":
-        drop_fields_of_type(draft, old)
-        keep_allocated(draft, old)
+    if kind.keep is not None:
+        kind.keep(draft, old)
     set_defaults(kind, draft)
-    _prepare(kind, draft)
-    if kind == "Pod":
-        update_pod(draft, old)
-    elif kind == "CustomResourceDefinition":
-        draft["status"] = established_status(draft)
-    elif kind == "PriorityClass":
-        check_default_class(draft, lookups)
-    plugins.admit(kind, draft, lookups, old)
-
-
-def _prepare(kind: str, draft: Body) -> None:
-    """What the server sets beside the defaults, which no client owns."""
-    if kind == "Service":
-        default_address(draft)
-    elif kind == "Namespace":
-        child(draft, "spec").setdefault("finalizers", ["kubernetes"])
-
-
-def _admit_claim(claim: Body, lookups: Lookups) -> None:
-    limit_claim(claim, lookups)
-    set_default_storage_class(claim, lookups)
-
-
-_ON_CREATE: Final[dict[str, Callable[[Body, Lookups], None]]] = {
-    "PriorityClass": check_default_class,
-    "PersistentVolume": add_protection_finalizer("kubernetes.io/pv-protection"),
-    "PersistentVolumeClaim": _admit_claim,
-    "PodGroup": admit_pod_group,
-    "ResourceClaim": check_admin_access,
-    "ResourceClaimTemplate": check_admin_access,
-}
+    if kind.prepare is not None:
+        kind.prepare(draft)
+    if kind.admit_update is not None:
+        kind.admit_update(draft, lookups, old)
+    plugins.admit(kind.name, draft, lookups, old)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from apps.cluster.admission.draft import Body
-from apps.cluster.admission.lookups import Lookups
 from apps.cluster.errors import Cause, Invalid
+from apps.cluster.lookups import Lookups
 
 LABEL: Final = "resource.kubernetes.io/admin-access"
 _DETAIL: Final = (

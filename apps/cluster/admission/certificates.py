@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from apps.cluster.writes import Actor
@@ -18,3 +19,8 @@ def with_requestor(request: Body, actor: Actor) -> Body:
     spec = {name: value for name, value in given.items() if name not in _REQUESTOR}
     known = actor.identity.user_info if actor.identity is not None else {"username": actor.user}
     return {**request, "spec": {**spec, **known}}
+
+
+def keep_request(request: Body, old: Mapping[str, Any]) -> None:
+    """Keep the spec, which an update cannot change."""
+    request["spec"] = old["spec"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from apps.cluster.admission.defaulting import set_defaults
+from apps.cluster.admission.defaulting import default_metadata
+from apps.cluster.admission.defaulting.pods import default_pod
 from apps.cluster.admission.draft import Body, draft_of
 from apps.cluster.admission.match_label_keys import merge_label_keys
 from apps.cluster.admission.priority import set_priority
@@ -75,7 +76,8 @@ def check_apidefaults(case: Json, expect: Json) -> list[str]:
 def _admit(case: Json) -> Body:
     """The pod after defaulting, priority admission and the creation step."""
     pod = draft_of("Pod", case["pod"])
-    set_defaults("Pod", pod)
+    default_metadata(pod["metadata"])
+    default_pod(pod)
     if "priority" not in pod["spec"]:
         # A priority without a class would be rejected; these recordings treat it as resolved.
         set_priority(pod, ListedClasses(case.get("priorityClasses") or []))

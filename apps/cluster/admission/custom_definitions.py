@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from apps.cluster.lookups import Lookups
+
 Body = dict[str, Any]
 
 _IS_ESTABLISHED: Final = (
     ("NamesAccepted", "NoConflicts", "no conflicts found"),
     ("Established", "InitialNamesAccepted", "the initial names have been accepted"),
 )
+
+
+def establish(definition: Body, lookups: Lookups, old: Mapping[str, Any]) -> None:
+    """Set the status of an updated definition."""
+    definition["status"] = established_status(definition)
 
 
 def established_status(definition: Mapping[str, Any]) -> Body:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any, Final
 
 from apps.cluster.admission.draft import Body
+from apps.cluster.kind import Kind
 from apps.cluster.validation.gates import (
     GROUP_FIELDS,
     GROUP_PREEMPTION,
-    NODE_RESOURCES,
     TOPOLOGY_OF_GROUPS,
     WORKLOAD_CLAIMS,
     gates_in_force,
@@ -18,20 +18,20 @@ from apps.cluster.validation.gates import (
 
 
 def drop_gated_fields(
-    kind: str, draft: Body, old: Mapping[str, Any] | None, enabled: Collection[str]
+    kind: Kind, draft: Body, old: Mapping[str, Any] | None, enabled: Collection[str]
 ) -> None:
     """Drop the fields of gates that are off, unless `old`, the stored object, has them."""
-    for gate, drop in _RULES.get(kind, ()):
+    for gate, drop in kind.gated_fields:
         if gate not in enabled and gate not in gates_in_force(enabled, old):
             drop(draft)
 
 
-def _drop_mappings(resource_slice: Body) -> None:
+def drop_mappings(resource_slice: Body) -> None:
     for device in (resource_slice.get("spec") or {}).get("devices") or ():
         device.pop("nodeAllocatableResourceMappings", None)
 
 
-def _drop_claim_statuses(pod: Body) -> None:
+def drop_claim_statuses(pod: Body) -> None:
     (pod.get("status") or {}).pop("nodeAllocatableResourceClaimStatuses", None)
 
 
@@ -49,11 +49,8 @@ def _drop_of_templates(gate: str, workload: Body) -> None:
             template.pop(field, None)
 
 
-_OF_GROUPS: Final = (TOPOLOGY_OF_GROUPS, GROUP_PREEMPTION, WORKLOAD_CLAIMS)
-#: kind -> the gates, and what drops the fields that each permits
-_RULES: Final[Mapping[str, tuple[tuple[str, Callable[[Body], None]], ...]]] = {
-    "Pod": ((NODE_RESOURCES, _drop_claim_statuses),),
-    "ResourceSlice": ((NODE_RESOURCES, _drop_mappings),),
-    "PodGroup": tuple((gate, partial(_drop_of_group, gate)) for gate in _OF_GROUPS),
-    "Workload": tuple((gate, partial(_drop_of_templates, gate)) for gate in _OF_GROUPS),
-}
+_GATES_OF_GROUPS: Final = (TOPOLOGY_OF_GROUPS, GROUP_PREEMPTION, WORKLOAD_CLAIMS)
+FIELDS_OF_GROUPS: Final = tuple((gate, partial(_drop_of_group, gate)) for gate in _GATES_OF_GROUPS)
+FIELDS_OF_TEMPLATES: Final = tuple(
+    (gate, partial(_drop_of_templates, gate)) for gate in _GATES_OF_GROUPS
+)

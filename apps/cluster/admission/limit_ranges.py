@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 
 from apps import quantity
 from apps.cluster.admission.draft import Body, child, forbidden
-from apps.cluster.admission.lookups import Lookups
+from apps.cluster.lookups import Lookups
 from apps.cluster.pods.qos import qos_class
 from apps.cluster.pods.resources import aggregate
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from apps.cluster.admission.draft import Body
-from apps.cluster.admission.lookups import Lookups
 from apps.cluster.admission.storage import add_protection_finalizer
 from apps.cluster.errors import Forbidden, qualified
+from apps.cluster.lookups import Lookups
 
 PROTECTION = "scheduling.k8s.io/podgroup-protection"
 _DEFAULT_MODE: Final = "Pod"

@@ -7,12 +7,12 @@ from typing import Any
 
 from apps.cluster.admission.draft import Body, child
 from apps.cluster.admission.limit_ranges import limit_pod
-from apps.cluster.admission.lookups import Lookups
 from apps.cluster.admission.match_label_keys import merge_label_keys
 from apps.cluster.admission.plugins.registry import Chain
 from apps.cluster.admission.priority import keep_priority, set_priority
 from apps.cluster.admission.runtimeclass import apply_runtime_class
 from apps.cluster.admission.tolerations import add_default_tolerations
+from apps.cluster.lookups import Lookups
 
 
 def create_pod(pod: Body, lookups: Lookups, plugins: Chain) -> None:
@@ -26,7 +26,7 @@ def create_pod(pod: Body, lookups: Lookups, plugins: Chain) -> None:
     merge_label_keys(pod)
 
 
-def update_pod(pod: Body, old: Mapping[str, Any]) -> None:
+def update_pod(pod: Body, lookups: Lookups, old: Mapping[str, Any]) -> None:
     """Keep values that admission has added and an update omits."""
     child(pod, "spec")
     keep_priority(pod, old)

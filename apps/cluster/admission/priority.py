@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from apps.cluster.admission.draft import Body, forbidden
-from apps.cluster.admission.lookups import Lookups
+from apps.cluster.lookups import Lookups
 from apps.cluster.system_classes import GROUP
 
 _NO_CLASS: Final[Mapping[str, Any]] = {"value": 0, "preemptionPolicy": "PreemptLowerPriority"}
@@ -69,7 +69,9 @@ def keep_priority(pod: Body, old: Mapping[str, Any]) -> None:
             spec[field] = before[field]
 
 
-def check_default_class(priority_class: Body, lookups: Lookups) -> None:
+def check_default_class(
+    priority_class: Body, lookups: Lookups, old: Mapping[str, Any] | None = None
+) -> None:
     """Forbid a second class that is the default for pods without a class."""
     if not priority_class.get("globalDefault"):
         return

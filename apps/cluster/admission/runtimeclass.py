@@ -7,8 +7,8 @@ from typing import Any
 
 from apps import quantity
 from apps.cluster.admission.draft import Body, forbidden
-from apps.cluster.admission.lookups import Lookups
 from apps.cluster.admission.tolerations import merge
+from apps.cluster.lookups import Lookups
 
 
 def apply_runtime_class(pod: Body, lookups: Lookups) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from apps.cluster.admission.certificates import keep_request
+from apps.cluster.admission.defaulting.data import default_binding, default_role
 from apps.cluster.kind import STATUS_VERBS, Kind, Subresource
 from apps.cluster.validation.certificates import validate_signing_request
 from apps.cluster.validation.names import path_segment
@@ -31,6 +33,7 @@ KINDS: Final = (
         "roles",
         group=_RBAC,
         creates_on_update=True,
+        default=default_role,
         check_name=path_segment,
         validate=validate_role,
     ),
@@ -39,6 +42,7 @@ KINDS: Final = (
         "rolebindings",
         group=_RBAC,
         creates_on_update=True,
+        default=default_binding,
         check_name=path_segment,
         validate=validate_role_binding,
         validate_update=validate_role_binding_update,
@@ -49,6 +53,7 @@ KINDS: Final = (
         group=_RBAC,
         namespaced=False,
         creates_on_update=True,
+        default=default_role,
         check_name=path_segment,
         validate=validate_role,
     ),
@@ -58,6 +63,7 @@ KINDS: Final = (
         group=_RBAC,
         namespaced=False,
         creates_on_update=True,
+        default=default_binding,
         check_name=path_segment,
         validate=validate_role_binding,
         validate_update=validate_role_binding_update,
@@ -71,6 +77,7 @@ KINDS: Final = (
         fields=("spec.signerName",),
         has_status=True,
         subresources=(Subresource("approval", "CertificateSigningRequest", STATUS_VERBS),),
+        keep=keep_request,
         validate=validate_signing_request,
     ),
 )

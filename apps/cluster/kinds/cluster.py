@@ -5,6 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 from apps.cluster import models
+from apps.cluster.admission.defaulting.cluster import (
+    add_finalizer,
+    default_event,
+    default_lease,
+    default_namespace,
+    default_node,
+    default_runtime_class,
+)
 from apps.cluster.kind import PROXY_VERBS, Kind, Subresource
 from apps.cluster.validation.names import dns_label, path_segment
 from apps.cluster.validation.nodes import validate_node, validate_node_update
@@ -22,6 +30,9 @@ NAMESPACE: Final = Kind(
     has_status=True,
     subresources=(Subresource("finalize", "Namespace", ("update",)),),
     is_looked_up=True,
+    default=default_namespace,
+    prepare=add_finalizer,
+    initial_status=lambda _: {"phase": "Active"},
     check_name=dns_label,
     validate_status=validate_namespace_status,
 )
@@ -34,6 +45,7 @@ NODE: Final = Kind(
     fields=("spec.unschedulable",),
     has_status=True,
     subresources=(Subresource("proxy", "NodeProxyOptions", PROXY_VERBS),),
+    default=default_node,
     validate=validate_node,
     validate_update=validate_node_update,
     validate_status=validate_node_update,
@@ -58,6 +70,7 @@ EVENT: Final = Kind(
     ),
     creates_on_update=True,
     is_record=True,
+    default=default_event,
     check_name=path_segment,
     validate=validate_event,
 )
@@ -73,6 +86,7 @@ KINDS: Final = (
         group="coordination.k8s.io",
         creates_on_update=True,
         is_record=True,
+        default=default_lease,
         validate=validate_lease,
     ),
     Kind(
@@ -83,6 +97,7 @@ KINDS: Final = (
         namespaced=False,
         creates_on_update=True,
         is_looked_up=True,
+        default=default_runtime_class,
         validate=validate_runtime_class,
         validate_update=validate_runtime_class_update,
         compares_updates=True,

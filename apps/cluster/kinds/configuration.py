@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from apps.cluster.admission.defaulting.data import default_config_map, default_secret
 from apps.cluster.kind import Kind
 from apps.cluster.validation.data import immutable_data, validate_config_map, validate_secret
 
@@ -12,6 +13,7 @@ KINDS: Final = (
         "ConfigMap",
         "configmaps",
         short_names=("cm",),
+        default=default_config_map,
         validate=validate_config_map,
         validate_update=immutable_data("data", "binaryData"),
     ),
@@ -19,6 +21,7 @@ KINDS: Final = (
         "Secret",
         "secrets",
         fields=("type",),
+        default=default_secret,
         validate=validate_secret,
         validate_update=immutable_data("type", "data"),
     ),

@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
+from apps.cluster.admission.custom_definitions import establish, established_status
+from apps.cluster.admission.defaulting.data import (
+    default_admission_binding,
+    default_admission_policy,
+    default_api_service,
+    default_custom_resource_definition,
+    default_webhooks,
+)
 from apps.cluster.kind import Kind
 from apps.cluster.validation.admission_policies import validate_policy, validate_policy_binding
 from apps.cluster.validation.custom_definitions import (
@@ -26,6 +34,9 @@ KINDS: Final = (
         short_names=("crd", "crds"),
         has_status=True,
         has_generation=True,
+        default=default_custom_resource_definition,
+        initial_status=established_status,
+        admit_update=establish,
         validate=validate_definition,
         validate_new=validate_approval,
         validate_update=validate_definition_update,
@@ -36,6 +47,7 @@ KINDS: Final = (
         group="apiregistration.k8s.io",
         namespaced=False,
         has_status=True,
+        default=default_api_service,
         validate=required_fields("spec.group", "spec.version"),
     ),
     Kind(
@@ -44,6 +56,7 @@ KINDS: Final = (
         group=_ADMISSION,
         namespaced=False,
         has_generation=True,
+        default=default_webhooks,
         validate=validate_webhooks,
     ),
     Kind(
@@ -52,6 +65,7 @@ KINDS: Final = (
         group=_ADMISSION,
         namespaced=False,
         has_generation=True,
+        default=default_webhooks,
         validate=validate_webhooks,
     ),
     Kind(
@@ -62,6 +76,7 @@ KINDS: Final = (
         has_status=True,
         has_generation=True,
         is_looked_up=True,
+        default=default_admission_policy,
         validate=validate_policy,
     ),
     Kind(
@@ -71,6 +86,7 @@ KINDS: Final = (
         namespaced=False,
         has_generation=True,
         is_looked_up=True,
+        default=default_admission_binding,
         validate=validate_policy_binding,
     ),
     Kind(
@@ -79,6 +95,7 @@ KINDS: Final = (
         group=_ADMISSION,
         namespaced=False,
         has_generation=True,
+        default=default_admission_policy,
     ),
     Kind(
         "MutatingAdmissionPolicyBinding",
@@ -86,5 +103,6 @@ KINDS: Final = (
         group=_ADMISSION,
         namespaced=False,
         has_generation=True,
+        default=default_admission_binding,
     ),
 )

@@ -5,6 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from apps.cluster import models
+from apps.cluster.admission.defaulting.data import (
+    default_endpoint_slice,
+    default_endpoints,
+    default_ingress,
+    default_network_policy,
+)
+from apps.cluster.admission.defaulting.services import default_address, default_service, keep_fields
 from apps.cluster.kind import PROXY_VERBS, Kind, Subresource
 from apps.cluster.validation.data import immutable, required_fields
 from apps.cluster.validation.ingresses import (
@@ -35,6 +42,10 @@ KINDS: Final = (
         subresources=(Subresource("proxy", "ServiceProxyOptions", PROXY_VERBS),),
         returns_deleted=True,
         creates_on_update=True,
+        default=default_service,
+        prepare=default_address,
+        initial_status=lambda _: {"loadBalancer": {}},
+        keep=keep_fields,
         check_name=dns_label,
         validate=validate_service,
         validate_update=validate_service_update,
@@ -44,6 +55,7 @@ KINDS: Final = (
         "endpoints",
         short_names=("ep",),
         creates_on_update=True,
+        default=default_endpoints,
         validate=validate_endpoints,
     ),
     Kind(
@@ -51,6 +63,7 @@ KINDS: Final = (
         "endpointslices",
         group="discovery.k8s.io",
         has_generation=True,
+        default=default_endpoint_slice,
         validate=validate_endpoint_slice,
         validate_update=immutable("addressType"),
     ),
@@ -61,6 +74,7 @@ KINDS: Final = (
         short_names=("ing",),
         has_status=True,
         has_generation=True,
+        default=default_ingress,
         validate=validate_ingress,
         validate_new=validate_class_annotation,
     ),
@@ -79,6 +93,7 @@ KINDS: Final = (
         group=_NETWORKING,
         short_names=("netpol",),
         has_generation=True,
+        default=default_network_policy,
         validate=validate_network_policy,
     ),
     Kind(

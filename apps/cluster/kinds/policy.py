@@ -5,6 +5,18 @@ from __future__ import annotations
 from typing import Final
 
 from apps.cluster import models
+from apps.cluster.admission.admin_access import check_admin_access
+from apps.cluster.admission.defaulting.cluster import default_priority_class, default_resource_quota
+from apps.cluster.admission.defaulting.data import (
+    default_claim,
+    default_claim_template,
+    default_limit_range,
+)
+from apps.cluster.admission.defaulting.workloads import default_pod_disruption_budget
+from apps.cluster.admission.gated_fields import FIELDS_OF_GROUPS, FIELDS_OF_TEMPLATES, drop_mappings
+from apps.cluster.admission.pod_groups import admit_pod_group
+from apps.cluster.admission.priority import check_default_class
+from apps.cluster.admission.statuses import initial_budget_status
 from apps.cluster.kind import Kind
 from apps.cluster.validation.data import (
     immutable,
@@ -23,6 +35,7 @@ from apps.cluster.validation.devices.slices import (
     validate_resource_slice_update,
 )
 from apps.cluster.validation.devices.statuses import validate_claim_status
+from apps.cluster.validation.gates import NODE_RESOURCES
 from apps.cluster.validation.group_claims import validate_group_status
 from apps.cluster.validation.quotas import validate_resource_quota, validate_resource_quota_update
 from apps.cluster.validation.scheduling import (
@@ -45,6 +58,9 @@ PRIORITY_CLASS: Final = Kind(
     short_names=("pc",),
     has_generation=True,
     is_looked_up=True,
+    default=default_priority_class,
+    admit_new=check_default_class,
+    admit_update=check_default_class,
     validate=validate_priority_class,
     validate_update=validate_priority_class_update,
     compares_updates=True,
@@ -60,6 +76,8 @@ KINDS: Final = (
         short_names=("pdb",),
         has_status=True,
         has_generation=True,
+        default=default_pod_disruption_budget,
+        initial_status=initial_budget_status,
         validate=validate_disruption_budget,
         validate_status=validate_disruption_budget_status,
     ),
@@ -69,6 +87,8 @@ KINDS: Final = (
         models.ResourceQuota,
         short_names=("quota",),
         has_status=True,
+        default=default_resource_quota,
+        initial_status=lambda _: {},
         validate=validate_resource_quota,
         validate_update=validate_resource_quota_update,
     ),
@@ -78,6 +98,7 @@ KINDS: Final = (
         short_names=("limits",),
         creates_on_update=True,
         is_looked_up=True,
+        default=default_limit_range,
         validate=validate_limit_range,
     ),
     Kind(
@@ -105,6 +126,7 @@ KINDS: Final = (
         version="v1alpha2",
         has_generation=True,
         feature_gate=_GROUPS,
+        gated_fields=FIELDS_OF_TEMPLATES,
         validate=validate_workload,
         validate_update=immutable("spec"),
     ),
@@ -116,6 +138,8 @@ KINDS: Final = (
         has_status=True,
         has_generation=True,
         feature_gate=_GROUPS,
+        admit_new=admit_pod_group,
+        gated_fields=FIELDS_OF_GROUPS,
         validate=validate_pod_group,
         validate_update=immutable("spec"),
         validate_status=validate_group_status,
@@ -126,6 +150,8 @@ KINDS: Final = (
         group=_RESOURCE,
         has_status=True,
         returns_deleted=True,
+        default=default_claim,
+        admit_new=check_admin_access,
         validate=claim_rule("spec"),
         validate_update=immutable("spec"),
         validate_status=validate_claim_status,
@@ -136,6 +162,8 @@ KINDS: Final = (
         "resourceclaimtemplates",
         group=_RESOURCE,
         returns_deleted=True,
+        default=default_claim_template,
+        admit_new=check_admin_access,
         validate=claim_rule("spec.spec"),
         validate_update=immutable("spec"),
         compares_updates=True,
@@ -148,6 +176,7 @@ KINDS: Final = (
         fields=("spec.driver", "spec.nodeName"),
         has_generation=True,
         returns_deleted=True,
+        gated_fields=((NODE_RESOURCES, drop_mappings),),
         validate=validate_resource_slice,
         validate_update=validate_resource_slice_update,
     ),

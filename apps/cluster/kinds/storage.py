@@ -5,6 +5,17 @@ from __future__ import annotations
 from typing import Final
 
 from apps.cluster import models
+from apps.cluster.admission.defaulting.cluster import (
+    default_csi_driver,
+    default_csi_storage_capacity,
+)
+from apps.cluster.admission.defaulting.storage import (
+    default_persistent_volume,
+    default_persistent_volume_claim,
+    default_storage_class,
+)
+from apps.cluster.admission.statuses import initial_volume_status
+from apps.cluster.admission.storage import add_protection_finalizer, admit_volume_claim
 from apps.cluster.kind import Kind
 from apps.cluster.validation.claims import validate_claim, validate_claim_update
 from apps.cluster.validation.data import required_fields, validate_attributes_class_update
@@ -34,6 +45,9 @@ KINDS: Final = (
         short_names=("pv",),
         has_status=True,
         returns_deleted=True,
+        default=default_persistent_volume,
+        initial_status=initial_volume_status,
+        admit_new=add_protection_finalizer("kubernetes.io/pv-protection"),
         validate=validate_persistent_volume,
         validate_update=validate_persistent_volume_update,
     ),
@@ -44,6 +58,9 @@ KINDS: Final = (
         short_names=("pvc",),
         has_status=True,
         returns_deleted=True,
+        default=default_persistent_volume_claim,
+        initial_status=lambda _: {"phase": "Pending"},
+        admit_new=admit_volume_claim,
         validate=validate_claim,
         validate_update=validate_claim_update,
         validate_status=validate_volume_claim_status,
@@ -57,6 +74,7 @@ KINDS: Final = (
         short_names=("sc",),
         returns_deleted=True,
         is_looked_up=True,
+        default=default_storage_class,
         validate=validate_storage_class,
         validate_update=validate_storage_class_update,
     ),
@@ -87,12 +105,14 @@ KINDS: Final = (
         group=_STORAGE,
         namespaced=False,
         returns_deleted=True,
+        default=default_csi_driver,
     ),
     Kind(
         "CSIStorageCapacity",
         "csistoragecapacities",
         models.CSIStorageCapacity,
         group=_STORAGE,
+        default=default_csi_storage_capacity,
         validate=validate_csi_storage_capacity,
         validate_update=validate_csi_storage_capacity_update,
     ),
@@ -104,6 +124,7 @@ KINDS: Final = (
         namespaced=False,
         has_status=True,
         returns_deleted=True,
+        initial_status=lambda _: {"attached": False},
         validate=validate_volume_attachment,
         validate_update=validate_volume_attachment_update,
     ),

@@ -5,6 +5,23 @@ from __future__ import annotations
 from typing import Final
 
 from apps.cluster import models
+from apps.cluster.admission.defaulting.data import (
+    default_autoscaler,
+    default_cron_job,
+    default_pod_template,
+)
+from apps.cluster.admission.defaulting.pods import default_pod
+from apps.cluster.admission.defaulting.workloads import (
+    default_daemon_set,
+    default_deployment,
+    default_job,
+    default_replica_set,
+    default_replication_controller,
+    default_stateful_set,
+)
+from apps.cluster.admission.gated_fields import drop_claim_statuses
+from apps.cluster.admission.pods import update_pod
+from apps.cluster.admission.statuses import initial_daemon_set_status, initial_pod_status
 from apps.cluster.kind import PROXY_VERBS, SCALE, STATUS_VERBS, Kind, Subresource
 from apps.cluster.validation.autoscaling import validate_autoscaler
 from apps.cluster.validation.batch import (
@@ -14,6 +31,7 @@ from apps.cluster.validation.batch import (
     validate_job_update,
 )
 from apps.cluster.validation.data import immutable, validate_service_name, validate_template_object
+from apps.cluster.validation.gates import NODE_RESOURCES
 from apps.cluster.validation.names import dns_label
 from apps.cluster.validation.pod_updates import (
     validate_ephemeral_containers,
@@ -69,6 +87,10 @@ POD: Final = Kind(
         Subresource("resize", "Pod", STATUS_VERBS),
     ),
     returns_deleted=True,
+    default=default_pod,
+    initial_status=initial_pod_status,
+    admit_update=update_pod,
+    gated_fields=((NODE_RESOURCES, drop_claim_statuses),),
     validate=validate_new_pod,
     validate_update=validate_pod_update,
     validate_status=validate_pod_status,
@@ -86,6 +108,7 @@ KINDS: Final = (
         "podtemplates",
         has_generation=True,
         returns_deleted=True,
+        default=default_pod_template,
         validate=validate_template_object,
     ),
     Kind(
@@ -98,6 +121,8 @@ KINDS: Final = (
         has_status=True,
         has_generation=True,
         subresources=(SCALE,),
+        default=default_replication_controller,
+        initial_status=lambda _: {"replicas": 0},
         validate=validate_replication_controller,
         validate_status=validate_replica_set_status,
     ),
@@ -112,6 +137,8 @@ KINDS: Final = (
         has_status=True,
         has_generation=True,
         subresources=(SCALE,),
+        default=default_replica_set,
+        initial_status=lambda _: {"replicas": 0},
         validate=validate_replica_set,
         validate_update=validate_selector_update,
         validate_status=validate_replica_set_status,
@@ -126,6 +153,8 @@ KINDS: Final = (
         has_status=True,
         has_generation=True,
         subresources=(SCALE,),
+        default=default_stateful_set,
+        initial_status=lambda _: {"replicas": 0, "availableReplicas": 0},
         check_name=dns_label,
         validate=validate_stateful_set,
         validate_new=validate_service_name,
@@ -142,6 +171,8 @@ KINDS: Final = (
         has_status=True,
         has_generation=True,
         subresources=(SCALE,),
+        default=default_deployment,
+        initial_status=lambda _: {},
         validate=validate_deployment,
         validate_update=validate_selector_update,
         validate_status=validate_deployment_status,
@@ -155,6 +186,8 @@ KINDS: Final = (
         categories=("all",),
         has_status=True,
         has_generation=True,
+        default=default_daemon_set,
+        initial_status=initial_daemon_set_status,
         validate=validate_daemon_set,
         validate_update=validate_selector_update,
         validate_status=validate_daemon_set_status,
@@ -174,6 +207,8 @@ KINDS: Final = (
         fields=("status.successful",),
         has_status=True,
         has_generation=True,
+        default=default_job,
+        initial_status=lambda _: {},
         validate=validate_job,
         validate_update=validate_job_update,
     ),
@@ -185,6 +220,7 @@ KINDS: Final = (
         categories=("all",),
         has_status=True,
         has_generation=True,
+        default=default_cron_job,
         validate=validate_cron_job,
         validate_new=validate_cron_job_name,
     ),
@@ -196,6 +232,7 @@ KINDS: Final = (
         short_names=("hpa",),
         categories=("all",),
         has_status=True,
+        default=default_autoscaler,
         validate=validate_autoscaler,
     ),
 )

@@ -32,7 +32,7 @@ Body = dict[str, Any]
 class AdmissionState:
     """A cluster's settings, and the objects that admission looks up, as of one moment.
 
-    It answers as `apps.cluster.admission.lookups.Lookups`.
+    It answers as `apps.cluster.lookups.Lookups`.
     """
 
     cluster_id: int

@@ -13,13 +13,13 @@ from typing import Any, Final
 from django.db import connection
 
 from apps.cluster import kinds, queries, sql
-from apps.cluster.admission.lookups import Lookups
 from apps.cluster.admission.policies.matching import parse_selector
 from apps.cluster.admission.policies.requests import Review
 from apps.cluster.admission.policies.reviewing import Policies
 from apps.cluster.custom.versions import all_versions
 from apps.cluster.errors import NotFound
 from apps.cluster.kinds import Kind
+from apps.cluster.lookups import Lookups
 from apps.cluster.models import Cluster
 from apps.cluster.queries import Selection
 from apps.cluster.writing.lookups import StoreLookups

@@ -7,9 +7,9 @@ from typing import Any
 
 from apps.cluster import kinds
 from apps.cluster.admission.draft import forbidden
-from apps.cluster.admission.lookups import Lookups
 from apps.cluster.errors import Conflict, Forbidden, NotFound
 from apps.cluster.kinds import Kind
+from apps.cluster.lookups import Lookups
 from apps.cluster.system_classes import SYSTEM_CLASSES
 
 Body = dict[str, Any]

@@ -16,7 +16,6 @@ import msgspec
 
 from apps.cluster import kinds
 from apps.cluster.admission import admit, certificates
-from apps.cluster.admission.lookups import Lookups
 from apps.cluster.admission.nodes import is_tainted_when_new
 from apps.cluster.admission.plugins.registry import Chain
 from apps.cluster.admission.policies.requests import CREATE, DELETE, UPDATE, Review
@@ -25,6 +24,7 @@ from apps.cluster.allocation.services import SERVICE, Allocations, may_allocate
 from apps.cluster.custom.admission import admit_custom, validate_custom_object
 from apps.cluster.errors import AlreadyExists, Invalid, NotFound, RequestEntityTooLarge
 from apps.cluster.kinds import Kind
+from apps.cluster.lookups import Lookups
 from apps.cluster.models import Change, Cluster
 from apps.cluster.ownership.managers import Manager
 from apps.cluster.ownership.writes import Updating
@@ -82,7 +82,7 @@ def admit_new(
         by_client=actor.is_api_client,
     )
     body = admit(
-        kind.name,
+        kind,
         stamped,
         lookups,
         taint_new_nodes=tainted,
@@ -237,7 +237,7 @@ class WriteRules:
             new = admit_custom(kind, new, old)
         else:
             new = admit(
-                kind.name,
+                kind,
                 new,
                 self.lookups,
                 old=old,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from apps.cluster.admission import admit
-from tests.cluster.recorded import Cluster
+from tests.cluster.recorded import Cluster, admit
 
 BY_15_SECONDS = {"type": "Percent", "value": 100, "periodSeconds": 15}
 EVERYTHING = {"matchPolicy": "Equivalent", "namespaceSelector": {}, "objectSelector": {}}

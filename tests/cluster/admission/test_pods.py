@@ -6,10 +6,9 @@ import copy
 
 import pytest
 
-from apps.cluster.admission import admit
 from apps.cluster.admission.tolerations import covers, merge
 from apps.cluster.errors import BadRequest, Forbidden
-from tests.cluster.recorded import Cluster
+from tests.cluster.recorded import Cluster, admit
 
 
 def pod(**spec):

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from apps.cluster.admission import admit
 from apps.cluster.validation import names
-from tests.cluster.recorded import Cluster, validate
+from tests.cluster.recorded import Cluster, admit, validate
 
 
 def body(kind, group="", **fields):

@@ -6,8 +6,7 @@ import copy
 
 import pytest
 
-from apps.cluster.admission import admit
-from tests.cluster.recorded import Cluster, validate
+from tests.cluster.recorded import Cluster, admit, validate
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 

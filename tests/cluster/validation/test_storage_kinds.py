@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from apps.cluster.admission import admit
-from tests.cluster.recorded import Cluster, validate
+from tests.cluster.recorded import Cluster, admit, validate
 
 
 def body(kind, group="", **fields):

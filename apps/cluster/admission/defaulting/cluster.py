@@ -56,6 +56,11 @@ def default_namespace(namespace: Body) -> None:
         labels["kubernetes.io/metadata.name"] = metadata["name"]
 
 
+def add_finalizer(namespace: Body) -> None:
+    """A namespace has a finalizer of its own."""
+    child(namespace, "spec").setdefault("finalizers", ["kubernetes"])
+
+
 def default_priority_class(priority_class: Body) -> None:
     """A PriorityClass: preempts lower priorities by default; its value is always written."""
     drop_empty(priority_class, "globalDefault", "description", "preemptionPolicy")

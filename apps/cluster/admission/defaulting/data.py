@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from apps.cluster.admission.defaulting.pods import default_template
@@ -205,31 +205,3 @@ def default_custom_resource_definition(draft: Body) -> None:
         names.setdefault("listKind", f"{names['kind']}List")
     spec.setdefault("conversion", {"strategy": "None"})
     draft.setdefault("status", {})
-
-
-DEFAULTERS: Final[Mapping[str, Callable[[Body], None]]] = {
-    "APIService": default_api_service,
-    "ClusterRole": default_role,
-    "ClusterRoleBinding": default_binding,
-    "ConfigMap": default_config_map,
-    "CronJob": default_cron_job,
-    "CustomResourceDefinition": default_custom_resource_definition,
-    "EndpointSlice": default_endpoint_slice,
-    "Endpoints": default_endpoints,
-    "HorizontalPodAutoscaler": default_autoscaler,
-    "Ingress": default_ingress,
-    "LimitRange": default_limit_range,
-    "MutatingAdmissionPolicy": default_admission_policy,
-    "MutatingAdmissionPolicyBinding": default_admission_binding,
-    "MutatingWebhookConfiguration": default_webhooks,
-    "NetworkPolicy": default_network_policy,
-    "PodTemplate": default_pod_template,
-    "ResourceClaim": default_claim,
-    "ResourceClaimTemplate": default_claim_template,
-    "Role": default_role,
-    "RoleBinding": default_binding,
-    "Secret": default_secret,
-    "ValidatingAdmissionPolicy": default_admission_policy,
-    "ValidatingAdmissionPolicyBinding": default_admission_binding,
-    "ValidatingWebhookConfiguration": default_webhooks,
-}

@@ -31,6 +31,12 @@ def default_service(service: Body) -> None:
         spec.setdefault("allocateLoadBalancerNodePorts", True)
 
 
+def keep_fields(service: Body, old: Mapping[str, Any]) -> None:
+    """Drop what an update leaves of an earlier type, and keep what was allocated."""
+    drop_fields_of_type(service, old)
+    keep_allocated(service, old)
+
+
 def drop_fields_of_type(service: Body, old: Mapping[str, Any]) -> None:
     """Drop the fields of the former type that an update to another one has left as they were."""
     spec, before = child(service, "spec"), old.get("spec") or {}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from apps.cluster.admission.draft import Body
-from apps.cluster.admission.lookups import Lookups
+from apps.cluster.lookups import Lookups
 from apps.cluster.validation.causes import Causes, invalid
 
 Parameters = Mapping[str, Any]

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from apps.cluster.admission.draft import Body
-from apps.cluster.admission.lookups import Lookups
 from apps.cluster.admission.plugins.anti_affinity import LIMIT_POD_HARD_ANTI_AFFINITY_TOPOLOGY
 from apps.cluster.admission.plugins.dedicated_nodes import DEDICATED_NODES
 from apps.cluster.admission.plugins.node_restriction import NODE_RESTRICTION
@@ -15,6 +14,7 @@ from apps.cluster.admission.plugins.tolerations import (
     EXTENDED_RESOURCE_TOLERATION,
     POD_TOLERATION_RESTRICTION,
 )
+from apps.cluster.lookups import Lookups
 from apps.cluster.validation.causes import Causes, invalid, not_supported
 
 PLUGINS: Final[tuple[AdmissionPlugin, ...]] = (

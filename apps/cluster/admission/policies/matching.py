@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import msgspec
 
-from apps.cluster.admission.lookups import Lookups
 from apps.cluster.admission.policies.requests import DELETE, Review
+from apps.cluster.lookups import Lookups
 from apps.scheduler.labels import Selector, from_label_selector
 from apps.scheduler.objects import LabelSelector
 

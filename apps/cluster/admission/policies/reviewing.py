@@ -8,13 +8,13 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from apps.cluster.admission.lookups import Lookups
 from apps.cluster.admission.policies.evaluating import Failure, Findings, RequestBudget, evaluate
 from apps.cluster.admission.policies.matching import matches, may_match
 from apps.cluster.admission.policies.requests import CREATE, Review
 from apps.cluster.context import add_audit_annotation, add_warning
 from apps.cluster.errors import ApiError, Forbidden, Invalid, RequestEntityTooLarge, qualified
 from apps.cluster.kind import Kind
+from apps.cluster.lookups import Lookups
 from apps.cluster.validation.policy_programs import programs_of
 
 Body = Mapping[str, Any]
