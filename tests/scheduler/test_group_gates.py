@@ -143,7 +143,7 @@ def test_a_gang_that_fits_in_no_rack_stays_pending_although_the_cluster_has_room
     )
     assert decisions[2].message == (
         "0/2 nodes are available: 2 Insufficient cpu. no new claims to deallocate, preemption: not "
-        "eligible due to placement-based pod group scheduling limitation."
+        "eligible due to placement-based pod group scheduling limitation"
     )
     # without the gate the constraint does not count
     free = build(GANGS)
@@ -153,6 +153,15 @@ def test_a_gang_that_fits_in_no_rack_stays_pending_although_the_cluster_has_room
     for number in range(3):
         add_pod(free, f"m{number}", group="train")
     assert len(nodes_of(drain(free))) == 3
+
+
+def test_pods_of_a_group_without_a_constraint_preempt_one_by_one() -> None:
+    scheduler = build(PLACED)
+    add_node(scheduler, "n0", 1)
+    add_pod(scheduler, "low", nodeName="n0", priority=1)
+    add_group(scheduler, "train", 1)
+    add_pod(scheduler, "m0", group="train", priority=50)
+    assert evicted(drain(scheduler, 1)) == ["low"]
 
 
 def test_the_fuller_rack_is_preferred_and_then_the_one_for_more_pods() -> None:
@@ -372,6 +381,7 @@ def test_victims_agree_with_a_plain_reference(seed: int) -> None:
         start = f"2026-01-01T00:00:{number:02}Z"
         add_pod(scheduler, f"p{number}", group=group, nodeName=node, priority=own, start=start)
         priority, whole = groups.get(group, (own, False))
+        priority = priority if whole else own
         name = group if whole else f"p{number}"
         _, pods = units.get(name, ((), []))
         pods.append((f"p{number}", node))

@@ -30,8 +30,9 @@ REASON_IN_FLIGHT: Final = "waiting for the preemption for this pod to be finishe
 REASON_GROUP_IN_FLIGHT: Final = "waiting for the preemption for this pod group to be finished"
 #: why a member of a group does not preempt for itself
 REASON_FOR_GROUP: Final = "preemption: not eligible due to workload aware preemption enabled"
+#: of a group with a topology constraint
 REASON_PLACEMENTS: Final = (
-    "preemption: not eligible due to placement-based pod group scheduling limitation."
+    "preemption: not eligible due to placement-based pod group scheduling limitation"
 )
 
 
@@ -89,14 +90,18 @@ class DefaultPreemption:
     def post_filter(
         self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis
     ) -> tuple[PostFilterResult | None, Status]:
+        if pod.pod.group_name and self._needs_one_domain(pod):
+            return None, unschedulable(REASON_PLACEMENTS)
         if pod.pod.group_name and self.preempts_for_groups:
             return None, unschedulable(REASON_FOR_GROUP)
-        if pod.pod.group_name and self._is_tried_in_placements:
-            return None, unschedulable(REASON_PLACEMENTS)
         result, status = self.evaluator.preempt(state, pod, diagnosis)
         if status.reasons:
             status = replace(status, reasons=(f"preemption: {status.message}",))
         return result, status
+
+    def _needs_one_domain(self, pod: PodInfo) -> bool:
+        group = self._groups.get(pod.pod.group_name, pod.namespace)
+        return self._is_tried_in_placements and group is not None and bool(group.topology_key)
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         # Preemption never requests a retry: the plugins that rejected the pod do, if it helps.

@@ -17,7 +17,7 @@ class Unit:
     """Pods that are evicted together, or not at all."""
 
     pods: tuple[PodInfo, ...]
-    #: of the PodGroup of the pods, or of the pod without one
+    #: of the PodGroup that is evicted as a whole, or of the single pod
     priority: int
     #: the group that is evicted as a whole; "" for a single pod
     group: str = ""
@@ -41,10 +41,8 @@ def find_units(pods: Iterable[PodInfo], groups: Lister[PodGroup]) -> list[Unit]:
     for pod in pods:
         name = pod.pod.group_name
         group = groups.get(name, pod.namespace) if name else None
-        if group is None:
+        if group is None or not group.is_disrupted_as_a_whole:
             units["", pod.namespace, pod.name] = Unit((pod,), pod.priority)
-        elif not group.is_disrupted_as_a_whole:
-            units["", pod.namespace, pod.name] = Unit((pod,), group.priority)
         else:
             members = of_group.setdefault((pod.namespace, name), [])
             members.append(pod)
