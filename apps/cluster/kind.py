@@ -15,6 +15,7 @@ from apps.cluster import models
 from apps.cluster.errors import Cause, qualified
 from apps.cluster.lookups import Lookups
 from apps.cluster.models import Cluster
+from apps.cluster.tables.columns import CREATED, NAME, Column
 
 Body = Mapping[str, Any]
 #: A body on its way into the store, changed in place.
@@ -26,18 +27,6 @@ UpdateRule = Callable[[Body, Body], Iterator[Cause]]
 VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 STATUS_VERBS: Final = ("get", "patch", "update")
 PROXY_VERBS: Final = ("create", "delete", "get", "patch", "update")
-
-
-@dataclass(frozen=True, slots=True)
-class PrinterColumn:
-    """A column that a CustomResourceDefinition declares."""
-
-    name: str
-    type: str
-    json_path: str
-    format: str
-    description: str
-    priority: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +100,14 @@ class Kind:
     #: The rules of updates through `status`, and through other subresources that have their own.
     validate_status: UpdateRule | None = field(default=None, compare=False)
     validate_parts: Mapping[str, UpdateRule] = field(default_factory=dict, compare=False)
+    #: Its columns in `kubectl get` and on pages.
+    columns: tuple[Column, ...] = field(default=(NAME, CREATED), hash=False)
     #: The feature gate without which a cluster does not serve it; "" for none.
     feature_gate: str = ""
     #: The name of its CustomResourceDefinition; "" for a kind that is declared here.
     definition_name: str = ""
-    #: Of such a kind: its OpenAPI definition, and its columns.
+    #: Of such a kind: its OpenAPI definition.
     schema_name: str = ""
-    printer_columns: tuple[PrinterColumn, ...] = ()
 
     @property
     def key(self) -> str:

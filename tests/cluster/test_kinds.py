@@ -19,7 +19,6 @@ from apps.api.kubernetes.protobuf import envelopes
 from apps.cluster import kinds, schema
 from apps.cluster.kinds import Kind
 from apps.cluster.quota.usage import countable, covered_resources
-from apps.cluster.tables.kinds import COLUMNS
 from apps.dashboard.forms.manifest import load_example
 from apps.engine.loop.informer import WATCHED
 from apps.scheduler import objects
@@ -89,8 +88,6 @@ def _in_the_cluster(kind: Kind) -> Iterator[str]:
 
 def _at_the_edges(kind: Kind) -> Iterator[str]:
     gated: tuple[resources.Resource, ...] = ()
-    if kind.name not in COLUMNS:
-        yield "apps/cluster/tables/kinds.py: no columns"
     if envelopes.has_message(kind.api_version, kind.name) == (kind.name in WITHOUT_MESSAGE):
         yield "apps/api/kubernetes/protobuf: no message, or WITHOUT_MESSAGE here is wrong"
     if kind.feature_gate:
@@ -135,7 +132,6 @@ def test_a_kind_that_only_has_a_row_is_missing_everywhere_else() -> None:
         "apps/cluster/validation",
         "apps/scheduler/objects",
         "apps/engine/loop/informer.py",
-        "apps/cluster/tables/kinds.py",
         "apps/api/kubernetes/protobuf",
         "docs/api/kubernetes.md",
         "apps/dashboard/forms/examples",

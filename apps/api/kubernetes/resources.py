@@ -14,6 +14,7 @@ from apps.cluster.custom.versions import CustomVersion, priority_of
 from apps.cluster.errors import qualified
 from apps.cluster.kind import STATUS_VERBS, VERBS, Kind, Subresource
 from apps.cluster.schema import definition_of
+from apps.cluster.tables.cluster import COMPONENT_STATUSES as COLUMNS_OF_COMPONENTS
 
 Body = dict[str, Any]
 
@@ -157,6 +158,7 @@ COMPONENT_STATUSES: Resource = Resource(
         models.KubernetesObject,  # type: ignore[type-abstract]
         namespaced=False,
         short_names=("cs",),
+        columns=COLUMNS_OF_COMPONENTS,
     ),
     "",
     "v1",

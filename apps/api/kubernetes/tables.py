@@ -6,10 +6,12 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
+from apps.api.kubernetes.column_definitions import definitions_of
+from apps.cluster import kinds
 from apps.cluster.errors import BadRequest
 from apps.cluster.kinds import Kind
 from apps.cluster.tables.columns import Column
-from apps.cluster.tables.kinds import columns_of, definitions_of, row_conditions
+from apps.cluster.tables.pods import row_conditions
 
 __all__ = ["INCLUDE", "Column", "include_object", "partial", "table"]
 
@@ -42,11 +44,11 @@ def table(kind: Kind, metadata: Body, version: str, *, definitions: bool = True)
 
 def row_of(kind: Kind, include: str, version: str, now: datetime) -> Callable[[Body], Body]:
     """A function that returns the row of an object in stored form."""
-    columns = columns_of(kind)
+    columns = kind.columns
 
     def row(body: Body) -> Body:
         cells: Body = {"cells": [column.cell(body, now) for column in columns]}
-        if conditions := row_conditions(kind.key, body):
+        if kind is kinds.POD and (conditions := row_conditions(body)):
             cells["conditions"] = conditions
         cells["object"] = _object_of_row(body, include, version)
         return cells

@@ -13,7 +13,8 @@ import msgspec
 from django.db import connection
 
 from apps.cluster import kinds, models, sql
-from apps.cluster.kind import Kind, PrinterColumn
+from apps.cluster.custom.columns import custom_columns
+from apps.cluster.kind import Kind
 from apps.cluster.models import Cluster
 from apps.cluster.schema.definitions import register
 
@@ -104,7 +105,7 @@ def _version(body: Body, storage: str, version: Body) -> CustomVersion:
         returns_deleted=False,
         definition_name=body["metadata"]["name"],
         schema_name=_register(spec, version),
-        printer_columns=_columns(version),
+        columns=custom_columns(version),
     )
     return CustomVersion(
         kind,
@@ -128,20 +129,6 @@ def _deprecation(body: Body, version: Body) -> str:
     group, kind = body["spec"]["group"], body["spec"]["names"]["kind"]
     default = f"{group}/{version['name']} {kind} is deprecated"
     return str(version.get("deprecationWarning") or default)
-
-
-def _columns(version: Body) -> tuple[PrinterColumn, ...]:
-    return tuple(
-        PrinterColumn(
-            each["name"],
-            each["type"],
-            each["jsonPath"],
-            each.get("format", ""),
-            each.get("description", ""),
-            each.get("priority", 0),
-        )
-        for each in version.get("additionalPrinterColumns") or ()
-    )
 
 
 def _register(spec: Body, version: Body) -> str:

@@ -7,6 +7,8 @@ from typing import Final
 from apps.cluster.admission.certificates import keep_request
 from apps.cluster.admission.defaulting.data import default_binding, default_role
 from apps.cluster.kind import STATUS_VERBS, Kind, Subresource
+from apps.cluster.tables.access import BINDINGS, CERTIFICATE_SIGNING_REQUESTS
+from apps.cluster.tables.columns import AGE, NAME
 from apps.cluster.validation.certificates import validate_signing_request
 from apps.cluster.validation.names import path_segment
 from apps.cluster.validation.roles import (
@@ -27,6 +29,7 @@ KINDS: Final = (
             Subresource("token", "TokenRequest", ("create",), "authentication.k8s.io", "v1"),
         ),
         returns_deleted=True,
+        columns=(NAME, AGE),
     ),
     Kind(
         "Role",
@@ -46,6 +49,7 @@ KINDS: Final = (
         check_name=path_segment,
         validate=validate_role_binding,
         validate_update=validate_role_binding_update,
+        columns=BINDINGS,
     ),
     Kind(
         "ClusterRole",
@@ -67,6 +71,7 @@ KINDS: Final = (
         check_name=path_segment,
         validate=validate_role_binding,
         validate_update=validate_role_binding_update,
+        columns=BINDINGS,
     ),
     Kind(
         "CertificateSigningRequest",
@@ -79,5 +84,6 @@ KINDS: Final = (
         subresources=(Subresource("approval", "CertificateSigningRequest", STATUS_VERBS),),
         keep=keep_request,
         validate=validate_signing_request,
+        columns=CERTIFICATE_SIGNING_REQUESTS,
     ),
 )

@@ -14,6 +14,9 @@ from apps.cluster.admission.defaulting.cluster import (
     default_runtime_class,
 )
 from apps.cluster.kind import PROXY_VERBS, Kind, Subresource
+from apps.cluster.tables.cluster import LEASES, NAMESPACES, RUNTIME_CLASSES
+from apps.cluster.tables.events import EVENTS
+from apps.cluster.tables.nodes import NODES
 from apps.cluster.validation.names import dns_label, path_segment
 from apps.cluster.validation.nodes import validate_node, validate_node_update
 from apps.cluster.validation.records import validate_event, validate_lease
@@ -35,6 +38,7 @@ NAMESPACE: Final = Kind(
     initial_status=lambda _: {"phase": "Active"},
     check_name=dns_label,
     validate_status=validate_namespace_status,
+    columns=NAMESPACES,
 )
 NODE: Final = Kind(
     "Node",
@@ -49,6 +53,7 @@ NODE: Final = Kind(
     validate=validate_node,
     validate_update=validate_node_update,
     validate_status=validate_node_update,
+    columns=NODES,
 )
 EVENT: Final = Kind(
     "Event",
@@ -73,6 +78,7 @@ EVENT: Final = Kind(
     default=default_event,
     check_name=path_segment,
     validate=validate_event,
+    columns=EVENTS,
 )
 
 KINDS: Final = (
@@ -88,6 +94,7 @@ KINDS: Final = (
         is_record=True,
         default=default_lease,
         validate=validate_lease,
+        columns=LEASES,
     ),
     Kind(
         "RuntimeClass",
@@ -101,5 +108,6 @@ KINDS: Final = (
         validate=validate_runtime_class,
         validate_update=validate_runtime_class_update,
         compares_updates=True,
+        columns=RUNTIME_CLASSES,
     ),
 )

@@ -6,6 +6,7 @@ from typing import Final
 
 from apps.cluster.admission.defaulting.data import default_config_map, default_secret
 from apps.cluster.kind import Kind
+from apps.cluster.tables.configuration import CONFIG_MAPS, SECRETS
 from apps.cluster.validation.data import immutable_data, validate_config_map, validate_secret
 
 KINDS: Final = (
@@ -16,6 +17,7 @@ KINDS: Final = (
         default=default_config_map,
         validate=validate_config_map,
         validate_update=immutable_data("data", "binaryData"),
+        columns=CONFIG_MAPS,
     ),
     Kind(
         "Secret",
@@ -24,5 +26,6 @@ KINDS: Final = (
         default=default_secret,
         validate=validate_secret,
         validate_update=immutable_data("type", "data"),
+        columns=SECRETS,
     ),
 )

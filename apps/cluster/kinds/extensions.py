@@ -13,6 +13,13 @@ from apps.cluster.admission.defaulting.data import (
     default_webhooks,
 )
 from apps.cluster.kind import Kind
+from apps.cluster.tables.extensions import (
+    API_SERVICES,
+    MUTATING_ADMISSION_POLICIES,
+    POLICY_BINDINGS,
+    VALIDATING_ADMISSION_POLICIES,
+    WEBHOOKS,
+)
 from apps.cluster.validation.admission_policies import validate_policy, validate_policy_binding
 from apps.cluster.validation.custom_definitions import (
     validate_approval,
@@ -49,6 +56,7 @@ KINDS: Final = (
         has_status=True,
         default=default_api_service,
         validate=required_fields("spec.group", "spec.version"),
+        columns=API_SERVICES,
     ),
     Kind(
         "MutatingWebhookConfiguration",
@@ -58,6 +66,7 @@ KINDS: Final = (
         has_generation=True,
         default=default_webhooks,
         validate=validate_webhooks,
+        columns=WEBHOOKS,
     ),
     Kind(
         "ValidatingWebhookConfiguration",
@@ -67,6 +76,7 @@ KINDS: Final = (
         has_generation=True,
         default=default_webhooks,
         validate=validate_webhooks,
+        columns=WEBHOOKS,
     ),
     Kind(
         "ValidatingAdmissionPolicy",
@@ -78,6 +88,7 @@ KINDS: Final = (
         is_looked_up=True,
         default=default_admission_policy,
         validate=validate_policy,
+        columns=VALIDATING_ADMISSION_POLICIES,
     ),
     Kind(
         "ValidatingAdmissionPolicyBinding",
@@ -88,6 +99,7 @@ KINDS: Final = (
         is_looked_up=True,
         default=default_admission_binding,
         validate=validate_policy_binding,
+        columns=POLICY_BINDINGS,
     ),
     Kind(
         "MutatingAdmissionPolicy",
@@ -96,6 +108,7 @@ KINDS: Final = (
         namespaced=False,
         has_generation=True,
         default=default_admission_policy,
+        columns=MUTATING_ADMISSION_POLICIES,
     ),
     Kind(
         "MutatingAdmissionPolicyBinding",
@@ -104,5 +117,6 @@ KINDS: Final = (
         namespaced=False,
         has_generation=True,
         default=default_admission_binding,
+        columns=POLICY_BINDINGS,
     ),
 )

@@ -13,6 +13,16 @@ from apps.cluster.admission.defaulting.data import (
 )
 from apps.cluster.admission.defaulting.services import default_address, default_service, keep_fields
 from apps.cluster.kind import PROXY_VERBS, Kind, Subresource
+from apps.cluster.tables.networking import (
+    ENDPOINT_SLICES,
+    ENDPOINTS,
+    INGRESS_CLASSES,
+    INGRESSES,
+    IP_ADDRESSES,
+    NETWORK_POLICIES,
+    SERVICE_CIDRS,
+    SERVICES,
+)
 from apps.cluster.validation.data import immutable, required_fields
 from apps.cluster.validation.ingresses import (
     validate_class_annotation,
@@ -49,6 +59,7 @@ KINDS: Final = (
         check_name=dns_label,
         validate=validate_service,
         validate_update=validate_service_update,
+        columns=SERVICES,
     ),
     Kind(
         "Endpoints",
@@ -57,6 +68,7 @@ KINDS: Final = (
         creates_on_update=True,
         default=default_endpoints,
         validate=validate_endpoints,
+        columns=ENDPOINTS,
     ),
     Kind(
         "EndpointSlice",
@@ -66,6 +78,7 @@ KINDS: Final = (
         default=default_endpoint_slice,
         validate=validate_endpoint_slice,
         validate_update=immutable("addressType"),
+        columns=ENDPOINT_SLICES,
     ),
     Kind(
         "Ingress",
@@ -77,6 +90,7 @@ KINDS: Final = (
         default=default_ingress,
         validate=validate_ingress,
         validate_new=validate_class_annotation,
+        columns=INGRESSES,
     ),
     Kind(
         "IngressClass",
@@ -86,6 +100,7 @@ KINDS: Final = (
         has_generation=True,
         validate=validate_ingress_class,
         validate_update=immutable("spec.controller"),
+        columns=INGRESS_CLASSES,
     ),
     Kind(
         "NetworkPolicy",
@@ -95,6 +110,7 @@ KINDS: Final = (
         has_generation=True,
         default=default_network_policy,
         validate=validate_network_policy,
+        columns=NETWORK_POLICIES,
     ),
     Kind(
         "IPAddress",
@@ -104,6 +120,7 @@ KINDS: Final = (
         short_names=("ip",),
         validate=required_fields("spec.parentRef"),
         validate_update=immutable("spec"),
+        columns=IP_ADDRESSES,
     ),
     Kind(
         "ServiceCIDR",
@@ -112,5 +129,6 @@ KINDS: Final = (
         namespaced=False,
         has_status=True,
         validate=required_fields("spec.cidrs"),
+        columns=SERVICE_CIDRS,
     ),
 )

@@ -18,6 +18,17 @@ from apps.cluster.admission.pod_groups import admit_pod_group
 from apps.cluster.admission.priority import check_default_class
 from apps.cluster.admission.statuses import initial_budget_status
 from apps.cluster.kind import Kind
+from apps.cluster.tables.columns import AGE, NAME
+from apps.cluster.tables.policy import (
+    FLOW_SCHEMAS,
+    POD_DISRUPTION_BUDGETS,
+    POD_GROUPS,
+    PRIORITY_CLASSES,
+    PRIORITY_LEVEL_CONFIGURATIONS,
+    RESOURCE_CLAIMS,
+    RESOURCE_QUOTAS,
+    RESOURCE_SLICES,
+)
 from apps.cluster.validation.data import (
     immutable,
     required_fields,
@@ -64,6 +75,7 @@ PRIORITY_CLASS: Final = Kind(
     validate=validate_priority_class,
     validate_update=validate_priority_class_update,
     compares_updates=True,
+    columns=PRIORITY_CLASSES,
 )
 
 KINDS: Final = (
@@ -80,6 +92,7 @@ KINDS: Final = (
         initial_status=initial_budget_status,
         validate=validate_disruption_budget,
         validate_status=validate_disruption_budget_status,
+        columns=POD_DISRUPTION_BUDGETS,
     ),
     Kind(
         "ResourceQuota",
@@ -91,6 +104,7 @@ KINDS: Final = (
         initial_status=lambda _: {},
         validate=validate_resource_quota,
         validate_update=validate_resource_quota_update,
+        columns=RESOURCE_QUOTAS,
     ),
     Kind(
         "LimitRange",
@@ -109,6 +123,7 @@ KINDS: Final = (
         has_status=True,
         has_generation=True,
         validate=required_fields("spec.priorityLevelConfiguration.name"),
+        columns=FLOW_SCHEMAS,
     ),
     Kind(
         "PriorityLevelConfiguration",
@@ -118,6 +133,7 @@ KINDS: Final = (
         has_status=True,
         has_generation=True,
         validate=required_fields("spec.type"),
+        columns=PRIORITY_LEVEL_CONFIGURATIONS,
     ),
     Kind(
         "Workload",
@@ -129,6 +145,7 @@ KINDS: Final = (
         gated_fields=FIELDS_OF_TEMPLATES,
         validate=validate_workload,
         validate_update=immutable("spec"),
+        columns=(NAME, AGE),
     ),
     Kind(
         "PodGroup",
@@ -143,6 +160,7 @@ KINDS: Final = (
         validate=validate_pod_group,
         validate_update=immutable("spec"),
         validate_status=validate_group_status,
+        columns=POD_GROUPS,
     ),
     Kind(
         "ResourceClaim",
@@ -156,6 +174,7 @@ KINDS: Final = (
         validate_update=immutable("spec"),
         validate_status=validate_claim_status,
         compares_updates=True,
+        columns=RESOURCE_CLAIMS,
     ),
     Kind(
         "ResourceClaimTemplate",
@@ -167,6 +186,7 @@ KINDS: Final = (
         validate=claim_rule("spec.spec"),
         validate_update=immutable("spec"),
         compares_updates=True,
+        columns=(NAME, AGE),
     ),
     Kind(
         "ResourceSlice",
@@ -179,6 +199,7 @@ KINDS: Final = (
         gated_fields=((NODE_RESOURCES, drop_mappings),),
         validate=validate_resource_slice,
         validate_update=validate_resource_slice_update,
+        columns=RESOURCE_SLICES,
     ),
     Kind(
         "DeviceClass",
@@ -190,5 +211,6 @@ KINDS: Final = (
         validate=validate_device_class,
         validate_update=validate_device_class_update,
         compares_updates=True,
+        columns=(NAME, AGE),
     ),
 )

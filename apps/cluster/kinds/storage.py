@@ -17,6 +17,15 @@ from apps.cluster.admission.defaulting.storage import (
 from apps.cluster.admission.statuses import initial_volume_status
 from apps.cluster.admission.storage import add_protection_finalizer, admit_volume_claim
 from apps.cluster.kind import Kind
+from apps.cluster.tables.storage import (
+    ATTACHMENTS,
+    CLAIMS,
+    CLASSES,
+    CSI_DRIVERS,
+    CSI_NODES,
+    VOLUME_ATTRIBUTES_CLASSES,
+    VOLUMES,
+)
 from apps.cluster.validation.claims import validate_claim, validate_claim_update
 from apps.cluster.validation.data import required_fields, validate_attributes_class_update
 from apps.cluster.validation.statuses import validate_volume_claim_status
@@ -50,6 +59,7 @@ KINDS: Final = (
         admit_new=add_protection_finalizer("kubernetes.io/pv-protection"),
         validate=validate_persistent_volume,
         validate_update=validate_persistent_volume_update,
+        columns=VOLUMES,
     ),
     Kind(
         "PersistentVolumeClaim",
@@ -64,6 +74,7 @@ KINDS: Final = (
         validate=validate_claim,
         validate_update=validate_claim_update,
         validate_status=validate_volume_claim_status,
+        columns=CLAIMS,
     ),
     Kind(
         "StorageClass",
@@ -77,6 +88,7 @@ KINDS: Final = (
         default=default_storage_class,
         validate=validate_storage_class,
         validate_update=validate_storage_class_update,
+        columns=CLASSES,
     ),
     Kind(
         "VolumeAttributesClass",
@@ -87,6 +99,7 @@ KINDS: Final = (
         returns_deleted=True,
         validate=required_fields("driverName", "parameters"),
         validate_update=validate_attributes_class_update,
+        columns=VOLUME_ATTRIBUTES_CLASSES,
     ),
     Kind(
         "CSINode",
@@ -97,6 +110,7 @@ KINDS: Final = (
         returns_deleted=True,
         validate=validate_csi_node,
         validate_update=validate_csi_node_update,
+        columns=CSI_NODES,
     ),
     Kind(
         "CSIDriver",
@@ -106,6 +120,7 @@ KINDS: Final = (
         namespaced=False,
         returns_deleted=True,
         default=default_csi_driver,
+        columns=CSI_DRIVERS,
     ),
     Kind(
         "CSIStorageCapacity",
@@ -127,5 +142,6 @@ KINDS: Final = (
         initial_status=lambda _: {"attached": False},
         validate=validate_volume_attachment,
         validate_update=validate_volume_attachment_update,
+        columns=ATTACHMENTS,
     ),
 )

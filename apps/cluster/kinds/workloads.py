@@ -23,6 +23,19 @@ from apps.cluster.admission.gated_fields import drop_claim_statuses
 from apps.cluster.admission.pods import update_pod
 from apps.cluster.admission.statuses import initial_daemon_set_status, initial_pod_status
 from apps.cluster.kind import PROXY_VERBS, SCALE, STATUS_VERBS, Kind, Subresource
+from apps.cluster.tables.pods import PODS
+from apps.cluster.tables.workloads import (
+    CONTROLLER_REVISIONS,
+    CRON_JOBS,
+    DAEMON_SETS,
+    DEPLOYMENTS,
+    HORIZONTAL_POD_AUTOSCALERS,
+    JOBS,
+    POD_TEMPLATES,
+    REPLICA_SETS,
+    REPLICATION_CONTROLLERS,
+    STATEFUL_SETS,
+)
 from apps.cluster.validation.autoscaling import validate_autoscaler
 from apps.cluster.validation.batch import (
     validate_cron_job,
@@ -99,6 +112,7 @@ POD: Final = Kind(
         "resize": validate_pod_resize,
     },
     compares_updates=True,
+    columns=PODS,
 )
 
 KINDS: Final = (
@@ -110,6 +124,7 @@ KINDS: Final = (
         returns_deleted=True,
         default=default_pod_template,
         validate=validate_template_object,
+        columns=POD_TEMPLATES,
     ),
     Kind(
         "ReplicationController",
@@ -125,6 +140,7 @@ KINDS: Final = (
         initial_status=lambda _: {"replicas": 0},
         validate=validate_replication_controller,
         validate_status=validate_replica_set_status,
+        columns=REPLICATION_CONTROLLERS,
     ),
     Kind(
         "ReplicaSet",
@@ -142,6 +158,7 @@ KINDS: Final = (
         validate=validate_replica_set,
         validate_update=validate_selector_update,
         validate_status=validate_replica_set_status,
+        columns=REPLICA_SETS,
     ),
     Kind(
         "StatefulSet",
@@ -160,6 +177,7 @@ KINDS: Final = (
         validate_new=validate_service_name,
         validate_update=validate_stateful_set_update,
         validate_status=validate_stateful_set_status,
+        columns=STATEFUL_SETS,
     ),
     Kind(
         "Deployment",
@@ -176,6 +194,7 @@ KINDS: Final = (
         validate=validate_deployment,
         validate_update=validate_selector_update,
         validate_status=validate_deployment_status,
+        columns=DEPLOYMENTS,
     ),
     Kind(
         "DaemonSet",
@@ -191,12 +210,14 @@ KINDS: Final = (
         validate=validate_daemon_set,
         validate_update=validate_selector_update,
         validate_status=validate_daemon_set_status,
+        columns=DAEMON_SETS,
     ),
     Kind(
         "ControllerRevision",
         "controllerrevisions",
         group="apps",
         validate_update=immutable("data"),
+        columns=CONTROLLER_REVISIONS,
     ),
     Kind(
         "Job",
@@ -211,6 +232,7 @@ KINDS: Final = (
         initial_status=lambda _: {},
         validate=validate_job,
         validate_update=validate_job_update,
+        columns=JOBS,
     ),
     Kind(
         "CronJob",
@@ -223,6 +245,7 @@ KINDS: Final = (
         default=default_cron_job,
         validate=validate_cron_job,
         validate_new=validate_cron_job_name,
+        columns=CRON_JOBS,
     ),
     Kind(
         "HorizontalPodAutoscaler",
@@ -234,5 +257,6 @@ KINDS: Final = (
         has_status=True,
         default=default_autoscaler,
         validate=validate_autoscaler,
+        columns=HORIZONTAL_POD_AUTOSCALERS,
     ),
 )

@@ -1,4 +1,4 @@
-"""The columns of each kind, as `kubectl get` and the pages show them.
+"""Columns and cells of tables, as `kubectl get` and the pages show them.
 
 The Kubernetes API and the pages import it.
 """

@@ -8,9 +8,11 @@ from datetime import datetime
 from typing import Any
 
 Body = Mapping[str, Any]
+Cell = Callable[[Body, datetime], Any]
 
 NONE = "<none>"
 UNKNOWN = "<unknown>"
+UNSET = "<unset>"
 _ACCESS_MODES = {
     "ReadWriteOnce": "RWO",
     "ReadOnlyMany": "ROX",
@@ -24,7 +26,7 @@ class Column:
     """A column, and the function that reads its cell from an object and the current time."""
 
     name: str
-    cell: Callable[[Body, datetime], Any]
+    cell: Cell
     type: str = "string"
     format: str = ""
     #: 1: shown only by `-o wide`
@@ -42,9 +44,14 @@ class Column:
         }
 
 
-def path(*steps: str, default: Any = "") -> Callable[[Body, datetime], Any]:
+def path(*steps: str, default: Any = "") -> Cell:
     """Return a function that reads one field as a cell."""
     return lambda body, now: get(body, *steps, default=default)
+
+
+def count(*steps: str) -> Cell:
+    """Return a function that reads the number of items of one field."""
+    return lambda body, now: len(get(body, *steps, default=()))
 
 
 def get(body: Any, *steps: str, default: Any = "") -> Any:

@@ -40,7 +40,7 @@ def _count(event: Body, now: datetime) -> int:
     return int(get(event, "count", default=0) or 1)
 
 
-COLUMNS = (
+EVENTS = (
     Column("Last Seen", lambda event, now: age(_last_seen(event), now)),
     Column("Type", path("type")),
     Column("Reason", path("reason")),

@@ -57,7 +57,7 @@ def _kernel(node: Body, now: datetime) -> str:
     return f"{kernel} ({architecture})" if architecture else str(kernel)
 
 
-COLUMNS = (
+NODES = (
     NAME,
     Column("Status", lambda node, now: status(node)),
     Column("Roles", lambda node, now: roles(node)),

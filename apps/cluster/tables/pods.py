@@ -159,7 +159,7 @@ def row_conditions(pod: Body) -> list[dict[str, str]]:
     return [{"type": "Completed", "status": "True", "reason": reason, "message": message}]
 
 
-COLUMNS = (
+PODS = (
     NAME,
     Column("Ready", _ready),
     Column("Status", lambda pod, now: status(pod)),

@@ -127,3 +127,4 @@ ATTACHMENTS = (
     Column("Attached", path("status", "attached", default=False), "boolean"),
     AGE,
 )
+VOLUME_ATTRIBUTES_CLASSES = (NAME, Column("DriverName", path("driverName")), AGE)

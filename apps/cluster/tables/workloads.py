@@ -3,8 +3,23 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Final
 
-from apps.cluster.tables.columns import AGE, NAME, Body, Column, age, get, labels, path
+from apps.cluster.tables.columns import (
+    AGE,
+    NAME,
+    NONE,
+    UNKNOWN,
+    UNSET,
+    Body,
+    Cell,
+    Column,
+    age,
+    count,
+    get,
+    labels,
+    path,
+)
 from apps.cluster.tables.columns import selector as selector_text
 
 
@@ -88,4 +103,128 @@ JOBS = (
     AGE,
     *CONTAINERS,
     _SELECTOR,
+)
+
+
+def _containers_of(*steps: str, priority: int = 1) -> tuple[Column, Column]:
+    def cell(field: str) -> Cell:
+        containers = (*steps, "spec", "containers")
+        return lambda b, now: ",".join(
+            each.get(field, "") for each in get(b, *containers, default=[])
+        )
+
+    return (
+        Column("Containers", cell("name"), priority=priority),
+        Column("Images", cell("image"), priority=priority),
+    )
+
+
+def _last_schedule(cron_job: Body, now: datetime) -> str:
+    at = get(cron_job, "status", "lastScheduleTime")
+    return age(at, now) if at else NONE
+
+
+def _targets(autoscaler: Body, now: datetime) -> str:
+    texts = []
+    current = get(autoscaler, "status", "currentMetrics", default=[])
+    for index, metric in enumerate(get(autoscaler, "spec", "metrics", default=[])):
+        source = metric.get(metric["type"][0].lower() + metric["type"][1:]) or {}
+        reading = current[index] if index < len(current) else {}
+        now_ = (reading.get(metric["type"][0].lower() + metric["type"][1:]) or {}).get("current")
+        target = source.get("target") or {}
+        name = f"{source['name']}: " if metric["type"] == "Resource" else ""
+        texts.append(f"{name}{_amount(now_, '') or UNKNOWN}/{_amount(target, '<auto>')}")
+    return ", ".join(texts) or NONE
+
+
+def _amount(value: Body | None, missing: str) -> str:
+    if value and "averageUtilization" in value:
+        return f"{value['averageUtilization']}%"
+    return str((value or {}).get("averageValue") or (value or {}).get("value") or missing)
+
+
+_REPLICAS = (
+    NAME,
+    Column("Desired", path("spec", "replicas", default=0), "integer"),
+    Column("Current", path("status", "replicas", default=0), "integer"),
+    Column("Ready", path("status", "readyReplicas", default=0), "integer"),
+    AGE,
+    *CONTAINERS,
+)
+
+
+CONTROLLER_REVISIONS: Final = (
+    NAME,
+    Column(
+        "Controller",
+        lambda b, now: next(
+            (
+                f"{each['kind'].lower()}.{each['apiVersion'].partition('/')[0]}/{each['name']}"
+                for each in get(b, "metadata", "ownerReferences", default=[])
+                if each.get("controller")
+            ),
+            NONE,
+        ),
+    ),
+    Column("Revision", path("revision", default=0)),
+    AGE,
+)
+CRON_JOBS: Final = (
+    NAME,
+    Column("Schedule", path("spec", "schedule")),
+    Column("Timezone", path("spec", "timeZone", default=NONE)),
+    Column("Suspend", lambda b, now: str(get(b, "spec", "suspend", default=False)), "boolean"),
+    Column("Active", count("status", "active"), "integer"),
+    Column("Last Schedule", _last_schedule),
+    AGE,
+    *_containers_of("spec", "jobTemplate", "spec", "template"),
+    Column(
+        "Selector",
+        lambda b, now: selector_text(get(b, "spec", "jobTemplate", "spec", "selector", default={})),
+        priority=1,
+    ),
+)
+HORIZONTAL_POD_AUTOSCALERS: Final = (
+    NAME,
+    Column(
+        "Reference",
+        lambda b, now: "/".join(
+            str(get(b, "spec", "scaleTargetRef", field)) for field in ("kind", "name")
+        ),
+    ),
+    Column("Targets", _targets),
+    Column("MinPods", lambda b, now: str(get(b, "spec", "minReplicas", default=UNSET))),
+    Column("MaxPods", path("spec", "maxReplicas", default=0)),
+    Column("Replicas", path("status", "currentReplicas", default=0)),
+    AGE,
+)
+POD_TEMPLATES: Final = (
+    NAME,
+    *_containers_of("template", priority=0),
+    Column(
+        "Pod Labels",
+        lambda b, now: labels(get(b, "template", "metadata", "labels", default={})),
+    ),
+)
+REPLICA_SETS: Final = (
+    *_REPLICAS,
+    Column(
+        "Selector", lambda w, now: selector_text(get(w, "spec", "selector", default={})), priority=1
+    ),
+)
+REPLICATION_CONTROLLERS: Final = (
+    *_REPLICAS,
+    Column("Selector", lambda w, now: labels(get(w, "spec", "selector", default={})), priority=1),
+)
+STATEFUL_SETS: Final = (
+    NAME,
+    Column(
+        "Ready",
+        lambda w, now: (
+            f"{get(w, 'status', 'readyReplicas', default=0)}"
+            f"/{get(w, 'spec', 'replicas', default=0)}"
+        ),
+    ),
+    AGE,
+    *CONTAINERS,
 )

@@ -15,7 +15,6 @@ from apps.cluster.errors import NotFound
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster, Event, KubernetesObject, Namespace
 from apps.cluster.tables.columns import Column
-from apps.cluster.tables.kinds import columns_of
 from apps.dashboard.paging import NumberedPage, numbered_page
 from apps.dashboard.queries.changes import ChangeRow, object_changes
 from apps.dashboard.queries.pods import filter_by_labels
@@ -128,7 +127,7 @@ def object_list(cluster: Cluster, kind: Kind, query: Mapping[str, str]) -> Objec
 
     BadRequest for an invalid label selector.
     """
-    columns = [each for each in columns_of(kind) if each.name not in ("Name", "Age", "Created At")]
+    columns = [each for each in kind.columns if each.name not in ("Name", "Age", "Created At")]
     objects = _filter(kind.objects(cluster), query)
     total = objects.count()
     sortable = total <= MAX_SORTED
@@ -173,7 +172,7 @@ def one_object(
         object=first,
         facts=[
             (column.name, _format_cell(column.cell(first.body, now))[0])
-            for column in columns_of(kind)[1:]
+            for column in kind.columns[1:]
         ],
         related=relations(cluster, kind, first),
         events=list(events[:MAX_EVENTS]),

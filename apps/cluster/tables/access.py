@@ -1,0 +1,53 @@
+"""Columns of accounts, roles and requests for certificates."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from apps.cluster.tables.columns import (
+    AGE,
+    NAME,
+    NONE,
+    Body,
+    Cell,
+    Column,
+    get,
+    path,
+)
+
+
+def _subjects(kind: str) -> Cell:
+    def cell(binding: Body, now: datetime) -> str:
+        found = [s for s in get(binding, "subjects", default=[]) if s["kind"] == kind]
+        if kind == "ServiceAccount":
+            return ", ".join(f"{each.get('namespace', '')}/{each['name']}" for each in found)
+        return ", ".join(each["name"] for each in found)
+
+    return cell
+
+
+def _request_condition(request: Body, now: datetime) -> str:
+    types = [each["type"] for each in get(request, "status", "conditions", default=[])]
+    shown = [each for each in ("Approved", "Denied", "Failed") if each in types] or ["Pending"]
+    return ",".join([*shown, *(["Issued"] if get(request, "status", "certificate") else [])])
+
+
+BINDINGS = (
+    NAME,
+    Column("Role", lambda b, now: f"{b['roleRef']['kind']}/{b['roleRef']['name']}"),
+    AGE,
+    Column("Users", _subjects("User"), priority=1),
+    Column("Groups", _subjects("Group"), priority=1),
+    Column("ServiceAccounts", _subjects("ServiceAccount"), priority=1),
+)
+
+
+CERTIFICATE_SIGNING_REQUESTS: Final = (
+    NAME,
+    AGE,
+    Column("SignerName", path("spec", "signerName", default=NONE)),
+    Column("Requestor", path("spec", "username")),
+    Column("RequestedDuration", path("spec", "expirationSeconds", default=NONE)),
+    Column("Condition", _request_condition),
+)
