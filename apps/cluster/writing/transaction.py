@@ -12,7 +12,6 @@ from django.db.backends.utils import CursorWrapper
 from apps.cluster import sql
 from apps.cluster.access.deciding import with_role
 from apps.cluster.access.identity import AUTHENTICATED, Identity, service_account_groups
-from apps.cluster.allocation.services import Allocations, may_allocate
 from apps.cluster.errors import ApiError, NotFound
 from apps.cluster.kinds import Kind
 from apps.cluster.log.announce import announcer
@@ -22,9 +21,10 @@ from apps.cluster.quota.charging import QUOTA, Charges
 from apps.cluster.quota.usage import countable
 from apps.cluster.writes import Actor, Create, Delete, Key, Update, Write, key_of
 from apps.cluster.writing import single_object
+from apps.cluster.writing.locking import RowLocks
 from apps.cluster.writing.lookups import StoreLookups
 from apps.cluster.writing.policies import StoreParams, policies_of
-from apps.cluster.writing.rows import PendingChange, Row, commit, take_counter
+from apps.cluster.writing.rows import PendingChange, Row, commit
 from apps.cluster.writing.rules import Effect, WriteRules
 
 Body = dict[str, Any]
@@ -67,6 +67,10 @@ class WriteTransaction:
         self.latest: dict[Key, PendingChange] = {}
 
     def run(self, writes: Sequence[Write], *, dry_run: bool, wake: bool) -> list[Body | ApiError]:
+        """The objects as they are stored, or the errors of rejected writes.
+
+        Raises ApiError for the first rejected write, unless refusals are collected.
+        """
         self.rules.dry_run = dry_run
         prepared = [self._prepare(write) for write in writes]
         if self.cluster.quotas or any(_is_about(QUOTA, write) for write in prepared):
@@ -116,7 +120,7 @@ class WriteTransaction:
         self, prepared: Sequence[Write | ApiError], dry_run: bool, wake: bool
     ) -> list[Body | ApiError]:
         with transaction.atomic(), sql.preparing_cursor() as cursor:
-            self._lock(cursor, prepared)
+            RowLocks(self.cluster, self.rules, self.rows).take(cursor, prepared)
             outcomes = [self._apply(write) for write in prepared]
             if self.changes:
                 self._commit(cursor, wake=wake and not dry_run)
@@ -129,10 +133,8 @@ class WriteTransaction:
             raise refusal
         return refusal
 
-    # before any lock is held
-
     def _prepare(self, write: Write) -> Write | ApiError:
-        """Admit and validate new objects before any lock is held."""
+        """Admit and validate new objects, before any lock is held."""
         if not isinstance(write, Create):
             return write
         try:
@@ -144,68 +146,8 @@ class WriteTransaction:
         identity = Identity(actor.user, (*service_account_groups(actor.user), AUTHENTICATED))
         return replace(actor, identity=with_role(identity, self.cluster))
 
-    def _lock(self, cursor: CursorWrapper, writes: Sequence[Write | ApiError]) -> None:
-        """Lock the rows, kind by kind and in id order, so that two writes never deadlock."""
-        wanted: dict[str, set[tuple[str, str]]] = {}
-        kinds_of: dict[str, Kind] = {}
-        for write in writes:
-            if not isinstance(write, ApiError):
-                kind_key, namespace, name = key_of(write)
-                kinds_of[kind_key] = write.kind
-                wanted.setdefault(kind_key, set()).add((namespace, name))
-        for kind_key in sorted(wanted.keys() - {QUOTA.key}):
-            names = sorted(wanted[kind_key])
-            self._read_locked(
-                cursor,
-                kinds_of[kind_key],
-                "JOIN unnest(%s::text[], %s::text[]) AS w(namespace, name) "
-                "ON t.namespace = w.namespace AND t.name = w.name",
-                [[ns for ns, _ in names], [name for _, name in names]],
-            )
-        self._expect_services(cursor, writes)
-        if self.rules.charges is not None:
-            countable_kinds = [each for each in wanted if countable(kinds_of[each])]
-            self._lock_quotas(cursor, {ns for each in countable_kinds for ns, _ in wanted[each]})
-
-    def _expect_services(self, cursor: CursorWrapper, writes: Sequence[Write | ApiError]) -> None:
-        """Let no other write allocate addresses and ports of services until the commit."""
-        services = [w for w in writes if not isinstance(w, ApiError) and may_allocate(w)]
-        if not services:
-            return
-        take_counter(cursor, self.cluster)
-        checks_range = self.actor.is_api_client
-        self.rules.allocations = Allocations(self.cluster, checks_range=checks_range)
-        for write in services:
-            if isinstance(write, Create):
-                self.rules.allocations.expect(write.body)
-
-    def _lock_quotas(self, cursor: CursorWrapper, namespaces: set[str]) -> None:
-        """All quotas of these namespaces, behind the counter (see `quota.charging`)."""
-        if self.rules.charges is None or not namespaces:
-            return
-        take_counter(cursor, self.cluster)
-        wanted = "JOIN unnest(%s::text[]) AS w(namespace) ON t.namespace = w.namespace"
-        self._read_locked(cursor, QUOTA, wanted, [sorted(namespaces)])
-        for key, row in self.rows.items():
-            if row.kind is QUOTA and row.body is not None:
-                self.rules.charges.watch(key, row.body)
-
-    def _read_locked(
-        self, cursor: CursorWrapper, kind: Kind, wanted: str, parameters: list[Any]
-    ) -> None:
-        cursor.execute(
-            "SELECT t.id, t.namespace, t.name, t.resource_version, t.body::text "
-            f"FROM {kind.table} t {wanted} "
-            "WHERE t.cluster_id = %s ORDER BY t.id FOR NO KEY UPDATE OF t",
-            [*parameters, self.cluster.pk],
-        )
-        for row_id, namespace, name, version, body in cursor.fetchall():
-            row = Row(kind, row_id, version, sql.load_json(body))
-            self.rows[kind.key, namespace, name] = row
-
-    # under the locks
-
     def _apply(self, write: Write | ApiError) -> Body | ApiError:
+        """Apply a write to its row; `_commit` writes what has changed."""
         if isinstance(write, ApiError):
             return write
         try:
