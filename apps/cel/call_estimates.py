@@ -60,7 +60,7 @@ def _rewrite(overload: Overload, operands: Operands) -> Estimate:
 
 
 def _visit(overload: Overload, operands: Operands) -> Estimate:
-    """One for each element, and the reading of elements that are texts."""
+    """The cost of a call that visits each element, and reads those that are texts."""
     receiver = operands[0]
     if not receiver.type.params:
         return Estimate(receiver.size.scaled(STRING_FACTOR))
@@ -244,7 +244,7 @@ def _distinct(overload: Overload, operands: Operands) -> Estimate:
 
 
 def _sort(overload: Overload, operands: Operands) -> Estimate:
-    """By the elements, or by the keys if there are any."""
+    """The cost of sorting by the elements, or by the keys if there are any."""
     size = operands[-1].size
     is_text = overload.params[-1].params[0].name in _TEXTS
     return _new_list(size.times(size), 2.0 + STRING_FACTOR * is_text)

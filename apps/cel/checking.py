@@ -26,7 +26,7 @@ from apps.cel.values import UInt
 
 
 def _table_of(values: Type) -> Type:
-    """By domain and name."""
+    """The type of a table of such values by domain and name."""
     return Type("map", (STRING, Type("map", (STRING, values))))
 
 

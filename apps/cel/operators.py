@@ -59,7 +59,7 @@ def equal(left: Value, right: Value) -> bool | CelError:
 
 
 def _equal_lists(left: list[Value], right: list[Value]) -> bool:
-    """Of the same length."""
+    """Whether lists of the same length have equal elements."""
     spend_comparison(len(left))
     if isinstance(left, (SetList, KeyedList)):
         return all(_find_equal(left, element) for element in right)

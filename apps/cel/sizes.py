@@ -17,7 +17,7 @@ def _scaled(value: int, factor: float) -> int:
 
 
 class Range(NamedTuple):
-    """From the least to the most; for sizes and for costs."""
+    """The least and the most that a size or a cost can be."""
 
     least: int
     most: int

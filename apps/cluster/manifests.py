@@ -65,7 +65,7 @@ class Manifest:
 
     @property
     def objects(self) -> list[Document]:
-        """Everything else."""
+        """The documents that are not definitions."""
         return [each for each in self.documents if _type(each[1]) != _DEFINITION]
 
     def resolve(self, documents: Sequence[Document], custom: Mapping[Type, Kind]) -> list[Numbered]:

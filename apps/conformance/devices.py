@@ -24,6 +24,7 @@ from apps.scheduler.objects import (
     ResourceClaimStatus,
     decode,
 )
+from apps.scheduler.objects.decoding import as_json
 from apps.scheduler.plugins.dynamicresources import extended, writes
 from apps.scheduler.plugins.dynamicresources.claims import EXTENDED_CLAIM
 from apps.scheduler.plugins.dynamicresources.plugin import (
@@ -115,12 +116,14 @@ class ClaimReplay:
         """``found``, a decision in the recording's form, with what happened to the claims."""
         allocations = describe_allocations(attempt)
         if attempt.decision.node and attempt.assumed is not None:
-            return _plain({**found, **allocations, **self._after_reserve(attempt)})
-        result = {**found, **allocations}
-        if "postFilter" in found:
-            after = self._after_post_filter(attempt)
-            result["postFilter"] = {**found["postFilter"], **after}
-        return _plain({**result, **_errors(attempt)})
+            added = self._after_reserve(attempt)
+        else:
+            added = _errors(attempt)
+            if "postFilter" in found:
+                after = self._after_post_filter(attempt)
+                added = {**added, "postFilter": {**found["postFilter"], **after}}
+        described: Json = as_json({**found, **allocations, **added})
+        return described
 
     # PostFilter
 
@@ -251,12 +254,6 @@ class ClaimReplay:
             if known is not None:
                 merged = _merge(msgspec.to_builtins(known), intent.patch)
                 lister.put(decode(intent.kind, merged))
-
-
-def _plain(found: Json) -> Json:
-    """With the types of JSON alone."""
-    plain: Json = msgspec.json.decode(msgspec.json.encode(found))
-    return plain
 
 
 def _errors(attempt: Attempt) -> Json:

@@ -40,7 +40,7 @@ def refs_for_namespace(
 def refs_for_content(
     _: ControllerCache, old: KubeObject | None, new: KubeObject | None
 ) -> Iterable[Ref]:
-    """One of the two was changed or deleted."""
+    """The namespace, if the account or the ConfigMap in it was changed or deleted."""
     if old is None or old.metadata.name not in (ACCOUNT, AUTHORITY):
         return ()
     return [("Namespace", "", old.metadata.namespace)]

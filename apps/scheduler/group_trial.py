@@ -39,7 +39,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Of the whole group."""
+    """How the trial of a whole group ended."""
 
     status: Status
     #: the group fits once the victims of some members, or of the group, are gone

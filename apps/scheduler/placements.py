@@ -136,7 +136,10 @@ def _used_share(
 
 
 def _requested(info: NodeInfo, resource: str) -> int:
-    """By the pods on the node; containers without a request count with their defaults."""
+    """How much the pods on the node request.
+
+    Containers without a request count with their defaults.
+    """
     if resource == CPU:
         return info.nonzero_cpu
     if resource == MEMORY:

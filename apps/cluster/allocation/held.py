@@ -44,7 +44,7 @@ def addresses_of(spec: Spec) -> list[str]:
 
 
 def normalize(addresses: Iterable[str]) -> Iterator[str]:
-    """Each address in its one form; what is no address is left out."""
+    """The addresses in canonical form; what is no address is left out."""
     for text in addresses:
         address = read_address(text)
         if address is not None:
@@ -88,7 +88,7 @@ def read_added_networks(cluster: Cluster) -> list[IPv4Network]:
 
 
 def ipv4_networks(texts: Iterable[str]) -> Iterator[IPv4Network]:
-    """Those of the networks, as CIDRs, that are of IPv4."""
+    """The IPv4 networks among these CIDRs."""
     for text in texts:
         try:
             yield IPv4Network(text, strict=False)

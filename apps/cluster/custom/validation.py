@@ -162,7 +162,7 @@ def _string(schema: Schema, value: str, path: str) -> Causes:
 
 
 def _matches(pattern: str, value: str) -> bool:
-    """Also if the pattern is none, as in definitions of older versions."""
+    """Whether the value matches; True for an invalid pattern, which old definitions may have."""
     return regexes.matches(value, pattern) is not False
 
 

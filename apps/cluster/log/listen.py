@@ -116,7 +116,7 @@ class Listener:
             self._unsubscribe(subscription)
 
     async def close(self) -> None:
-        """Close the connection; whoever is subscribed hears no more."""
+        """Close the connection; subscribers get no more announcements."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)

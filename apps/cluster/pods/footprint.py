@@ -84,7 +84,10 @@ def _amounts(holder: Body, side: Side) -> dict[str, int]:
 
 
 def _nanos(listed: Body | None) -> dict[str, int]:
-    """In 10⁻⁹ units. Validation rejects invalid quantities; any that remain count as zero."""
+    """The quantities in 10⁻⁹ units. Validation rejects invalid quantities.
+
+    Any that remain count as zero.
+    """
     amounts = {}
     for name, amount in (listed or {}).items():
         with suppress(quantity.QuantityError):

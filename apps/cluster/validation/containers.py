@@ -56,7 +56,7 @@ class Surroundings:
 
     @classmethod
     def of(cls, spec: Body) -> Surroundings:
-        """Those of the containers in the spec."""
+        """What surrounds the containers of this spec."""
         return cls(
             volumes={volume.get("name", ""): volume for volume in spec.get("volumes", ())},
             claims=frozenset(

@@ -92,7 +92,7 @@ def _has_node_resources(old: Body) -> bool:
 
 
 def _devices(old: Body) -> Iterable[Body]:
-    """Those of a ResourceSlice; a claim has none of its own."""
+    """The devices of a ResourceSlice; a claim has none of its own."""
     devices = (old.get("spec") or {}).get("devices")
     return devices if isinstance(devices, list) else ()
 

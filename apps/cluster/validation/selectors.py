@@ -65,7 +65,7 @@ def _label_requirement(requirement: Body, path: str) -> Causes:
 
 
 def _node_requirement(requirement: Body, path: str) -> Causes:
-    """As for labels, with Gt and Lt."""
+    """The rules of a requirement of a label selector, and those of Gt and Lt."""
     if requirement.get("operator") not in ("Gt", "Lt"):
         yield from _label_requirement(requirement, path)
         return

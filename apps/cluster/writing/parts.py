@@ -42,7 +42,7 @@ def _status(old: Body, new: Mapping[str, Any]) -> Body:
 
 
 def _approval(old: Body, new: Mapping[str, Any]) -> Body:
-    """Only the conditions."""
+    """The old object with the conditions of the new one: only these change."""
     status = dict(old.get("status") or {})
     status["conditions"] = copy.deepcopy((new.get("status") or {}).get("conditions") or [])
     return {**old, "status": status, "metadata": new.get("metadata") or old["metadata"]}

@@ -92,5 +92,5 @@ def new_event(write: Create, created_at: str) -> NewEvent:
 
 
 def _open_metadata(metadata: Body) -> bytes:
-    """Without resourceVersion, up to the digits of another one."""
+    """The JSON of the metadata, cut off where the digits of another resourceVersion follow."""
     return b',"metadata":' + msgspec.json.encode(metadata)[:-1] + b',"resourceVersion":"'

@@ -84,7 +84,7 @@ def propose(
 
 
 def _replicas(replicas: int, total: int, ready: list[float], missing: list[float]) -> int:
-    """From the usage of ready pods and the target amounts of all.
+    """The replicas that follow from the usage of ready pods and the target amounts of all.
 
     A pod without metrics is assumed to use its target when the others ask for fewer replicas, and
     nothing when they ask for more, so that it never causes a change.

@@ -9,8 +9,6 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-import msgspec
-
 from apps.cluster import kinds
 from apps.cluster.writes import Create, Delete
 from apps.controllers.cache import ControllerCache, Ref, ref_of
@@ -27,6 +25,7 @@ from apps.scheduler.objects import (
     ResourceClaimConsumerReference,
     ResourceClaimTemplate,
 )
+from apps.scheduler.objects.decoding import as_json
 from apps.scheduler.plugins.dynamicresources.claims import (
     GROUP_API,
     GROUP_RESOURCE,
@@ -207,7 +206,7 @@ def _provide_group(cache: ControllerCache, ref: Ref, group: PodGroup) -> Iterato
 
 def _name_claims(ref: Ref, owner: Pod | PodGroup, known: object, found: dict[str, str]) -> Step:
     added = [{"name": name, "resourceClaimName": claim} for name, claim in found.items()]
-    return set_status(ref, owner.metadata.uid, {"resourceClaimStatuses": [*_plain(known), *added]})
+    return set_status(ref, owner.metadata.uid, {"resourceClaimStatuses": [*as_json(known), *added]})
 
 
 def _created_for(
@@ -299,7 +298,7 @@ def _release(cache: ControllerCache, ref: Ref, claim: ResourceClaim) -> Iterator
     released = len(kept) < len(status.reserved_for)
     changes: Body = {}
     if released:
-        changes["reservedFor"] = _plain(kept) or None
+        changes["reservedFor"] = as_json(kept) or None
     is_free = not kept and (released or bool(meta.deletion_timestamp))
     if is_free and status.allocation is not None:
         changes |= {"allocation": None, "devices": None}
@@ -349,11 +348,6 @@ def _without_finalizer(body: Body) -> Body:
     others = [each for each in metadata.get("finalizers") or () if each != FINALIZER]
     metadata.pop("finalizers", None)
     return {**body, "metadata": {**metadata, **({"finalizers": others} if others else {})}}
-
-
-def _plain(value: object) -> Any:
-    """With the types of JSON alone."""
-    return msgspec.json.decode(msgspec.json.encode(value))
 
 
 CONTROLLER = Controller(

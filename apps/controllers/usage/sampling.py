@@ -80,7 +80,7 @@ class Window:
         return datetime.fromtimestamp(self.number * WINDOW_SECONDS, UTC)
 
     def draw(self, *names: str) -> float:
-        """From 0 to 1: the same for the same names."""
+        """A number from 0 to 1, the same for the same names."""
         text = "\0".join((str(self.seed), str(self.number), *names))
         digest = hashlib.blake2b(text.encode(), digest_size=6).digest()
         return int.from_bytes(digest) / float(1 << 48)

@@ -135,7 +135,7 @@ class _Winners:
         self._wins: NDArray[np.bool_] = self._find_best(best)
 
     def exclude(self, place: int, ranks: Column | None) -> NDArray[np.bool_]:
-        """With which weights the node at a place cannot be chosen; (weights,) bool.
+        """Whether the node at a place cannot be chosen, for each weight; (weights,) bool.
 
         `ranks` of the names, if the first one by name is chosen.
         """

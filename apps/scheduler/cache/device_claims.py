@@ -113,7 +113,7 @@ class DeviceClaims:
         self._touch_flight(claim)
 
     def release(self, uid: str, pod_uid: str) -> None:
-        """For this pod, the allocation was written, or will not be."""
+        """End the pod's share in the allocation in flight: it was written, or will not be."""
         sharers = self._sharers.get(uid, set())
         sharers.discard(pod_uid)
         if not sharers:

@@ -124,6 +124,11 @@ def decode_as(cls: type[T], body: Mapping[str, Any]) -> T:
         return _decode_without_nulls(cls, body)
 
 
+def as_json(value: object) -> Any:
+    """A value with objects of this package in it, as decoded JSON."""
+    return msgspec.json.decode(msgspec.json.encode(value))
+
+
 def without_nulls(value: Any) -> Any:
     """A copy of a JSON value in which no object has a null member."""
     if isinstance(value, Mapping):

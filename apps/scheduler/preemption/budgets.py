@@ -39,7 +39,7 @@ class Budgets:
         return self._lister.version
 
     def violating(self, pods: Sequence[PodInfo]) -> list[bool]:
-        """For each pod: if all are evicted in this order, does its eviction violate a budget?"""
+        """Whether the eviction of each pod violates a budget, if they are evicted in this order."""
         self._refresh()
         if not self._budgets:
             return [False] * len(pods)

@@ -34,7 +34,7 @@ FEWEST: Final = 16
 
 
 class DryRun:
-    """For one incoming pod in one cycle."""
+    """The search for victims for one incoming pod in one cycle."""
 
     def __init__(
         self,

@@ -15,7 +15,7 @@ from apps.scheduler.framework.types import PodInfo
 
 
 class Trial:
-    """Many rows at once, each as if it were alone.
+    """A trial of many rows at once, each as if it were alone.
 
     If the cycle is not local (`Filters.is_local`), every row has a state of its own, and AddPod or
     RemovePod is called for each pod. Rows to which pods are nominated that the incoming pod has to

@@ -117,7 +117,7 @@ def _is_text(value: Any) -> bool:
 
 
 def _seconds(entries: Any, place: Place) -> Iterator[float]:
-    """From start to end, of the pods that ended."""
+    """How long the pods that ended have run."""
     if not isinstance(entries, list):
         raise place.error("must have lists of lifecycles")
     for entry in entries:

@@ -27,7 +27,7 @@ class LabConfiguration:
 
     @property
     def name(self) -> str:
-        """As a sentence names it."""
+        """The name of the configuration in a sentence."""
         return "the given configuration" if self.revision is None else f"revision {self.revision}"
 
 

@@ -116,7 +116,7 @@ class Counterfactual:
 
     @property
     def weights(self) -> list[Weight]:
-        """By name of the plugin."""
+        """The weights, sorted by the names of plugins."""
         plugins = {each.name: each.weight for each in self.unweighed.plugins}
         return [
             Weight(name, weight, self.question.weights.get(name, weight))

@@ -1,4 +1,4 @@
-"""Tells what was done to a cluster from outside from what followed from its scheduler's decisions.
+"""Separates what was done to a cluster from what followed from its scheduler's decisions.
 
 Once a decision differs, only the former is replayed: objects that users and workload controllers
 created, updated or deleted, and every change of nodes. What followed is left out and follows again
@@ -68,7 +68,7 @@ class Inputs:
         return found
 
     def diverge(self) -> None:
-        """From now on the replay goes its own way: evictions until now have happened in both."""
+        """Note that the replay differs from now on: evictions until now have happened in both."""
         self._missing.clear()
         self.surplus.clear()
         self._deleted_by = dict.fromkeys(self._deleted_by, "")

@@ -88,7 +88,7 @@ def validate_device(selects_nodes: bool, device: Body, path: str) -> Causes:
 
 
 def _validate_number_of_values(attributes: Mapping[str, Body], path: str) -> Causes:
-    """Of all attributes together; one for each that is no list."""
+    """Limit the values of all attributes together; one that is no list has one value."""
     if not is_enabled(LIST_ATTRIBUTES):
         return
     number = sum(

@@ -51,7 +51,7 @@ class ChangedRows:
         return np.arange(len(self), dtype=np.int64)
 
     def only(self, rows: list[int]) -> ChangedRows:
-        """Some of the rows, ascending; the same object if it is asked for these again."""
+        """The part with these of the rows, ascending; the same object for the same rows."""
         if rows == self.listed:
             return self
         if self._part is None or self._part.listed != rows:

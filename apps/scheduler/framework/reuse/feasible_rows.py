@@ -68,7 +68,7 @@ class Extremes:
         }
 
     def count(self, place: int, amount: int) -> bool:
-        """So many rows more with the score at ``place``; False if an extreme has none left."""
+        """Count more rows with the score at ``place``; False if an extreme has none left."""
         score = int(self._raw[place])
         if score not in self._rows:
             return True
@@ -79,7 +79,10 @@ class Extremes:
 def extremes_of(
     scorers: Iterable[Scorer], columns: dict[str, ScoreColumn]
 ) -> list[Extremes] | None:
-    """Of the plugins that normalize; None if one of them looks at more than the extremes."""
+    """The extremes of the plugins that normalize.
+
+    None if one of them looks at more than the extremes.
+    """
     normalizing = [each for each in scorers if each.normalizer is not None]
     if not all(each.normalizes_by_extremes for each in normalizing):
         return None

@@ -31,7 +31,7 @@ class FilterPlan:
 def _split(
     filters: list[FilterPlugin], names: Container[str]
 ) -> tuple[list[FilterPlugin], list[FilterPlugin]]:
-    """Those before the first that is not one of ``names``, and the rest."""
+    """The filters before the first that is not one of ``names``, and the others."""
     for place, plugin in enumerate(filters):
         if plugin.name not in names:
             return filters[:place], filters[place:]

@@ -73,7 +73,7 @@ class ScoreSnapshot:
         return built
 
     def whole(self, index: int) -> Int64Array:
-        """With the rows that are not feasible."""
+        """The column with the rows that are not feasible."""
         base, places, changes = self.changes(index)
         if not changes:
             return base
@@ -271,7 +271,7 @@ class LiveScores:
         self._rank()
 
     def _rebase(self, columns: Sequence[Int64Array]) -> None:
-        """These are the columns now, with ``_total``; what earlier snapshots refer to stays."""
+        """Start again from these columns and ``_total``; what earlier snapshots refer to stays."""
         total = self._total.copy()
         self._bases = [*columns, total]
         for base in self._bases:

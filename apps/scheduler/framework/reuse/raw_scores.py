@@ -45,7 +45,7 @@ class RawScores:
         return self._columns[name]
 
     def enter(self, row: int, scores: RowScores) -> int | None:
-        """These are the scores of ``row`` now; returns what its sum gains, None if they were."""
+        """Enter the scores of ``row``; returns what their sum gains, None if they are the same."""
         old = self._entered.get(row)
         if old is scores or old == scores:
             return None

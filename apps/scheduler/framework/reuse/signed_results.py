@@ -194,7 +194,7 @@ class SignedResults:
         prepared: int,
         scored: int,
     ) -> None:
-        """By nanoseconds before and after each of the four points."""
+        """Note how long each of the four points took, by the times between them in nanoseconds."""
         durations, by_plugin = state.durations, state.plugin_durations
         durations["PreFilter"] = spent = allowed - begun
         by_plugin["PreFilter"] = self._pre_filter.spent(spent)

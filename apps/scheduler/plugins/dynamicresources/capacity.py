@@ -68,7 +68,7 @@ def _consumes(requested: Quantity | None, capacity: DeviceCapacity) -> Quantity:
 
 
 def _round_up(requested: Quantity, valid: CapacityRequestPolicyRange, least: Quantity) -> Quantity:
-    """To the next step above the minimum; the result is in binary notation."""
+    """The request rounded up to the next step above the minimum, in binary notation."""
     if nanos(requested) < nanos(least):
         return least
     if valid.step is None:

@@ -121,7 +121,7 @@ def references_to(claim: ResourceClaim, pod: Pod) -> list[PodResourceClaim]:
 def consumer(
     pod: PodInfo, claim: ResourceClaim, group: PodGroup | None = None
 ) -> ResourceClaimConsumerReference:
-    """For what the pod reserves the claim: its group if that has an equal entry, else itself.
+    """What the pod reserves the claim for: its group if that has an equal entry, else itself.
 
     ``group``: the PodGroup of the pod, with the gate DRAWorkloadResourceClaims.
     """

@@ -44,7 +44,7 @@ class _OfRequests:
 
 
 def attribute_of(attribute: str, driver: str, device: Device) -> DeviceAttribute | None:
-    """By its full name, or by its bare one if the domain is the driver."""
+    """The attribute of that full name; its domain may be left out if it is the driver."""
     value = device.attributes.get(attribute)
     domain, slash, identifier = attribute.partition("/")
     if value is None and slash and domain == driver:

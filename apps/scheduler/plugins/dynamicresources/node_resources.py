@@ -67,7 +67,7 @@ def claim_statuses(
 
 
 def _amounts(claim: ResourceClaim, picks: Iterable[Pick]) -> dict[str, _Amount]:
-    """By resource. A sum is written as its first part is."""
+    """What the devices take, by resource. A sum is written as its first part is."""
     total: dict[str, _Amount] = {}
     for pick in picks:
         mappings = pick.candidate.device.node_allocatable_resource_mappings
@@ -83,7 +83,7 @@ def _amounts(claim: ResourceClaim, picks: Iterable[Pick]) -> dict[str, _Amount]:
 def _taken(
     claim: ResourceClaim, pick: Pick, resource: str, mapping: NodeAllocatableResourceMapping
 ) -> _Amount | None:
-    """Of one device; None if it has no such capacity."""
+    """What one device takes of the resource; None if it has no such capacity."""
     key, multiplier = mapping.capacity_key, mapping.allocation_multiplier
     if not key:
         return _parse(multiplier) if multiplier is not None else (0, "DecimalSI")
@@ -108,7 +108,7 @@ def _parse(amount: quantity.Quantity) -> _Amount:
 
 
 def _containers(pod: PodInfo, claim: ResourceClaim) -> Iterator[str]:
-    """Those that refer to the claim, init containers first."""
+    """The containers that refer to the claim, init containers first."""
     names = {each.name for each in references_to(claim, pod.pod)}
     for container in (*pod.pod.spec.init_containers, *pod.pod.spec.containers):
         for reference in container.resources.claims:

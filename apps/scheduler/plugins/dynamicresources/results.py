@@ -61,7 +61,7 @@ def _selected(solution: Solution, index: int, claim: ResourceClaim) -> Iterator[
 def _configuration(
     claim: ResourceClaim, selected: Sequence[RequestData]
 ) -> Iterator[dict[str, Any]]:
-    """Those of the classes, each class once, then those of the claim."""
+    """The parameters of the classes, each class once, then those of the claim."""
     requests_of: dict[str, list[str]] = {}
     classes = {}
     for data in selected:
@@ -92,7 +92,7 @@ def _config(given: Mapping[str, Any], source: str, requests: Sequence[str]) -> d
 
 
 def _node_selector(picks: Sequence[Pick], node_name: str) -> NodeSelector | None:
-    """Where the devices can be used; None: everywhere."""
+    """The nodes where the devices can be used; None for all nodes."""
     expressions: list[NodeSelectorRequirement] = []
     fields: list[NodeSelectorRequirement] = []
     for pick in picks:

@@ -17,6 +17,7 @@ from apps.scheduler.objects import (
     ResourceClaimConsumerReference,
     ResourceClaimStatus,
 )
+from apps.scheduler.objects.decoding import as_json
 from apps.scheduler.plugins.dynamicresources import extended
 from apps.scheduler.plugins.dynamicresources.claims import FINALIZER
 from apps.scheduler.plugins.dynamicresources.extended import Mappings
@@ -50,7 +51,7 @@ def create(claim: ResourceClaim, name: str, add: Add) -> ResourceClaim:
         claim.metadata, name=name, uid=f"{claim.metadata.namespace}/{name}"
     )
     created = msgspec.structs.replace(claim, metadata=meta, status=ResourceClaimStatus())
-    body = _plain(created)
+    body = as_json(created)
     del body["metadata"]["uid"]
     body.pop("status", None)
     api = {"apiVersion": "resource.k8s.io/v1", "kind": KIND}
@@ -80,7 +81,7 @@ def bind(
     bound = msgspec.structs.replace(
         claim, status=msgspec.structs.replace(status, allocation=written, reserved_for=reserved)
     )
-    body: dict[str, Any] = {"reservedFor": _plain(reserved)}
+    body: dict[str, Any] = {"reservedFor": as_json(reserved)}
     if allocation is not None or written is not known:
         body["allocation"] = allocation_body(written)
     patch = _patch(claim, {"status": body}, "status")
@@ -94,7 +95,7 @@ def bind(
 
 
 def allocation_body(allocation: AllocationResult) -> dict[str, Any]:
-    body: dict[str, Any] = _plain(allocation)
+    body: dict[str, Any] = as_json(allocation)
     return {"devices": {}, **body}
 
 
@@ -116,7 +117,7 @@ def note_extended(pod: PodInfo, claim: ResourceClaim, mappings: Mappings) -> Mer
             f"nil or empty request mappings, no update of pod {pod.key} ExtendedResourceClaimStatus"
         )
     status = {
-        "requestMappings": _plain(mappings),
+        "requestMappings": as_json(mappings),
         "resourceClaimName": claim.metadata.name,
     }
     patch = {"status": {"extendedResourceClaimStatus": status}}
@@ -125,7 +126,7 @@ def note_extended(pod: PodInfo, claim: ResourceClaim, mappings: Mappings) -> Mer
 
 def note_node_resources(pod: PodInfo, statuses: ClaimStatuses) -> MergePatch:
     """The pod's status says what its claims take of the node; () removes it."""
-    patch = {"status": {"nodeAllocatableResourceClaimStatuses": _plain(statuses) or None}}
+    patch = {"status": {"nodeAllocatableResourceClaimStatuses": as_json(statuses) or None}}
     return MergePatch("Pod", pod.namespace, pod.name, patch, "status")
 
 
@@ -137,18 +138,13 @@ def deallocate(claim: ResourceClaim) -> MergePatch:
 
 def remove_reservation(claim: ResourceClaim, pod: PodInfo) -> MergePatch:
     others = [each for each in claim.status.reserved_for if each.uid != pod.uid]
-    status = {"reservedFor": _plain(others) or None}
+    status = {"reservedFor": as_json(others) or None}
     return _patch(claim, {"status": status}, "status")
 
 
 def remove_finalizer(claim: ResourceClaim) -> MergePatch:
     others = [each for each in claim.metadata.finalizers if each != FINALIZER]
     return _patch(claim, {"metadata": {"finalizers": others or None}})
-
-
-def _plain(value: object) -> Any:
-    """With the types of JSON alone."""
-    return msgspec.json.decode(msgspec.json.encode(value))
 
 
 def _with_finalizers(claim: ResourceClaim, finalizers: tuple[str, ...]) -> ResourceClaim:

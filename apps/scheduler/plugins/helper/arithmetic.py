@@ -12,7 +12,7 @@ _SHARE_DIGITS = 7
 
 
 def decimal_text(value: float | Fraction) -> str:
-    """At most four digits after the point: "87.5", "0.3333", "12"."""
+    """The value with at most four digits after the point: "87.5", "0.3333", "12"."""
     return f"{float(value):.{_DIGITS}f}".rstrip("0").rstrip(".")
 
 

@@ -17,7 +17,7 @@ def refuses(taint: DeviceTaint, tolerations: Sequence[DeviceToleration]) -> bool
 
 
 def tolerates(toleration: DeviceToleration, taint: DeviceTaint) -> bool:
-    """By key and effect, "" for any; operator Exists, or the same value."""
+    """Whether key and effect are those of the taint ("" for any), and the value if it counts."""
     if toleration.effect not in ("", taint.effect):
         return False
     if toleration.key not in ("", taint.key):

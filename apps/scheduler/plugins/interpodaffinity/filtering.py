@@ -122,9 +122,10 @@ class RequiredCounts:
         return self
 
     def with_flags(self, flags: Iterable[Flag]) -> RequiredCounts | None:
-        """With these flags in the tables; None if nothing in one of the domains has its flag yet.
+        """The counts with these flags in the tables.
 
-        The counts are the same objects: they have changed already.
+        None if nothing in one of the domains has its flag yet. The counts are the same objects:
+        they have changed already.
         """
         if self.whole is None:
             return None
@@ -285,7 +286,7 @@ def verdicts(counts: RequiredCounts, nodes: NodeColumns, *, whole: bool) -> Verd
 
 
 def _find_verdicts(tables: Iterable[Table], rows: Int64Array | None) -> Verdicts | None:
-    """Of these rows of the snapshot, None = all."""
+    """The verdicts on these rows of the snapshot (None = all)."""
     flags: FlagArray | None = None
     for domains, table in tables:
         counts = table.take(domains.slots if rows is None else domains.slots[rows])

@@ -82,7 +82,7 @@ class AttachableVolumes:
         return None if self._listers.csi_nodes.get(node_name) is None else found.volume
 
     def _of_claim(self, claim: PersistentVolumeClaim) -> Attachable | None:
-        """By the claim's volume, else by the provisioner that will create it."""
+        """The disk that the claim attaches: its volume, or the one that will be provisioned."""
         volume = self._listers.persistent_volumes.get(claim.spec.volume_name)
         if volume is not None:
             return of_volume(volume)

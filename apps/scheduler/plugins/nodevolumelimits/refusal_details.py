@@ -19,7 +19,7 @@ class VolumeCount:
     limit: int
 
     def describe(self) -> Detail:
-        """For a node whose limit the pod would exceed."""
+        """Why the pod would exceed a limit of the node."""
         return Detail(
             f"driver {self.driver}: {self.attached} attached + {self.new} of the pod = "
             f"{self.attached + self.new}, and the node can attach {self.limit}",

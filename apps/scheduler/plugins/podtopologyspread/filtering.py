@@ -176,7 +176,7 @@ def verdicts(state: PreFilterState, nodes: NodeColumns, *, whole: bool) -> Verdi
 
 
 def _find_verdicts(state: PreFilterState, rows: Int64Array | None) -> Verdicts | None:
-    """Of these rows of the snapshot, None = all."""
+    """The verdicts on these rows of the snapshot (None = all)."""
     ids: UInt16Array | None = None
     for each in state.constraints:
         if not each.refuses:

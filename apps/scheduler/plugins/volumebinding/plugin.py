@@ -143,7 +143,7 @@ class VolumeBinding:
     def score(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Int64Array:
-        """By the share of its storage that a node would use; 0 for a pod without claims."""
+        """Score nodes by the share of their storage that would be used; 0 without claims."""
         classes = self._storage(state, nodes.select(rows)) if len(rows) else {}
         return score_storage(list(classes.values()), self._shape or DEFAULT_SHAPE, len(rows))
 

@@ -167,7 +167,7 @@ class Recorder:
         )
 
     def utilization_of(self, resource: str) -> float:
-        """Of any resource, now."""
+        """The present utilization of any resource."""
         used = free = 0
         for info in self.cluster.scheduler.cache.nodes.values():
             if info.node is not None:
