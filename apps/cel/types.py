@@ -20,7 +20,7 @@ class Type:
 
     @property
     def is_wild(self) -> bool:
-        """Whether the type fits every other one: nothing is known of it, or it was refused already."""
+        """Whether the type fits every other one: it is not known, or was refused already."""
         return self.name in ("dyn", "any", "!error!")
 
     def __str__(self) -> str:

@@ -180,5 +180,5 @@ def _pick(document: Mapping[str, Any], keys: Collection[str]) -> Document:
 
 
 def _clean(document: Document) -> Document:
-    """The document without empty parts: absent and empty fields mean the same where this is used."""
+    """The document without empty parts, which mean the same as absent ones here."""
     return {key: value for key, value in document.items() if value not in ({}, [], (), None)}
