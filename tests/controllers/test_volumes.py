@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from apps.engine.loop import clock
+from apps.engine.loop import clock, scheduling
 from tests.controllers.conftest import Body, Lab, pod
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -203,3 +203,16 @@ def test_a_claim_without_a_class_gets_the_default_class_that_appears_later(lab: 
     lab.settle()
     assert bound(lab)["spec"]["storageClassName"] == "disk"
     assert lab.get("PersistentVolumeClaim", "classless")["status"]["phase"] == "Pending"
+
+
+def test_controllers_act_after_a_batch_that_its_limit_has_ended(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The limit of time, too, on a slow machine: more pods may wait, so controllers act rarely."""
+    monkeypatch.setattr(scheduling, "BATCH_DECISIONS", 1)
+    lab.node("n1")
+    storage_class(lab, waits=True)
+    claim(lab)
+    lab.settle()
+    user(lab)
+    assert bound(lab)

@@ -260,9 +260,12 @@ class Engine:
         return self._confirmation.rest(self.timers.next())
 
     def _run_controllers(self) -> bool:
-        """Let them settle before pods are tried: what they write is seen by the next of them."""
+        """Let them settle before pods are tried: what they write is seen by the next of them.
+
+        False if they have nothing to do.
+        """
         if self.batches.is_crowded and time.monotonic() - self._acted_at < CONTROLLER_SECONDS:
-            return False
+            return True
         self._acted_at = time.monotonic()
         for rounds in range(CONTROLLER_ROUNDS):
             if not self.controllers.act():
