@@ -11,9 +11,9 @@ from typing import Any, Final
 from django.http import QueryDict
 
 from apps.api.kubernetes import media, paths
-from apps.api.kubernetes.views import access_of
+from apps.api.kubernetes.accesses import access_of
 from apps.cluster.access import impersonation
-from apps.cluster.access.deciding import Access
+from apps.cluster.access.questions import Access
 from apps.cluster.errors import ApiError
 from apps.cluster.service_tokens import is_service_token
 from apps.cluster.writing import creation
@@ -105,7 +105,7 @@ def _is_creation(target: paths.Target) -> bool:
     return (
         not (target.name or target.subresource or target.watch)
         and "create" in resource.verbs
-        and not resource.is_review
+        and not (resource.is_review or resource.has_defaults)
         # the selectors of services may have to be changed
         and resource.kind.name != "Service"
         and resource.as_stored

@@ -17,9 +17,10 @@ from apps.api.creation_routes import Route
 from apps.api.kubernetes import bodies, media, params, verbs
 from apps.api.kubernetes.presenting import warning_header
 from apps.cluster import kinds
-from apps.cluster.access.deciding import Access, decide, require
+from apps.cluster.access.deciding import decide, require
 from apps.cluster.access.grants import is_remembered, role_of
 from apps.cluster.access.identity import identity_with
+from apps.cluster.access.questions import Access
 from apps.cluster.access.rates import count_request
 from apps.cluster.access.refusals import refuse
 from apps.cluster.connections import Connections, Rows, Statement, connect

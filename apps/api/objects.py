@@ -23,7 +23,8 @@ from apps.api import creation
 from apps.api.creation_routes import needs_django
 from apps.api.creator import require_access
 from apps.api.kubernetes import bodies, media, paths
-from apps.api.kubernetes.views import access_of, answer, error_response, refusal_response
+from apps.api.kubernetes.accesses import access_of
+from apps.api.kubernetes.views import answer, error_response, refusal_response
 from apps.cluster.access.identity import identity_of
 from apps.cluster.availability import DatabaseUnavailable
 from apps.cluster.connections import Statement
@@ -110,7 +111,7 @@ def is_plain_get(request: ObjectRequest) -> bool:
     resource = request.target.resource
     if request.method != "GET" or request.target.subresource or request.query:
         return False
-    if not resource.as_stored or not resource.reads_rows or "\x00" in request.cluster:
+    if not resource.as_stored or not resource.is_row or "\x00" in request.cluster:
         return False
     if "get" not in resource.verbs:
         return False

@@ -18,12 +18,13 @@ from django.db import close_old_connections, connection
 from django.http import HttpResponse, QueryDict
 
 from apps.api.kubernetes import media, params, paths, watching
+from apps.api.kubernetes.accesses import access_of
 from apps.api.kubernetes.calls import Answer, Call
 from apps.api.kubernetes.custom import parse_custom
 from apps.api.kubernetes.errors import UnknownPath, WrongMethod
 from apps.api.kubernetes.finding import Found, find_cluster
 from apps.api.kubernetes.presenting import present_object
-from apps.api.kubernetes.views import access_of, find_handler, refusal_response
+from apps.api.kubernetes.views import find_handler, refusal_response
 from apps.api.kubernetes.watching import BATCH, Watch, error_line
 from apps.api.sending import send_from_thread
 from apps.cluster.access.deciding import require
@@ -34,6 +35,7 @@ from apps.cluster.errors import ApiError
 from apps.cluster.log.feed import ChangeFeed
 from apps.cluster.log.listen import listener
 from apps.cluster.writes import Actor
+from apps.cluster.writing.default_policy import create_default_policy
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -142,7 +144,6 @@ def _read(call: Call) -> Answer:
 def _call(scope: Scope, match: re.Match[str], user: User, accept: str) -> Call:
     headers = {n.decode("latin-1"): value.decode("latin-1") for n, value in scope["headers"]}
     cluster = find_cluster(match["cluster"])
-    identity = impersonate(identity_of(user, cluster), headers, cluster)
     target = paths.parse(match["path"]) or parse_custom(cluster, match["path"])
     if target is None or target.subresource:
         raise UnknownPath
@@ -150,7 +151,11 @@ def _call(scope: Scope, match: re.Match[str], user: User, accept: str) -> Call:
         raise WrongMethod
     query = QueryDict(scope["query_string"].decode("latin-1"))
     params.check_text(query)
-    require(identity, replace(access_of(target, "GET", query), verb="watch"))
+    access = replace(access_of(target, "GET", query), verb="watch")
+    identity = impersonate(identity_of(user, cluster), headers, cluster, access)
+    require(identity, access)
+    if target.resource.has_defaults and create_default_policy(cluster):
+        cluster = find_cluster(cluster.name)
     return Call(
         found=Found(cluster),
         target=target,

@@ -29,6 +29,7 @@ class ApiError(Exception):
         super().__init__(message)
         self.message = message
         self.details = details or {}
+        self._shows_details = details is not None
         #: Warnings sent with the error, as response headers.
         self.warnings: list[str] = []
 
@@ -43,7 +44,7 @@ class ApiError(Exception):
             "reason": self.reason,
             "code": self.code,
         }
-        if self.details:
+        if self.details or self._shows_details:
             body["details"] = self.details
         return body
 

@@ -72,7 +72,8 @@ class Kind:
     #: What the system itself records, most of all changes: nothing depends on its objects, no quota
     #: counts them, and no controller reads them.
     is_record: bool = False
-    #: Whether admission looks up its objects; a change of one raises the `admission_version`.
+    #: Whether admission or access looks up its objects; a change of one raises the
+    #: `admission_version`.
     is_looked_up: bool = False
     #: Sets the defaults of a draft, which has no effect on one that has them.
     default: Callable[[Draft], None] | None = field(default=None, compare=False)

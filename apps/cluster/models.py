@@ -61,12 +61,15 @@ class Cluster(ClusterSettings):
     timer_at = models.DateTimeField(null=True, default=None)
     #: Number of ResourceQuotas; a write reads it together with its versions.
     quotas = models.PositiveIntegerField(default=0)
-    #: The version at which an object that admission looks up was last changed. A process that keeps
-    #: such objects in memory writes only if this is still the version it has read.
+    #: The version at which an object that admission or access looks up was last changed. A process
+    #: that keeps such objects in memory writes only if this is still the version it has read.
     admission_version = models.BigIntegerField(default=0)
     #: The feature gates of the API server that the active configuration turns on, by name; only
     #: those of `apps.cluster.validation.gates.API_GATES`.
     api_gates = models.JSONField(default=list, blank=True)
+    #: Whether the default roles, bindings and APIServices were created, which happens before the
+    #: first request for such objects.
+    has_default_policy = models.BooleanField(default=False)
     #: Whether it was forked from another cluster, so that it has rows of ForkPoint.
     is_fork = models.BooleanField(default=False)
 

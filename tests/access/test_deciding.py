@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from apps.api.kubernetes.resources import SERVED
-from apps.cluster.access.deciding import Access, decide
+from apps.cluster.access.deciding import decide
 from apps.cluster.access.identity import AUTHENTICATED, MASTERS, OPERATORS, VIEWERS, Identity
+from apps.cluster.access.questions import Access
 
 VIEWER = Identity("vera", (VIEWERS, AUTHENTICATED))
 OPERATOR = Identity("otto", (OPERATORS, AUTHENTICATED))

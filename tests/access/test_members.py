@@ -77,7 +77,7 @@ def test_a_member_gains_and_loses_a_role(lab: Cluster) -> None:
     assert (
         kube.get(f"{PODS}/p1/exec")
         .json()["message"]
-        .startswith('pods "p1" is forbidden: User "bob" cannot create resource "pods/exec"')
+        .startswith('pods "p1" is forbidden: User "bob" cannot get resource "pods/exec"')
     )
     over = send(bob, "POST", "/api/v1/clusters/lab/pause")
     assert over.json()["message"] == (

@@ -132,7 +132,8 @@ class Replay:
         headers = dict(step.get("headers") or {})
         auth = step.get("auth", "")
         if auth != "none":
-            headers["Authorization"] = f"Bearer {'nobody' if auth == 'bad' else self.key}"
+            key = "nobody" if auth == "bad" else self.filled(auth) or self.key
+            headers["Authorization"] = f"Bearer {key}"
         path, data = self.filled(step["path"]), self._data(step)
         streamed = step["method"] == "GET" and ("watch=1" in path or "/watch/" in path)
         status, answered, raw = self.server.request(
@@ -210,6 +211,10 @@ class Replay:
         if isinstance(normal.get("managedFields"), list):
             # sorted by their times, which depend on the speed of the machine
             normal["managedFields"].sort(key=lambda entry: json.dumps(entry, sort_keys=True))
+        for name in ("resourceRules", "nonResourceRules"):
+            if isinstance(normal.get(name), list):
+                # the server lists bindings in random order
+                normal[name].sort(key=lambda rule: json.dumps(rule, sort_keys=True))
         if normal.get("clusterIP") == "<ip>":
             normal["clusterIPs"] = ["<ip>" for _ in value["clusterIPs"]]
         return normal
@@ -229,6 +234,10 @@ class Replay:
             return "<ip>"
         if field_name == "serverAddressByClientCIDRs":
             return "<any>"
+        if field_name == "evaluationError" and value.startswith("["):
+            return ", ".join(sorted(value.strip("[]").split(", ")))
+        if field_name == "token":
+            return "<token>"
         if TIME.fullmatch(value):
             return "<time>"
         if value in self.names:

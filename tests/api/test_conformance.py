@@ -47,6 +47,14 @@ RESULTS: Final[Mapping[str, tuple[int, str]]] = {
     "f17_defaults_names": (47, "4 6-12 19 23-24 32 44 47"),
     "f19_protocol": (92, "4 14 21 27 34 42 54 57-62 66 70 73 80-82 88 91-92"),
     "f21_workload_updates": (59, "1-2 4-20 22 27 29 38-40 53 58"),
+    "r01_roles": (45, ""),
+    "r02_rules": (62, ""),
+    "r03_subjects": (55, ""),
+    "r04_impersonation": (28, ""),
+    "r05_escalation": (65, ""),
+    "r06_reviews": (68, ""),
+    "r07_bootstrap": (63, ""),
+    "r08_apiservices": (20, ""),
 }
 
 

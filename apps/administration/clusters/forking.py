@@ -29,6 +29,7 @@ from apps.studies.past.past_version import PastVersion
 #: Fields that a fork does not have from the other cluster.
 _OWN: Final = (
     *("id", "name", "uid", "created_at", "paused", "due_at", "timer_at", "is_fork"),
+    "has_default_policy",
     *("manual_time", "clock_speed", "clock_moved_at", "clock_until"),
 )
 _QUEUE: Final = """

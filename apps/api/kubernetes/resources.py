@@ -10,6 +10,7 @@ from typing import Any
 from apps.api.kubernetes import autoscaling, events
 from apps.api.kubernetes.protobuf import envelopes
 from apps.cluster import kinds, models
+from apps.cluster.access.default_policy import GROUPS
 from apps.cluster.custom.versions import CustomVersion, priority_of
 from apps.cluster.errors import qualified
 from apps.cluster.kind import STATUS_VERBS, VERBS, Kind, Subresource
@@ -57,6 +58,16 @@ class Resource:
     def as_stored(self) -> bool:
         """Whether the stored form is the served form."""
         return self.to_wire is _unchanged
+
+    @property
+    def has_defaults(self) -> bool:
+        """Whether a cluster has objects of it that are created before the first request."""
+        return self.group in GROUPS
+
+    @property
+    def is_row(self) -> bool:
+        """Whether an object is its row, and there is one for each."""
+        return self.reads_rows and not self.has_defaults
 
     @property
     def singular(self) -> str:

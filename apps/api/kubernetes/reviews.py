@@ -12,8 +12,8 @@ from apps.api.kubernetes.calls import Answer, Call
 from apps.api.kubernetes.custom import resources_of
 from apps.cluster import service_tokens
 from apps.cluster.access import deciding
-from apps.cluster.access.deciding import Access
 from apps.cluster.access.identity import Identity, identity_of, service_account_groups
+from apps.cluster.access.questions import Access
 from apps.cluster.errors import BadRequest, Cause, Invalid, NotFound
 from apps.cluster.validation.causes import invalid, required
 from apps.people.authentication import InvalidCredentials, user_of_authorization
@@ -21,6 +21,7 @@ from apps.people.authentication import InvalidCredentials, user_of_authorization
 Body = dict[str, Any]
 
 _AUTHORIZATION = "authorization.k8s.io"
+_OPERATORS = frozenset({"In", "NotIn", "Exists", "DoesNotExist"})
 
 
 def answer(call: Call) -> Answer:
@@ -32,7 +33,11 @@ def answer(call: Call) -> Answer:
     if call.resource.namespaced:
         metadata = {**metadata, "namespace": call.namespace}
     if call.resource.kind.name == "SelfSubjectReview":
-        metadata = {**metadata, "creationTimestamp": f"{call.cluster.now():%Y-%m-%dT%H:%M:%SZ}"}
+        metadata = {"creationTimestamp": f"{call.cluster.now():%Y-%m-%dT%H:%M:%SZ}"}
+    if attributes := (body.get("spec") or {}).get("resourceAttributes"):
+        # empty ones are not sent
+        given = {name: value for name, value in attributes.items() if value not in ("", None)}
+        body = {**body, "spec": {**body["spec"], "resourceAttributes": given}}
     typed = {"kind": call.resource.kind.name, "apiVersion": call.resource.api_version}
     return Answer({**typed, **body, "metadata": metadata, "status": status}, 201, warnings)
 
@@ -67,7 +72,7 @@ def _review_local_access(call: Call, body: Body) -> Body:
         causes.append(invalid(field, attributes.get("namespace", ""), why))
     if (other := spec.get("nonResourceAttributes")) is not None:
         field = "spec.nonResourceAttributes"
-        causes.append(invalid(field, other, "disallowed on this kind of request"))
+        causes.append(invalid(field, _shown(other), "disallowed on this kind of request"))
     _check(causes)
     return _decide(deciding.with_role(_subject(spec), call.cluster), spec)
 
@@ -76,14 +81,22 @@ def _review_own_rules(call: Call, body: Body) -> Body:
     """SelfSubjectRulesReview: all that the user of this request may do in a namespace."""
     if not (body.get("spec") or {}).get("namespace"):
         raise BadRequest("no namespace on request")
-    rules = [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]
-    paths, verbs = deciding.public_paths(call.identity), ["get"]
-    if deciding.does_everything(call.identity):
-        verbs = ["*"]
-    else:
-        rules = _resource_rules(call)
-    other = [{"verbs": verbs, "nonResourceURLs": paths}] if paths else []
-    return {"resourceRules": rules, "nonResourceRules": other, "incomplete": False}
+    namespace = body.pop("spec")["namespace"]
+    # the API server drops it
+    body["spec"] = {}
+    identity = call.identity
+    if identity.find_policy is None or not deciding.is_decided_by_policy(identity):
+        paths = deciding.public_paths(identity)
+        other = [{"verbs": ["get"], "nonResourceURLs": paths}] if paths else []
+        rules = {"resourceRules": _resource_rules(call), "nonResourceRules": other}
+        return {**rules, "incomplete": False}
+    found, errors = identity.find_policy().rules(identity.name, identity.groups, namespace)
+    return {
+        "resourceRules": [rule.body for rule in found if not rule.urls],
+        "nonResourceRules": [rule.body for rule in found if rule.urls],
+        "incomplete": False,
+        **({"evaluationError": errors} if errors else {}),
+    }
 
 
 def _resource_rules(call: Call) -> list[Body]:
@@ -150,7 +163,21 @@ _REVIEWS: Mapping[str, Callable[[Call, Body], Body]] = {
 
 def _decide(identity: Identity, spec: Body) -> Body:
     verdict = deciding.decide(identity, _access(spec))
-    return {"allowed": verdict.allowed, **({"reason": verdict.reason} if verdict.reason else {})}
+    status: Body = {"allowed": verdict.allowed}
+    if verdict.reason:
+        status["reason"] = verdict.reason
+    if errors := [*_selector_errors(spec)]:
+        status["evaluationError"] = errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]"
+    return status
+
+
+def _selector_errors(spec: Body) -> Iterator[str]:
+    """Why the selectors of a review are ignored."""
+    attributes = spec.get("resourceAttributes") or {}
+    for name in ("fieldSelector", "labelSelector"):
+        requirements = (attributes.get(name) or {}).get("requirements") or ()
+        if any(each.get("operator") not in _OPERATORS for each in requirements):
+            yield f"spec.resourceAttributes.{name} ignored due to parse error"
 
 
 def _access(spec: Body) -> Access:
@@ -178,13 +205,18 @@ def _attribute_causes(spec: Body) -> Iterator[Cause]:
     attributes, other = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     if attributes is not None and other is not None:
         why = "cannot be specified in combination with resourceAttributes"
-        yield invalid("spec.nonResourceAttributes", other, why)
+        yield invalid("spec.nonResourceAttributes", _shown(other), why)
     if attributes is None and other is None:
         why = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
         yield invalid("spec.resourceAttributes", None, why)
     for name in ("fieldSelector", "labelSelector"):
         if attributes is not None and name in attributes:
             yield from _selector_causes(attributes[name], f"spec.resourceAttributes.{name}")
+
+
+def _shown(attributes: Body) -> Body:
+    """Attributes as errors of the API server show them."""
+    return {"Path": attributes.get("path", ""), "Verb": attributes.get("verb", "")}
 
 
 def _selector_causes(selector: Body, path: str) -> Iterator[Cause]:
@@ -208,4 +240,6 @@ def _metadata_causes(body: Body, *, namespaced: bool = False) -> Iterator[Cause]
 def _check(causes: list[Cause]) -> None:
     """Raise Invalid; the API server names no kind here."""
     if causes:
-        raise Invalid("", "", causes, _AUTHORIZATION)
+        refusal = Invalid("", "", causes, _AUTHORIZATION)
+        refusal.details.pop("kind")
+        raise refusal

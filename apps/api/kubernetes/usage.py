@@ -16,7 +16,6 @@ from apps.api.kubernetes import media, tables
 from apps.api.kubernetes.errors import UnknownPath, WrongMethod
 from apps.api.kubernetes.resources import Resource
 from apps.cluster import kinds, models, queries
-from apps.cluster.access.deciding import Access
 from apps.cluster.errors import NotFound
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster
@@ -79,17 +78,6 @@ def answer(request: HttpRequest, cluster: Cluster, path: str, accept: str) -> Ht
     if document is not None or found is None:
         return media.response(document, media.negotiate(accept, discovery=True))
     return _metrics(request, cluster, accept, *found)
-
-
-def access_of(method: str, path: str) -> Access | None:
-    """What a request for metrics does; None for documents and other groups."""
-    parts = path.removesuffix("/").split("/")
-    found = _target(parts[2:]) if parts[:2] == ["apis", GROUP] else None
-    if found is None:
-        return None
-    plural, namespace, name = found
-    verb = ("get" if name else "list") if method == "GET" else method.lower()
-    return Access(verb, GROUP, _VERSION, plural, "", namespace or "", name)
 
 
 def resources_of(cluster: Cluster) -> tuple[Resource, ...]:

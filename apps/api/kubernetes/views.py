@@ -36,6 +36,7 @@ from apps.api.kubernetes import (
     usage,
     verbs,
 )
+from apps.api.kubernetes.accesses import access_of, access_of_path
 from apps.api.kubernetes.calls import Answer, Call
 from apps.api.kubernetes.custom import parse_custom
 from apps.api.kubernetes.errors import UnknownPath, WrongMethod
@@ -45,14 +46,16 @@ from apps.api.kubernetes.presenting import prepend_warning, present, warn
 from apps.api.kubernetes.streaming import accepts_gzip
 from apps.api.releasing import ReleasingView
 from apps.cluster import service_tokens
-from apps.cluster.access.deciding import Access, require
+from apps.cluster.access.deciding import SESSIONS, require
 from apps.cluster.access.identity import Identity, identity_of
 from apps.cluster.access.impersonation import impersonate
+from apps.cluster.access.questions import Access
 from apps.cluster.availability import is_database_unavailable, refusal_for
 from apps.cluster.context import current_request_id, taking_notes
 from apps.cluster.errors import ApiError, BadRequest, NotFound, Unauthorized
 from apps.cluster.models import Cluster
 from apps.cluster.writes import Actor
+from apps.cluster.writing.default_policy import create_default_policy
 from apps.people.authentication import KEYWORDS, BearerAuthentication
 
 log = logging.getLogger(__name__)
@@ -114,10 +117,6 @@ _SUBRESOURCES: Mapping[str, Mapping[str, Handler]] = {
     "resize": _STATUS,
     "status": _STATUS,
 }
-
-
-#: Subresources that let a client act within a pod.
-_SESSIONS = frozenset({"attach", "exec", "portforward"})
 
 
 class ServiceAccountAuthentication(BaseAuthentication):
@@ -184,18 +183,16 @@ class KubernetesView(ReleasingView):
         assert isinstance(user, User)
         headers = impersonation_headers(request.META)
 
-        def identify(cluster: Cluster) -> Identity:
-            return impersonate(identity_of(user, cluster), headers, cluster)
+        def identify(cluster: Cluster, access: Access) -> Identity:
+            return impersonate(identity_of(user, cluster), headers, cluster, access)
 
         if target is None:
             found = find_cluster(cluster)
-            identity = identify(found)
             target = parse_custom(found, path)
         if target is None:
             plain = request._request
-            method = str(request.method)
-            access = usage.access_of(method, path)
-            require(identity, access or Access(method.lower(), path=f"/{path}"))
+            access = access_of_path(path, str(request.method), plain.GET)
+            require(identify(found, access), access)
             return (
                 component.answer(plain, found, path)
                 or usage.answer(plain, found, path, accept)
@@ -236,22 +233,28 @@ def answer(
     read: Callable[[], bytes],
     content_type: str,
     accept: str,
-    identify: Callable[[Cluster], Identity],
+    identify: Callable[[Cluster, Access], Identity],
     user_agent: str,
     accepts_gzip: bool = False,
     idempotency_key: str = "",
 ) -> HttpResponseBase:
     """The response to a request for an object or a collection.
 
-    `read` returns its body, `identify` its user in the cluster.
+    `read` returns its body, `identify` its user in the cluster, who wants to do something.
     """
     read_once = cache(read)
     found = find(cluster_name, target, read_once)
-    identity = identify(found.cluster)
+    access = access_of(target, method, query)
+    identity = identify(found.cluster, access)
     params.check_text(query)
     if target.subresource not in _LONG_RUNNING:
         params.check_timeout(query)
-    require(identity, access_of(target, method, query))
+    require(identity, access)
+    if access.verb == "get" and access.subresource in SESSIONS:
+        # a WebSocket requests with GET what creates a session
+        require(identity, replace(access, verb="create"))
+    if target.resource.has_defaults and create_default_policy(found.cluster):
+        found = find(cluster_name, target, read_once)
     call = Call(
         found=found,
         target=target,
@@ -343,26 +346,6 @@ def _verb_handler(target: Target, method: str) -> Handler | None:
         handlers = _COMPUTED_OBJECT if target.name else _COMPUTED_COLLECTION
         return handlers[target.resource.kind.name]
     return (_OBJECT if target.name else _COLLECTION)[method]
-
-
-def access_of(target: Target, method: str, query: QueryDict) -> Access:
-    """What a request does, for the decision whether its user may do it."""
-    verb = _VERBS.get((method, bool(target.name)), method.lower())
-    if target.watch or (verb == "list" and params.flag(query, "watch")):
-        verb = "watch"
-    resource = target.resource
-    if target.subresource in _SESSIONS or (target.subresource and method == "POST"):
-        # a session is created, also where a WebSocket requests it with GET
-        verb = "create"
-    return Access(
-        verb,
-        resource.group,
-        resource.version,
-        resource.plural,
-        target.subresource,
-        target.namespace or "",
-        target.name,
-    )
 
 
 def impersonation_headers(meta: Mapping[str, Any]) -> dict[str, str]:

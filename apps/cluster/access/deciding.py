@@ -1,11 +1,14 @@
-"""Decides who may do what in the API of a cluster: verbs and resources are mapped to roles.
+"""Decides who may do what in the API of a cluster.
 
-RBAC objects do not count.
+For users of the site, verbs and resources are mapped to the role that they have in it. About
+everybody else, service accounts and those whom somebody impersonates, the roles and bindings of the
+cluster decide.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from django.contrib.auth.models import User
@@ -16,8 +19,9 @@ from apps.cluster.access.identity import (
     MASTERS,
     Identity,
     group_of,
-    service_account_groups,
 )
+from apps.cluster.access.policy import policy_of
+from apps.cluster.access.questions import Access, Verdict
 from apps.cluster.access.refusals import refuse
 from apps.cluster.errors import Forbidden, qualified
 from apps.cluster.models import Cluster
@@ -39,6 +43,10 @@ _ADMINISTRATION: Final = frozenset(
         ("authorization.k8s.io", "subjectaccessreviews", ""),
     }
 )
+#: Verbs that let a user act as another one, or give more than it has; and all verbs.
+_ADMINISTERING: Final = frozenset({"*", "bind", "escalate", "impersonate"})
+#: Subresources that let a client act within a pod, with any verb.
+SESSIONS: Final = frozenset({"attach", "exec", "portforward"})
 _PUBLIC_PATHS: Final = (
     "/api",
     "/api/*",
@@ -54,39 +62,19 @@ _PUBLIC_PATHS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
-    """What a request does: a verb on a resource, or, with `path`, on an address without one."""
-
-    verb: str
-    group: str = ""
-    version: str = ""
-    resource: str = ""
-    subresource: str = ""
-    namespace: str = ""
-    name: str = ""
-    path: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """Whether something is allowed, and why; the reason may be empty."""
-
-    allowed: bool
-    reason: str = ""
-
-
 def decide(identity: Identity, access: Access) -> Verdict:
     """Whether a user may do something in the cluster in which it has its groups."""
-    if AUTHENTICATED in identity.groups and _is_for_everyone(access):
-        return Verdict(True, "every authenticated user may do this")
-    if identity.read_only and access.verb not in _READING:
-        return Verdict(False, "the token is read-only")
     role, needed = identity.role, needed_role(access)
-    if role is not None and role >= needed:
-        return Verdict(True, _reason(identity, role))
+    is_for_everyone = AUTHENTICATED in identity.groups and _is_for_everyone(access)
+    if identity.read_only and access.verb not in _READING and not is_for_everyone:
+        return Verdict(False, "the token is read-only")
     if role is None:
-        return Verdict(False)
+        find = identity.find_policy
+        return find().decide(identity.name, identity.groups, access) if find else Verdict(False)
+    if is_for_everyone and role < needed:
+        return Verdict(True, "every authenticated user may do this")
+    if role >= needed:
+        return Verdict(True, _reason(identity, role))
     why = (
         f"this requires the role {needed.label} in the cluster, and {identity.name} is {role.label}"
     )
@@ -95,10 +83,10 @@ def decide(identity: Identity, access: Access) -> Verdict:
 
 def needed_role(access: Access) -> Role:
     """The role in a cluster that something requires."""
-    if access.verb in _READING:
+    if access.verb in _READING and access.subresource not in SESSIONS:
         return Role.VIEWER
     named = (access.group, access.resource, access.subresource)
-    if access.verb in ("impersonate", "*") or named in _ADMINISTRATION:
+    if access.verb in _ADMINISTERING or named in _ADMINISTRATION or "*" in named[:2]:
         return Role.ADMIN
     return Role.OPERATOR
 
@@ -111,7 +99,11 @@ def require(identity: Identity, access: Access) -> None:
 
 
 def with_role(identity: Identity, cluster: Cluster) -> Identity:
-    """The identity of someone who is named, with the group of their role in the cluster."""
+    """The identity of someone who is named, with the group of their role in the cluster.
+
+    The roles and bindings of the cluster decide about someone without one.
+    """
+    identity = replace(identity, find_policy=partial(policy_of, cluster))
     user = User.objects.filter(username=identity.name, is_active=True).first()
     role = role_of(user, cluster.pk) if user is not None else None
     if role is None or group_of(role) in identity.groups:
@@ -139,9 +131,12 @@ def refusal(identity: Identity, access: Access, reason: str = "") -> Forbidden:
     return Forbidden(f"{text}: {reason}" if reason else text, details=details)
 
 
-def does_everything(identity: Identity) -> bool:
-    """Whether a user may do everything in the cluster."""
-    return not identity.read_only and (identity.role or 0) >= Role.ADMIN
+def is_decided_by_policy(identity: Identity) -> bool:
+    """Whether the roles and bindings of the cluster say what a user may do.
+
+    Those of its administrators do, too, as everything is bound to their group.
+    """
+    return identity.role is None or (identity.role >= Role.ADMIN and not identity.read_only)
 
 
 def public_paths(identity: Identity) -> list[str]:
@@ -152,11 +147,8 @@ def public_paths(identity: Identity) -> list[str]:
 
 
 def _reason(identity: Identity, role: Role) -> str:
-    if MASTERS in identity.groups:
-        return f'members of the group "{MASTERS}" may do everything'
-    if service_account_groups(identity.name):
-        return "service accounts administer their cluster"
-    return f"{identity.name} is {role.label} of the cluster"
+    # the API server gives no reason for its administrators
+    return "" if MASTERS in identity.groups else f"{identity.name} is {role.label} of the cluster"
 
 
 def _is_for_everyone(access: Access) -> bool:

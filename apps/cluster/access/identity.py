@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final
 
 from django.contrib.auth.models import AbstractBaseUser
 
 from apps.cluster.access.grants import role_of
+from apps.cluster.access.policy import Policy, policy_of
 from apps.cluster.access.refusals import refuse
 from apps.cluster.access.scopes import token_scope_of
 from apps.cluster.errors import NotFound
@@ -37,7 +39,6 @@ _ROLES: Final = {
     VIEWERS: Role.VIEWER,
     OPERATORS: Role.OPERATOR,
     MASTERS: Role.ADMIN,
-    _SERVICE_ACCOUNTS: Role.ADMIN,
 }
 #: Length of the column in which the change log stores the user.
 _ACTOR_LENGTH: Final = 150
@@ -55,6 +56,8 @@ class Identity:
     impersonator: str = ""
     #: Whether the token of the request only reads.
     read_only: bool = False
+    #: Reads the roles and bindings of the cluster, which decide about those who have no role in it.
+    find_policy: Callable[[], Policy] | None = field(default=None, compare=False, repr=False)
 
     @property
     def role(self) -> Role | None:
@@ -91,11 +94,13 @@ def identity_of(user: AbstractBaseUser, cluster: Cluster) -> Identity:
     """
     name = user.get_username()
     if groups := service_account_groups(name):
-        return Identity(name, (*groups, AUTHENTICATED), getattr(user, "service_account_uid", ""))
+        uid = getattr(user, "service_account_uid", "")
+        groups = (*groups, AUTHENTICATED)
+        return Identity(name, groups, uid, find_policy=partial(policy_of, cluster))
     role = role_of(user, cluster.pk)
     if role is None:
         refuse(name, NotFound("clusters", cluster.name))
-    return identity_with(user, role)
+    return replace(identity_with(user, role), find_policy=partial(policy_of, cluster))
 
 
 def identity_with(user: AbstractBaseUser, role: Role) -> Identity:

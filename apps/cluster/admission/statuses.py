@@ -40,3 +40,16 @@ def initial_budget_status(_: Body) -> Body:
 def initial_daemon_set_status(_: Body) -> Body:
     counts = ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled")
     return dict.fromkeys((*counts, "numberReady"), 0)
+
+
+def initial_registration_status(registration: Body) -> Body:
+    if (registration.get("spec") or {}).get("service"):
+        return {}
+    available = {
+        "type": "Available",
+        "status": "True",
+        "lastTransitionTime": registration["metadata"].get("creationTimestamp"),
+        "reason": "Local",
+        "message": "Local APIServices are always available",
+    }
+    return {"conditions": [available]}

@@ -12,6 +12,7 @@ from apps.cluster.admission.defaulting.data import (
     default_custom_resource_definition,
     default_webhooks,
 )
+from apps.cluster.admission.statuses import initial_registration_status
 from apps.cluster.kind import Kind
 from apps.cluster.tables.extensions import (
     API_SERVICES,
@@ -26,7 +27,8 @@ from apps.cluster.validation.custom_definitions import (
     validate_definition,
     validate_definition_update,
 )
-from apps.cluster.validation.data import required_fields
+from apps.cluster.validation.names import path_segment
+from apps.cluster.validation.registrations import validate_registration
 from apps.cluster.validation.webhooks import validate_webhooks
 
 _ADMISSION: Final = "admissionregistration.k8s.io"
@@ -55,7 +57,9 @@ KINDS: Final = (
         namespaced=False,
         has_status=True,
         default=default_api_service,
-        validate=required_fields("spec.group", "spec.version"),
+        initial_status=initial_registration_status,
+        check_name=path_segment,
+        validate=validate_registration,
         columns=API_SERVICES,
     ),
     Kind(

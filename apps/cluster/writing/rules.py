@@ -15,6 +15,8 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from apps.cluster import kinds
+from apps.cluster.access.default_policy import RBAC
+from apps.cluster.access.escalation import check_grant
 from apps.cluster.admission import admit, certificates
 from apps.cluster.admission.nodes import is_tainted_when_new
 from apps.cluster.admission.plugins.registry import Chain
@@ -131,6 +133,7 @@ class WriteRules:
             owners = write.applying.creation_entries(timestamp(self.now))
             stamped["metadata"]["managedFields"] = owners
         check_namespace(kind, stamped, self.lookups)
+        self._check_grant(kind, stamped, None)
         if kind.name == certificates.KIND:
             stamped = certificates.with_requestor(stamped, self.actor)
         if kind.schema_name:
@@ -198,6 +201,7 @@ class WriteRules:
         changed = write.change(old)
         new = stamp_updated(kind, old, changed, write.subresource)
         if not write.trusted:
+            self._check_grant(kind, new, old)
             new = self._admit(write, new, old)
         if not write.subresource or write.subresource in SPEC_PARTS:
             count_generation(kind, old, new)
@@ -225,6 +229,12 @@ class WriteRules:
             # a pod's end is a separate change, which watches see before the deletion
             return [(Change.Type.MODIFIED, new), (Change.Type.DELETED, dict(new))]
         return [(Change.Type.DELETED, dict(old))]
+
+    def _check_grant(self, kind: Kind, new: Body, old: Body | None) -> None:
+        """Refuse roles and bindings with which a user would give more than they have."""
+        if kind.group == RBAC and self.actor.manager:
+            assert self._known_actor.identity is not None
+            check_grant(self._known_actor.identity, new, old)
 
     @cached_property
     def _known_actor(self) -> Actor:

@@ -9,13 +9,14 @@ from typing import Any, Final
 from apps.cel.authorization import Authorizer, Decision, Question
 from apps.cel.conversions import to_timestamp
 from apps.cel.values import Value
-from apps.cluster.access.deciding import Access, decide
+from apps.cluster.access.deciding import decide
 from apps.cluster.access.identity import (
     AUTHENTICATED,
     Identity,
     service_account_groups,
     service_account_name,
 )
+from apps.cluster.access.questions import Access
 from apps.cluster.kind import Kind
 from apps.cluster.writes import Actor
 
@@ -118,7 +119,8 @@ def _visible(namespace: Body) -> dict[str, Value]:
 def _answer(identity: Identity, question: Question) -> Decision:
     if question.account is not None:
         name = service_account_name(*question.account)
-        identity = Identity(name, (*service_account_groups(name), AUTHENTICATED))
+        groups = (*service_account_groups(name), AUTHENTICATED)
+        identity = Identity(name, groups, find_policy=identity.find_policy)
     if question.path:
         access = Access(question.verb, path=question.path)
     else:

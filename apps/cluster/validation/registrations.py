@@ -1,0 +1,34 @@
+"""APIServices: which server answers for a group and version."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from apps.cluster.validation.causes import Causes, invalid, required
+
+Body = Mapping[str, Any]
+
+
+def validate_registration(registration: Body) -> Causes:
+    """An APIService."""
+    spec = registration.get("spec") or {}
+    group, version = spec.get("group", ""), spec.get("version", "")
+    name, wanted = registration["metadata"].get("name", ""), f"{version}.{group}"
+    if name != wanted:
+        why = f'must be `spec.version+"."+spec.group`: "{wanted}"'
+        yield invalid("metadata.name", name, why)
+    if not version:
+        yield required("spec.version")
+    for field, most in (("groupPriorityMinimum", 20_000), ("versionPriority", 1000)):
+        priority = spec.get(field, 0)
+        if not 0 < priority <= most:
+            why = f"must be positive and less than {most}"
+            yield invalid(f"spec.{field}", priority, why)
+    service = spec.get("service")
+    if service is not None:
+        for field in ("namespace", "name"):
+            if not service.get(field):
+                yield required(f"spec.service.{field}")
+    if spec.get("insecureSkipTLSVerify") and spec.get("caBundle"):
+        yield invalid("spec.insecureSkipTLSVerify", True, "may not be true if caBundle is present")
