@@ -1,4 +1,4 @@
-"""Writes apps/cluster/access/default_policy.jsonl: roles, bindings and APIServices of a new cluster.
+"""Writes apps/cluster/access/default_policy.jsonl: RBAC objects and APIServices of a new cluster.
 
     KUBECONFIG=FILE python scripts/extract_default_policy.py
 

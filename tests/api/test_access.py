@@ -12,6 +12,7 @@ from apps.cluster import service_tokens
 from apps.cluster.models import Change, Cluster
 from apps.cluster.roles import Role
 from apps.people import members
+from apps.people.tokens import create_token
 from tests.api.conftest import Kube
 from tests.api.objects import NODES, PODS, node, pod
 
@@ -19,6 +20,7 @@ pytestmark = pytest.mark.django_db
 
 AUTHORIZATION = "/apis/authorization.k8s.io/v1"
 AUTHENTICATION = "/apis/authentication.k8s.io/v1"
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
 LIST_PODS = {"verb": "list", "resource": "pods", "namespace": "default"}
 ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
 MAY_NOT_LIST = (
@@ -50,7 +52,7 @@ def test_users_of_the_site_may_do_everything(kube: Kube) -> None:
     assert answer.json()["spec"] == {"resourceAttributes": LIST_PODS}
     rules = review(kube, "SelfSubjectRulesReview", {"namespace": "default"}).json()["status"]
     assert {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]} in rules["resourceRules"]
-    assert rules["nonResourceRules"] == [{"verbs": ["*"], "nonResourceURLs": ["*"]}]
+    assert {"verbs": ["*"], "nonResourceURLs": ["*"]} in rules["nonResourceRules"]
     assert rules["incomplete"] is False
     info = review(kube, "SelfSubjectReview").json()["status"]["userInfo"]
     assert (info["username"], info["groups"]) == (
@@ -65,7 +67,8 @@ def test_users_of_the_site_may_do_everything(kube: Kube) -> None:
         ({"user": "alice"}, True),
         ({"user": "nobody"}, False),
         ({"user": "nobody", "groups": ["system:masters"]}, True),
-        ({"user": "system:serviceaccount:default:builder"}, True),
+        ({"user": "system:serviceaccount:default:builder"}, False),
+        ({"user": "system:kube-scheduler"}, True),
         ({"groups": ["system:authenticated"]}, False),
     ],
 )
@@ -236,6 +239,16 @@ def test_a_token_of_no_account_is_refused(kube: Kube, cluster: Cluster, user: Us
         assert status["error"].startswith("invalid bearer token: ")
 
 
+ACCOUNT = {"kind": "ServiceAccount", "namespace": "default", "name": "builder"}
+
+
+def bind_admin(kube: Kube, subject: dict[str, str]) -> None:
+    """Let a subject do everything."""
+    role = {"kind": "ClusterRole", "name": "cluster-admin"}
+    body = {"metadata": {"name": "everything"}, "roleRef": role, "subjects": [subject]}
+    assert kube.post(f"{RBAC}/clusterrolebindings", body).status_code == 201
+
+
 def test_a_service_account_acts_with_its_token(kube: Kube, cluster: Cluster, user: User) -> None:
     created = kube.post(ACCOUNTS, {"metadata": {"name": "builder"}}).json()
     short = kube.post(f"{ACCOUNTS}/builder/token", {"spec": {"expirationSeconds": 60}})
@@ -244,6 +257,8 @@ def test_a_service_account_acts_with_its_token(kube: Kube, cluster: Cluster, use
     assert (answer.status_code, answer.json()["kind"]) == (201, "TokenRequest")
     token = answer.json()["status"]["token"]
     client = Kube(token, cluster.name)
+    assert client.post(NODES, node("n1")).status_code == 403
+    bind_admin(kube, ACCOUNT)
     assert client.post(NODES, node("n1")).status_code == 201
     assert Change.objects.get(kind="Node").user == "system:serviceaccount:default:builder"
     info = review(client, "SelfSubjectReview").json()["status"]["userInfo"]
@@ -261,3 +276,50 @@ def test_a_service_account_acts_with_its_token(kube: Kube, cluster: Cluster, use
     assert Kube(token, create_cluster("c2", user=user.username).name).get(PODS).status_code == 401
     kube.delete(f"{ACCOUNTS}/builder")
     assert client.get(PODS).status_code == 401
+
+
+def test_default_roles_are_created_once_and_changes_of_them_are_kept(
+    kube: Kube, cluster: Cluster
+) -> None:
+    place = f"{RBAC}/clusterroles"
+    view = kube.get(f"{place}/view").json()
+    assert {rule["apiGroups"][0] for rule in view["rules"]} >= {"", "apps", "batch"}
+    names = [each["metadata"]["name"] for each in kube.get(place).json()["items"]]
+    assert {"admin", "cluster-admin", "edit", "view"} <= {*names}
+    kube.delete(f"{place}/edit")
+    kube.patch(f"{place}/view", {"rules": []})
+    assert kube.get(f"{place}/edit").status_code == 404
+    assert not kube.get(f"{place}/view").json()["rules"]
+    assert len(kube.get(place).json()["items"]) == len(names) - 1
+
+
+def test_nothing_is_created_for_the_question_what_an_impersonated_user_may_do(
+    kube: Kube, cluster: Cluster
+) -> None:
+    version = Cluster.objects.get().resource_version
+    assert kube.get("/api/v1/pods", **acting_as("system:kube-scheduler")).status_code == 200
+    assert kube.get("/api/v1/secrets", **acting_as("system:kube-scheduler")).status_code == 403
+    assert Cluster.objects.get().resource_version == version
+
+
+def test_the_role_of_a_user_of_the_site_decides_whatever_is_bound_to_the_name(
+    kube: Kube, cluster: Cluster
+) -> None:
+    User.objects.create_user("carol")
+    members.add_member(cluster, user="carol", role=Role.VIEWER, actor="alice")
+    bind_admin(kube, {"kind": "User", "name": "carol"})
+    assert kube.get(PODS, **acting_as("carol")).status_code == 200
+    assert kube.post(PODS, pod("p1"), **acting_as("carol")).status_code == 403
+
+
+def test_an_operator_gives_no_service_account_more_than_an_operator_has(
+    kube: Kube, cluster: Cluster
+) -> None:
+    otto = User.objects.create_user("otto")
+    members.add_member(cluster, user="otto", role=Role.OPERATOR, actor="alice")
+    operator = Kube(create_token(otto, "test").key, cluster.name)
+    place = f"{RBAC}/namespaces/default/rolebindings"
+    for role, status in (("view", 201), ("cluster-admin", 403)):
+        reference = {"kind": "ClusterRole", "name": role}
+        body = {"metadata": {"name": role}, "roleRef": reference, "subjects": [ACCOUNT]}
+        assert operator.post(place, body).status_code == status, role

@@ -66,7 +66,7 @@ def decide(identity: Identity, access: Access) -> Verdict:
     """Whether a user may do something in the cluster in which it has its groups."""
     role, needed = identity.role, needed_role(access)
     is_for_everyone = AUTHENTICATED in identity.groups and _is_for_everyone(access)
-    if identity.read_only and access.verb not in _READING and not is_for_everyone:
+    if identity.read_only and not (_reads(access) or is_for_everyone):
         return Verdict(False, "the token is read-only")
     if role is None:
         find = identity.find_policy
@@ -83,7 +83,7 @@ def decide(identity: Identity, access: Access) -> Verdict:
 
 def needed_role(access: Access) -> Role:
     """The role in a cluster that something requires."""
-    if access.verb in _READING and access.subresource not in SESSIONS:
+    if _reads(access):
         return Role.VIEWER
     named = (access.group, access.resource, access.subresource)
     if access.verb in _ADMINISTERING or named in _ADMINISTRATION or "*" in named[:2]:
@@ -144,6 +144,10 @@ def public_paths(identity: Identity) -> list[str]:
     if identity.role is not None:
         return ["*"]
     return list(_PUBLIC_PATHS) if AUTHENTICATED in identity.groups else []
+
+
+def _reads(access: Access) -> bool:
+    return access.verb in _READING and access.subresource not in SESSIONS
 
 
 def _reason(identity: Identity, role: Role) -> str:
