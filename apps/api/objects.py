@@ -10,7 +10,7 @@ import logging
 import re
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 from typing import Any, Final
 
 import psycopg
@@ -174,7 +174,7 @@ def respond(request: ObjectRequest, raw: bytes, user: User, request_id: str) -> 
                 read=read,
                 content_type=request.content_type,
                 accept=request.accept,
-                identify=partial(identity_of, user),
+                identify=lambda cluster, _: identity_of(user, cluster),
                 user_agent=request.user_agent,
             )
         # only lists are sent in pieces
