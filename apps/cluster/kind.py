@@ -16,6 +16,7 @@ from apps.cluster.errors import Cause, qualified
 from apps.cluster.lookups import Lookups
 from apps.cluster.models import Cluster
 from apps.cluster.tables.columns import CREATED, NAME, Column
+from apps.quantity import Parsed
 
 Body = Mapping[str, Any]
 #: A body on its way into the store, changed in place.
@@ -40,6 +41,20 @@ class Subresource:
     version: str = ""
 
 
+#: resource of a quota -> amount, in the notation of the object
+Usage = dict[str, Parsed]
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """What ResourceQuotas limit of the objects of a kind, besides their number."""
+
+    #: The usage of one object.
+    measure: Callable[[Body], Usage]
+    #: Whether its objects can use a resource of a quota.
+    covers: Callable[[str], bool]
+
+
 SCALE: Final = Subresource("scale", "Scale", STATUS_VERBS, "autoscaling", "v1")
 
 
@@ -53,6 +68,8 @@ class Kind:
     model: type[models.KubernetesObject] = models.DataObject
     group: str = ""
     version: str = "v1"
+    #: Served versions of the group besides the stored one.
+    other_versions: tuple[str, ...] = ()
     namespaced: bool = True
     short_names: tuple[str, ...] = ()
     #: Categories, such as "all" for `kubectl get all`.
@@ -101,6 +118,15 @@ class Kind:
     #: The rules of updates through `status`, and through other subresources that have their own.
     validate_status: UpdateRule | None = field(default=None, compare=False)
     validate_parts: Mapping[str, UpdateRule] = field(default_factory=dict, compare=False)
+    quota: Quota | None = field(default=None, compare=False)
+    #: Whether quotas also count its objects by the plural alone, from before count/… existed.
+    counted_by_plural: bool = False
+    #: The warnings about a new object.
+    warn: Callable[[Body], Iterator[str]] | None = field(default=None, compare=False)
+    #: Whether its controller creates pods from `spec.template`.
+    manages_pods: bool = False
+    #: The field of `spec` with the number of pods; "" for none.
+    replicas: str = ""
     #: Its columns in `kubectl get` and on pages.
     columns: tuple[Column, ...] = field(default=(NAME, CREATED), hash=False)
     #: The feature gate without which a cluster does not serve it; "" for none.

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from apps import quantity
+from apps.cluster.kind import Kind
 
 Body = Mapping[str, Any]
 
@@ -17,7 +18,6 @@ _LABELS: Final = {
     "failure-domain.beta.kubernetes.io/zone": ("v1.17", "topology.kubernetes.io/zone"),
 }
 _CRITICAL: Final = "scheduler.alpha.kubernetes.io/critical-pod"
-_TEMPLATED: Final = ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job")
 _BYTES: Final = ("memory", "ephemeral-storage")
 _RULES: Final = (
     "requiredDuringSchedulingIgnoredDuringExecution",
@@ -26,13 +26,20 @@ _RULES: Final = (
 _NO_SELECTOR: Final = "a null labelSelector results in matching no pod"
 
 
-def warnings_of(kind: str, body: Body) -> list[str]:
+def warnings_of(kind: Kind, body: Body) -> list[str]:
     """The warnings for the creation of an object."""
-    if kind == "Pod":
-        return [*_name_warnings(body["metadata"]["name"]), *_pod_warnings(body, "")]
-    if kind in _TEMPLATED:
-        return list(_pod_warnings(body["spec"]["template"], "spec.template."))
-    return []
+    return list(kind.warn(body)) if kind.warn is not None else []
+
+
+def pod_warnings(pod: Body) -> Iterator[str]:
+    """The warnings about a pod."""
+    yield from _name_warnings(pod["metadata"]["name"])
+    yield from _pod_warnings(pod, "")
+
+
+def template_warnings(workload: Body) -> Iterator[str]:
+    """The warnings about the pods of a workload."""
+    yield from _pod_warnings(workload["spec"]["template"], "spec.template.")
 
 
 def warnings_of_pod_metadata(metadata: Body) -> list[str]:

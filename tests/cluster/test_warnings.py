@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from apps.cluster import kinds
 from apps.cluster.warnings import warnings_of
 
 Body = dict[str, Any]
@@ -19,7 +20,7 @@ def pod(name: str = "p", *, annotations: Body | None = None, **spec: Any) -> Bod
 
 
 def test_an_ordinary_pod_has_no_warnings() -> None:
-    assert warnings_of("Pod", pod()) == []
+    assert warnings_of(kinds.POD, pod()) == []
 
 
 @pytest.mark.parametrize(
@@ -73,8 +74,8 @@ def test_an_ordinary_pod_has_no_warnings() -> None:
     ],
 )
 def test_a_warning_names_its_field(body: Body, told: str) -> None:
-    (warning,) = warnings_of("Pod", body)
+    (warning,) = warnings_of(kinds.POD, body)
     assert warning.startswith(told)
     if not told.startswith("metadata.name"):
-        (of_template,) = warnings_of("Deployment", {"spec": {"template": body}})
+        (of_template,) = warnings_of(kinds.by_name("Deployment"), {"spec": {"template": body}})
         assert of_template == f"spec.template.{warning}"

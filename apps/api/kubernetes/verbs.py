@@ -57,7 +57,7 @@ def create(call: Call) -> Answer:
     check_room(call.cluster.pk, call.cluster.resource_version)
     warnings += drop_topology_labels(call, body)
     created = _create_once(call, body, options.dry_run)
-    warnings += warnings_of(call.resource.kind.key, created)
+    warnings += warnings_of(call.resource.kind, created)
     if options.dry_run and call.resource.kind is kinds.POD:
         warnings += simulated_creation(call, created)
     return Answer(without_version(created) if options.dry_run else created, 201, warnings)

@@ -17,6 +17,7 @@ KINDS: Final = (
         default=default_config_map,
         validate=validate_config_map,
         validate_update=immutable_data("data", "binaryData"),
+        counted_by_plural=True,
         columns=CONFIG_MAPS,
     ),
     Kind(
@@ -26,6 +27,7 @@ KINDS: Final = (
         default=default_secret,
         validate=validate_secret,
         validate_update=immutable_data("type", "data"),
+        counted_by_plural=True,
         columns=SECRETS,
     ),
 )

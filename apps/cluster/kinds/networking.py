@@ -23,6 +23,7 @@ from apps.cluster.tables.networking import (
     SERVICE_CIDRS,
     SERVICES,
 )
+from apps.cluster.usage import SERVICE_QUOTA
 from apps.cluster.validation.data import immutable, required_fields
 from apps.cluster.validation.ingresses import (
     validate_class_annotation,
@@ -59,6 +60,7 @@ KINDS: Final = (
         check_name=dns_label,
         validate=validate_service,
         validate_update=validate_service_update,
+        quota=SERVICE_QUOTA,
         columns=SERVICES,
     ),
     Kind(

@@ -104,6 +104,7 @@ KINDS: Final = (
         initial_status=lambda _: {},
         validate=validate_resource_quota,
         validate_update=validate_resource_quota_update,
+        counted_by_plural=True,
         columns=RESOURCE_QUOTAS,
     ),
     Kind(

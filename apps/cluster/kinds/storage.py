@@ -26,6 +26,7 @@ from apps.cluster.tables.storage import (
     VOLUME_ATTRIBUTES_CLASSES,
     VOLUMES,
 )
+from apps.cluster.usage import CLAIM_QUOTA
 from apps.cluster.validation.claims import validate_claim, validate_claim_update
 from apps.cluster.validation.data import required_fields, validate_attributes_class_update
 from apps.cluster.validation.statuses import validate_volume_claim_status
@@ -74,6 +75,7 @@ KINDS: Final = (
         validate=validate_claim,
         validate_update=validate_claim_update,
         validate_status=validate_volume_claim_status,
+        quota=CLAIM_QUOTA,
         columns=CLAIMS,
     ),
     Kind(

@@ -36,6 +36,7 @@ from apps.cluster.tables.workloads import (
     REPLICATION_CONTROLLERS,
     STATEFUL_SETS,
 )
+from apps.cluster.usage import POD_QUOTA
 from apps.cluster.validation.autoscaling import validate_autoscaler
 from apps.cluster.validation.batch import (
     validate_cron_job,
@@ -68,6 +69,7 @@ from apps.cluster.validation.workloads import (
     validate_stateful_set,
     validate_stateful_set_update,
 )
+from apps.cluster.warnings import pod_warnings, template_warnings
 
 _CONNECT_VERBS: Final = ("create", "get")
 POD: Final = Kind(
@@ -112,6 +114,8 @@ POD: Final = Kind(
         "resize": validate_pod_resize,
     },
     compares_updates=True,
+    quota=POD_QUOTA,
+    warn=pod_warnings,
     columns=PODS,
 )
 
@@ -140,6 +144,9 @@ KINDS: Final = (
         initial_status=lambda _: {"replicas": 0},
         validate=validate_replication_controller,
         validate_status=validate_replica_set_status,
+        counted_by_plural=True,
+        manages_pods=True,
+        replicas="replicas",
         columns=REPLICATION_CONTROLLERS,
     ),
     Kind(
@@ -158,6 +165,9 @@ KINDS: Final = (
         validate=validate_replica_set,
         validate_update=validate_selector_update,
         validate_status=validate_replica_set_status,
+        warn=template_warnings,
+        manages_pods=True,
+        replicas="replicas",
         columns=REPLICA_SETS,
     ),
     Kind(
@@ -177,6 +187,9 @@ KINDS: Final = (
         validate_new=validate_service_name,
         validate_update=validate_stateful_set_update,
         validate_status=validate_stateful_set_status,
+        warn=template_warnings,
+        manages_pods=True,
+        replicas="replicas",
         columns=STATEFUL_SETS,
     ),
     Kind(
@@ -194,6 +207,9 @@ KINDS: Final = (
         validate=validate_deployment,
         validate_update=validate_selector_update,
         validate_status=validate_deployment_status,
+        warn=template_warnings,
+        manages_pods=True,
+        replicas="replicas",
         columns=DEPLOYMENTS,
     ),
     Kind(
@@ -210,6 +226,8 @@ KINDS: Final = (
         validate=validate_daemon_set,
         validate_update=validate_selector_update,
         validate_status=validate_daemon_set_status,
+        warn=template_warnings,
+        manages_pods=True,
         columns=DAEMON_SETS,
     ),
     Kind(
@@ -232,6 +250,9 @@ KINDS: Final = (
         initial_status=lambda _: {},
         validate=validate_job,
         validate_update=validate_job_update,
+        warn=template_warnings,
+        manages_pods=True,
+        replicas="parallelism",
         columns=JOBS,
     ),
     Kind(
@@ -252,6 +273,7 @@ KINDS: Final = (
         "horizontalpodautoscalers",
         group="autoscaling",
         version="v2",
+        other_versions=("v1",),
         short_names=("hpa",),
         categories=("all",),
         has_status=True,

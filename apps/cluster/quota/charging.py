@@ -16,11 +16,10 @@ from django.db import connection
 from apps import quantity
 from apps.cluster import kinds, sql
 from apps.cluster.admission.draft import forbidden
-from apps.cluster.kinds import Kind
+from apps.cluster.kind import Kind, Usage
 from apps.cluster.models import Cluster
 from apps.cluster.quota.scopes import in_scope
-from apps.cluster.quota.usage import (
-    Usage,
+from apps.cluster.usage import (
     add,
     countable,
     covered_resources,
@@ -33,8 +32,6 @@ from apps.quantity import Parsed
 Body = dict[str, Any]
 
 QUOTA = kinds.by_name("ResourceQuota")
-#: Kinds whose objects use other amounts than a count of one.
-_MEASURED = ("Pod", "PersistentVolumeClaim", "Service")
 
 
 class Charges:
@@ -144,7 +141,7 @@ class Charges:
         for kind in kinds.ALL:
             if not countable(kind) or not covered_resources(kind, hard):
                 continue
-            column = "body::text" if kind.key in _MEASURED else "'{\"metadata\": {}}'"
+            column = "body::text" if kind.quota is not None else "'{\"metadata\": {}}'"
             with connection.cursor() as cursor:
                 cursor.execute(
                     f"SELECT {column} FROM {kind.table} o WHERE cluster_id = %s AND namespace = %s",

@@ -71,7 +71,7 @@ class Creation:
     def warnings(self) -> list[str]:
         """The warnings that the response contains."""
         if self.has_warnings:
-            return warnings_of(self.kind.name, self.body)
+            return warnings_of(self.kind, self.body)
         return warnings_of_pod_metadata(self.body["metadata"])
 
     @property
@@ -175,7 +175,7 @@ def _shared_part(pod: Creation) -> AdmittedSpec:
         msgspec.json.encode({"spec": spec, "status": status})[1:],
         pod.columns,
         _owned_part(pod.body["metadata"]),
-        has_warnings=bool(warnings_of(pod.kind.name, nameless)),
+        has_warnings=bool(warnings_of(pod.kind, nameless)),
     )
 
 

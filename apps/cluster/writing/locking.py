@@ -13,7 +13,7 @@ from apps.cluster.errors import ApiError
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster
 from apps.cluster.quota.charging import QUOTA
-from apps.cluster.quota.usage import countable
+from apps.cluster.usage import countable
 from apps.cluster.writes import Create, Key, Write, key_of
 from apps.cluster.writing.rows import Row, take_counter
 from apps.cluster.writing.rules import WriteRules

@@ -18,7 +18,7 @@ from apps.cluster.log.announce import announcer
 from apps.cluster.log.changelog import ObjectChange
 from apps.cluster.models import Change, Cluster
 from apps.cluster.quota.charging import QUOTA, Charges
-from apps.cluster.quota.usage import countable
+from apps.cluster.usage import countable
 from apps.cluster.writes import Actor, Create, Delete, Key, Update, Write, key_of
 from apps.cluster.writing import single_object
 from apps.cluster.writing.locking import RowLocks

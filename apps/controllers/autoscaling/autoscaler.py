@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from apps.cluster import kinds
 from apps.cluster.errors import ApiError
+from apps.cluster.kind import SCALE
 from apps.cluster.writing.binding import set_condition
 from apps.cluster.writing.metadata import timestamp
 from apps.controllers.autoscaling.behavior import History, Limited, limit
@@ -26,7 +27,7 @@ Body = dict[str, Any]
 KIND: Final = "HorizontalPodAutoscaler"
 USER: Final = "horizontal-pod-autoscaler"
 PERIOD: Final = timedelta(seconds=15)
-_TARGETS: Final = ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet")
+_TARGETS: Final = frozenset(kind.name for kind in kinds.ALL if SCALE in kind.subresources)
 _LIMITS: Final[Mapping[str, str]] = {
     "": "the desired count is within the acceptable range",
     "TooManyReplicas": "the desired replica count is more than the maximum replica count",

@@ -24,7 +24,6 @@ from apps.scheduler.objects import Pod
 
 Body = dict[str, Any]
 
-KINDS = ("ReplicaSet", "ReplicationController")
 _USERS = {"ReplicaSet": "replicaset-controller", "ReplicationController": "replication-controller"}
 _DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 
@@ -95,6 +94,6 @@ def _report(ref: Ref, workload: Body, pods: Sequence[Pod], now: datetime) -> Ite
 CONTROLLER = Controller(
     name="replicas",
     user="replicaset-controller",
-    concerns={"Pod": map_pods(*KINDS)} | {kind: map_object(kind) for kind in KINDS},
+    concerns={"Pod": map_pods(*_USERS)} | {kind: map_object(kind) for kind in _USERS},
     reconcile=reconcile,
 )

@@ -7,6 +7,7 @@ from typing import Final
 
 from django.db import connection
 
+from apps.cluster import kinds
 from apps.cluster.models import Change, Cluster, Namespace, Node
 from apps.engine import queries
 from apps.engine.models import SchedulingDecision
@@ -18,14 +19,7 @@ MAX_SUGGESTIONS: Final = 20
 _COLLATED: Final = (">=", ">", "<")
 _BYTEWISE: Final = ("~>=~", "~>~", "~<~")
 #: The kinds whose names are completed without the kind.
-_WORKLOADS: Final = (
-    "DaemonSet",
-    "Deployment",
-    "Job",
-    "ReplicaSet",
-    "ReplicationController",
-    "StatefulSet",
-)
+_WORKLOADS: Final = sorted(kind.name for kind in kinds.ALL if kind.manages_pods)
 #: The newest decisions whose reasons, or whose pods in a namespace, are suggested.
 RECENT: Final = 5_000
 

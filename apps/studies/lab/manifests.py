@@ -32,17 +32,13 @@ from apps.scheduler.objects import KubeObject, Node, Pod
 
 Body = dict[str, Any]
 
-#: Kinds whose pods are scheduled in place of the object, and where they have the number of pods.
-_REPLICAS: Final = {
-    "Deployment": "replicas",
-    "ReplicaSet": "replicas",
-    "ReplicationController": "replicas",
-    "StatefulSet": "replicas",
-    "Job": "parallelism",
-}
 _READ: Final = frozenset(Listers().by_kind)
-#: Pods refer to these.
-_FIRST: Final = ("Namespace", "PriorityClass", "RuntimeClass")
+#: Kinds that pods refer to, in order, and where a state of admission has them.
+_FIRST: Final = {
+    "Namespace": "namespaces",
+    "PriorityClass": "priority_classes",
+    "RuntimeClass": "runtime_classes",
+}
 
 
 @dataclass(slots=True)
@@ -92,7 +88,7 @@ def _read(given: str | Sequence[Mapping[str, Any]]) -> Manifest:
 
 
 def _rank(kind: Kind) -> int:
-    return _FIRST.index(kind.name) if kind.name in _FIRST else len(_FIRST)
+    return [*_FIRST].index(kind.name) if kind.name in _FIRST else len(_FIRST)
 
 
 class _Reader:
@@ -111,7 +107,7 @@ class _Reader:
             self._check_room(copies)
             for number in range(copies):
                 self._add_pod(_copy(body, number, copies))
-        elif kind.name in _REPLICAS:
+        elif kind.replicas:
             self._add_workload(kind, body, copies)
         elif kind is kinds.NODE:
             self._add_node(body)
@@ -139,7 +135,7 @@ class _Reader:
         admitted = self._admit(kind, body)
         self._add_other(kind, admitted)
         metadata, spec = admitted["metadata"], admitted["spec"]
-        count = int(spec.get(_REPLICAS[kind.name], 1)) * copies
+        count = int(spec.get(kind.replicas, 1)) * copies
         self._check_room(count)
         for number in range(count):
             template = spec["template"]
@@ -188,9 +184,7 @@ class _Reader:
 
     def _note(self, kind: Kind, body: Body) -> None:
         """Let later objects refer to this one."""
-        names = {"Namespace": "namespaces", "PriorityClass": "priority_classes"}
-        names["RuntimeClass"] = "runtime_classes"
-        if (attribute := names.get(kind.name)) is not None:
+        if (attribute := _FIRST.get(kind.name)) is not None:
             known = {**getattr(self._state, attribute), body["metadata"]["name"]: body}
             changes: dict[str, Any] = {attribute: known, "identity": object()}
             self._state = dataclasses.replace(self._state, **changes)

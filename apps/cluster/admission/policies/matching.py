@@ -47,7 +47,7 @@ def _versions(review: Review, *, is_exact: bool) -> Container[str]:
     kind = review.kind
     if is_exact:
         return (kind.version,)
-    return _ANY if kind.definition_name else (kind.version, *_OTHERS.get(kind.name, ()))
+    return _ANY if kind.definition_name else (kind.version, *kind.other_versions)
 
 
 class _Any(Container[str]):
@@ -58,8 +58,6 @@ class _Any(Container[str]):
 
 
 _ANY: Final = _Any()
-#: Served versions besides the stored one.
-_OTHERS: Final = {"HorizontalPodAutoscaler": ("v1",)}
 
 
 def _matches_rule(rule: Mapping[str, Any], review: Review, versions: Container[str]) -> bool:

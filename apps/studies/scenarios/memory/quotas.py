@@ -9,7 +9,7 @@ from apps.cluster import kinds
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster
 from apps.cluster.quota.charging import QUOTA, Charges
-from apps.cluster.quota.usage import countable, covered_resources
+from apps.cluster.usage import countable, covered_resources
 
 Body = dict[str, Any]
 #: (namespace, name) -> object

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, Literal
 
 from apps import quantity
-from apps.cluster.kinds import Kind
+from apps.cluster.kind import Kind, Quota, Usage
 from apps.cluster.pods.resources import Amounts, aggregate, containers, is_pod_level
 from apps.cluster.validation.quantities import is_extended
 from apps.quantity import Parsed
 
 Body = Mapping[str, Any]
-#: resource of a quota -> amount, in the notation of the object
-Usage = dict[str, Parsed]
 
 _ONE: Final = Parsed(10**9, "DecimalSI")
 _COMPUTE: Final = ("cpu", "memory", "ephemeral-storage")
@@ -32,8 +30,6 @@ _OF_PODS: Final = frozenset(
 _OF_CLAIMS: Final = frozenset({"persistentvolumeclaims", "requests.storage"})
 _OF_CLASS: Final = ".storageclass.storage.k8s.io/"
 _OF_SERVICES: Final = frozenset({"services", "services.nodeports", "services.loadbalancers"})
-#: Kinds counted by their plural, from before count/… existed.
-_PLURALS: Final = frozenset({"replicationcontrollers", "resourcequotas", "secrets", "configmaps"})
 
 
 def countable(kind: Kind) -> bool:
@@ -43,11 +39,10 @@ def countable(kind: Kind) -> bool:
 
 def usage_of(kind: Kind, body: Body) -> Usage:
     """Everything the object uses; a pod that has ended only counts as an object."""
-    measure = _MEASURES.get(kind.key)
     used = {f"count/{kind.qualified_plural}": _ONE}
-    if measure is not None:
-        used |= measure(body)
-    elif not kind.group and kind.plural in _PLURALS:
+    if kind.quota is not None:
+        used |= kind.quota.measure(body)
+    elif kind.counted_by_plural:
         used[kind.plural] = _ONE
     return used
 
@@ -88,18 +83,17 @@ def _sum(left: Parsed, right: Parsed, sign: int) -> Parsed:
 def _is_resource_of(kind: Kind, name: str) -> bool:
     if name == f"count/{kind.qualified_plural}":
         return True
-    match kind.key:
-        case "Pod":
-            return (
-                name in _OF_PODS
-                or name.startswith(("hugepages-", "requests.hugepages-"))
-                or is_extended(name.removeprefix("requests."))
-            )
-        case "PersistentVolumeClaim":
-            return name in _OF_CLAIMS or _OF_CLASS in name
-        case "Service":
-            return name in _OF_SERVICES
-    return name == kind.plural and not kind.group and name in _PLURALS
+    if kind.quota is not None:
+        return kind.quota.covers(name)
+    return kind.counted_by_plural and name == kind.plural
+
+
+def _is_of_pods(name: str) -> bool:
+    return (
+        name in _OF_PODS
+        or name.startswith(("hugepages-", "requests.hugepages-"))
+        or is_extended(name.removeprefix("requests."))
+    )
 
 
 def _pod_usage(pod: Body) -> Usage:
@@ -171,8 +165,6 @@ def _parse(listed: Body | None) -> Usage:
     return {name: quantity.parse(given) for name, given in (listed or {}).items()}
 
 
-_MEASURES: Final[Mapping[str, Callable[[Body], Usage]]] = {
-    "Pod": _pod_usage,
-    "PersistentVolumeClaim": _claim_usage,
-    "Service": _service_usage,
-}
+POD_QUOTA: Final = Quota(_pod_usage, _is_of_pods)
+CLAIM_QUOTA: Final = Quota(_claim_usage, lambda name: name in _OF_CLAIMS or _OF_CLASS in name)
+SERVICE_QUOTA: Final = Quota(_service_usage, _OF_SERVICES.__contains__)
