@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final, TypeAlias
 
 import msgspec
 from django import template
@@ -33,87 +33,33 @@ register = template.Library()
 #: Values of so many characters are shown in the lists of changes.
 _SHORT = 24
 
-#: (label, route of the link, routes of the pages that belong to the section)
-SECTIONS = (
-    (
-        "Overview",
-        "cluster",
-        {
-            *("cluster", "cluster-settings", "delete-cluster", "webhooks", "webhook"),
-            *("members", "fork", "kubeconfig"),
-        },
-    ),
-    ("Charts", "charts", {"charts", "past"}),
-    ("Queue", "queue", {"queue", "queue-history"}),
-    (
-        "Pods",
-        "pods",
-        {
-            *("pods", "pod", "new-pod", "pod-story", "pod-waiting", "change-pods"),
-            "prospects",
-        },
-    ),
-    ("Nodes", "nodes", {"nodes", "node", "new-node", "drain", "landings", "change-nodes"}),
-    (
-        "Decisions",
-        "decisions",
-        {
-            "decisions",
-            "decision",
-            "decision-explanation",
-            "decision-inputs",
-            "decision-order",
-            "refused-nodes",
-            "decision-plugin",
-            "decision-state",
-            "decision-facts",
-            "saved-views",
-            "new-view",
-            "edit-view",
-        },
-    ),
-    ("Lab", "lab", {"lab", "replays", "replay", "debugger"}),
-    ("Events", "events", {"events"}),
-    ("Changes", "changes", {"changes", "change"}),
-    (
-        "Profiles",
-        "profiles",
-        {
-            "profiles",
-            "profile",
-            "new-profile",
-            "feature-gates",
-            "compare-profiles",
-            "activate-profile",
-            "preview",
-        },
-    ),
-    (
-        "Objects",
-        "kinds",
-        {"kinds", "objects", "object", "namespaced-object", "import", "new-object"},
-    ),
-)
+Section: TypeAlias = tuple[str, str, Sequence[str]]
 
-#: Pages about an object of any kind; those of pods and nodes are below the list of these.
-OF_OBJECTS = frozenset(
-    f"{action}-{kind}" for action in ("edit", "delete") for kind in ("object", "namespaced-object")
+#: (label, route of the link, other names with which the addresses of its pages begin). The pages
+#: below the link belong to the section anyway; those of no section, to the first one.
+SECTIONS: Final[Sequence[Section]] = (
+    ("Overview", "cluster", ()),
+    ("Charts", "charts", ("past",)),
+    ("Queue", "queue", ()),
+    ("Pods", "pods", ("new-pod", "change-pods", "stories", "prospects")),
+    ("Nodes", "nodes", ("new-node", "change-nodes")),
+    ("Decisions", "decisions", ("views", "new-view")),
+    ("Lab", "lab", ("replays", "debugger")),
+    ("Events", "events", ()),
+    ("Changes", "changes", ()),
+    ("Profiles", "profiles", ("new-profile", "feature-gates", "compare-profiles", "previews")),
+    ("Objects", "kinds", ("import", "new")),
 )
-_OWN_LISTS = frozenset({"pods", "nodes"})
 
 #: One more, where a client of the API schedules.
-OPINIONS = ("Second opinions", "opinions", {"opinions"})
+OPINIONS: Final[Section] = ("Second opinions", "opinions", ())
 
 #: The same for a deleted cluster.
-PAST_SECTIONS = (
-    (
-        "Decisions",
-        "decisions",
-        {"decisions", "decision", "refused-nodes", "decision-plugin", "decision-state"},
-    ),
-    ("Events", "events", {"events"}),
-    ("Changes", "changes", {"changes", "change"}),
-    ("Queue history", "queue-history", {"queue-history", "queue"}),
+PAST_SECTIONS: Final[Sequence[Section]] = (
+    ("Decisions", "decisions", ()),
+    ("Events", "events", ()),
+    ("Changes", "changes", ()),
+    ("Queue history", "queue-history", ()),
 )
 
 #: Page -> the key that opens it after "g"; `inc/shortcuts.html` lists them.
@@ -419,18 +365,33 @@ def current(context: template.Context, page: str) -> SafeString:
 @register.inclusion_tag("dashboard/inc/sections.html", takes_context=True)
 def sections(context: template.Context, cluster: Cluster) -> dict[str, Any]:
     """The navigation between a cluster's pages; of a deleted cluster, those of its history."""
-    match = context["request"].resolver_match
-    here = (match and match.url_name) or ""
-    if here in OF_OBJECTS:
-        here = match.kwargs["resource"] if match.kwargs["resource"] in _OWN_LISTS else "objects"
-    shown = SECTIONS if cluster.deleted_at is None else PAST_SECTIONS
+    shown: Sequence[Section] = SECTIONS if cluster.deleted_at is None else PAST_SECTIONS
     if cluster.deleted_at is None and cluster.scheduling == Cluster.Scheduling.EXTERNAL:
         shown = (*shown, OPINIONS)
+    here = find_section(context["request"].path, shown)
     links = [
-        (label, reverse(page, args=[cluster.name]), here in members, _KEYS[page])
-        for label, page, members in shown
+        (label, reverse(page, args=[cluster.name]), label == here, _KEYS[page])
+        for label, page, _ in shown
     ]
     return {"links": links, "keys": context.get("keys")}
+
+
+def find_section(path: str, shown: Sequence[Section]) -> str:
+    """The label of the section to which the page of a cluster with this address belongs."""
+    first, more = _split_address(path)
+    if first in ("edit", "delete") and more:
+        # an object of any kind; those of pods and nodes are below the list of these
+        first = more if more in ("pods", "nodes") else "objects"
+    for label, page, names in shown:
+        if first in (_split_address(reverse(page, args=["x"]))[0], *names):
+            return label
+    return shown[0][0]
+
+
+def _split_address(path: str) -> tuple[str, str]:
+    """The two names that follow the cluster in an address; "" where there is none."""
+    _, _, _, first, more, *_ = [*path.split("/"), "", ""]
+    return first, more
 
 
 @register.simple_tag
