@@ -74,14 +74,10 @@ _COLLECTION: Mapping[str, Handler] = {
     "POST": verbs.create,
     "DELETE": verbs.delete_collection,
 }
-#: Kinds of which objects are read, or only read, without a row.
-_COMPUTED_OBJECT: Mapping[str, Handler] = {
-    "ComponentStatus": computed.get_component,
-    "Lease": computed.get_lease,
-}
-_COMPUTED_COLLECTION: Mapping[str, Handler] = {
-    "ComponentStatus": computed.list_component_statuses,
-    "Lease": computed.list_all_leases,
+#: Kinds that are read, or only read, without a row: one object, and a list.
+_COMPUTED: Mapping[str, tuple[Handler, Handler]] = {
+    "ComponentStatus": (computed.get_component, computed.list_component_statuses),
+    "Lease": (computed.get_lease, computed.list_all_leases),
 }
 _REVIEW: Mapping[str, Handler] = {"POST": reviews.answer}
 _VERBS = {
@@ -343,8 +339,8 @@ def _verb_handler(target: Target, method: str) -> Handler | None:
     if verb not in target.resource.verbs or (nowhere and verb in ("create", "deletecollection")):
         return None
     if method == "GET" and not target.resource.reads_rows:
-        handlers = _COMPUTED_OBJECT if target.name else _COMPUTED_COLLECTION
-        return handlers[target.resource.kind.name]
+        get, list_ = _COMPUTED[target.resource.kind.name]
+        return get if target.name else list_
     return (_OBJECT if target.name else _COLLECTION)[method]
 
 

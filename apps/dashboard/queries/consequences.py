@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from apps.administration.clusters.evictions import find_controller
-from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster, KubernetesObject, Pod
 from apps.cluster.tables.columns import get
 from apps.dashboard.queries.nodes import stranded_pods
@@ -53,16 +52,7 @@ def pods_to_delete(cluster: Cluster, chosen: Sequence[str]) -> SelectedPods:
     )
 
 
-def consequences(cluster: Cluster, kind: Kind, found: KubernetesObject) -> list[str]:
-    """The consequences of deleting this object, one sentence each."""
-    describe = _BY_KIND.get(kind.key, _others)
-    return [
-        *describe(cluster, found),
-        "This cannot be undone. The deletion stays in the change log.",
-    ]
-
-
-def _node(cluster: Cluster, found: KubernetesObject) -> list[str]:
+def of_node(cluster: Cluster, found: KubernetesObject) -> list[str]:
     stranded = stranded_pods(cluster, [found.name])
     if not stranded.count:
         return ["No pods are bound to it."]
@@ -74,7 +64,7 @@ def _node(cluster: Cluster, found: KubernetesObject) -> list[str]:
     return sentences
 
 
-def _pod(cluster: Cluster, found: KubernetesObject) -> list[str]:
+def of_pod(cluster: Cluster, found: KubernetesObject) -> list[str]:
     assert isinstance(found, Pod)
     sentences = []
     if found.node_name:
@@ -88,13 +78,13 @@ def _pod(cluster: Cluster, found: KubernetesObject) -> list[str]:
     return [*sentences, "Its decisions and timeline remain available."]
 
 
-def _namespace(cluster: Cluster, found: KubernetesObject) -> list[str]:
+def of_namespace(cluster: Cluster, found: KubernetesObject) -> list[str]:
     pods = Pod.objects.filter(cluster=cluster, namespace=found.name).count()
     also = f" Its {_count(pods, 'pod')} will also be deleted." if pods else ""
     return [f"All objects in it will be deleted, and no new ones can be created in it.{also}"]
 
 
-def _budget(cluster: Cluster, found: KubernetesObject) -> list[str]:
+def of_budget(cluster: Cluster, found: KubernetesObject) -> list[str]:
     pods, _ = selected_pods(cluster, found)
     return [
         f"{_count(pods.count(), 'pod')} it selects will no longer be protected from "
@@ -102,7 +92,7 @@ def _budget(cluster: Cluster, found: KubernetesObject) -> list[str]:
     ]
 
 
-def _priority_class(cluster: Cluster, found: KubernetesObject) -> list[str]:
+def of_priority_class(cluster: Cluster, found: KubernetesObject) -> list[str]:
     value = get(found.body, "value", default=0)
     pods = Pod.objects.filter(cluster=cluster, priority=value).count()
     return [
@@ -111,34 +101,18 @@ def _priority_class(cluster: Cluster, found: KubernetesObject) -> list[str]:
     ]
 
 
-def _workload(cluster: Cluster, found: KubernetesObject) -> list[str]:
+def of_workload(cluster: Cluster, found: KubernetesObject) -> list[str]:
     pods, _ = selected_pods(cluster, found)
     return [f"{_count(pods.count(), 'pod')} it manages will also be deleted."]
 
 
-def _claim(cluster: Cluster, found: KubernetesObject) -> list[str]:
+def of_volume_claim(cluster: Cluster, found: KubernetesObject) -> list[str]:
     pods = pods_with_claim(cluster, found.namespace, found.name).count()
     return [f"{_count(pods, 'pod')} mount it; it is removed when none of them does."]
 
 
-def _others(cluster: Cluster, found: KubernetesObject) -> list[str]:
+def of_others(cluster: Cluster, found: KubernetesObject) -> list[str]:
     return ["Objects that refer to it will no longer find it."]
-
-
-_BY_KIND: Mapping[str, Callable[[Cluster, KubernetesObject], list[str]]] = {
-    "DaemonSet": _workload,
-    "Deployment": _workload,
-    "Job": _workload,
-    "Namespace": _namespace,
-    "Node": _node,
-    "PersistentVolumeClaim": _claim,
-    "Pod": _pod,
-    "PodDisruptionBudget": _budget,
-    "PriorityClass": _priority_class,
-    "ReplicaSet": _workload,
-    "ReplicationController": _workload,
-    "StatefulSet": _workload,
-}
 
 
 def _count(number: int, what: str) -> str:

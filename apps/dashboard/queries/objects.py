@@ -17,8 +17,9 @@ from apps.cluster.models import Cluster, Event, KubernetesObject, Namespace
 from apps.cluster.tables.columns import Column
 from apps.dashboard.paging import NumberedPage, numbered_page
 from apps.dashboard.queries.changes import ChangeRow, object_changes
+from apps.dashboard.queries.kind_pages import relations
 from apps.dashboard.queries.pods import filter_by_labels
-from apps.dashboard.queries.related import Relation, relations
+from apps.dashboard.queries.related import Relation
 from apps.dashboard.tables import Field, Sorting, read_sorting
 from apps.engine.profiles.gates import gates_of
 from apps.studies.explanations.pod_groups import GroupExplanation, explain_pod_group

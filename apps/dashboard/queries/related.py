@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -44,12 +44,6 @@ class Relation:
         return self.total - len(self.links)
 
 
-def relations(cluster: Cluster, kind: Kind, found: KubernetesObject) -> list[Relation]:
-    """The relations of an object, without empty ones."""
-    candidates = [_owners(cluster, found), *_BY_KIND.get(kind.key, _nothing)(cluster, found)]
-    return [relation for relation in candidates if relation.total]
-
-
 def selected_pods(cluster: Cluster, found: KubernetesObject) -> tuple[QuerySet[Pod], str]:
     """The pods that match an object's selector in its namespace, and the selector as text."""
     text = _selector(found.body)
@@ -72,7 +66,7 @@ def _selector(body: Body) -> str:
     return "" if text == NONE else text
 
 
-def _owners(cluster: Cluster, found: KubernetesObject) -> Relation:
+def owners_of(cluster: Cluster, found: KubernetesObject) -> Relation:
     references = get(found.body, "metadata", "ownerReferences", default=[])
     links = [
         link
@@ -82,14 +76,14 @@ def _owners(cluster: Cluster, found: KubernetesObject) -> Relation:
     return Relation("Owned by", links, len(links))
 
 
-def _selects(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
+def selected_by(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
     pods, text = selected_pods(cluster, found)
     if text:
         query = {"namespace": found.namespace, "labels": text}
         yield _pods(cluster, "Selected pods", pods, query)
 
 
-def _deployment(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
+def of_deployment(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
     owned = [{"uid": str(found.uid)}]
     sets = kinds.by_name("ReplicaSet").model._default_manager.filter(
         cluster=cluster,
@@ -97,21 +91,21 @@ def _deployment(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]
         body__metadata__ownerReferences__contains=owned,
     )
     yield _objects(cluster, "ReplicaSets", kinds.by_name("ReplicaSet"), sets)
-    yield from _selects(cluster, found)
+    yield from selected_by(cluster, found)
 
 
-def _priority_class(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
+def of_priority_class(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
     value = get(found.body, "value", default=0)
     pods = Pod.objects.filter(cluster=cluster, priority=value)
     yield _pods(cluster, "Pods with this priority", pods, {"priority": str(value)})
 
 
-def _namespace(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
+def of_namespace(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
     pods = Pod.objects.filter(cluster=cluster, namespace=found.name)
     yield _pods(cluster, "Pods in this namespace", pods, {"namespace": found.name})
 
 
-def _claim(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
+def of_volume_claim(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
     yield _one(cluster, "Volume", "PersistentVolume", get(found.body, "spec", "volumeName"))
     storage_class = get(found.body, "spec", "storageClassName")
     yield _one(cluster, "Storage class", "StorageClass", storage_class)
@@ -119,7 +113,7 @@ def _claim(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
     yield _pods(cluster, "Pods that mount it", pods, None)
 
 
-def _volume(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
+def of_volume(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
     claim = get(found.body, "spec", "claimRef", default={})
     link = _link(cluster, "PersistentVolumeClaim", claim.get("namespace", ""), claim.get("name"))
     yield Relation("Bound to", [link] if link else [], 1 if link else 0)
@@ -127,7 +121,7 @@ def _volume(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
     yield _one(cluster, "Storage class", "StorageClass", storage_class)
 
 
-def _storage_class(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
+def of_storage_class(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
     for name, label in (("PersistentVolumeClaim", "Claims"), ("PersistentVolume", "Volumes")):
         kind = kinds.by_name(name)
         objects = kind.objects(cluster)
@@ -135,13 +129,13 @@ def _storage_class(cluster: Cluster, found: KubernetesObject) -> Iterator[Relati
         yield _objects(cluster, f"{label} of this class", kind, using)
 
 
-def _attachment(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
+def of_attachment(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
     yield _one(cluster, "Node", "Node", get(found.body, "spec", "nodeName"))
     volume = get(found.body, "spec", "source", "persistentVolumeName")
     yield _one(cluster, "Volume", "PersistentVolume", volume)
 
 
-def _resource_claim(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
+def of_resource_claim(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
     users = [
         each.get("name", "")
         for each in get(found.body, "status", "reservedFor", default=[])
@@ -179,7 +173,7 @@ def _device_link(cluster: Cluster, result: Mapping[str, Any]) -> Link | None:
     return Link(f"{device} of {pool}", object_url(cluster, kind, "", name))
 
 
-def _resource_slice(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
+def of_resource_slice(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
     yield _one(cluster, "Node", "Node", get(found.body, "spec", "nodeName"))
     result = {
         "driver": get(found.body, "spec", "driver"),
@@ -192,43 +186,16 @@ def _resource_slice(cluster: Cluster, found: KubernetesObject) -> Iterator[Relat
     yield _objects(cluster, "Claims with devices of its pool", kind, claims)
 
 
-def _device_class(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
+def of_device_class(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
     kind = kinds.by_name("ResourceClaim")
     request = [{"exactly": {"deviceClassName": found.name}}]
     claims = kind.objects(cluster).filter(body__spec__devices__requests__contains=request)
     yield _objects(cluster, "Claims of this class", kind, claims)
 
 
-def _node(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
+def of_its_node(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
     if found.body["kind"] != "Lease" or found.namespace == "kube-node-lease":
         yield _one(cluster, "Node", "Node", found.name)
-
-
-def _nothing(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
-    yield from ()
-
-
-_BY_KIND: Mapping[str, Callable[[Cluster, KubernetesObject], Iterator[Relation]]] = {
-    "CSINode": _node,
-    "DaemonSet": _selects,
-    "Deployment": _deployment,
-    "DeviceClass": _device_class,
-    "Job": _selects,
-    "Lease": _node,
-    "Namespace": _namespace,
-    "PersistentVolume": _volume,
-    "PersistentVolumeClaim": _claim,
-    "PodDisruptionBudget": _selects,
-    "PriorityClass": _priority_class,
-    "ReplicaSet": _selects,
-    "ReplicationController": _selects,
-    "ResourceClaim": _resource_claim,
-    "ResourceSlice": _resource_slice,
-    "Service": _selects,
-    "StatefulSet": _selects,
-    "StorageClass": _storage_class,
-    "VolumeAttachment": _attachment,
-}
 
 
 def _one(cluster: Cluster, label: str, kind: str, name: str) -> Relation:

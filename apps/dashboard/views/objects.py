@@ -29,7 +29,7 @@ from apps.dashboard.forms.manifest import (
 )
 from apps.dashboard.forms.yaml_problems import show_in_yaml
 from apps.dashboard.links import object_url
-from apps.dashboard.queries.consequences import consequences
+from apps.dashboard.queries.kind_pages import consequences_of
 from apps.dashboard.queries.objects import (
     kind_counts,
     kind_of,
@@ -129,7 +129,7 @@ def delete(
         "cluster": cluster,
         "kind": kind,
         "object": found,
-        "consequences": consequences(cluster, kind, found),
+        "consequences": consequences_of(cluster, kind, found),
     }
     return render_page(request, "delete_object", context)
 
