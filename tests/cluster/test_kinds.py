@@ -1,4 +1,4 @@
-"""A kind is complete: every place that knows kinds one by one knows each of them.
+"""A kind is complete: what its declaration cannot say is there, too.
 
 A kind that a place does without is named here with the reason; what is missing is reported as one
 list, so that it can be worked off.
@@ -20,16 +20,9 @@ from apps.cluster import kinds, schema
 from apps.cluster.kinds import Kind
 from apps.cluster.usage import countable, covered_resources
 from apps.dashboard.forms.manifest import load_example
-from apps.engine.loop.informer import WATCHED
-from apps.scheduler import objects
 
 ROOT = Path(__file__).parents[2]
 
-#: Their shape (apps/cluster/schema) says all there is to check.
-NO_RULES = {"Namespace", "CSIDriver"}
-NO_DEFAULTS = {"CSINode", "VolumeAttachment"}
-#: The scheduler does not read them.
-NOT_SCHEDULED_BY = {"ResourceQuota", "Event", "Lease"}
 #: Their messages are not in the programs that scripts/extract_protobuf.py reads.
 WITHOUT_MESSAGE = {"APIService", "Workload", "PodGroup"}
 #: What quotas also count by the plural alone, without `count/`.
@@ -72,18 +65,6 @@ def _in_the_cluster(kind: Kind) -> Iterator[str]:
     by_plural = kind.group == "" and kind.plural in COUNTED_BY_PLURAL
     if countable(kind) and by_plural and not covered_resources(kind, [kind.plural]):
         yield "apps/cluster/kinds: quotas do not count it by its plural"
-    if kind.is_data:
-        # its row says what else there is to know
-        return
-    if (kind.default is not None) == (kind.name in NO_DEFAULTS):
-        yield "apps/cluster/admission/defaulting: no defaults, or NO_DEFAULTS here is wrong"
-    if (kind.validate is not None) == (kind.name in NO_RULES):
-        yield "apps/cluster/validation: no rules, or NO_RULES here is wrong"
-    if kind.name not in NOT_SCHEDULED_BY:
-        if kind.name not in objects.KINDS:
-            yield "apps/scheduler/objects: no Struct, or NOT_SCHEDULED_BY here is wrong"
-        if kind not in WATCHED:
-            yield "apps/engine/loop/informer.py: the informer does not watch it"
 
 
 def _at_the_edges(kind: Kind) -> Iterator[str]:
@@ -129,10 +110,6 @@ def test_a_kind_that_only_has_a_row_is_missing_everywhere_else() -> None:
         "scripts/extract_openapi.py",
         "apps/cluster/schema",
         "apps/cluster/kinds",
-        "apps/cluster/admission/defaulting",
-        "apps/cluster/validation",
-        "apps/scheduler/objects",
-        "apps/engine/loop/informer.py",
         "apps/api/kubernetes/protobuf",
         "docs/api/kubernetes.md",
         "apps/dashboard/forms/examples",
@@ -141,4 +118,4 @@ def test_a_kind_that_only_has_a_row_is_missing_everywhere_else() -> None:
 
 def test_exceptions_name_kinds_that_exist() -> None:
     names = {kind.name for kind in kinds.ALL}
-    assert names >= (NO_RULES | NO_DEFAULTS | NOT_SCHEDULED_BY | WITHOUT_MESSAGE)
+    assert names >= WITHOUT_MESSAGE
