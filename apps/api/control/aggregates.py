@@ -7,7 +7,7 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
@@ -38,27 +38,15 @@ _TOTALS = ("total", "decisions", "pods", "oldest", "is_limited")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Group:
+class _Group(aggregating.Measures):
     """Decisions with the same keys. Durations are in µs."""
 
     #: the value of each dimension of `group`
     keys: Mapping[str, str]
-    decisions: int
-    #: distinct pods
-    pods: int
-    #: decisions that did not schedule their pod
-    failed: int
-    #: by the cluster's clock
-    first: datetime
-    last: datetime
-    #: median duration of an attempt
-    p50_us: int
-    p99_us: int
-    max_us: int
-    #: the highest number of an attempt
-    max_attempt: int
     #: the parameters that select these decisions, besides those of the request
     filters: Mapping[str, str]
+
+    ANSWER: ClassVar = ("keys", *aggregating.MEASURES, "filters")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

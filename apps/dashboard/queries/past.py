@@ -13,6 +13,7 @@ from apps.administration.clusters.summaries import Use
 from apps.cluster.access.reach import reach_of
 from apps.cluster.models import Cluster
 from apps.dashboard.paging import NumberedPage, numbered_page, page_size, parse_whole_number
+from apps.dashboard.queries.usage import UsedNode
 from apps.dashboard.tables import Field
 from apps.engine import queries
 from apps.engine.ledger.reading import read
@@ -41,22 +42,10 @@ class PastQueuePage:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeRow:
+class NodeAround(UsedNode):
     """A node with its usage at the decision."""
 
     node: NodeThen
-
-    @property
-    def cpu(self) -> Use:
-        return self._use("cpu")
-
-    @property
-    def memory(self) -> Use:
-        return self._use("memory")
-
-    @property
-    def pods(self) -> Use:
-        return self._use("pods")
 
     @property
     def others(self) -> list[tuple[str, Use]]:
@@ -65,7 +54,7 @@ class NodeRow:
         amounts = self.node.amounts.items()
         return [(name, Use(*pair)) for name, pair in amounts if name not in listed and any(pair)]
 
-    def _use(self, resource: str) -> Use:
+    def use(self, resource: str) -> Use:
         return Use(*self.node.amounts.get(resource, (0, 0)))
 
 
@@ -75,9 +64,9 @@ class StatePage:
 
     row: SchedulingDecision
     state: StateAround
-    page: NumberedPage[NodeRow]
+    page: NumberedPage[NodeAround]
     filters: Sequence[Field]
-    selected: NodeRow | None
+    selected: NodeAround | None
     pending: Sequence[PodThen]
 
 
@@ -125,9 +114,9 @@ def state_page(cluster: Cluster, number: int, query: Mapping[str, Any]) -> State
     return StatePage(
         row,
         state,
-        page.showing([NodeRow(node) for node in page.rows]),
+        page.showing([NodeAround(node) for node in page.rows]),
         filters,
-        NodeRow(selected) if selected is not None else None,
+        NodeAround(selected) if selected is not None else None,
         state.pending[:MAX_PENDING],
     )
 

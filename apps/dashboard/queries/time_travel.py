@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 from apps.administration.clusters.summaries import Use
 from apps.cluster.models import Cluster
 from apps.dashboard.paging import NumberedPage, numbered_page
+from apps.dashboard.queries.usage import UsedNode
 from apps.engine.periods import format_utc
 from apps.studies.past import listing
 from apps.studies.past.differences import (
@@ -40,8 +41,8 @@ MAX_NODES: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class PastNode:
-    """A node with the usage of its resources."""
+class PastNode(UsedNode):
+    """A node of a past moment."""
 
     node: NodeVersion
 
@@ -51,19 +52,7 @@ class PastNode:
             return "not-ready"
         return "cordoned" if self.node.unschedulable else "ready"
 
-    @property
-    def cpu(self) -> Use:
-        return self._use("cpu")
-
-    @property
-    def memory(self) -> Use:
-        return self._use("memory")
-
-    @property
-    def pods(self) -> Use:
-        return self._use("pods")
-
-    def _use(self, resource: str) -> Use:
+    def use(self, resource: str) -> Use:
         amounts = (self.node.requested, self.node.allocatable)
         return Use(*(each.get(resource, 0) for each in amounts))
 

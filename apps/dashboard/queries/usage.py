@@ -45,6 +45,28 @@ _USAGE = """
 """
 
 
+class UsedNode:
+    """A row about a node with the usage of its resources."""
+
+    __slots__ = ()
+
+    def use(self, resource: str) -> Use:
+        """What is requested of a resource, and how much the node has."""
+        raise NotImplementedError
+
+    @property
+    def cpu(self) -> Use:
+        return self.use("cpu")
+
+    @property
+    def memory(self) -> Use:
+        return self.use("memory")
+
+    @property
+    def pods(self) -> Use:
+        return self.use("pods")
+
+
 class NodeUse(NamedTuple):
     """The usage of one node; a tuple of numbers, since a page may have thousands of nodes."""
 

@@ -75,23 +75,31 @@ _STATEMENT: Final = """
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """The decisions with the same keys; times are by the cluster's clock, durations in µs."""
+class Measures:
+    """What is counted and measured of each group; durations are in µs."""
 
-    #: one key for each dimension
-    keys: Sequence[Key]
     decisions: int
     #: distinct pods
     pods: int
     #: decisions that did not schedule their pod
     failed: int
+    #: by the cluster's clock
     first: datetime
     last: datetime
+    #: median duration of an attempt
     p50_us: int
     p99_us: int
     max_us: int
     #: the highest number of an attempt
     max_attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class Group(Measures):
+    """The decisions with the same keys."""
+
+    #: one key for each dimension
+    keys: Sequence[Key]
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,4 +221,4 @@ def _read_group(values: Sequence[Any], grouping: Sequence[Dimension]) -> Group:
     for dimension in grouping:
         keys.append(tuple(values[place : place + len(dimension.columns)]))
         place += len(dimension.columns)
-    return Group(keys, *values[place:])
+    return Group(keys=keys, **dict(zip(MEASURES, values[place:], strict=True)))
