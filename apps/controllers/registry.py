@@ -10,6 +10,7 @@ from apps.controllers import (
     node_lifecycle,
     pod_garbage,
     pod_groups,
+    roles,
     taint_eviction,
 )
 from apps.controllers.autoscaling import autoscaler
@@ -52,6 +53,7 @@ CONTROLLERS: tuple[Controller, ...] = (
     slices.CONTROLLER,
     endpoints.CONTROLLER,
     accounts.CONTROLLER,
+    roles.CONTROLLER,
     namespaces.CONTROLLER,
     garbage.CONTROLLER,
 )

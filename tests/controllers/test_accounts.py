@@ -1,4 +1,4 @@
-"""What each namespace has, and the history of templates."""
+"""What each namespace has, aggregated roles, and the history of templates."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from apps.cluster.writing.default_policy import create_default_policy
 from tests.controllers.conftest import Body, Lab
 from tests.controllers.test_workloads import set_image, workload
 
@@ -34,6 +35,39 @@ def test_each_namespace_has_an_account_and_the_authority(
     lab.settle()
     assert not lab.exists("Namespace", "team")
     assert not lab.all("ServiceAccount", "team")
+
+
+def test_a_role_follows_those_that_it_aggregates_also_through_another_one(lab: Lab) -> None:
+    def role(name: str, selects: str = "", *verbs: str, **labels: str) -> None:
+        body: Body = {"metadata": {"name": name, "labels": labels}, "rules": rules(*verbs)}
+        if selects:
+            body["aggregationRule"] = {"clusterRoleSelectors": [{"matchLabels": {selects: "yes"}}]}
+        lab.create("ClusterRole", body)
+
+    def rules(*verbs: str) -> list[Body]:
+        return [{"verbs": [verb], "apiGroups": [""], "resources": ["pods"]} for verb in verbs]
+
+    role("outer", "b")
+    role("inner", "a", b="yes")
+    role("reads", "", "get", a="yes")
+    lab.settle()
+    assert lab.get("ClusterRole", "outer")["rules"] == rules("get")
+    role("writes", "", "create", a="yes")
+    lab.settle()
+    assert lab.get("ClusterRole", "outer")["rules"] == rules("get", "create")
+    lab.delete("ClusterRole", "reads")
+    lab.settle()
+    assert lab.get("ClusterRole", "outer")["rules"] == rules("create")
+
+
+def test_the_default_roles_of_a_cluster_are_filled_in_when_it_is_resumed(lab: Lab) -> None:
+    lab.cluster.paused = True
+    create_default_policy(lab.cluster)
+    assert not lab.get("ClusterRole", "view").get("rules")
+    lab.settle()
+    assert len(lab.get("ClusterRole", "admin")["rules"]) > len(
+        lab.get("ClusterRole", "view")["rules"]
+    )
 
 
 @pytest.mark.parametrize("kind", ["StatefulSet", "DaemonSet"])

@@ -159,6 +159,7 @@ from apps.scheduler.objects.volumes import (
     VsphereVirtualDiskVolumeSource,
 )
 from apps.scheduler.objects.workloads import (
+    ClusterRole,
     ConfigMap,
     ControllerRevision,
     CronJob,
@@ -200,6 +201,7 @@ __all__ = [
     "CapacityRequestPolicyRange",
     "CapacityRequirements",
     "CinderVolumeSource",
+    "ClusterRole",
     "Condition",
     "ConfigMap",
     "Container",

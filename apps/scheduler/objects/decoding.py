@@ -29,6 +29,7 @@ from apps.scheduler.objects.storage import (
     VolumeAttachment,
 )
 from apps.scheduler.objects.workloads import (
+    ClusterRole,
     ConfigMap,
     ControllerRevision,
     CronJob,
@@ -61,6 +62,7 @@ _TYPES: Final[tuple[type[KubeObject], ...]] = (
     HorizontalPodAutoscaler,
     ControllerRevision,
     ServiceAccount,
+    ClusterRole,
     ConfigMap,
     Secret,
     PersistentVolume,

@@ -92,6 +92,10 @@ class ServiceAccount(KubeObject, frozen=True):
     """The controllers read its name and its owners."""
 
 
+class ClusterRole(KubeObject, frozen=True):
+    """The controllers read its body from the database."""
+
+
 class ConfigMap(KubeObject, frozen=True):
     """The controllers read its body."""
 
