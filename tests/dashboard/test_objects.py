@@ -51,6 +51,11 @@ def test_a_list_has_the_columns_of_kubectl_and_sorts_by_them(alice: Client, lab:
     assert up.index("system-cluster-critical") < up.index("system-node-critical")
 
 
+def test_the_list_of_roles_has_the_default_ones(alice: Client, lab: Cluster) -> None:
+    page = alice.get("/clusters/lab/objects/clusterroles.rbac.authorization.k8s.io")
+    assert "cluster-admin" in page.content.decode()
+
+
 def test_a_list_is_filtered_by_labels(alice: Client, lab: Cluster) -> None:
     page = alice.get("/clusters/lab/objects/pods?labels=app%3Dhuge").content.decode()
     assert "huge" in page and "web-1" not in page

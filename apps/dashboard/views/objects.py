@@ -15,11 +15,13 @@ from apps.administration.clusters import editing, manifests
 from apps.administration.clusters.evictions import Evictions, plan_evictions
 from apps.administration.operations import service
 from apps.cluster import kinds
+from apps.cluster.access.default_policy import GROUPS
 from apps.cluster.errors import ApiError, BadRequest
 from apps.cluster.kinds import Kind
 from apps.cluster.manifests import ManifestError
 from apps.cluster.models import Cluster
 from apps.cluster.writing import store
+from apps.cluster.writing.default_policy import create_default_policy
 from apps.dashboard.forms.manifest import (
     EditForm,
     ManifestForm,
@@ -64,6 +66,8 @@ def kind_list(request: Request, cluster: Cluster) -> HttpResponse:
 @cluster_page
 def objects(request: Request, cluster: Cluster, resource: str) -> HttpResponse:
     kind = kind_of(cluster, resource)
+    if kind.group in GROUPS:
+        create_default_policy(cluster)
     found = object_list(cluster, kind, request.GET.dict())
     context = {"cluster": cluster, "kind": kind, "objects": found, "sorting": found.sorting}
     return render_page(request, "objects", context)
