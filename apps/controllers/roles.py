@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -33,8 +33,8 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
         yield update_object((_KIND.name, "", name), uid, _with_rules(rules))
 
 
-def _with_rules(rules: list[Body]) -> Callable[[Body], Body]:
-    return lambda body: {**body, "rules": rules}
+def _with_rules(rules: Sequence[Mapping[str, Any]]) -> Callable[[Body], Body]:
+    return lambda body: {**body, "rules": [*rules]}
 
 
 CONTROLLER = Controller(
