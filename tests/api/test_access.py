@@ -323,3 +323,16 @@ def test_an_operator_gives_no_service_account_more_than_an_operator_has(
         reference = {"kind": "ClusterRole", "name": role}
         body = {"metadata": {"name": role}, "roleRef": reference, "subjects": [ACCOUNT]}
         assert operator.post(place, body).status_code == status, role
+
+
+def test_rules_of_many_combinations_are_refused_without_trying_them(
+    kube: Kube, cluster: Cluster
+) -> None:
+    otto = User.objects.create_user("otto")
+    members.add_member(cluster, user="otto", role=Role.OPERATOR, actor="alice")
+    operator = Kube(create_token(otto, "test").key, cluster.name)
+    many = [f"x{number}" for number in range(2000)]
+    rule = {"verbs": many, "apiGroups": [""], "resources": many, "resourceNames": many}
+    body = {"metadata": {"name": "many"}, "rules": [rule]}
+    refused = operator.post(f"{RBAC}/namespaces/default/roles", body)
+    assert (refused.status_code, "in 8000000000 ways" in refused.json()["message"]) == (400, True)

@@ -55,6 +55,7 @@ RESULTS: Final[Mapping[str, tuple[int, str]]] = {
     "r06_reviews": (68, ""),
     "r07_bootstrap": (63, ""),
     "r08_apiservices": (20, ""),
+    "r09_writes": (76, "51 72"),
 }
 
 

@@ -91,7 +91,8 @@ def read_object(
             complaints = [f'duplicate field "{path}"' for path in _duplicates(raw, content_type)]
         complaints += [f'unknown field "{path}"' for path in decoded.unknown]
     if complaints and validation == "Strict":
-        raise _unhandled(kind, api_version, kind, f"strict decoding error: {', '.join(complaints)}")
+        version = api_version.rpartition("/")[2]
+        raise _unhandled(kind, version, kind, f"strict decoding error: {', '.join(complaints)}")
     return decoded.body, complaints
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -12,13 +12,15 @@ from apps.cluster.access.default_policy import RBAC
 from apps.cluster.access.identity import Identity
 from apps.cluster.access.policy_rules import EVERYTHING, Rule, describe, rules_of, uncovered
 from apps.cluster.access.questions import Access
-from apps.cluster.errors import Forbidden, NotFound, qualified
+from apps.cluster.errors import BadRequest, Forbidden, NotFound, qualified
 
 Body = Mapping[str, Any]
 
 #: kind -> its plural
 _ROLES: Final = {"Role": "roles", "ClusterRole": "clusterroles"}
 _BINDINGS: Final = {"RoleBinding": "rolebindings", "ClusterRoleBinding": "clusterrolebindings"}
+#: Of the parts of a rule with rules that are held: about a second.
+_MOST_COMPARISONS: Final = 1_000_000
 #: What only matters to the garbage collector.
 _COLLECTED: Final = ("finalizers", "managedFields", "ownerReferences", "resourceVersion")
 
@@ -27,7 +29,8 @@ def check_grant(identity: Identity, new: Body, old: Body | None = None) -> None:
     """Raise Forbidden if a user may not write the role or binding `new`, `old` before.
 
     Such users need the verb `escalate` for roles, `bind` for the role of a binding, or everything
-    that the role allows. Raises NotFound if a binding refers to a role that does not exist.
+    that the role allows. Raises NotFound if a binding refers to a role that does not exist, and
+    BadRequest for rules that take too long to compare.
     """
     if old is not None and _content(new) == _content(old):
         return
@@ -63,7 +66,7 @@ def _check_binding(identity: Identity, new: Body) -> None:
 
 
 def _check_covered(
-    identity: Identity, rules: Iterable[Rule], plural: str, namespace: str, name: str
+    identity: Identity, rules: Sequence[Rule], plural: str, namespace: str, name: str
 ) -> None:
     missing, errors = _missing(identity, rules, namespace)
     if not missing:
@@ -76,15 +79,18 @@ def _check_covered(
     raise _refusal(plural, name, f"{why}; resolution errors: [{errors}]" if errors else why)
 
 
-def _missing(identity: Identity, rules: Iterable[Rule], namespace: str) -> tuple[list[Rule], str]:
+def _missing(identity: Identity, rules: Sequence[Rule], namespace: str) -> tuple[list[Rule], str]:
     """What a user does not have of these rules, and why its own may be incomplete."""
-    if identity.role is not None:
-        parts = (part for rule in rules for part in rule.parts())
-        return [part for part in parts if not decide(identity, _access(part)).allowed], ""
-    if identity.find_policy is None:
-        return [part for rule in rules for part in rule.parts()], ""
-    held, errors = identity.find_policy().rules(identity.name, identity.groups, namespace)
-    return uncovered(rules, held), errors
+    held: Sequence[Rule] = ()
+    errors, size = "", sum(rule.size for rule in rules)
+    if identity.role is None and identity.find_policy is not None:
+        held, errors = identity.find_policy().rules(identity.name, identity.groups, namespace)
+    if size * max(1, len(held)) > _MOST_COMPARISONS:
+        raise BadRequest(f"the rules combine verbs, resources and names in {size} ways")
+    if identity.role is None:
+        return uncovered(rules, held), errors
+    parts = (part for rule in rules for part in rule.parts())
+    return [part for part in parts if not decide(identity, _access(part)).allowed], ""
 
 
 def _access(part: Rule) -> Access:

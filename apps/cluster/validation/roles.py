@@ -82,8 +82,6 @@ def _subject(subject: Body, is_namespaced: bool, path: str) -> Causes:
         if not is_namespaced and not subject.get("namespace"):
             yield required(f"{path}.namespace")
     else:
-        if not name:
-            yield invalid(f"{path}.name", name, f"{kind.lower()} name cannot be empty")
         if group != _GROUP:
             yield not_supported(f"{path}.apiGroup", group, (_GROUP,))
 

@@ -120,7 +120,7 @@ def default_role(draft: Body) -> None:
 
 def default_binding(draft: Body) -> None:
     """The groups of subjects and of the role."""
-    draft.get("roleRef", {}).setdefault("apiGroup", _RBAC)
+    child(draft, "roleRef").setdefault("apiGroup", _RBAC)
     for subject in draft.get("subjects") or ():
         if subject.get("kind") in ("User", "Group"):
             subject.setdefault("apiGroup", _RBAC)
