@@ -9,7 +9,7 @@ from typing import Any, Final
 from apps.cluster.errors import ApiError
 from apps.cluster.kinds import Kind
 from apps.cluster.writes import Write
-from apps.controllers import accounts, namespaces
+from apps.controllers import accounts, namespaces, roles
 from apps.controllers.cache import ControllerCache
 from apps.controllers.controller import Controller
 from apps.controllers.endpoints import endpoints, slices
@@ -21,11 +21,12 @@ from apps.studies.scenarios.memory.objects import MemoryObjects
 
 Body = dict[str, Any]
 
-#: They read the database: all kinds of a namespace, the site's authority, addresses of pods. What
+#: They read the database: all kinds of a namespace, the site's authority, roles, addresses of pods. What
 #: the last two write has no effect on scheduling.
 _LEFT_OUT: Final = (
     namespaces.CONTROLLER,
     accounts.CONTROLLER,
+    roles.CONTROLLER,
     slices.CONTROLLER,
     endpoints.CONTROLLER,
 )
