@@ -21,8 +21,8 @@ from apps.studies.scenarios.memory.objects import MemoryObjects
 
 Body = dict[str, Any]
 
-#: They read the database: all kinds of a namespace, the site's authority, roles, addresses of pods. What
-#: the last two write has no effect on scheduling.
+#: They read the database: all kinds of a namespace, the site's authority, roles, addresses of pods.
+#: What the last two write has no effect on scheduling.
 _LEFT_OUT: Final = (
     namespaces.CONTROLLER,
     accounts.CONTROLLER,
