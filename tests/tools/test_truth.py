@@ -13,7 +13,7 @@ from apps.conformance.options import Options
 from apps.conformance.scheduling import CaseReplay
 from apps.scheduler.config import load
 from apps.scheduler.plugins.registry import TABLE
-from tools.truth import extender
+from tools.truth import extender, groups
 from tools.truth.clusters import Cluster
 from tools.truth.sampled import compare_sampled
 from tools.truth.shapes import SHAPES
@@ -21,9 +21,12 @@ from tools.truth.shapes import SHAPES
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_without_the_real_thing_it_says_that_nothing_was_compared(tmp_path: Path) -> None:
+@pytest.mark.parametrize("module", ["tools.truth", "tools.truth.exchanges", "tools.truth.groups"])
+def test_without_the_real_thing_it_says_that_nothing_was_compared(
+    tmp_path: Path, module: str
+) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "tools.truth"],
+        [sys.executable, "-m", module],
         env={**os.environ, "REAL_KUBERNETES": str(tmp_path)},
         cwd=ROOT,
         capture_output=True,
@@ -79,3 +82,11 @@ def test_candidates_that_are_found_at_random_are_judged_among_all() -> None:
         expect = {"pods": [{**answer, "postFilter": {**preemption, **wrong}}]}
         (difference,) = compare_sampled(case, expect, Options())
         assert "postFilter" in difference
+
+
+def test_a_sequence_of_groups_is_the_same_for_a_seed_and_is_played() -> None:
+    steps = [*groups.Sequence(3).steps()]
+    assert steps == [*groups.Sequence(3).steps()]
+    states = groups.play_ours(3, groups.GATES, steps)
+    assert len(states) == len(steps) > 1
+    assert any(name.startswith("group g") for name in states[-1])

@@ -234,6 +234,13 @@ class Cluster:
             if self.odds(0.5):
                 policy = {"default": "5Gi", "validValues": ["5Gi", "10Gi"]}
                 device["capacity"]["memory"]["requestPolicy"] = policy
+        if self._has("noderesources") and self.odds(0.7):
+            taken = {"cpu": {"allocationMultiplier": dice.choice(_CPUS)}}
+            if self._has("consumable") and self.odds(0.5):
+                taken["memory"] = {"capacityKey": "memory"}
+                if self.odds(0.5):
+                    taken["memory"]["allocationMultiplier"] = "2"
+            device["nodeAllocatableResourceMappings"] = taken
         if self._has("conditions") and self.odds(0.5):
             device["bindingConditions"] = [ATTACHED]
             device["bindingFailureConditions"] = [FAILED]

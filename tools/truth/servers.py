@@ -63,12 +63,19 @@ class RealServer:
 @contextmanager
 def real_server(scripts: Path, folder: Path) -> Iterator[Replay]:
     """An empty cluster of the real thing, without controllers, as long as it is used."""
+    with control_plane(scripts, folder, *_GATES, *_FLAGS) as server:
+        yield Replay(server, _TOKEN)
+
+
+@contextmanager
+def control_plane(scripts: Path, folder: Path, *options: str) -> Iterator[RealServer]:
+    """An empty control plane, started with these options of its script."""
     shutil.rmtree(folder / "etcd", ignore_errors=True)
     port = _free_port()
-    start = ["bash", scripts / "start", folder, str(port), *_GATES, *_FLAGS]
+    start = ["bash", scripts / "start", folder, str(port), *options]
     subprocess.run(start, check=True, stdout=subprocess.DEVNULL)
     try:
-        yield Replay(RealServer(port), _TOKEN)
+        yield RealServer(port)
     finally:
         subprocess.run(["bash", scripts / "stop", folder], check=True)
 

@@ -88,6 +88,12 @@ SHAPES: Final = {
     "devicetaints": Shape(_DEVICES + " devicetaints"),
     "admin": Shape(_DEVICES + " admin"),
     "extended": Shape(_DEVICES + " extended full"),
+    "node-resources-on": Shape(
+        f"{_DEVICES} noderesources", gates={"DRANodeAllocatableResources": True}
+    ),
+    "node-resources-consumed-on": Shape(
+        f"{_DEVICES} noderesources consumable", gates={"DRANodeAllocatableResources": True}
+    ),
     "devices-all": Shape(
         _DEVICES + " partitions consumable conditions devicetaints admin alternatives extended"
     ),
