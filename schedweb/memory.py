@@ -35,7 +35,7 @@ TLS_BUFFER: Final = 32 * 1024
 #: A loop's youngest objects are collected after so many.
 YOUNG_OBJECTS: Final = 10_000
 
-#: How often a process looks at its size, and the growth after which it returns free memory.
+#: How often a process looks at its memory, and how much more than before may be free.
 LOOK_SECONDS: Final = 5.0
 GROWTH: Final = 32 * 1024 * 1024
 
@@ -81,7 +81,7 @@ def collect_less_often() -> None:
 
 
 class Trimmer(threading.Thread):
-    """Returns free memory to the system whenever the process has grown."""
+    """Returns free memory to the system when there is more of it than after the last time."""
 
     def __init__(self) -> None:
         super().__init__(name="trim", daemon=True)
@@ -90,14 +90,39 @@ class Trimmer(threading.Thread):
         libc = _glibc()
         if libc is None:
             return
-        lowest = resident_bytes()
+        lowest = _free_bytes(libc)
         while True:
             time.sleep(LOOK_SECONDS)
-            size = resident_bytes()
-            if size > lowest + GROWTH:
+            free = _free_bytes(libc)
+            if free > lowest + GROWTH:
                 libc.malloc_trim(0)
-                size = lowest = resident_bytes()
-            lowest = min(lowest, size)
+                free = lowest = _free_bytes(libc)
+            lowest = min(lowest, free)
+
+
+class _Mallinfo(ctypes.Structure):
+    """mallinfo2(3)."""
+
+    _fields_ = tuple(
+        (name, ctypes.c_size_t)
+        for name in (
+            *("arena", "ordblks", "smblks", "hblks", "hblkhd"),
+            *("usmblks", "fsmblks", "uordblks", "fordblks", "keepcost"),
+        )
+    )
+
+
+def _free_bytes(libc: ctypes.CDLL) -> int:
+    """The memory in RAM that the allocator has not given out, and what others take.
+
+    The size of the process alone does not tell: what open connections hold is not free, and what is
+    free after they were closed must not count as what the process needs.
+    """
+    if not hasattr(libc, "mallinfo2"):  # before glibc 2.33
+        return resident_bytes()
+    libc.mallinfo2.restype = _Mallinfo
+    found = libc.mallinfo2()
+    return resident_bytes() - int(found.uordblks + found.hblkhd)
 
 
 def resident_bytes() -> int:

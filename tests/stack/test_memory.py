@@ -98,6 +98,37 @@ def _free_port() -> int:
         return port
 
 
+#: Holds memory for longer than a look of the trimmer, and frees nearly all of it; both sizes.
+HOLDER = """
+import ctypes, time
+from schedweb import memory
+memory.configure_malloc()
+memory.LOOK_SECONDS = 0.1
+memory.Trimmer().start()
+libc = ctypes.CDLL(None)
+libc.malloc.restype = ctypes.c_void_p
+blocks = [libc.malloc(65536) for _ in range(3000)]
+for block in blocks:
+    ctypes.memset(block, 1, 65536)
+time.sleep(1)
+held = memory.resident_bytes()
+for number, block in enumerate(blocks):
+    if number % 50:
+        libc.free(ctypes.c_void_p(block))
+deadline = time.monotonic() + 20
+while memory.resident_bytes() > held - 150_000_000 and time.monotonic() < deadline:
+    time.sleep(0.1)
+print(held - memory.resident_bytes())
+"""
+
+
+def test_memory_that_was_held_for_long_is_returned_when_it_is_freed() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", HOLDER], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert int(ended.stdout) > 150_000_000
+
+
 @pytest.fixture
 def web(transactional_db: None, postgres: str) -> Iterator[WebProcess]:
     user = User.objects.create_superuser("alice")
