@@ -86,6 +86,10 @@ class Kind:
     returns_deleted: bool = False
     #: A PUT of a missing object creates it.
     creates_on_update: bool = False
+    #: A PUT has to name the version that it replaces.
+    needs_version: bool = False
+    #: A deletion that does not say otherwise leaves the dependants.
+    orphans: bool = False
     #: What the system itself records, most of all changes: nothing depends on its objects, no quota
     #: counts them, and no controller reads them.
     is_record: bool = False

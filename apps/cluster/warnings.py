@@ -23,6 +23,10 @@ _RULES: Final = (
     "requiredDuringSchedulingIgnoredDuringExecution",
     "preferredDuringSchedulingIgnoredDuringExecution",
 )
+_KEPT_PODS: Final = (
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background "
+    "to remove them or set propagationPolicy=Orphan to suppress this warning"
+)
 _NO_SELECTOR: Final = "a null labelSelector results in matching no pod"
 
 
@@ -40,6 +44,12 @@ def pod_warnings(pod: Body) -> Iterator[str]:
 def template_warnings(workload: Body) -> Iterator[str]:
     """The warnings about the pods of a workload."""
     yield from _pod_warnings(workload["spec"]["template"], "spec.template.")
+
+
+def warnings_of_deletion(kind: str, options: Body) -> list[str]:
+    """The warnings for a deletion with these options."""
+    said = {"propagationPolicy", "orphanDependents"} & options.keys()
+    return [_KEPT_PODS] if kind == "Job" and not said else []
 
 
 def warnings_of_pod_metadata(metadata: Body) -> list[str]:

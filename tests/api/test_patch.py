@@ -58,9 +58,9 @@ def test_a_patch_from_an_older_version_conflicts(kube: Kube) -> None:
         ("json-patch", [{"op": "add", "path": "/apiVersion", "value": "v2"}], 422, "patch: Inv"),
         (
             "merge-patch",
-            {"metadata": {"creationTimestamp": "2020-01-01T00:00:00Z"}},
+            {"metadata": {"deletionGracePeriodSeconds": 4}},
             422,
-            'metadata.creationTimestamp: Invalid value: "2020-01-01T00:00:00Z": field is immutable',
+            "metadata.deletionGracePeriodSeconds: Invalid value: 4: field is immutable",
         ),
         (
             "merge-patch",

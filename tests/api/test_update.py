@@ -81,8 +81,11 @@ def test_a_wrong_body_is_refused(
 def test_only_some_kinds_are_created_by_put(kube: Kube) -> None:
     assert kube.put(f"{PODS}/none", pod("none")).status_code == 404
     lease = {"metadata": {"name": "l1"}, "spec": {"holderIdentity": "me"}}
-    assert kube.put(f"{LEASES}/l1", lease).status_code == 201
-    assert kube.put(f"{LEASES}/l1", lease).status_code == 200
+    created = kube.put(f"{LEASES}/l1", lease)
+    assert created.status_code == 201
+    assert kube.put(f"{LEASES}/l1", created.json()).status_code == 200
+    unversioned = kube.put(f"{LEASES}/l1", lease).json()
+    assert "metadata.resourceVersion: Invalid value: 0" in unversioned["message"]
 
 
 def test_a_workload_is_scaled(kube: Kube) -> None:

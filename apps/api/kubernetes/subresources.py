@@ -21,7 +21,7 @@ Body = dict[str, Any]
 def evict_pod(call: Call) -> Answer:
     """POST of an Eviction."""
     eviction, warnings = call.read_request("policy", "v1", "Eviction", older=("policy/v1beta1",))
-    name = (eviction.get("metadata") or {}).get("name") or call.target.name
+    name = (eviction.get("metadata") or {}).get("name")
     if name != call.target.name:
         raise BadRequest("name in URL does not match name in Eviction object")
     options = eviction.get("deleteOptions") or {}

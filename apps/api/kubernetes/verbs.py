@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from apps.api.kubernetes import listing, params
 from apps.api.kubernetes.calls import Answer, Call, success
@@ -20,18 +19,20 @@ from apps.cluster.errors import (
     AlreadyExists,
     ApiError,
     BadRequest,
-    Cause,
     Conflict,
     Invalid,
     NotFound,
 )
 from apps.cluster.ownership.writes import Applying
 from apps.cluster.quota.room import check_room
-from apps.cluster.warnings import warnings_of
+from apps.cluster.validation.causes import IMMUTABLE, invalid
+from apps.cluster.warnings import warnings_of, warnings_of_deletion
 from apps.cluster.writes import Delete
-from apps.cluster.writing import store
+from apps.cluster.writing import deletion, store
 
 Body = dict[str, Any]
+
+_DELETION: Final = ("deletionTimestamp", "deletionGracePeriodSeconds")
 
 
 def get(call: Call) -> Answer:
@@ -96,6 +97,7 @@ def update(call: Call) -> Answer:
 
     def change(old: Body) -> Body:
         _check_same_object(call, old, body)
+        _check_version_is_named(call, body)
         check_times(call, old, body)
         return body
 
@@ -130,12 +132,13 @@ def delete(call: Call) -> Answer:
         dry_run=options["dryRun"],
         found=call.found.row,
     )
-    if resource.kind.returns_deleted or _is_held(body):
-        return Answer(body)
+    warnings = warnings_of_deletion(resource.kind.name, options)
+    if resource.kind.returns_deleted or _is_held(call, body, options):
+        return Answer(body, warnings=warnings)
     about = {"name": target.name, "kind": resource.plural, "uid": body["metadata"]["uid"]}
     if resource.group:
         about["group"] = resource.group
-    return Answer(success(about))
+    return Answer(success(about), warnings=warnings)
 
 
 def delete_collection(call: Call) -> Answer:
@@ -161,14 +164,14 @@ def delete_collection(call: Call) -> Answer:
         elif not isinstance(outcome, NotFound):
             raise outcome
         # objects that were deleted in the meantime need no deletion
-    return Answer({}, items=deleted, metadata=page.metadata())
+    warnings = warnings_of_deletion(kind.name, options)
+    return Answer({}, warnings=warnings, items=deleted, metadata=page.metadata())
 
 
-def _is_held(body: Body) -> bool:
-    """Whether finalizers or a grace period hold a deleted object."""
-    metadata = body["metadata"]
-    holders = metadata.get("finalizers") or (body.get("spec") or {}).get("finalizers")
-    return bool(metadata.get("deletionTimestamp") and holders)
+def _is_held(call: Call, body: Body, options: Body) -> bool:
+    """Whether finalizers or a grace period still hold an object after its deletion."""
+    kind = call.resource.kind
+    return deletion.is_held(kind, deletion.mark_deleted(kind, body, options, call.cluster.now()))
 
 
 def modify(
@@ -243,34 +246,28 @@ def _check_same_object(call: Call, old: Body, new: Body) -> None:
         raise other_uid(call, said, is_)
 
 
+def _check_version_is_named(call: Call, new: Body) -> None:
+    """Reject a PUT without a version if the kind needs one."""
+    if call.resource.kind.needs_version and not new["metadata"].get("resourceVersion"):
+        cause = invalid("metadata.resourceVersion", 0, "must be specified for an update")
+        raise Invalid(call.resource.plural, call.target.name, [cause], call.resource.group)
+
+
 def check_times(call: Call, old: Body, new: Body) -> None:
-    """Reject another creationTimestamp or deletionTimestamp; both may be omitted."""
+    """Reject a deletion that an update requests, or another grace period; both may be omitted."""
     before, metadata = old["metadata"], new["metadata"]
+    said = {name: metadata[name] for name in _DELETION if metadata.get(name) is not None}
+    if before.get("deletionTimestamp"):
+        # that of an object that is being deleted is restored
+        said.pop("deletionTimestamp", None)
     causes = [
-        Cause(
-            "FieldValueInvalid",
-            f'Invalid value: "{metadata[field]}": field is immutable',
-            f"metadata.{field}",
-        )
-        for field in ("creationTimestamp", "deletionTimestamp")
-        if metadata.get(field) and _differs(field, metadata[field], before.get(field))
+        invalid(f"metadata.{name}", value, IMMUTABLE)
+        for name, value in said.items()
+        if value != before.get(name)
     ]
     if causes:
         # the API server reports them twice, before and after the rules of the kind
         raise Invalid(call.resource.kind.name, call.target.name, causes * 2, call.resource.group)
-
-
-def _differs(field: str, said: str, is_: str | None) -> bool:
-    if said == is_ or is_ is None:
-        return is_ is None
-    if field == "deletionTimestamp":
-        # that of an object that is being deleted is restored
-        return False
-    try:
-        moment = datetime.fromisoformat(said).replace(microsecond=0)
-    except ValueError:
-        return True
-    return moment.astimezone(UTC) != datetime.fromisoformat(is_)
 
 
 def other_uid(call: Call, said: str, is_: str) -> Conflict:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from apps.cluster.admission.defaulting import set_defaults
+from apps.cluster.admission.defaulting.statuses import default_status
 from apps.cluster.admission.draft import Body, definition_of_body, draft_of
 from apps.cluster.admission.gated_fields import drop_gated_fields
 from apps.cluster.admission.names import generate_name
@@ -74,6 +75,7 @@ def _create(
     own_created(draft, definition_of_body(draft), has_status=True)
     if kind.initial_status is not None:
         draft["status"] = kind.initial_status(draft)
+        default_status(kind.name, draft)
     if kind.prepare is not None:
         kind.prepare(draft)
     if kind.name == "Pod":

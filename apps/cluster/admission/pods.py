@@ -32,5 +32,5 @@ def update_pod(pod: Body, lookups: Lookups, old: Mapping[str, Any]) -> None:
     keep_priority(pod, old)
     quality = (old.get("status") or {}).get("qosClass")
     if quality and "status" in pod:
-        pod["status"].setdefault("qosClass", quality)
+        pod["status"]["qosClass"] = pod["status"].get("qosClass") or quality
     add_default_tolerations(pod["spec"])

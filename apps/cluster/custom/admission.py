@@ -61,9 +61,10 @@ def admit_custom(kind: Kind, body: Mapping[str, Any], old: Mapping[str, Any] | N
 
 def validate_custom_object(kind: Kind, body: Body, old: Body | None) -> list[Cause]:
     """The invalid fields of a custom resource."""
-    causes = list(validate_metadata(kind, body["metadata"]))
-    if old is not None:
-        causes += validate_metadata_update(body["metadata"], old["metadata"])
+    if old is None:
+        causes = list(validate_metadata(kind, body["metadata"]))
+    else:
+        causes = list(validate_metadata_update(kind, body["metadata"], old["metadata"]))
     schema = structural(kind.schema_name)
     found = list(validate_custom(schema, body))
     causes += found

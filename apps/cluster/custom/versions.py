@@ -102,7 +102,7 @@ def _version(body: Body, storage: str, version: Body) -> CustomVersion:
         has_generation=True,
         categories=tuple(names.get("categories") or ()),
         fields=tuple(each["jsonPath"][1:] for each in version.get("selectableFields") or ()),
-        returns_deleted=False,
+        needs_version=True,
         definition_name=body["metadata"]["name"],
         schema_name=_register(spec, version),
         columns=custom_columns(version),

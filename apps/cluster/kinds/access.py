@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import Final
 
 from apps.cluster.admission.certificates import keep_request
-from apps.cluster.admission.defaulting.data import default_binding, default_role
+from apps.cluster.admission.defaulting.data import (
+    default_binding,
+    default_empty_status,
+    default_role,
+)
 from apps.cluster.kind import STATUS_VERBS, Kind, Subresource
 from apps.cluster.tables.access import BINDINGS, CERTIFICATE_SIGNING_REQUESTS
 from apps.cluster.tables.columns import AGE, NAME
 from apps.cluster.validation.certificates import validate_signing_request
-from apps.cluster.validation.names import path_segment
+from apps.cluster.validation.names import any_name, path_segment
 from apps.cluster.validation.roles import (
     validate_role,
     validate_role_binding,
@@ -89,5 +93,7 @@ KINDS: Final = (
         keep=keep_request,
         validate=validate_signing_request,
         columns=CERTIFICATE_SIGNING_REQUESTS,
+        default=default_empty_status,
+        check_name=any_name,
     ),
 )

@@ -17,6 +17,7 @@ from apps.cluster.kind import PROXY_VERBS, Kind, Subresource
 from apps.cluster.tables.cluster import LEASES, NAMESPACES, RUNTIME_CLASSES
 from apps.cluster.tables.events import EVENTS
 from apps.cluster.tables.nodes import NODES
+from apps.cluster.validation.metadata import validate_finalize, validate_namespace
 from apps.cluster.validation.names import dns_label, path_segment
 from apps.cluster.validation.nodes import validate_node, validate_node_update
 from apps.cluster.validation.records import validate_event, validate_lease
@@ -39,6 +40,8 @@ NAMESPACE: Final = Kind(
     check_name=dns_label,
     validate_status=validate_namespace_status,
     columns=NAMESPACES,
+    validate_new=validate_namespace,
+    validate_parts={"finalize": validate_finalize},
 )
 NODE: Final = Kind(
     "Node",
@@ -95,6 +98,7 @@ KINDS: Final = (
         default=default_lease,
         validate=validate_lease,
         columns=LEASES,
+        needs_version=True,
     ),
     Kind(
         "RuntimeClass",
@@ -109,5 +113,6 @@ KINDS: Final = (
         validate_update=validate_runtime_class_update,
         compares_updates=True,
         columns=RUNTIME_CLASSES,
+        needs_version=True,
     ),
 )

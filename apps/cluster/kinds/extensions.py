@@ -10,6 +10,7 @@ from apps.cluster.admission.defaulting.data import (
     default_admission_policy,
     default_api_service,
     default_custom_resource_definition,
+    default_validating_policy,
     default_webhooks,
 )
 from apps.cluster.admission.statuses import initial_registration_status
@@ -29,6 +30,7 @@ from apps.cluster.validation.custom_definitions import (
 )
 from apps.cluster.validation.names import path_segment
 from apps.cluster.validation.registrations import validate_registration
+from apps.cluster.validation.statuses import validate_standard_conditions
 from apps.cluster.validation.webhooks import validate_webhooks
 
 _ADMISSION: Final = "admissionregistration.k8s.io"
@@ -49,6 +51,7 @@ KINDS: Final = (
         validate=validate_definition,
         validate_new=validate_approval,
         validate_update=validate_definition_update,
+        needs_version=True,
     ),
     Kind(
         "APIService",
@@ -61,6 +64,7 @@ KINDS: Final = (
         check_name=path_segment,
         validate=validate_registration,
         columns=API_SERVICES,
+        needs_version=True,
     ),
     Kind(
         "MutatingWebhookConfiguration",
@@ -71,6 +75,7 @@ KINDS: Final = (
         default=default_webhooks,
         validate=validate_webhooks,
         columns=WEBHOOKS,
+        needs_version=True,
     ),
     Kind(
         "ValidatingWebhookConfiguration",
@@ -81,6 +86,7 @@ KINDS: Final = (
         default=default_webhooks,
         validate=validate_webhooks,
         columns=WEBHOOKS,
+        needs_version=True,
     ),
     Kind(
         "ValidatingAdmissionPolicy",
@@ -90,9 +96,11 @@ KINDS: Final = (
         has_status=True,
         has_generation=True,
         is_looked_up=True,
-        default=default_admission_policy,
+        default=default_validating_policy,
         validate=validate_policy,
         columns=VALIDATING_ADMISSION_POLICIES,
+        needs_version=True,
+        validate_status=validate_standard_conditions,
     ),
     Kind(
         "ValidatingAdmissionPolicyBinding",
@@ -104,6 +112,7 @@ KINDS: Final = (
         default=default_admission_binding,
         validate=validate_policy_binding,
         columns=POLICY_BINDINGS,
+        needs_version=True,
     ),
     Kind(
         "MutatingAdmissionPolicy",
@@ -113,6 +122,7 @@ KINDS: Final = (
         has_generation=True,
         default=default_admission_policy,
         columns=MUTATING_ADMISSION_POLICIES,
+        needs_version=True,
     ),
     Kind(
         "MutatingAdmissionPolicyBinding",
@@ -122,5 +132,6 @@ KINDS: Final = (
         has_generation=True,
         default=default_admission_binding,
         columns=POLICY_BINDINGS,
+        needs_version=True,
     ),
 )

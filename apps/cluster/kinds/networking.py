@@ -6,9 +6,11 @@ from typing import Final
 
 from apps.cluster import models
 from apps.cluster.admission.defaulting.data import (
+    default_empty_status,
     default_endpoint_slice,
     default_endpoints,
     default_ingress,
+    default_ingress_class,
     default_network_policy,
 )
 from apps.cluster.admission.defaulting.services import default_address, default_service, keep_fields
@@ -24,7 +26,12 @@ from apps.cluster.tables.networking import (
     SERVICES,
 )
 from apps.cluster.usage import SERVICE_QUOTA
-from apps.cluster.validation.data import immutable, required_fields
+from apps.cluster.validation.addresses import address_name
+from apps.cluster.validation.data import (
+    immutable,
+    validate_ip_address,
+    validate_service_cidr,
+)
 from apps.cluster.validation.ingresses import (
     validate_class_annotation,
     validate_ingress,
@@ -37,6 +44,7 @@ from apps.cluster.validation.networking import (
     validate_network_policy,
 )
 from apps.cluster.validation.services import validate_service, validate_service_update
+from apps.cluster.validation.statuses import validate_ingress_status, validate_service_status
 
 _NETWORKING: Final = "networking.k8s.io"
 
@@ -62,6 +70,7 @@ KINDS: Final = (
         validate_update=validate_service_update,
         quota=SERVICE_QUOTA,
         columns=SERVICES,
+        validate_status=validate_service_status,
     ),
     Kind(
         "Endpoints",
@@ -93,6 +102,8 @@ KINDS: Final = (
         validate=validate_ingress,
         validate_new=validate_class_annotation,
         columns=INGRESSES,
+        validate_status=validate_ingress_status,
+        initial_status=lambda _: {},
     ),
     Kind(
         "IngressClass",
@@ -103,6 +114,7 @@ KINDS: Final = (
         validate=validate_ingress_class,
         validate_update=immutable("spec.controller"),
         columns=INGRESS_CLASSES,
+        default=default_ingress_class,
     ),
     Kind(
         "NetworkPolicy",
@@ -120,9 +132,10 @@ KINDS: Final = (
         group=_NETWORKING,
         namespaced=False,
         short_names=("ip",),
-        validate=required_fields("spec.parentRef"),
+        validate=validate_ip_address,
         validate_update=immutable("spec"),
         columns=IP_ADDRESSES,
+        check_name=address_name,
     ),
     Kind(
         "ServiceCIDR",
@@ -130,7 +143,8 @@ KINDS: Final = (
         group=_NETWORKING,
         namespaced=False,
         has_status=True,
-        validate=required_fields("spec.cidrs"),
         columns=SERVICE_CIDRS,
+        validate=validate_service_cidr,
+        default=default_empty_status,
     ),
 )

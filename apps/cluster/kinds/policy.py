@@ -10,7 +10,10 @@ from apps.cluster.admission.defaulting.cluster import default_priority_class, de
 from apps.cluster.admission.defaulting.data import (
     default_claim,
     default_claim_template,
+    default_flow_schema,
     default_limit_range,
+    default_priority_level,
+    default_resource_slice,
 )
 from apps.cluster.admission.defaulting.workloads import default_pod_disruption_budget
 from apps.cluster.admission.gated_fields import FIELDS_OF_GROUPS, FIELDS_OF_TEMPLATES, drop_mappings
@@ -31,7 +34,6 @@ from apps.cluster.tables.policy import (
 )
 from apps.cluster.validation.data import (
     immutable,
-    required_fields,
     validate_limit_range,
     validate_pod_group,
     validate_workload,
@@ -46,6 +48,7 @@ from apps.cluster.validation.devices.slices import (
     validate_resource_slice_update,
 )
 from apps.cluster.validation.devices.statuses import validate_claim_status
+from apps.cluster.validation.flow_control import validate_flow_schema, validate_priority_level
 from apps.cluster.validation.gates import NODE_RESOURCES
 from apps.cluster.validation.group_claims import validate_group_status
 from apps.cluster.validation.quotas import validate_resource_quota, validate_resource_quota_update
@@ -93,6 +96,7 @@ KINDS: Final = (
         validate=validate_disruption_budget,
         validate_status=validate_disruption_budget_status,
         columns=POD_DISRUPTION_BUDGETS,
+        needs_version=True,
     ),
     Kind(
         "ResourceQuota",
@@ -106,6 +110,7 @@ KINDS: Final = (
         validate_update=validate_resource_quota_update,
         counted_by_plural=True,
         columns=RESOURCE_QUOTAS,
+        returns_deleted=True,
     ),
     Kind(
         "LimitRange",
@@ -123,8 +128,9 @@ KINDS: Final = (
         namespaced=False,
         has_status=True,
         has_generation=True,
-        validate=required_fields("spec.priorityLevelConfiguration.name"),
         columns=FLOW_SCHEMAS,
+        validate=validate_flow_schema,
+        default=default_flow_schema,
     ),
     Kind(
         "PriorityLevelConfiguration",
@@ -133,8 +139,9 @@ KINDS: Final = (
         namespaced=False,
         has_status=True,
         has_generation=True,
-        validate=required_fields("spec.type"),
         columns=PRIORITY_LEVEL_CONFIGURATIONS,
+        validate=validate_priority_level,
+        default=default_priority_level,
     ),
     Kind(
         "Workload",
@@ -201,6 +208,7 @@ KINDS: Final = (
         validate=validate_resource_slice,
         validate_update=validate_resource_slice_update,
         columns=RESOURCE_SLICES,
+        default=default_resource_slice,
     ),
     Kind(
         "DeviceClass",

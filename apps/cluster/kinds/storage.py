@@ -7,6 +7,7 @@ from typing import Final
 from apps.cluster import models
 from apps.cluster.admission.defaulting.cluster import (
     default_csi_driver,
+    default_csi_node,
     default_csi_storage_capacity,
 )
 from apps.cluster.admission.defaulting.storage import (
@@ -102,6 +103,7 @@ KINDS: Final = (
         validate=required_fields("driverName", "parameters"),
         validate_update=validate_attributes_class_update,
         columns=VOLUME_ATTRIBUTES_CLASSES,
+        admit_new=add_protection_finalizer("kubernetes.io/vac-protection"),
     ),
     Kind(
         "CSINode",
@@ -113,6 +115,8 @@ KINDS: Final = (
         validate=validate_csi_node,
         validate_update=validate_csi_node_update,
         columns=CSI_NODES,
+        needs_version=True,
+        default=default_csi_node,
     ),
     Kind(
         "CSIDriver",
@@ -123,6 +127,7 @@ KINDS: Final = (
         returns_deleted=True,
         default=default_csi_driver,
         columns=CSI_DRIVERS,
+        needs_version=True,
     ),
     Kind(
         "CSIStorageCapacity",
@@ -132,6 +137,7 @@ KINDS: Final = (
         default=default_csi_storage_capacity,
         validate=validate_csi_storage_capacity,
         validate_update=validate_csi_storage_capacity_update,
+        needs_version=True,
     ),
     Kind(
         "VolumeAttachment",
@@ -145,5 +151,6 @@ KINDS: Final = (
         validate=validate_volume_attachment,
         validate_update=validate_volume_attachment_update,
         columns=ATTACHMENTS,
+        needs_version=True,
     ),
 )

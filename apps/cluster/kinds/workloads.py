@@ -12,12 +12,14 @@ from apps.cluster.admission.defaulting.data import (
 )
 from apps.cluster.admission.defaulting.pods import default_pod
 from apps.cluster.admission.defaulting.workloads import (
+    count_template,
     default_daemon_set,
     default_deployment,
     default_job,
     default_replica_set,
     default_replication_controller,
     default_stateful_set,
+    select_own_pods,
 )
 from apps.cluster.admission.gated_fields import drop_claim_statuses
 from apps.cluster.admission.pods import update_pod
@@ -44,17 +46,24 @@ from apps.cluster.validation.batch import (
     validate_job,
     validate_job_update,
 )
-from apps.cluster.validation.data import immutable, validate_service_name, validate_template_object
+from apps.cluster.validation.data import (
+    immutable,
+    validate_revision,
+    validate_service_name,
+    validate_template_object,
+)
 from apps.cluster.validation.gates import NODE_RESOURCES
+from apps.cluster.validation.job_statuses import validate_job_status
 from apps.cluster.validation.names import dns_label
+from apps.cluster.validation.pod_statuses import validate_pod_status
 from apps.cluster.validation.pod_updates import (
     validate_ephemeral_containers,
     validate_pod_resize,
-    validate_pod_status,
     validate_pod_update,
 )
 from apps.cluster.validation.pods import validate_new_pod
 from apps.cluster.validation.statuses import (
+    validate_autoscaler_status,
     validate_daemon_set_status,
     validate_deployment_status,
     validate_replica_set_status,
@@ -62,6 +71,7 @@ from apps.cluster.validation.statuses import (
 )
 from apps.cluster.validation.workloads import (
     validate_daemon_set,
+    validate_daemon_set_update,
     validate_deployment,
     validate_replica_set,
     validate_replication_controller,
@@ -148,6 +158,7 @@ KINDS: Final = (
         manages_pods=True,
         replicas="replicas",
         columns=REPLICATION_CONTROLLERS,
+        orphans=True,
     ),
     Kind(
         "ReplicaSet",
@@ -224,11 +235,13 @@ KINDS: Final = (
         default=default_daemon_set,
         initial_status=initial_daemon_set_status,
         validate=validate_daemon_set,
-        validate_update=validate_selector_update,
+        validate_update=validate_daemon_set_update,
         validate_status=validate_daemon_set_status,
         warn=template_warnings,
         manages_pods=True,
         columns=DAEMON_SETS,
+        admit_update=lambda draft, _, old: count_template(draft, old),
+        compares_updates=True,
     ),
     Kind(
         "ControllerRevision",
@@ -236,6 +249,7 @@ KINDS: Final = (
         group="apps",
         validate_update=immutable("data"),
         columns=CONTROLLER_REVISIONS,
+        validate=validate_revision,
     ),
     Kind(
         "Job",
@@ -254,6 +268,9 @@ KINDS: Final = (
         manages_pods=True,
         replicas="parallelism",
         columns=JOBS,
+        orphans=True,
+        prepare=select_own_pods,
+        validate_status=validate_job_status,
     ),
     Kind(
         "CronJob",
@@ -267,6 +284,7 @@ KINDS: Final = (
         validate=validate_cron_job,
         validate_new=validate_cron_job_name,
         columns=CRON_JOBS,
+        initial_status=lambda _: {},
     ),
     Kind(
         "HorizontalPodAutoscaler",
@@ -280,5 +298,6 @@ KINDS: Final = (
         default=default_autoscaler,
         validate=validate_autoscaler,
         columns=HORIZONTAL_POD_AUTOSCALERS,
+        validate_status=validate_autoscaler_status,
     ),
 )

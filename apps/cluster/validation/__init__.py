@@ -37,13 +37,13 @@ def validate(
 
 
 def _find_causes(kind: Kind, body: Body, old: Body | None, subresource: str) -> list[Cause]:
-    causes = list(validate_metadata(kind, body["metadata"]))
     if old is None:
+        causes = list(validate_metadata(kind, body["metadata"]))
         for rule in (kind.validate, kind.validate_new):
             causes += rule(body) if rule is not None else ()
         return causes
-    # The API server checks this for all kinds, and then again for each of them.
-    causes += 2 * list(validate_metadata_update(body["metadata"], old["metadata"]))
+    metadata, before = body["metadata"], old["metadata"]
+    causes = list(validate_metadata_update(kind, metadata, before, subresource))
     if subresource == "status":
         update = kind.validate_status
     else:

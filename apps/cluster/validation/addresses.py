@@ -31,6 +31,11 @@ def read_address(text: str) -> IPv4Address | IPv6Address | None:
         return None
 
 
+def address_name(text: str) -> tuple[str, ...]:
+    """The name of an IPAddress."""
+    return () if read_address(text) else (NOT_AN_ADDRESS,)
+
+
 def validate_address(text: str, path: str) -> Causes:
     """An IP address."""
     if read_address(text) is None:
@@ -46,6 +51,20 @@ def validate_network(text: str, path: str) -> Causes:
         return
     if "/" not in text:
         yield invalid(path, text, NOT_A_NETWORK)
+
+
+def validate_canonical_network(text: str, path: str) -> Causes:
+    """A network in the one notation that is not ambiguous."""
+    causes = list(validate_network(text, path))
+    yield from causes
+    if causes:
+        return
+    address = text.partition("/")[0]
+    network = ip_network(text, strict=False)
+    if network.network_address != ip_address(address):
+        yield invalid(path, text, "must not have bits set beyond the prefix length")
+    elif str(network) != text:
+        yield invalid(path, text, f'must be in canonical form ("{network}")')
 
 
 def validate_reachable(text: str, path: str) -> Causes:

@@ -28,6 +28,8 @@ _POLICY_TYPES: Final = ("Percent", "Pods")
 _LONGEST_WINDOW: Final = 3600
 _LONGEST_PERIOD: Final = 1800
 _NO_SOURCE: Final = "must populate information for the given metric source"
+_NO_GROUP: Final = "apiVersion must specify API group"
+_CORE_TARGET: Final = ("v1", "ReplicationController")
 _OTHER_SOURCE: Final = "must populate the given metric source only"
 
 
@@ -38,16 +40,23 @@ def validate_autoscaler(autoscaler: Body) -> Causes:
     if least < 1:
         yield invalid("spec.minReplicas", least, "must be greater than or equal to 1")
     if most < 1:
-        yield invalid("spec.maxReplicas", most, _NOT_POSITIVE)
+        yield required("spec.maxReplicas", "must be set and greater than 0")
     if most < least:
         yield invalid("spec.maxReplicas", most, "must be greater than or equal to `minReplicas`")
-    yield from validate_reference(spec.get("scaleTargetRef") or {}, "spec.scaleTargetRef")
+    yield from _target_reference(spec.get("scaleTargetRef") or {}, "spec.scaleTargetRef")
     for index, metric in enumerate(spec.get("metrics") or ()):
         yield from _metric(metric, f"spec.metrics[{index}]")
     behavior = spec.get("behavior") or {}
     for direction in ("scaleUp", "scaleDown"):
         if behavior.get(direction) is not None:
             yield from _scaling(behavior[direction], f"spec.behavior.{direction}")
+
+
+def _target_reference(reference: Body, path: str) -> Causes:
+    yield from validate_reference(reference, path)
+    version = reference.get("apiVersion", "")
+    if version.find("/") < 1 and (version, reference.get("kind")) != _CORE_TARGET:
+        yield invalid(f"{path}.apiVersion", version, _NO_GROUP)
 
 
 def _metric(metric: Body, path: str) -> Causes:

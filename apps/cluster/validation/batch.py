@@ -13,6 +13,7 @@ from apps.cluster.validation.causes import (
     invalid,
     not_supported,
     required,
+    sort_keys,
     too_long,
 )
 from apps.cluster.validation.job_policies import (
@@ -20,7 +21,7 @@ from apps.cluster.validation.job_policies import (
     validate_success_policy,
 )
 from apps.cluster.validation.schedules import ScheduleProblem, check_schedule
-from apps.cluster.validation.selectors import validate_label_selector
+from apps.cluster.validation.selectors import MISMATCH, selects, validate_label_selector
 from apps.cluster.validation.templates import validate_pod_template
 
 Body = Mapping[str, Any]
@@ -37,6 +38,7 @@ _MODES: Final = ("NonIndexed", "Indexed")
 _INDEXED: Final = "Indexed"
 _MAX_PARALLELISM: Final = 100_000
 _OWNER_LENGTH: Final = 63
+_NOT_GENERATED: Final = "`selector` not auto-generated"
 _RESTART: Final = ("OnFailure", "Never")
 _REPLACEMENTS: Final = ("Failed", "TerminatingOrFailed")
 _CONCURRENCY: Final = ("Allow", "Forbid", "Replace")
@@ -56,13 +58,39 @@ _PLACEMENT: Final = ("nodeSelector", "tolerations", "affinity", "schedulingGates
 
 def validate_job(job: Body) -> Causes:
     """A Job, whose pods terminate."""
-    spec = job.get("spec", {})
+    spec, selector = job.get("spec", {}), job.get("spec", {}).get("selector")
+    yield from _own_selector(job, spec)
+    if selector is None:
+        yield required("spec.selector")
+    else:
+        yield from validate_label_selector(selector, "spec.selector")
+    labels = spec.get("template", {}).get("metadata", {}).get("labels")
+    if not selects(selector, labels):
+        yield invalid("spec.template.metadata.labels", sort_keys(labels), MISMATCH)
     yield from _job_spec(spec, "spec")
-    yield from validate_label_selector(spec.get("selector"), "spec.selector")
+
+
+def _own_selector(job: Body, spec: Body) -> Causes:
+    """The selector of a Job that does not choose it: its own uid, which its pods have."""
+    if spec.get("manualSelector") or spec.get("selector") is None:
+        return
+    uid, name = job["metadata"].get("uid", ""), job["metadata"].get("name", "")
+    labels = spec.get("template", {}).get("metadata", {}).get("labels") or {}
+    path = "spec.template.metadata.labels"
+    for prefix in ("", "batch.kubernetes.io/"):
+        for key, value in ((f"{prefix}controller-uid", uid), (f"{prefix}job-name", name)):
+            if key not in labels:
+                yield required(f"{path}[{key}]", f"must be '{value}'")
+            elif labels[key] != value:
+                yield invalid(f"{path}[{key}]", sort_keys(labels), f"must be '{value}'")
+    if spec["selector"] != {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}}:
+        yield invalid("spec.selector", sort_keys(spec["selector"]), _NOT_GENERATED)
 
 
 def validate_job_update(job: Body, old: Body) -> Causes:
     """The completions of a Job that is not indexed, its selector and its template are immutable."""
+    # the API server checks the new Job as a whole twice
+    yield from validate_job(job)
     spec, before = job.get("spec", {}), old.get("spec") or {}
     elastic = spec.get("completionMode") == _INDEXED and (
         spec.get("completions") == spec.get("parallelism")
@@ -70,7 +98,7 @@ def validate_job_update(job: Body, old: Body) -> Causes:
     if not elastic and spec.get("completions") != before.get("completions"):
         yield invalid("spec.completions", spec.get("completions"), _IMMUTABLE)
     if spec.get("selector") != before.get("selector"):
-        yield invalid("spec.selector", spec.get("selector"), _IMMUTABLE)
+        yield invalid("spec.selector", sort_keys(spec.get("selector")), _IMMUTABLE)
     may_move = before.get("suspend") and not (old.get("status") or {}).get("startTime")
     after, template = spec.get("template"), before.get("template")
     if after != template and not (may_move and _unmoved(after) == _unmoved(template)):
@@ -81,9 +109,16 @@ def validate_job_update(job: Body, old: Body) -> Causes:
 
 
 def _unmoved(template: Body | None) -> Body:
-    """A template without the fields that say where its pods may run, and without labels."""
+    """A template without what says where its pods may run and what they need, without labels."""
     spec = (template or {}).get("spec") or {}
-    return {name: value for name, value in spec.items() if name not in _PLACEMENT}
+    unmoved = {name: value for name, value in spec.items() if name not in _PLACEMENT}
+    for field in ("containers", "initContainers"):
+        if field in spec:
+            unmoved[field] = [
+                {name: value for name, value in each.items() if name != "resources"}
+                for each in spec[field]
+            ]
+    return unmoved
 
 
 def validate_cron_job(cron_job: Body) -> Causes:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from apps.cluster.errors import Cause
+
+IMMUTABLE: Final = "field is immutable"
 
 #: The result of a validation function: errors in the order in which they are reported.
 Causes = Iterator[Cause]
@@ -70,6 +72,13 @@ def too_many(field: str, number: int, limit: int) -> Cause:
 def format_value(value: Any) -> str:
     """A value as shown in messages: JSON."""
     return msgspec.json.encode(value).decode()
+
+
+def sort_keys(value: Any) -> Any:
+    """Labels or a selector in the order in which messages show them."""
+    if isinstance(value, dict):
+        return {key: sort_keys(value[key]) for key in sorted(value)}
+    return value
 
 
 def _join(message: str, detail: str) -> str:

@@ -28,7 +28,7 @@ def validate_signing_request(request: Body) -> Causes:
     given = spec.get("request", "")
     problem = _problem(given)
     if problem:
-        yield invalid("spec.request", given, problem)
+        yield invalid("spec.request", given or None, problem)
     if not spec.get("usages"):
         yield required("spec.usages")
     yield from _signer(spec.get("signerName", ""))

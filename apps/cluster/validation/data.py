@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from apps.cluster.validation import names
+from apps.cluster.validation.addresses import validate_canonical_network
 from apps.cluster.validation.causes import (
     Causes,
     all_invalid,
@@ -31,6 +32,7 @@ UpdateRule = Callable[[Body, Body], Causes]
 
 _MAX_DATA: Final = 1024 * 1024
 _MAX_TEMPLATES: Final = 8
+_FAMILIES: Final = 2
 _IMMUTABLE: Final = "field is immutable when `immutable` is set"
 IMMUTABLE_FIELD: Final = "field is immutable"
 _ACCOUNT: Final = "kubernetes.io/service-account.name"
@@ -184,6 +186,51 @@ def immutable(*fields: str) -> UpdateRule:
                 yield invalid(path, after, IMMUTABLE_FIELD)
 
     return rule
+
+
+def validate_revision(body: Body) -> Causes:
+    if body.get("data") is None:
+        yield required("data", "data is mandatory")
+    if body.get("revision", 0) < 0:
+        yield invalid("revision", body["revision"], names.NOT_NEGATIVE)
+
+
+def validate_ip_address(body: Body) -> Causes:
+    parent = (body.get("spec") or {}).get("parentRef")
+    if parent is None:
+        yield required("spec.parentRef")
+        return
+    for field in ("resource", "name"):
+        if not parent.get(field):
+            yield required(f"spec.parentRef.{field}")
+
+
+def validate_service_cidr(body: Body) -> Causes:
+    cidrs = (body.get("spec") or {}).get("cidrs") or ()
+    if not cidrs:
+        yield required("spec.cidrs", "at least one CIDR required")
+    if len(cidrs) > _FAMILIES:
+        yield invalid("spec.cidrs", cidrs, "may only hold up to 2 values")
+    for index, cidr in enumerate(cidrs):
+        yield from validate_canonical_network(cidr, f"spec.cidrs[{index}]")
+
+
+def validate_api_service(body: Body) -> Causes:
+    spec, name = body.get("spec") or {}, body["metadata"].get("name")
+    group, version = spec.get("group", ""), spec.get("version", "")
+    if name != f"{version}.{group}":
+        wanted = f'must be `spec.version+"."+spec.group`: "{version}.{group}"'
+        yield invalid("metadata.name", name, wanted)
+    if group:
+        yield from all_invalid("spec.group", group, names.dns_subdomain(group))
+    elif version != "v1":
+        why = "only v1 may have an empty group and it better be legacy kube"
+        yield required("spec.group", why)
+    yield from all_invalid("spec.version", version, names.service_label(version))
+    for field, limit in (("groupPriorityMinimum", 20_000), ("versionPriority", 1000)):
+        priority = spec.get(field, 0)
+        if not 0 < priority <= limit:
+            yield invalid(f"spec.{field}", priority, f"must be positive and less than {limit}")
 
 
 def validate_template_object(body: Body) -> Causes:

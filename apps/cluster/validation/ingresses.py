@@ -154,9 +154,7 @@ def _reference(reference: Body, at: str) -> Causes:
 def _parameters(parameters: Body, at: str) -> Causes:
     yield from _reference(parameters, at)
     scope, namespace = parameters.get("scope"), parameters.get("namespace")
-    if scope is None:
-        yield required(f"{at}.scope")
-    elif scope not in _SCOPES:
+    if scope not in _SCOPES:
         yield not_supported(f"{at}.scope", scope, _SCOPES)
     elif scope == "Cluster" and namespace is not None:
         yield forbidden(f"{at}.namespace", "`parameters.scope` is set to 'Cluster'")

@@ -11,6 +11,7 @@ from typing import Final
 Check = Callable[[str], tuple[str, ...]]
 
 _LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SERVICE_LABEL: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN: Final = rf"{_LABEL}(\.{_LABEL})*"
 _NAME_PART: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _SEARCH_LABEL: Final = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
@@ -18,6 +19,7 @@ _SEARCH_DOMAIN: Final = rf"{_SEARCH_LABEL}(\.{_SEARCH_LABEL})*"
 _LABEL_VALUE: Final = f"({_NAME_PART})?"
 
 _LABEL_RE: Final = re.compile(_LABEL)
+_SERVICE_LABEL_RE: Final = re.compile(_SERVICE_LABEL)
 _SUBDOMAIN_RE: Final = re.compile(_SUBDOMAIN)
 _NAME_PART_RE: Final = re.compile(_NAME_PART)
 _LABEL_VALUE_RE: Final = re.compile(_LABEL_VALUE)
@@ -35,6 +37,11 @@ _NOT_LABEL: Final = (
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and "
     "must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used "
     f"for validation is '{_LABEL}')"
+)
+_NOT_SERVICE_LABEL: Final = (
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an "
+    "alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', "
+    f"regex used for validation is '{_SERVICE_LABEL}')"
 )
 _NOT_SUBDOMAIN: Final = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or "
@@ -89,6 +96,21 @@ def _dns_label(text: str) -> Iterator[str]:
         yield "must not contain dots" if _SUBDOMAIN_RE.fullmatch(text) else _NOT_LABEL
 
 
+def any_name(text: str) -> tuple[str, ...]:
+    """A name that other rules of its kind check."""
+    return ()
+
+
+def service_label(text: str) -> tuple[str, ...]:
+    """A label of the older RFC 1035, which begins with a letter: names of API versions."""
+    found = []
+    if len(text) > _LABEL_LENGTH:
+        found.append(f"must be no more than {_LABEL_LENGTH} characters")
+    if not _SERVICE_LABEL_RE.fullmatch(text):
+        found.append(_NOT_SERVICE_LABEL)
+    return tuple(found)
+
+
 @lru_cache(maxsize=8192)
 def dns_subdomain(text: str) -> tuple[str, ...]:
     """A DNS subdomain: names of most objects."""
@@ -110,7 +132,7 @@ def _qualified_name(text: str) -> Iterator[str]:
     prefix, slash, name = text.rpartition("/")
     if "/" in prefix:
         yield (
-            f"a qualified name {_NOT_NAME_PART} with an optional DNS subdomain prefix and '/' "
+            f"a valid label key {_NOT_NAME_PART} with an optional DNS subdomain prefix and '/' "
             "(e.g. 'example.com/MyName')"
         )
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from ipaddress import ip_network
 from typing import Any, Final
@@ -16,6 +17,11 @@ Body = Mapping[str, Any]
 
 _NOT_A_NETWORK: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 _ONE_OF_EACH_FAMILY: Final = "may specify no more than one CIDR for each IP family"
+_FEATURE: Final = re.compile("[A-Z][A-Za-z0-9]*(/[A-Za-z0-9]+)*")
+_NOT_A_FEATURE: Final = (
+    "must start with an UpperCamelCase segment, with subsequent segments separated by '/' (e.g., "
+    "MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes"
+)
 #: The path of taints in the API server's messages.
 _TAINTS: Final = "metadata.taints"
 #: Fields that may be set once: (field, its name in messages).
@@ -28,6 +34,7 @@ def validate_node(node: Body) -> Causes:
     networks = spec.get("podCIDRs", ())
     yield from _taints(spec.get("taints", ()))
     yield from _amounts(status)
+    yield from _reported(status)
     for index, network in enumerate(networks):
         if not _is_network(network):
             yield invalid(f"spec.podCIDRs[{index}]", network, _NOT_A_NETWORK)
@@ -41,12 +48,32 @@ def validate_node_update(node: Body, old: Body) -> Causes:
     """An update may not change the pod networks or the provider id of a node."""
     spec, before = node.get("spec", {}), old.get("spec") or {}
     yield from _amounts(node.get("status", {}))
+    yield from _reported(node.get("status", {}))
     for field, label in _SET_ONCE:
         if before.get(field) and spec.get(field) != before[field]:
             yield forbidden(
                 f"spec.{field}", f'node updates may not change {label} except from "" to valid'
             )
     yield from _taints(spec.get("taints", ()))
+
+
+def _reported(status: Body) -> Causes:
+    """What the kubelet reports of its node besides resources."""
+    addresses = status.get("addresses") or ()
+    shown = [{"Type": one.get("type"), "Address": one.get("address")} for one in addresses]
+    for index, address in enumerate(shown):
+        if address in shown[:index]:
+            yield duplicate(f"status.addresses[{index}]", address)
+    last = ""
+    for index, feature in enumerate(status.get("declaredFeatures") or ()):
+        path = f"status.declaredFeatures[{index}]"
+        if feature == last and index:
+            yield duplicate(path, feature)
+        elif feature < last:
+            yield invalid(path, feature, "list must be sorted alphabetically")
+        if not _FEATURE.fullmatch(feature):
+            yield invalid(path, feature, f'invalid feature name "{feature}": {_NOT_A_FEATURE}')
+        last = feature
 
 
 def _amounts(status: Body) -> Causes:

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from apps.cluster.pods.qos import qos_class
-from apps.cluster.validation import names
-from apps.cluster.validation.causes import Causes, all_invalid, forbidden, invalid
+from apps.cluster.validation.causes import Causes, forbidden, invalid
 from apps.cluster.validation.containers import Surroundings, validate_debug_containers
 from apps.cluster.validation.differences import pod_spec_difference
 from apps.cluster.validation.pods import validate_pod_spec
@@ -74,13 +73,6 @@ def validate_ephemeral_containers(pod: Body, old: Body) -> Causes:
         before = known.get(container.get("name", ""))
         if before is not None and before != container:
             yield forbidden(f"{path}[{index}]", "existing ephemeral containers may not be changed")
-
-
-def validate_pod_status(pod: Body, old: Body) -> Causes:
-    """An update of `/status`."""
-    name = (pod.get("status") or {}).get("nominatedNodeName")
-    if name:
-        yield from all_invalid("status.nominatedNodeName", name, names.dns_subdomain(name))
 
 
 def _deadline(seconds: int | None, before: int | None) -> Causes:

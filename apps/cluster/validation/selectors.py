@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+import msgspec
+
 from apps.cluster.validation import names
 from apps.cluster.validation.causes import Causes, all_invalid, forbidden, invalid, required
 from apps.cluster.validation.metadata import validate_labels
+from apps.scheduler.labels import SelectorError, from_label_selector
+from apps.scheduler.objects import LabelSelector
 
 Body = Mapping[str, Any]
 
@@ -17,6 +21,7 @@ _ONE_VALUE: Final = "must be specified single value when `operator` is 'Lt' or '
 _ONE_FIELD_VALUE: Final = (
     "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
 )
+MISMATCH: Final = "`selector` does not match template `labels`"
 _NO_OPERATOR: Final = "not a valid selector operator"
 
 
@@ -27,6 +32,15 @@ def validate_label_selector(selector: Body | None, path: str) -> Causes:
     yield from validate_labels(selector.get("matchLabels", {}), f"{path}.matchLabels")
     for index, requirement in enumerate(selector.get("matchExpressions", ())):
         yield from _label_requirement(requirement, f"{path}.matchExpressions[{index}]")
+
+
+def selects(selector: Body | None, labels: Mapping[str, str] | None) -> bool:
+    """Whether a valid LabelSelector selects these labels; None selects nothing."""
+    try:
+        decoded = msgspec.convert(selector, LabelSelector | None)
+        return from_label_selector(decoded).matches(labels or {})
+    except SelectorError:
+        return False
 
 
 def validate_node_selector(selector: Body, path: str) -> Causes:

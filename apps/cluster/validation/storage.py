@@ -15,6 +15,7 @@ from apps.cluster.validation.causes import (
     invalid,
     not_supported,
     required,
+    sort_keys,
 )
 from apps.cluster.validation.claims import (
     validate_access_modes,
@@ -53,7 +54,7 @@ def validate_persistent_volume(volume: Body) -> Causes:
     if not capacity:
         yield required("spec.capacity")
     if list(capacity) != ["storage"]:
-        yield not_supported("spec.capacity", spec.get("capacity"), ("storage",))
+        yield not_supported("spec.capacity", sort_keys(spec.get("capacity")), ("storage",))
     for name, size in capacity.items():
         yield from validate_size(size, f"spec.capacity[{name}]")
     policy = spec.get("persistentVolumeReclaimPolicy")
@@ -150,7 +151,7 @@ def validate_storage_class_update(storage_class: Body, old: Body) -> Causes:
 def validate_csi_node(node: Body) -> Causes:
     """A CSINode."""
     seen: set[str] = set()
-    for index, driver in enumerate(node.get("spec", {}).get("drivers", ())):
+    for index, driver in enumerate(node.get("spec", {}).get("drivers") or ()):
         path, name = f"spec.drivers[{index}]", driver.get("name", "")
         yield from validate_driver_name(name, f"{path}.name")
         yield from _csi_driver_of_node(driver, path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from apps.cluster.validation.causes import Causes, duplicate, invalid, not_supported, required
@@ -27,13 +27,6 @@ def validate_webhooks(configuration: Body) -> Causes:
     seen: set[str] = set()
     for index, webhook in enumerate(configuration.get("webhooks") or ()):
         path, name = f"webhooks[{index}]", webhook.get("name", "")
-        versions = webhook.get("admissionReviewVersions")
-        if not versions:
-            detail = f"must specify one of {', '.join(_VERSIONS)}"
-            yield required(f"{path}.admissionReviewVersions", detail)
-        elif not set(versions) & set(_VERSIONS):
-            detail = f"must include at least one of {', '.join(_VERSIONS)}"
-            yield invalid(f"{path}.admissionReviewVersions", versions, detail)
         yield from _webhook(webhook, path)
         if name in seen:
             yield duplicate(f"{path}.name", name)
@@ -63,6 +56,14 @@ def _webhook(webhook: Body, path: str) -> Causes:
     client = webhook.get("clientConfig") or {}
     if (client.get("url") is None) == (client.get("service") is None):
         yield required(f"{path}.clientConfig", "exactly one of url or service is required")
+    yield from _versions(webhook.get("admissionReviewVersions"), f"{path}.admissionReviewVersions")
+
+
+def _versions(versions: Sequence[str] | None, path: str) -> Causes:
+    if not versions:
+        yield required(path, f"must specify one of {', '.join(_VERSIONS)}")
+    elif not set(versions) & set(_VERSIONS):
+        yield invalid(path, versions, f"must include at least one of {', '.join(_VERSIONS)}")
 
 
 def validate_rule(rule: Body, path: str) -> Causes:

@@ -6,15 +6,19 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-import msgspec
-
 from apps.cluster.validation import names
-from apps.cluster.validation.causes import Causes, forbidden, invalid, not_supported, required
+from apps.cluster.validation.causes import (
+    Causes,
+    forbidden,
+    invalid,
+    not_supported,
+    required,
+    sort_keys,
+)
 from apps.cluster.validation.metadata import validate_labels
-from apps.cluster.validation.selectors import validate_label_selector
+from apps.cluster.validation.selectors import MISMATCH, selects, validate_label_selector
 from apps.cluster.validation.templates import validate_lasting_template
-from apps.scheduler.labels import SelectorError, from_label_selector, from_set
-from apps.scheduler.objects import LabelSelector
+from apps.scheduler.labels import from_set
 
 Body = Mapping[str, Any]
 
@@ -61,7 +65,7 @@ def validate_selector_update(workload: Body, old: Body) -> Causes:
     """The selector of a ReplicaSet, Deployment, DaemonSet or Job is immutable."""
     selector = workload.get("spec", {}).get("selector")
     if selector != (old.get("spec") or {}).get("selector"):
-        yield invalid("spec.selector", selector, _IMMUTABLE)
+        yield invalid("spec.selector", sort_keys(selector), _IMMUTABLE)
 
 
 def validate_stateful_set(stateful_set: Body) -> Causes:
@@ -164,6 +168,12 @@ def validate_daemon_set(daemon_set: Body) -> Causes:
     yield from _not_negative(spec, "revisionHistoryLimit")
 
 
+def validate_daemon_set_update(daemon_set: Body, old: Body) -> Causes:
+    """An update of a DaemonSet, whose selector is compared first."""
+    yield from validate_selector_update(daemon_set, old)
+    yield from validate_daemon_set(daemon_set)
+
+
 def _daemon_strategy(strategy: Body) -> Causes:
     kind, rolling = strategy.get("type", ""), strategy.get("rollingUpdate")
     if kind not in _UPDATE_STRATEGIES:
@@ -253,18 +263,18 @@ def _selector_and_template(
     """`kind`: whose pods may have no deadline; `no_selector`: about a selector that is none."""
     selector = spec.get("selector")
     problems = list(validate_label_selector(selector, "spec.selector"))
-    if selector is None:
+    if selector is None and kind != "DaemonSet":
         yield required("spec.selector")
     yield from problems
     if selector is not None and not any(selector.values()):
         yield invalid("spec.selector", selector, f"empty selector is invalid for {empty_for}")
-    if selector is not None and not _is_selector(selector):
+    if selector is not None and problems:
         yield invalid("spec.selector", _without_empty_values(selector), no_selector)
         return
     template = spec.get("template", {})
     labels = template.get("metadata", {}).get("labels")
     # no selector selects no pods, an empty one all
-    if selector is None or (any(selector.values()) and not _selects(selector, labels or {})):
+    if selector is None or (any(selector.values()) and not selects(selector, labels)):
         yield _mismatch(labels)
     yield from validate_lasting_template(template, _TEMPLATE)
     if kind:
@@ -289,25 +299,8 @@ def _no_deadline(template: Body, kind: str) -> Causes:
         yield forbidden(f"{_TEMPLATE}.spec.activeDeadlineSeconds", why)
 
 
-def _selects(selector: Body, labels: Mapping[str, str]) -> bool:
-    try:
-        return from_label_selector(msgspec.convert(selector, LabelSelector)).matches(labels)
-    except SelectorError:
-        return False
-
-
-def _is_selector(selector: Body) -> bool:
-    try:
-        from_label_selector(msgspec.convert(selector, LabelSelector))
-    except SelectorError:
-        return False
-    return True
-
-
 def _mismatch(labels: Mapping[str, str] | None) -> Any:
-    return invalid(
-        f"{_TEMPLATE}.metadata.labels", labels, "`selector` does not match template `labels`"
-    )
+    return invalid(f"{_TEMPLATE}.metadata.labels", sort_keys(labels), MISMATCH)
 
 
 def _not_negative(spec: Body, *fields: str) -> Causes:

@@ -6,7 +6,7 @@ deleted, and a bound pod by its grace period until its kubelet has stopped it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -36,22 +36,30 @@ def is_held(kind: Kind, body: Body) -> bool:
 def mark_deleted(kind: Kind, body: Body, options: Mapping[str, Any], now: datetime) -> Body:
     """`body` marked as being deleted, as these DeleteOptions request.
 
-    A second deletion can only shorten a pod's grace period.
+    A second deletion can only shorten a pod's grace period, and say what becomes of the dependants.
     """
-    if body["metadata"].get("deletionTimestamp"):
-        return _shorten_grace_period(body, options) if kind is kinds.POD else body
-    grace = _grace_seconds(body, options) if kind is kinds.POD else 0
-    metadata = {**body["metadata"], "deletionTimestamp": timestamp(now + timedelta(seconds=grace))}
-    if kind.has_generation:
-        metadata["generation"] = metadata.get("generation", 0) + 1
-    if kind is kinds.NAMESPACE:
-        status = {**(body.get("status") or {}), "phase": "Terminating"}
-        return {**body, "metadata": metadata, "status": status}
-    metadata["deletionGracePeriodSeconds"] = grace
-    finalizers = _finalizers(kind, metadata, options)
-    if finalizers:
-        metadata["finalizers"] = finalizers
+    if kind is kinds.NAMESPACE and not body["metadata"].get("deletionTimestamp"):
+        return _terminating(body, now)
+    metadata = {**body["metadata"]}
+    if metadata.get("deletionTimestamp"):
+        body = _shorten_grace_period(body, options) if kind is kinds.POD else body
+        metadata = {**body["metadata"]}
+    else:
+        grace = _grace_seconds(body, options) if kind is kinds.POD else 0
+        metadata["deletionTimestamp"] = timestamp(now + timedelta(seconds=grace))
+        metadata["deletionGracePeriodSeconds"] = grace
+        if kind.has_generation:
+            metadata["generation"] = metadata.get("generation", 0) + 1
+    metadata["finalizers"] = _finalizers(kind, metadata, options)
+    if not metadata["finalizers"]:
+        del metadata["finalizers"]
     return {**body, "metadata": metadata}
+
+
+def _terminating(namespace: Body, now: datetime) -> Body:
+    metadata = {**namespace["metadata"], "deletionTimestamp": timestamp(now)}
+    status = {**(namespace.get("status") or {}), "phase": "Terminating"}
+    return {**namespace, "metadata": metadata, "status": status}
 
 
 def _shorten_grace_period(pod: Body, options: Mapping[str, Any]) -> Body:
@@ -79,11 +87,23 @@ def _grace_seconds(pod: Body, options: Mapping[str, Any]) -> int:
 
 def _finalizers(kind: Kind, metadata: Body, options: Mapping[str, Any]) -> list[str]:
     present = metadata.get("finalizers") or []
-    policy = options.get("propagationPolicy")
-    if policy is None and options.get("orphanDependents") is not None:
-        policy = "Orphan" if options["orphanDependents"] else "Background"
-    if policy is None or kind.is_record:
-        return present
-    wanted = _PROPAGATION.get(policy, "")
+    if kind.is_record:
+        return list(present)
     others = [name for name in present if name not in (FOREGROUND, ORPHAN)]
+    wanted = _wanted_finalizer(kind, present, options)
+    if wanted in present:
+        return list(present)
     return [*others, wanted] if wanted else others
+
+
+def _wanted_finalizer(kind: Kind, present: Sequence[str], options: Mapping[str, Any]) -> str:
+    """The finalizer for what becomes of the dependants: asked for now or before, or the default."""
+    policy = options.get("propagationPolicy")
+    if policy is not None:
+        return _PROPAGATION.get(policy, "")
+    if options.get("orphanDependents") is not None:
+        return ORPHAN if options["orphanDependents"] else ""
+    for before in (ORPHAN, FOREGROUND):
+        if before in present:
+            return before
+    return ORPHAN if kind.orphans else ""

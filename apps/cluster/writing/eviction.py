@@ -142,9 +142,11 @@ def _allow_one_fewer(budget: Body, pod: Body, now: datetime) -> Body:
             "not confirmed by PDB controller"
         )
     if allowed == 0:
+        desired, healthy = status.get("desiredHealthy", 0), status.get("currentHealthy", 0)
+        if healthy > desired:
+            raise _violation(f"The disruption budget {name} does not allow evicting pods currently")
         raise _violation(
-            f"The disruption budget {name} needs {status.get('desiredHealthy', 0)} healthy pods "
-            f"and has {status.get('currentHealthy', 0)} currently"
+            f"The disruption budget {name} needs {desired} healthy pods and has {healthy} currently"
         )
     disrupted[pod["metadata"]["name"]] = timestamp(now)
     status |= {"disruptionsAllowed": allowed - 1, "disruptedPods": disrupted}

@@ -25,6 +25,8 @@ _SERVER_SET = (
     "managedFields",
     "selfLink",
 )
+#: Metadata whose changes count as changes of the object.
+_COUNTED_METADATA = {"Deployment": "annotations", "EndpointSlice": "labels"}
 
 
 def timestamp(moment: datetime) -> str:
@@ -67,7 +69,8 @@ def stamp_new(
     else:
         metadata.pop("namespace", None)
     for server_set in (*_SERVER_SET, "resourceVersion"):
-        metadata.pop(server_set, None)
+        if server_set != "generation" or kind.has_generation:
+            metadata.pop(server_set, None)
     metadata["uid"] = uid or random_uuid_text()
     metadata["creationTimestamp"] = created = timestamp(now)
     if kind.has_generation:
@@ -112,9 +115,11 @@ def count_generation(kind: Kind, old: Body, new: Body) -> None:
 
 def _desired(kind: Kind, body: Body) -> Any:
     """The part whose changes are counted."""
+    counted = _COUNTED_METADATA.get(kind.name)
+    also = body["metadata"].get(counted) or {} if counted else {}
     if not kind.is_data:
-        return body.get("spec")
-    return {name: value for name, value in body.items() if name not in ("metadata", "status")}
+        return also, body.get("spec")
+    return also, {name: v for name, v in body.items() if name not in ("metadata", "status")}
 
 
 def _check_version(kind: Kind, old: Body, new: Mapping[str, Any]) -> None:

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from apps.cluster import kinds
 from apps.cluster.kinds import Kind
 from apps.cluster.pods.resizing import record_allocation
 
@@ -13,6 +14,25 @@ Body = dict[str, Any]
 
 #: The conditions of a CertificateSigningRequest that only `approval` sets.
 APPROVALS: Final = ("Approved", "Denied")
+_CLIENT_SET: Final = ("labels", "annotations", "finalizers", "ownerReferences")
+#: Kinds of which an update of the status leaves metadata as it is.
+_KEPT_METADATA: Final[Mapping[str, tuple[str, ...]]] = {
+    "Deployment": ("labels",),
+    "Pod": ("ownerReferences",),
+    **dict.fromkeys(
+        (
+            "APIService",
+            "FlowSchema",
+            "PodGroup",
+            "PriorityLevelConfiguration",
+            "ResourceClaim",
+            "ServiceCIDR",
+            "ValidatingAdmissionPolicy",
+            "VolumeAttachment",
+        ),
+        _CLIENT_SET,
+    ),
+}
 #: Subresources that change the spec of a pod, and count as a change of it.
 SPEC_PARTS: Final = frozenset({"ephemeralcontainers", "resize"})
 
@@ -27,6 +47,9 @@ def changed_part(kind: Kind, old: Body, new: Mapping[str, Any], subresource: str
         body.pop("status", None)
         if "status" in old:
             body["status"] = old["status"]
+    if kind is kinds.NAMESPACE and not subresource:
+        # only `finalize` changes its finalizers
+        body["spec"] = old.get("spec") or {}
     return body
 
 
@@ -38,7 +61,18 @@ def _status(old: Body, new: Mapping[str, Any]) -> Body:
         known = (old.get("status") or {}).get("conditions") or ()
         if kept := [each for each in known if each["type"] in APPROVALS] + given:
             status["conditions"] = kept
-    return {**old, "status": status, "metadata": new.get("metadata") or old["metadata"]}
+    if old["kind"] == "PersistentVolume" and "lastPhaseTransitionTime" not in status:
+        moment = (old.get("status") or {}).get("lastPhaseTransitionTime")
+        status |= {"lastPhaseTransitionTime": moment} if moment else {}
+    metadata = new.get("metadata") or old["metadata"]
+    return {**old, "status": status, "metadata": _metadata_of_status(old, metadata)}
+
+
+def _metadata_of_status(old: Body, metadata: Mapping[str, Any]) -> Body:
+    """The metadata after an update of the status, which leaves that of some kinds alone."""
+    names = _KEPT_METADATA.get(old["kind"], ())
+    kept = {name: old["metadata"][name] for name in names if name in old["metadata"]}
+    return {**{name: v for name, v in metadata.items() if name not in names}, **kept}
 
 
 def _approval(old: Body, new: Mapping[str, Any]) -> Body:

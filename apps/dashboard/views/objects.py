@@ -125,7 +125,8 @@ def delete(
     """Show the consequences of deleting the object; POST deletes it."""
     kind = kind_of(cluster, resource)
     if request.method == "POST":
-        store.delete(cluster, kind, namespace, name, actor=actor(request))
+        options = {"propagationPolicy": "Background"}
+        store.delete(cluster, kind, namespace, name, actor=actor(request), options=options)
         messages.success(request, f"{kind.name} {name} deleted.")
         return redirect(object_url(cluster, kind))
     found = object_of(cluster, kind, namespace, name)

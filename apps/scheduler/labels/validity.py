@@ -38,7 +38,7 @@ def qualified_name_faults(text: str) -> tuple[str, ...]:
     parts = text.split("/")
     if len(parts) > 2:
         whole = _NAME_RULE + " with an optional DNS subdomain prefix and '/' (e.g. "
-        return (f"a qualified name {whole}'example.com/MyName')",)
+        return (f"a valid label key {whole}'example.com/MyName')",)
     *prefixes, name = parts
     faults: list[str] = []
     for prefix in prefixes:

@@ -105,7 +105,9 @@ class _Replay:
         if held is not None:
             self._create(held, held.body or {})
         if self._states.pop(event.key, None) is not None:
-            options = {"gracePeriodSeconds": 0} if event.kind is kinds.POD else {}
+            options: dict[str, Any] = {"propagationPolicy": "Background"}
+            if event.kind is kinds.POD:
+                options["gracePeriodSeconds"] = 0
             self._add(event, Delete(event.kind, event.namespace, event.name, options))
 
     def _update(self, event: Event, body: Body) -> None:

@@ -26,7 +26,8 @@ def workload(kind, **spec):
 
 def job(policy="Never", **spec):
     template = {"spec": {"containers": CONTAINERS, "restartPolicy": policy}}
-    return body("Job", "batch", spec={"template": template, **spec})
+    metadata = {"name": "x", "uid": "1"}
+    return body("Job", "batch", metadata=metadata, spec={"template": template, **spec})
 
 
 def cron_job(**spec):
@@ -35,7 +36,7 @@ def cron_job(**spec):
 
 
 def autoscaler(**spec):
-    target = {"kind": "Deployment", "name": "web"}
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
     given = {"scaleTargetRef": target, "maxReplicas": 3, **spec}
     return {**body("HorizontalPodAutoscaler", spec=given), "apiVersion": "autoscaling/v2"}
 

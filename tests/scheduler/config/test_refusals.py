@@ -294,7 +294,7 @@ def test_plugin_arguments_are_checked(
         ({"operator": "Gt", "values": ["a"]}, "values[0]", "the value must be an integer"),
         ({"operator": "Exists", "values": ["a"]}, "values", "must be empty for exists"),
         ({"operator": "In", "values": ["-"]}, "values[0]", "a valid label must be"),
-        ({"operator": "In", "values": ["a"], "key": "a/b/c"}, "key", "a qualified name must"),
+        ({"operator": "In", "values": ["a"], "key": "a/b/c"}, "key", "a valid label key must"),
         ({"operator": "In", "values": ["a"], "key": "A/b"}, "key", "prefix part a lowercase"),
         ({"operator": "In", "values": ["a"], "key": ""}, "key", "name part must be non-empty"),
     ],

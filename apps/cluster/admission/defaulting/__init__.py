@@ -5,6 +5,7 @@ Each function changes the draft in place, and does not change a draft that has i
 
 from __future__ import annotations
 
+from apps.cluster.admission.defaulting.statuses import default_status
 from apps.cluster.admission.draft import Body, drop_empty
 from apps.cluster.kind import Kind
 
@@ -16,6 +17,7 @@ def set_defaults(kind: Kind, draft: Body) -> None:
     default_metadata(draft["metadata"])
     if kind.default is not None:
         kind.default(draft)
+    default_status(kind.name, draft)
 
 
 def default_metadata(metadata: Body) -> None:

@@ -6,7 +6,7 @@ from typing import Final
 
 from apps import quantity
 from apps.cluster.admission.defaulting.resources import canonicalize
-from apps.cluster.admission.draft import Body, child, drop_empty
+from apps.cluster.admission.draft import Body, child, drop_empty, write_empty
 
 #: Fields of nodeInfo that are always written.
 _NODE_INFO: Final = (
@@ -40,12 +40,10 @@ def default_node(node: Body) -> None:
         status["allocatable"] = status.get("allocatable") or dict(status["capacity"])
     drop_empty(status, "capacity", "allocatable")
     child(child(status, "daemonEndpoints"), "kubeletEndpoint").setdefault("Port", 0)
+    status.pop("config", None)
     info = child(status, "nodeInfo")
     for name in _NODE_INFO:
         info.setdefault(name, "")
-    for condition in status.get("conditions", ()):
-        condition.setdefault("lastHeartbeatTime", None)
-        condition.setdefault("lastTransitionTime", None)
 
 
 def default_namespace(namespace: Body) -> None:
@@ -88,6 +86,14 @@ def default_event(event: Body) -> None:
         event.setdefault(name, None)
     for name in ("reportingComponent", "reportingInstance"):
         event.setdefault(name, "")
+
+
+def default_csi_node(node: Body) -> None:
+    """A CSINode, in which lists are written even without an entry."""
+    spec = child(node, "spec")
+    write_empty(spec, "drivers")
+    for driver in spec["drivers"] or ():
+        write_empty(driver, "topologyKeys")
 
 
 def default_csi_driver(driver: Body) -> None:

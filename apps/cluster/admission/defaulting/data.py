@@ -50,6 +50,8 @@ def default_endpoints(draft: Body) -> None:
 
 def default_endpoint_slice(draft: Body) -> None:
     write_empty(draft, "endpoints", "ports")
+    for endpoint in draft.get("endpoints") or ():
+        child(endpoint, "conditions")
     for port in draft.get("ports") or ():
         port.setdefault("name", "")
         port.setdefault("protocol", "TCP")
@@ -58,7 +60,6 @@ def default_endpoint_slice(draft: Body) -> None:
 def default_ingress(draft: Body) -> None:
     spec = child(draft, "spec")
     drop_empty(spec, "rules", "tls")
-    draft.setdefault("status", {"loadBalancer": {}})
 
 
 def default_network_policy(draft: Body) -> None:
@@ -95,7 +96,9 @@ def default_cron_job(draft: Body) -> None:
     spec.setdefault("suspend", False)
     spec.setdefault("successfulJobsHistoryLimit", 3)
     spec.setdefault("failedJobsHistoryLimit", 1)
-    template = child(child(child(spec, "jobTemplate"), "spec"), "template")
+    job = child(spec, "jobTemplate")
+    child(job, "metadata")
+    template = child(child(job, "spec"), "template")
     default_template(template)
     draft.setdefault("status", {})
 
@@ -111,7 +114,9 @@ def default_autoscaler(draft: Body) -> None:
             given = child(spec["behavior"], direction)
             for field, value in rules.items():
                 given.setdefault(field, copy.deepcopy(value))
-    draft.setdefault("status", {"desiredReplicas": 0, "currentMetrics": None})
+    status = child(draft, "status")
+    status.setdefault("desiredReplicas", 0)
+    status.setdefault("currentMetrics", None)
 
 
 def default_role(draft: Body) -> None:
@@ -157,6 +162,11 @@ def default_admission_policy(draft: Body) -> None:
             rule.setdefault("scope", "*")
 
 
+def default_validating_policy(draft: Body) -> None:
+    default_admission_policy(draft)
+    child(draft, "status")
+
+
 def default_admission_binding(draft: Body) -> None:
     resources = child(draft, "spec").get("matchResources")
     if resources is not None:
@@ -167,6 +177,7 @@ def default_api_service(draft: Body) -> None:
     service = child(draft, "spec").get("service")
     if service is not None:
         service.setdefault("port", 443)
+    child(draft, "status")
 
 
 def default_claim(draft: Body) -> None:
@@ -175,12 +186,22 @@ def default_claim(draft: Body) -> None:
     draft.setdefault("status", {})
 
 
+def default_resource_slice(draft: Body) -> None:
+    pool = child(draft, "spec").get("pool")
+    if pool is not None:
+        pool.setdefault("generation", 0)
+
+
 def default_claim_template(draft: Body) -> None:
-    _default_requests(child(child(draft, "spec"), "spec"))
+    spec = child(draft, "spec")
+    child(spec, "metadata")
+    _default_requests(child(spec, "spec"))
 
 
 def _default_requests(spec: Body) -> None:
-    for request in (spec.get("devices") or {}).get("requests") or ():
+    devices = child(spec, "devices")
+    devices.setdefault("requests", None)
+    for request in devices["requests"] or ():
         for one in [request.get("exactly"), *(request.get("firstAvailable") or ())]:
             if one is not None:
                 _default_request(one)
@@ -195,6 +216,40 @@ def _default_request(request: Body) -> None:
     for toleration in request.get("tolerations") or ():
         drop_empty(toleration, "operator")
         toleration.setdefault("operator", "Equal")
+
+
+def default_flow_schema(draft: Body) -> None:
+    spec = child(draft, "spec")
+    drop_empty(spec, "matchingPrecedence")
+    spec.setdefault("matchingPrecedence", 1000)
+    child(spec, "priorityLevelConfiguration").setdefault("name", "")
+    child(draft, "status")
+
+
+def default_priority_level(draft: Body) -> None:
+    """Shares of the requests that run at a time, and the lengths of queues."""
+    spec = child(draft, "spec")
+    for kind, shares in (("exempt", 0), ("limited", 30)):
+        level = spec.get(kind)
+        if level is not None:
+            level.setdefault("nominalConcurrencyShares", shares)
+            level.setdefault("lendablePercent", 0)
+    queuing = ((spec.get("limited") or {}).get("limitResponse") or {}).get("queuing")
+    if queuing is not None:
+        for field, value in (("queues", 64), ("handSize", 8), ("queueLengthLimit", 50)):
+            queuing[field] = queuing.get(field) or value
+    child(draft, "status")
+
+
+def default_ingress_class(draft: Body) -> None:
+    parameters = child(draft, "spec").get("parameters")
+    if parameters is not None:
+        parameters.setdefault("scope", "Cluster")
+
+
+def default_empty_status(draft: Body) -> None:
+    """The status of a kind that writes it even if it is empty."""
+    child(draft, "status")
 
 
 def default_custom_resource_definition(draft: Body) -> None:

@@ -71,17 +71,34 @@ def default_pod(pod: Body) -> None:
 
 
 def default_pod_status(status: Body) -> None:
-    """The fields of conditions and container states that are always written."""
-    for condition in status.get("conditions", ()):
-        condition.setdefault("lastProbeTime", None)
-        condition.setdefault("lastTransitionTime", None)
+    """The fields of container states that are always written, and addresses that agree."""
+    _default_addresses(status)
     for field in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"):
         for container in status.get(field, ()):
             for name, unset in _CONTAINER_STATUS:
                 container.setdefault(name, {} if unset is None else unset)
+            for state in (container["state"], container["lastState"]):
+                _default_state(state)
             canonicalize(container, "allocatedResources")
             if "resources" in container:
                 default_requirements(container["resources"])
+
+
+def _default_addresses(status: Body) -> None:
+    """The first of a pod's addresses is its address, which wins over the list."""
+    address, listed = status.get("podIP"), status.get("podIPs") or [{}]
+    if not address and listed[0].get("ip"):
+        status["podIP"] = listed[0]["ip"]
+    elif address and listed[0].get("ip") != address:
+        status["podIPs"] = [{"ip": address}]
+
+
+def _default_state(state: Body) -> None:
+    if "running" in state:
+        state["running"].setdefault("startedAt", None)
+    if "terminated" in state:
+        for field, value in (("exitCode", 0), ("startedAt", None), ("finishedAt", None)):
+            state["terminated"].setdefault(field, value)
 
 
 def default_template(template: Body) -> None:

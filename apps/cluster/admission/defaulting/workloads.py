@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, Final
+
 from apps.cluster.admission.defaulting.pods import default_template
 from apps.cluster.admission.defaulting.storage import default_claim_template
 from apps.cluster.admission.draft import Body, child
+
+_LABEL_LENGTH: Final = 63
+#: The annotation of a DaemonSet that counts the changes of its template.
+TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
+#: The label of a Job's pods that its selector has.
+_CONTROLLER: Final = "batch.kubernetes.io/controller-uid"
 
 
 def default_replica_set(replica_set: Body) -> None:
@@ -35,6 +44,7 @@ def default_stateful_set(stateful_set: Body) -> None:
     spec = child(stateful_set, "spec")
     spec.setdefault("replicas", 1)
     spec.setdefault("revisionHistoryLimit", 10)
+    spec.setdefault("serviceName", "")
     spec["podManagementPolicy"] = spec.get("podManagementPolicy") or "OrderedReady"
     strategy = child(spec, "updateStrategy")
     strategy["type"] = strategy.get("type") or "RollingUpdate"
@@ -64,8 +74,9 @@ def default_deployment(deployment: Body) -> None:
 
 
 def default_daemon_set(daemon_set: Body) -> None:
-    """Updated node by node."""
+    """Updated node by node; an annotation counts the changes of the template."""
     spec = child(daemon_set, "spec")
+    child(daemon_set["metadata"], "annotations").setdefault(TEMPLATE_GENERATION, "1")
     spec.setdefault("revisionHistoryLimit", 10)
     strategy = child(spec, "updateStrategy")
     strategy["type"] = strategy.get("type") or "RollingUpdate"
@@ -74,6 +85,13 @@ def default_daemon_set(daemon_set: Body) -> None:
         rolling.setdefault("maxUnavailable", 1)
         rolling.setdefault("maxSurge", 0)
     default_template(child(spec, "template"))
+
+
+def count_template(daemon_set: Body, old: Mapping[str, Any]) -> None:
+    """Count a change of the template since `old`, which clients cannot do."""
+    before = int((old["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION) or 1)
+    changed = daemon_set["spec"]["template"] != (old.get("spec") or {}).get("template")
+    daemon_set["metadata"]["annotations"][TEMPLATE_GENERATION] = str(before + changed)
 
 
 def default_job(job: Body) -> None:
@@ -91,15 +109,36 @@ def default_job(job: Body) -> None:
     for rule in (policy or {}).get("rules") or ():
         for pattern in rule.get("onPodConditions") or ():
             pattern["status"] = pattern.get("status") or "True"
+    spec.setdefault("manualSelector", False)
     template = child(spec, "template")
     default_template(template)
-    metadata = job["metadata"]
-    if spec.get("selector") is None and not spec.get("manualSelector") and metadata.get("uid"):
-        labels = child(template["metadata"], "labels")
-        for prefix in ("", "batch.kubernetes.io/"):
-            labels.setdefault(f"{prefix}controller-uid", metadata["uid"])
-            labels.setdefault(f"{prefix}job-name", metadata.get("name", ""))
-        spec["selector"] = {"matchLabels": {"batch.kubernetes.io/controller-uid": metadata["uid"]}}
+    _default_labels(job["metadata"], template)
+
+
+def select_own_pods(job: Body) -> None:
+    """Let a Job select the pods with its uid, unless its user has chosen a selector."""
+    metadata, spec = job["metadata"], job["spec"]
+    if not spec["manualSelector"] and metadata.get("uid"):
+        _add_own_labels(metadata, spec)
+        # a name that is no label is refused where the template has it
+        if len(metadata.get("name", "")) <= _LABEL_LENGTH:
+            _default_labels(metadata, spec["template"])
+
+
+def _default_labels(metadata: Body, template: Body) -> None:
+    labels = template["metadata"].get("labels")
+    if labels and not metadata.get("labels"):
+        metadata["labels"] = dict(labels)
+
+
+def _add_own_labels(metadata: Body, spec: Body) -> None:
+    if "selector" in spec and _CONTROLLER in (spec["selector"].get("matchLabels") or {}):
+        return
+    labels = child(spec["template"]["metadata"], "labels")
+    for prefix in ("", "batch.kubernetes.io/"):
+        labels.setdefault(f"{prefix}controller-uid", metadata["uid"])
+        labels.setdefault(f"{prefix}job-name", metadata.get("name", ""))
+    child(child(spec, "selector"), "matchLabels")[_CONTROLLER] = metadata["uid"]
 
 
 def default_pod_disruption_budget(budget: Body) -> None:
