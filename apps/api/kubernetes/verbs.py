@@ -132,7 +132,7 @@ def delete(call: Call) -> Answer:
         dry_run=options["dryRun"],
         found=call.found.row,
     )
-    warnings = warnings_of_deletion(resource.kind.name, options)
+    warnings = warnings_of_deletion(resource.kind.key, options)
     if resource.kind.returns_deleted or _is_held(call, body, options):
         return Answer(body, warnings=warnings)
     about = {"name": target.name, "kind": resource.plural, "uid": body["metadata"]["uid"]}
@@ -164,7 +164,7 @@ def delete_collection(call: Call) -> Answer:
         elif not isinstance(outcome, NotFound):
             raise outcome
         # objects that were deleted in the meantime need no deletion
-    warnings = warnings_of_deletion(kind.name, options)
+    warnings = warnings_of_deletion(kind.key, options)
     return Answer({}, warnings=warnings, items=deleted, metadata=page.metadata())
 
 

@@ -115,7 +115,7 @@ def count_generation(kind: Kind, old: Body, new: Body) -> None:
 
 def _desired(kind: Kind, body: Body) -> Any:
     """The part whose changes are counted."""
-    counted = _COUNTED_METADATA.get(kind.name)
+    counted = _COUNTED_METADATA.get(kind.key)
     also = body["metadata"].get(counted) or {} if counted else {}
     if not kind.is_data:
         return also, body.get("spec")
