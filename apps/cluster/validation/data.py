@@ -215,24 +215,6 @@ def validate_service_cidr(body: Body) -> Causes:
         yield from validate_canonical_network(cidr, f"spec.cidrs[{index}]")
 
 
-def validate_api_service(body: Body) -> Causes:
-    spec, name = body.get("spec") or {}, body["metadata"].get("name")
-    group, version = spec.get("group", ""), spec.get("version", "")
-    if name != f"{version}.{group}":
-        wanted = f'must be `spec.version+"."+spec.group`: "{version}.{group}"'
-        yield invalid("metadata.name", name, wanted)
-    if group:
-        yield from all_invalid("spec.group", group, names.dns_subdomain(group))
-    elif version != "v1":
-        why = "only v1 may have an empty group and it better be legacy kube"
-        yield required("spec.group", why)
-    yield from all_invalid("spec.version", version, names.service_label(version))
-    for field, limit in (("groupPriorityMinimum", 20_000), ("versionPriority", 1000)):
-        priority = spec.get(field, 0)
-        if not 0 < priority <= limit:
-            yield invalid(f"spec.{field}", priority, f"must be positive and less than {limit}")
-
-
 def validate_template_object(body: Body) -> Causes:
     return validate_pod_template(body.get("template") or {}, "template")
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from apps.cluster.validation.causes import Causes, invalid, required
+from apps.cluster.validation import names
+from apps.cluster.validation.causes import Causes, all_invalid, invalid, required
 
 Body = Mapping[str, Any]
 
@@ -18,8 +19,11 @@ def validate_registration(registration: Body) -> Causes:
     if name != wanted:
         why = f'must be `spec.version+"."+spec.group`: "{wanted}"'
         yield invalid("metadata.name", name, why)
-    if not version:
-        yield required("spec.version")
+    if group:
+        yield from all_invalid("spec.group", group, names.dns_subdomain(group))
+    elif version != "v1":
+        yield required("spec.group", "only v1 may have an empty group and it better be legacy kube")
+    yield from all_invalid("spec.version", version, names.service_label(version))
     for field, most in (("groupPriorityMinimum", 20_000), ("versionPriority", 1000)):
         priority = spec.get(field, 0)
         if not 0 < priority <= most:
