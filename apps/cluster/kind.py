@@ -27,6 +27,8 @@ UpdateRule = Callable[[Body, Body], Iterator[Cause]]
 
 VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 STATUS_VERBS: Final = ("get", "patch", "update")
+#: The metadata that clients set.
+CLIENT_METADATA: Final = ("labels", "annotations", "finalizers", "ownerReferences")
 PROXY_VERBS: Final = ("create", "delete", "get", "patch", "update")
 
 
@@ -86,6 +88,8 @@ class Kind:
     returns_deleted: bool = False
     #: A PUT of a missing object creates it.
     creates_on_update: bool = False
+    #: Fields of the metadata that an update of the status leaves as they are.
+    status_keeps: tuple[str, ...] = ()
     #: A PUT has to name the version that it replaces.
     needs_version: bool = False
     #: A deletion that does not say otherwise leaves the dependants.

@@ -14,7 +14,7 @@ from apps.cluster.admission.defaulting.data import (
     default_webhooks,
 )
 from apps.cluster.admission.statuses import initial_registration_status
-from apps.cluster.kind import Kind
+from apps.cluster.kind import CLIENT_METADATA, Kind
 from apps.cluster.tables.extensions import (
     API_SERVICES,
     MUTATING_ADMISSION_POLICIES,
@@ -59,6 +59,7 @@ KINDS: Final = (
         group="apiregistration.k8s.io",
         namespaced=False,
         has_status=True,
+        status_keeps=CLIENT_METADATA,
         default=default_api_service,
         initial_status=initial_registration_status,
         check_name=path_segment,
@@ -94,6 +95,7 @@ KINDS: Final = (
         group=_ADMISSION,
         namespaced=False,
         has_status=True,
+        status_keeps=CLIENT_METADATA,
         has_generation=True,
         is_looked_up=True,
         default=default_validating_policy,

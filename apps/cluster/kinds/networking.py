@@ -14,7 +14,7 @@ from apps.cluster.admission.defaulting.data import (
     default_network_policy,
 )
 from apps.cluster.admission.defaulting.services import default_address, default_service, keep_fields
-from apps.cluster.kind import PROXY_VERBS, Kind, Subresource
+from apps.cluster.kind import CLIENT_METADATA, PROXY_VERBS, Kind, Subresource
 from apps.cluster.tables.networking import (
     ENDPOINT_SLICES,
     ENDPOINTS,
@@ -143,6 +143,7 @@ KINDS: Final = (
         group=_NETWORKING,
         namespaced=False,
         has_status=True,
+        status_keeps=CLIENT_METADATA,
         columns=SERVICE_CIDRS,
         validate=validate_service_cidr,
         default=default_empty_status,

@@ -20,7 +20,7 @@ from apps.cluster.admission.gated_fields import FIELDS_OF_GROUPS, FIELDS_OF_TEMP
 from apps.cluster.admission.pod_groups import admit_pod_group
 from apps.cluster.admission.priority import check_default_class
 from apps.cluster.admission.statuses import initial_budget_status
-from apps.cluster.kind import Kind
+from apps.cluster.kind import CLIENT_METADATA, Kind
 from apps.cluster.tables.columns import AGE, NAME
 from apps.cluster.tables.policy import (
     FLOW_SCHEMAS,
@@ -127,6 +127,7 @@ KINDS: Final = (
         group=_FLOW,
         namespaced=False,
         has_status=True,
+        status_keeps=CLIENT_METADATA,
         has_generation=True,
         columns=FLOW_SCHEMAS,
         validate=validate_flow_schema,
@@ -138,6 +139,7 @@ KINDS: Final = (
         group=_FLOW,
         namespaced=False,
         has_status=True,
+        status_keeps=CLIENT_METADATA,
         has_generation=True,
         columns=PRIORITY_LEVEL_CONFIGURATIONS,
         validate=validate_priority_level,
@@ -161,6 +163,7 @@ KINDS: Final = (
         group=_SCHEDULING,
         version="v1alpha2",
         has_status=True,
+        status_keeps=CLIENT_METADATA,
         has_generation=True,
         feature_gate=_GROUPS,
         admit_new=admit_pod_group,
@@ -175,6 +178,7 @@ KINDS: Final = (
         "resourceclaims",
         group=_RESOURCE,
         has_status=True,
+        status_keeps=CLIENT_METADATA,
         returns_deleted=True,
         default=default_claim,
         admit_new=check_admin_access,

@@ -17,7 +17,7 @@ from apps.cluster.admission.defaulting.storage import (
 )
 from apps.cluster.admission.statuses import initial_volume_status
 from apps.cluster.admission.storage import add_protection_finalizer, admit_volume_claim
-from apps.cluster.kind import Kind
+from apps.cluster.kind import CLIENT_METADATA, Kind
 from apps.cluster.tables.storage import (
     ATTACHMENTS,
     CLAIMS,
@@ -146,6 +146,7 @@ KINDS: Final = (
         group=_STORAGE,
         namespaced=False,
         has_status=True,
+        status_keeps=CLIENT_METADATA,
         returns_deleted=True,
         initial_status=lambda _: {"attached": False},
         validate=validate_volume_attachment,

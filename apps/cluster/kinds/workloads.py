@@ -99,6 +99,7 @@ POD: Final = Kind(
         "status.nominatedNodeName",
     ),
     has_status=True,
+    status_keeps=("ownerReferences",),
     has_generation=True,
     subresources=(
         Subresource("attach", "PodAttachOptions", _CONNECT_VERBS),
@@ -211,6 +212,7 @@ KINDS: Final = (
         short_names=("deploy",),
         categories=("all",),
         has_status=True,
+        status_keeps=("labels",),
         has_generation=True,
         subresources=(SCALE,),
         default=default_deployment,

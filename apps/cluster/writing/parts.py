@@ -14,31 +14,14 @@ Body = dict[str, Any]
 
 #: The conditions of a CertificateSigningRequest that only `approval` sets.
 APPROVALS: Final = ("Approved", "Denied")
-_CLIENT_SET: Final = ("labels", "annotations", "finalizers", "ownerReferences")
-#: Kinds of which an update of the status leaves metadata as it is.
-_KEPT_METADATA: Final[Mapping[str, tuple[str, ...]]] = {
-    "Deployment": ("labels",),
-    "Pod": ("ownerReferences",),
-    **dict.fromkeys(
-        (
-            "APIService",
-            "FlowSchema",
-            "PodGroup",
-            "PriorityLevelConfiguration",
-            "ResourceClaim",
-            "ServiceCIDR",
-            "ValidatingAdmissionPolicy",
-            "VolumeAttachment",
-        ),
-        _CLIENT_SET,
-    ),
-}
 #: Subresources that change the spec of a pod, and count as a change of it.
 SPEC_PARTS: Final = frozenset({"ephemeralcontainers", "resize"})
 
 
 def changed_part(kind: Kind, old: Body, new: Mapping[str, Any], subresource: str) -> Body:
     """`new` with everything that an update of this subresource leaves alone as in `old`."""
+    if subresource == "status":
+        return _status(kind, old, new)
     part = _PARTS.get(subresource)
     if part is not None:
         return part(old, new)
@@ -53,7 +36,7 @@ def changed_part(kind: Kind, old: Body, new: Mapping[str, Any], subresource: str
     return body
 
 
-def _status(old: Body, new: Mapping[str, Any]) -> Body:
+def _status(kind: Kind, old: Body, new: Mapping[str, Any]) -> Body:
     status = copy.deepcopy(new.get("status") or {})
     if old["kind"] == "CertificateSigningRequest":
         conditions = status.pop("conditions", None) or ()
@@ -65,14 +48,10 @@ def _status(old: Body, new: Mapping[str, Any]) -> Body:
         moment = (old.get("status") or {}).get("lastPhaseTransitionTime")
         status |= {"lastPhaseTransitionTime": moment} if moment else {}
     metadata = new.get("metadata") or old["metadata"]
-    return {**old, "status": status, "metadata": _metadata_of_status(old, metadata)}
-
-
-def _metadata_of_status(old: Body, metadata: Mapping[str, Any]) -> Body:
-    """The metadata after an update of the status, which leaves that of some kinds alone."""
-    names = _KEPT_METADATA.get(old["kind"], ())
-    kept = {name: old["metadata"][name] for name in names if name in old["metadata"]}
-    return {**{name: v for name, v in metadata.items() if name not in names}, **kept}
+    names = kind.status_keeps
+    others = {name: value for name, value in metadata.items() if name not in names}
+    own = {name: old["metadata"][name] for name in names if name in old["metadata"]}
+    return {**old, "status": status, "metadata": {**others, **own}}
 
 
 def _approval(old: Body, new: Mapping[str, Any]) -> Body:
@@ -107,5 +86,4 @@ _PARTS: Final[Mapping[str, Callable[[Body, Mapping[str, Any]], Body]]] = {
     "approval": _approval,
     "ephemeralcontainers": _ephemeral_containers,
     "resize": _resize,
-    "status": _status,
 }
