@@ -128,13 +128,16 @@ class Conflict(ApiError):
 
 
 class Invalid(ApiError):
-    """An object that decodes but is invalid; every cause names its field."""
+    """An object that decodes but is invalid; every cause names its field.
+
+    `causes` has each cause once, for people. `details` repeats a cause that several checks report, as
+    the API server does.
+    """
 
     code, reason = 422, "Invalid"
 
     def __init__(self, kind: str, name: str, causes: Sequence[Cause], group: str = "") -> None:
-        self.causes = tuple(causes)
-        # duplicates are reported once
+        self.causes = tuple(dict.fromkeys(causes))
         texts = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in self.causes))
         listed = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
         super().__init__(
@@ -145,7 +148,7 @@ class Invalid(ApiError):
                 "kind": kind,
                 "causes": [
                     {"reason": c.reason, "message": c.message, "field": c.field}
-                    for c in self.causes
+                    for c in causes
                 ],
             },
         )

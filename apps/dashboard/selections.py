@@ -96,5 +96,5 @@ def take_rejected(request: Request) -> RejectedAction:
 def _describe(error: ApiError) -> str:
     """The error without the name of the object: it is the same for all of them."""
     if isinstance(error, Invalid) and error.causes:
-        return "; ".join(dict.fromkeys(f"{each.field}: {each.message}" for each in error.causes))
+        return "; ".join(f"{each.field}: {each.message}" for each in error.causes)
     return error.message if isinstance(error, BadRequest) else str(error)

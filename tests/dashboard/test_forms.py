@@ -70,7 +70,7 @@ def test_a_node_is_created_as_the_form_says(alice: Client, empty: Cluster) -> No
         ("extended", "example.com/gpu", "resource=quantity"),
         ("extended", "example.com/gpu=x", "line 1"),
         ("taints", "dedicated=gpu:Never", "effects are"),
-        ("taints", "a/b/c:NoSchedule", "qualified name"),
+        ("taints", "a/b/c:NoSchedule", "valid label key"),
         ("name", "Not_A_Name", "RFC 1123"),
         ("name", "", "required"),
     ],

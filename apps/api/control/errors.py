@@ -67,11 +67,12 @@ def _response(
 
 
 def _causes(error: ApiError) -> Causes:
-    """The causes of an error, or those of the error that caused it."""
+    """The causes of an error, or those of the error that caused it, each once."""
     found = error.details.get("causes")
     if found is None and isinstance(error.__cause__, ApiError):
         found = error.__cause__.details.get("causes")
-    return [{"field": c.get("field", ""), "message": c["message"]} for c in found or []]
+    distinct = dict.fromkeys((each.get("field", ""), each["message"]) for each in found or ())
+    return [{"field": field, "message": message} for field, message in distinct]
 
 
 def _flatten_causes(detail: Any, field: str = "") -> list[dict[str, str]]:
