@@ -130,8 +130,8 @@ class Conflict(ApiError):
 class Invalid(ApiError):
     """An object that decodes but is invalid; every cause names its field.
 
-    `causes` has each cause once, for people. `details` repeats a cause that several checks report, as
-    the API server does.
+    `causes` has each cause once, for people. `details` repeats a cause that several checks report,
+    as the API server does.
     """
 
     code, reason = 422, "Invalid"
@@ -147,8 +147,7 @@ class Invalid(ApiError):
                 **({"group": group} if group else {}),
                 "kind": kind,
                 "causes": [
-                    {"reason": c.reason, "message": c.message, "field": c.field}
-                    for c in causes
+                    {"reason": c.reason, "message": c.message, "field": c.field} for c in causes
                 ],
             },
         )
