@@ -10,7 +10,7 @@ from django.db import models
 class Role(models.IntegerChoices):
     """What a user may do in a cluster; each role includes the ones before it."""
 
-    #: Read everything of the cluster.
+    #: Read everything of the cluster but Secrets.
     VIEWER = 1, "viewer"
     #: Create, change and delete objects; act on pods, nodes and the queue.
     OPERATOR = 2, "operator"
@@ -25,8 +25,8 @@ MEMBER_ROLES: Final = (Role.VIEWER, Role.OPERATOR, Role.ADMIN)
 
 #: What each role is for, for pages.
 MEANINGS: Final = {
-    Role.VIEWER: "reads everything of the cluster, and changes nothing",
-    Role.OPERATOR: "also creates, changes and deletes objects, and acts on pods, nodes and queues",
+    Role.VIEWER: "reads everything of the cluster but Secrets, and changes nothing",
+    Role.OPERATOR: "also reads Secrets, changes objects, and acts on pods, nodes and queues",
     Role.ADMIN: "also changes profiles, settings, webhooks and members, and deletes the cluster",
     Role.SITE_ADMIN: "administers every cluster and all users",
 }

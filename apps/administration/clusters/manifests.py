@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -166,9 +166,14 @@ def _create(
     return created
 
 
-def export_yaml(cluster: Cluster, *, progress: Progress = ignore_progress) -> str:
-    """All objects of a cluster, except events, as a YAML stream for `import_yaml`."""
-    bodies = _report(list(_export_bodies(cluster)), progress)
+def export_yaml(
+    cluster: Cluster, *, without: Collection[str] = (), progress: Progress = ignore_progress
+) -> str:
+    """All objects of a cluster as a YAML stream for `import_yaml`.
+
+    Except events, and those of the kinds whose keys are in `without`.
+    """
+    bodies = _report(list(_export_bodies(cluster, without)), progress)
     return yaml.dump_all(bodies, Dumper=_Dumper, sort_keys=False, explicit_start=True)
 
 
@@ -181,10 +186,10 @@ def _report(bodies: Sequence[Body], progress: Progress) -> Iterator[Body]:
     progress(len(bodies), len(bodies))
 
 
-def _export_bodies(cluster: Cluster) -> Iterator[Body]:
+def _export_bodies(cluster: Cluster, without: Collection[str]) -> Iterator[Body]:
     stored = {each.kind.key: each.kind for each in all_versions(cluster)}
     for kind in (*sorted(kinds.ALL, key=_rank), *stored.values()):
-        if kind is kinds.EVENT:
+        if kind is kinds.EVENT or kind.key in without:
             continue
         rows = kind.objects(cluster).order_by("id")
         for body in rows.values_list("body", flat=True):

@@ -10,8 +10,9 @@ from apps.engine.models import Operation
 
 
 def run(work: Progress) -> str:
-    """Every object of the operation's cluster."""
-    text = manifests.export_yaml(work.cluster, progress=work.step).encode()
+    """Every object of the operation's cluster, except those of the kinds in `without`."""
+    without = work.operation.arguments.get("without", ())
+    text = manifests.export_yaml(work.cluster, without=without, progress=work.step).encode()
     Operation.objects.filter(pk=work.operation.pk).update(
         output=zstandard.compress(text), output_name=f"{work.cluster.name}.yaml"
     )

@@ -15,6 +15,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from apps.administration.operations.progress import announce, compress_payload
+from apps.cluster.access import confidential
 from apps.cluster.access.grants import AnyUser
 from apps.cluster.access.reach import reach_of
 from apps.cluster.access.scopes import is_limited
@@ -137,6 +138,27 @@ def read_result(operation: Operation, kind: type[T]) -> T | None:
         return None
     _, text = output_of(operation.pk)
     return msgspec.json.decode(text, type=kind)
+
+
+def start_export(cluster: Cluster, *, user: AnyUser, actor: Actor) -> Operation:
+    """Start an export of the cluster as YAML, of the kinds that the user reads."""
+    return start(
+        "export",
+        f"Export cluster {cluster.name} as YAML",
+        actor=actor,
+        cluster=cluster,
+        arguments={"without": list(confidential.hidden_kinds(user, cluster))},
+    )
+
+
+def download(number: int, *, user: AnyUser) -> tuple[str, bytes]:
+    """`output_of`, for a user; Forbidden if it may have kinds that the user does not read."""
+    operation, output = get_operation(number), output_of(number)
+    if operation.kind == "export" and operation.cluster is not None:
+        hidden = confidential.hidden_kinds(user, operation.cluster)
+        for key in set(hidden) - set(operation.arguments.get("without", ())):
+            confidential.require_reading(user, operation.cluster, key)
+    return output
 
 
 def output_of(number: int) -> tuple[str, bytes]:

@@ -13,6 +13,7 @@ from apps.api.control.cluster_serializers import ClusterSerializer
 from apps.api.control.documentation.areas import Area
 from apps.api.control.request_shapes import MomentRequestSerializer
 from apps.api.control.serializers import ErrorSerializer
+from apps.cluster.access import confidential
 from apps.cluster.queries import cluster_named
 from apps.studies.past.past_version import parse_past_version
 
@@ -38,9 +39,11 @@ class ForkView(ControlView):
 
         Creates a cluster with the objects that this one had at a version, at a time or when a
         decision was made, with the same uids and versions. The fork is paused, and its clock stands
-        at that moment. It shares the history up to there.
+        at that moment. It shares the history up to there. A viewer cannot fork a cluster that has,
+        or had, Secrets.
         """
         source = cluster_named(cluster)
+        confidential.require_copying(request.user, source)
         wanted = ForkSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
         given = dict(wanted.validated_data)

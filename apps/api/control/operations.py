@@ -20,6 +20,7 @@ from apps.api.control.documentation.areas import Area
 from apps.api.control.request_shapes import StrictSerializer
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster import kinds, limits, queries
+from apps.cluster.access import confidential
 from apps.cluster.access.gate import require_role
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import BadRequest
@@ -147,7 +148,7 @@ class OperationViewSet(ControlView, GenericViewSet[Operation]):
 
         The file that an export wrote.
         """
-        name, text = service.output_of(int(pk))
+        name, text = service.download(int(pk), user=request.user)
         return HttpResponse(text, content_type=service.content_type_of(name))
 
 
@@ -164,11 +165,12 @@ class CopyView(ControlView):
         """Copy a cluster.
 
         Starts an operation that copies the objects and the active profile, as they are at one
-        version, to a new cluster.
+        version, to a new cluster. A viewer cannot copy a cluster that has, or had, Secrets.
         """
         source = cluster_named(cluster)
         wanted = CopySerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
+        confidential.require_copying(request.user, source)
         lifecycle.check_new(wanted.validated_data["name"])
         title = f"Copy cluster {source.name} as {wanted.validated_data['name']}"
         arguments = {"source": source.pk, **wanted.validated_data}
@@ -185,11 +187,10 @@ class ExportView(ControlView):
         """Export all objects as an operation.
 
         Starts an operation that writes every object as YAML; `/operations/{id}/output` returns the
-        file.
+        file. The file of a viewer has no Secrets, and viewers cannot download one that may.
         """
         found = cluster_named(cluster)
-        title = f"Export cluster {found.name} as YAML"
-        return _accept(service.start("export", title, actor=get_actor(request), cluster=found))
+        return _accept(service.start_export(found, user=request.user, actor=get_actor(request)))
 
 
 class BulkSerializer(StrictSerializer):

@@ -28,6 +28,7 @@ from apps.api.control.serializers import (
     ErrorSerializer,
     ImportedSerializer,
 )
+from apps.cluster.access import confidential
 from apps.cluster.access.reach import reach_of
 from apps.cluster.context import current_request_id
 from apps.cluster.models import Cluster
@@ -177,7 +178,9 @@ class ClusterViewSet(
         """Export all objects.
 
         A YAML stream that the import accepts. Events are omitted. For large clusters, start an
-        export as an operation instead.
+        export as an operation instead. Viewers get no Secrets.
         """
-        text = manifests.export_yaml(self.get_object())
+        cluster = self.get_object()
+        without = confidential.hidden_kinds(request.user, cluster)
+        text = manifests.export_yaml(cluster, without=without)
         return HttpResponse(text, content_type="application/yaml")

@@ -13,6 +13,7 @@ from typing import Final
 
 from django.contrib.auth.models import User
 
+from apps.cluster.access.confidential import reader_of
 from apps.cluster.access.grants import role_of
 from apps.cluster.access.identity import (
     AUTHENTICATED,
@@ -84,7 +85,7 @@ def decide(identity: Identity, access: Access) -> Verdict:
 def needed_role(access: Access) -> Role:
     """The role in a cluster that something requires."""
     if _reads(access):
-        return Role.VIEWER
+        return reader_of(access.group, access.resource)
     named = (access.group, access.resource, access.subresource)
     if access.verb in _ADMINISTERING or named in _ADMINISTRATION or "*" in named[:2]:
         return Role.ADMIN

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -77,8 +77,13 @@ class OneChange:
         return dict(VERBS)[self.change.type]
 
 
-def change_list(cluster: Cluster, query: Mapping[str, Any]) -> ChangeList:
-    """The changes that the address selects, before version `?before=`; a problem if it is wrong."""
+def change_list(
+    cluster: Cluster, query: Mapping[str, Any], *, hidden: Collection[str] = ()
+) -> ChangeList:
+    """The changes that the address selects, before version `?before=`; a problem if it is wrong.
+
+    Those of the kinds whose keys are `hidden` are without their fields.
+    """
     try:
         found = find_changes(cluster, query)
     except BadRequest as error:
@@ -99,7 +104,7 @@ def change_list(cluster: Cluster, query: Mapping[str, Any]) -> ChangeList:
             query, found.period, lambda rest: _newest(cluster, rest), now=cluster.now()
         )
     return ChangeList(
-        rows=change_rows(cluster, rows),
+        rows=change_rows(cluster, rows, hidden=hidden),
         older=older,
         newest=before is None,
         searched_to=None if more or at_end else bottom,
@@ -117,12 +122,19 @@ def _newest(cluster: Cluster, query: Mapping[str, Any]) -> datetime | None:
     return searched.values_list("at", flat=True).first()
 
 
-def change_rows(cluster: Cluster, changes: Sequence[HistoricChange]) -> list[ChangeRow]:
-    """Changes with the fields that differ, in one more statement."""
-    fields = changed_fields(cluster, changes)
+def change_rows(
+    cluster: Cluster, changes: Sequence[HistoricChange], *, hidden: Collection[str] = ()
+) -> list[ChangeRow]:
+    """Changes with the fields that differ, in one more statement, unless their kind is `hidden`."""
+    shown = [change for change in changes if change.kind not in hidden]
+    fields = {
+        change.version: updated
+        for change, updated in zip(shown, changed_fields(cluster, shown), strict=True)
+    }
     return [
         ChangeRow(change, updated[:MAX_FIELDS], max(0, len(updated) - MAX_FIELDS))
-        for change, updated in zip(changes, fields, strict=True)
+        for change in changes
+        for updated in (fields.get(change.version, []),)
     ]
 
 

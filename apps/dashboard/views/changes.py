@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.http import HttpResponse
 from django.views.decorators.http import require_GET
 
+from apps.cluster.access import confidential
 from apps.cluster.models import Cluster
 from apps.dashboard.forms.manifest import dump_yaml
 from apps.dashboard.queries.changes import change_list, one_change
@@ -15,7 +16,8 @@ from apps.dashboard.text_diff import text_diff
 @require_GET
 @recorded_page
 def changes(request: Request, cluster: Cluster) -> HttpResponse:
-    found = change_list(cluster, request.GET)
+    hidden = confidential.hidden_kinds(request.user, cluster)
+    found = change_list(cluster, request.GET, hidden=hidden)
     context = {"cluster": cluster, "changes": found}
     return render_page(request, "changes", context, status=422 if found.problem else 200)
 
@@ -25,6 +27,7 @@ def changes(request: Request, cluster: Cluster) -> HttpResponse:
 def change(request: Request, cluster: Cluster, version: int) -> HttpResponse:
     """One change: the fields that differ, and the YAML before and after."""
     one = one_change(cluster, version)
+    confidential.require_reading(request.user, cluster, one.change.kind)
     context = {
         "cluster": cluster,
         "one": one,

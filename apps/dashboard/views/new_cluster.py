@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods
 
 from apps.administration.clusters import lifecycle, manifests
 from apps.administration.operations import service
+from apps.cluster.access import confidential
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import ApiError
 from apps.cluster.manifests import ManifestError, ManifestErrors
@@ -132,6 +133,7 @@ def _start_operation(request: Request, way: str, form: ClusterForm) -> Operation
     arguments: dict[str, Any]
     if way == "copy":
         source = cluster_named(typed["source"])
+        confidential.require_copying(request.user, source)
         kind = "copy"
         title = f"Copy cluster {source.name} as {typed['name']}"
         arguments = {"source": source.pk, "name": typed["name"], "paused": typed["paused"]}

@@ -15,6 +15,7 @@ from apps.administration.clusters import editing, manifests
 from apps.administration.clusters.evictions import Evictions, plan_evictions
 from apps.administration.operations import service
 from apps.cluster import kinds
+from apps.cluster.access import confidential
 from apps.cluster.access.default_policy import GROUPS
 from apps.cluster.errors import ApiError, BadRequest
 from apps.cluster.kinds import Kind
@@ -66,6 +67,7 @@ def kind_list(request: Request, cluster: Cluster) -> HttpResponse:
 @cluster_page
 def objects(request: Request, cluster: Cluster, resource: str) -> HttpResponse:
     kind = kind_of(cluster, resource)
+    confidential.require_reading(request.user, cluster, kind.key)
     if kind.group in GROUPS:
         create_default_policy(cluster)
     found = object_list(cluster, kind, request.GET.dict())
@@ -80,7 +82,9 @@ def an_object(
 ) -> HttpResponse:
     text = request.GET.get("group_attempt", "")
     attempt = int(text) if text.isascii() and text.isdecimal() and len(text) <= 18 else None
-    one = one_object(cluster, kind_of(cluster, resource), namespace, name, attempt=attempt)
+    kind = kind_of(cluster, resource)
+    confidential.require_reading(request.user, cluster, kind.key)
+    one = one_object(cluster, kind, namespace, name, attempt=attempt)
     return render_page(request, "object", {"cluster": cluster, "one": one})
 
 

@@ -59,8 +59,8 @@ def undo(request: Request, number: int) -> HttpResponse:
 def output(request: Request, number: int) -> HttpResponse:
     """The file that the operation wrote."""
     try:
-        name, text = service.output_of(number)
-    except NotFound as refusal:
+        name, text = service.download(number, user=request.user)
+    except ApiError as refusal:
         return render_refusal(request, refusal)
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return HttpResponse(text, content_type=service.content_type_of(name), headers=headers)
@@ -82,7 +82,6 @@ def find_failed(request: Request, cluster: Cluster | None) -> Operation | None:
 @cluster_page
 def export(request: Request, cluster: Cluster) -> HttpResponse:
     """Start an export of the cluster as YAML."""
-    title = f"Export cluster {cluster.name} as YAML"
-    started = service.start("export", title, actor=actor(request), cluster=cluster)
+    started = service.start_export(cluster, user=request.user, actor=actor(request))
     messages.info(request, "You can download the file here when the operation has finished.")
     return redirect("operation", number=started.pk)
