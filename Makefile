@@ -8,7 +8,8 @@
 # make screenshots  each page, wide and narrow, light and dark, in screenshots/
 # make truth   decisions about random clusters and responses of the API, compared with the real thing's
 # make soak    state machines of the core and `make truth` for longer, then an hour of faults during runs of
-#              5,000 pods, then ten quiet minutes; on both brokers. SOAK_KILLS=1000: the full form
+#              5,000 pods, then ten quiet minutes; with each broker, and a PostgreSQL beside the site.
+#              SOAK_KILLS=1000: the full form
 # make fuzz    generated requests from the OpenAPI documents of both APIs; needs schemathesis
 # make sbom    bill of materials (CycloneDX) in var/sbom.json, and the list of licences
 # make audit   known vulnerabilities of the locked packages; needs a database of advisories
@@ -54,7 +55,7 @@ truth: runtime
 
 # SOAK_FACTOR: how many times as many examples of state machines as in `make test`.
 # SOAK_MINUTES, SOAK_KILLS or SOAK_RUNS, SOAK_SEED, SOAK_PODS, SOAK_WORKERS, SOAK_QUIET (minutes) and
-# SOAK_BROKER make it shorter.
+# SOAK_SITE make it shorter.
 soak: development
 	SOAK_FACTOR=$${SOAK_FACTOR:-20} $(BIN)/python -m pytest -q $(MACHINES) tests/browser/test_hostile_texts.py
 	$(BIN)/python -m tools.truth --cases 40 --seed $${SOAK_SEED:-$$(date +%s)}

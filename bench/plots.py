@@ -49,11 +49,11 @@ def draw_curves(content: Mapping[str, Any], folder: Path) -> list[Path]:
             lines[point["workload"]].append((point["size"], point["processor_us"]))
         file = folder / f"{curve}.svg"
         with mpl.rc_context(STYLE):
-            figure, axes = _figure(label, "µs of processor time per pod")
+            figure, axes = figure_of(label, "µs of processor time per pod")
             _draw_lines(axes, lines)
             if curve == "signatures":
                 _use_logarithm(axes, [size for size, _ in next(iter(lines.values()))])
-            _save(figure, file)
+            save(figure, file)
         drawn.append(file)
     return drawn
 
@@ -67,15 +67,16 @@ def draw_clients(content: Mapping[str, Any], folder: Path) -> Path:
     }
     file = folder / "clients.svg"
     with mpl.rc_context(STYLE):
-        figure, axes = _figure("clients that POST at a time", "pods per second")
+        figure, axes = figure_of("clients that POST at a time", "pods per second")
         rate = [(clients, entry["pods_per_s"]) for clients, entry in posts.items()]
         _draw_lines(axes, {"pods per second": rate}, legend=False)
         _use_logarithm(axes, list(posts))
-        _save(figure, file)
+        save(figure, file)
     return file
 
 
-def _figure(x: str, y: str) -> tuple[Figure, Axes]:
+def figure_of(x: str, y: str) -> tuple[Figure, Axes]:
+    """An empty plot with labels of its axes."""
     figure = Figure(figsize=(8, 4.2), layout="constrained")
     axes = figure.subplots()
     axes.set_xlabel(x)
@@ -109,7 +110,7 @@ def _use_logarithm(axes: Axes, sizes: Sequence[float]) -> None:
     axes.minorticks_off()
 
 
-def _save(figure: Figure, file: Path) -> None:
+def save(figure: Figure, file: Path) -> None:
     """Write the file; equal figures give equal files."""
     file.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(file, transparent=True, metadata={"Date": None, "Creator": None})

@@ -55,6 +55,7 @@ FAULTS = (
     Fault("supervisor", signal.SIGKILL, 1),
     Fault("supervisor", signal.SIGSTOP, 1),
     Fault("lost connections", None, 3),
+    Fault("full connection table", None, 2),
     Fault("second start", None, 1),
     Fault("killed operation", None, 3),
     Fault("killed import", None, 2),
@@ -62,7 +63,7 @@ FAULTS = (
 )
 BROKER_FAULTS = (Fault("broker", signal.SIGKILL, 2), Fault("broker", signal.SIGSTOP, 1))
 DISK_FAULTS = (Fault("full disk", None, 3), Fault("read-only disk", None, 1))
-CLOCK_FAULTS = (Fault("clock jump", None, 3),)
+CLOCK_FAULTS = (Fault("clock jump", None, 3), Fault("dead name server", None, 1))
 
 #: Nothing can be scheduled until these continue: there is one of each.
 ESSENTIAL = ("web", "database", "connection", "broker")

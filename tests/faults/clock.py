@@ -1,4 +1,4 @@
-"""A wall clock for the processes of a site under test, which can be set; needs a C compiler."""
+"""What the processes of a site under test are told of the machine; needs a C compiler."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ SOURCE = Path(__file__).with_name("clock.c")
 
 
 class Clock:
-    """How far the clocks are off, in a file of `folder` that all processes map."""
+    """How far the clocks are off, and whether names are found: a file that all processes map."""
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / "clock"
         self._library = folder / "clock.so"
+        self._state = (0, 0)
 
     def build(self) -> bool:
         """Whether this machine can: compile the library that the processes load."""
@@ -24,7 +25,7 @@ class Clock:
         if compiler is None or sys.platform != "linux":
             return False
         command = [compiler, "-shared", "-fPIC", "-O2", "-o", os.fspath(self._library)]
-        subprocess.run([*command, os.fspath(SOURCE)], check=True)
+        subprocess.run([*command, os.fspath(SOURCE), "-ldl"], check=True)
         self.set(0)
         return True
 
@@ -34,7 +35,15 @@ class Clock:
 
     def set(self, seconds: int) -> None:
         """Let all clocks be off by so many seconds from now on."""
+        self._write(seconds, self._state[1])
+
+    def lose_names(self, lost: bool) -> None:
+        """Whether no name server answers from now on."""
+        self._write(self._state[0], int(lost))
+
+    def _write(self, *state: int) -> None:
+        self._state = state[0], state[1]
         mode = "r+b" if self._file.exists() else "wb"
         with self._file.open(mode) as file:
-            file.write(seconds.to_bytes(8, sys.byteorder, signed=True))
+            file.write(b"".join(each.to_bytes(8, sys.byteorder, signed=True) for each in state))
         self._file.chmod(0o644)

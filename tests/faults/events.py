@@ -18,6 +18,7 @@ import yaml
 from tests.faults.chaos import Chaos
 from tests.faults.clock import Clock
 from tests.faults.load import Client
+from tests.faults.recovery import CLUSTER
 from tests.stack.running_site import ROOT, RunningSite
 
 #: A cluster for operations and imports, which the load does not touch.
@@ -52,10 +53,14 @@ class Events:
         self._clock = clock
         self._batches = 0
         self._client.create_cluster(ASIDE, nodes=20)
+        hook = {"url": "http://localhost:9/", "kinds": ["pod.scheduled"]}
+        assert self._client.send("POST", f"/api/v1/clusters/{CLUSTER}/webhooks", hook) == 201
 
     def functions(self) -> dict[str, Callable[[Chaos, random.Random], None]]:
         return {
             "lost connections": self.lose_connections,
+            "full connection table": self.fill_connections,
+            "dead name server": self.lose_names,
             "second start": self.start_twice,
             "killed operation": self.kill_operation,
             "killed import": self.kill_import,
@@ -77,6 +82,25 @@ class Events:
         except (psycopg.OperationalError, OSError):
             # an earlier fault still lasts
             return
+
+    def fill_connections(self, chaos: Chaos, draw: random.Random) -> None:
+        """Another program takes every connection that the database has left."""
+        taken = []
+        try:
+            while True:
+                taken.append(psycopg.connect(self._site.database_url, connect_timeout=10))
+        except (psycopg.OperationalError, OSError):
+            # none is left, or an earlier fault still lasts
+            time.sleep(draw.choice((3.0, 10.0)))
+        for each in taken:
+            each.close()
+
+    def lose_names(self, chaos: Chaos, draw: random.Random) -> None:
+        """No name server answers, while events wait for a webhook whose address has a name."""
+        assert self._clock is not None
+        self._clock.lose_names(True)
+        time.sleep(draw.choice((6.0, 15.0)))
+        self._clock.lose_names(False)
 
     def start_twice(self, chaos: Chaos, draw: random.Random) -> None:
         """A second `make up` on the data folder ends at once and says who uses it."""
@@ -164,7 +188,7 @@ class Events:
     def set_clock(self, chaos: Chaos, draw: random.Random) -> None:
         """The clocks of all processes jump, back or ahead, and some seconds later to the truth."""
         assert self._clock is not None
-        self._clock.set(draw.choice((-3600, 3600, -40, 40, 86_400)))
+        self._clock.set(draw.choice((-86_400, -3600, -40, 40, 3600, 86_400)))
         time.sleep(draw.choice((3.0, 15.0)))
         self._clock.set(0)
 

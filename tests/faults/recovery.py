@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from tests.faults.load import Client
 from tests.stack.running_site import RunningSite
 
-Times = dict[str, list[float | None]]
 Body = dict[str, dict[str, str]]
 
 CLUSTER = "probe"
@@ -108,21 +107,3 @@ class Probe(threading.Thread):
             return 0, {}
         finally:
             web.close()
-
-
-def summarize(times: Times, outages: list[float | None]) -> list[str]:
-    """A line for each kind of fault, then for all, and for outages of one or more faults."""
-    lines = [_describe(name, found) for name, found in sorted(times.items())]
-    lines.append(_describe("all", [each for found in times.values() for each in found]))
-    return [*lines, _describe("outages, from their last fault", outages)]
-
-
-def _describe(name: str, found: list[float | None]) -> str:
-    known = sorted(each for each in found if each is not None)
-    if not known:
-        return f"{name:32} {len(found):5} faults, none measured"
-    median, high = known[len(known) // 2], known[min(len(known) - 1, len(known) * 99 // 100)]
-    return (
-        f"{name:32} {len(found):5} faults, recovery p50 {median:5.1f} s, p99 {high:5.1f} s, "
-        f"longest {known[-1]:5.1f} s"
-    )

@@ -1,10 +1,12 @@
 """``make soak``: causes faults at random, then runs a long time with little load.
 
     python -m tests.faults.soak [--seed N] [--minutes N | --kills N | --runs N] [--pods N] [--apart]
-                                [--workers N] [--broker embedded|valkey|both] [--quiet MINUTES]
+                                [--workers N] [--site embedded|valkey|postgresql|all]
+                                [--quiet MINUTES]
 
 Prints its actions and results; exits with 1 on any error, and prints the command that repeats the
-run. The same seed selects the same faults; their times depend on the machine.
+run. The same seed selects the same faults; their times depend on the machine. Writes the results as
+a table and a plot into var/soak.
 """
 
 from __future__ import annotations
@@ -17,23 +19,25 @@ import signal
 import sys
 import tempfile
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from tests.faults import quiet
+from tests.faults import quiet, report
 from tests.faults.broker import NAMES, Broker, find_free_port, find_program
-from tests.faults.chaos import BROKER_FAULTS, CLOCK_FAULTS, DISK_FAULTS, FAULTS, Chaos
+from tests.faults.chaos import BROKER_FAULTS, CLOCK_FAULTS, DISK_FAULTS, FAULTS, Chaos, Fault
 from tests.faults.clock import Clock
+from tests.faults.database import Database
 from tests.faults.disk import SmallDisk
 from tests.faults.events import Events
 from tests.faults.load import Client
-from tests.faults.recovery import CLUSTER, Probe, Times, summarize
+from tests.faults.recovery import CLUSTER, Probe
+from tests.faults.report import Campaign
 from tests.faults.run import check_cluster, read_token, run
 from tests.faults.upgrades import kill_upgrades
-from tests.stack.running_site import RunningSite
+from tests.stack.running_site import ROOT, RunningSite
 
 CLUSTERS = 3
 #: Maximum number of faults in one run.
@@ -42,6 +46,18 @@ FAULTS_IN_A_RUN = 12
 SECONDS_APART = 60.0
 #: Size of the disk that is filled, in MiB.
 DISK = 3000
+#: What a site may run on.
+KINDS = ("embedded", "valkey", "postgresql")
+RESULTS = ROOT / "var" / "soak"
+
+
+@dataclass
+class Beside:
+    """What runs beside the site, with the variables by which the site finds it."""
+
+    variables: dict[str, str] = field(default_factory=dict)
+    processes: Callable[[], dict[int, str]] = dict
+    faults: tuple[Fault, ...] = ()
 
 
 def main() -> int:
@@ -49,47 +65,64 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
     say(f"seed {options.seed}, {options.workers} workers, {options.pods} pods in a run")
     failed = 0
-    for kind in ("embedded", "valkey") if options.broker == "both" else (options.broker,):
-        failed += _run_on_broker(kind, options)
-        # only on the first broker
+    campaigns: list[Campaign] = []
+    for kind in KINDS if options.site == "all" else (options.site,):
+        failed += _run_on(kind, options, campaigns)
+        # only on the first kind
         options.quiet = 0
+    if campaigns:
+        say(f"the report is {report.write(campaigns, RESULTS)}")
     say("no errors" if not failed else f"{failed} errors")
     return 1 if failed else 0
 
 
-def _run_on_broker(kind: str, options: argparse.Namespace) -> int:
-    """Run all parts on one broker; returns the number of errors."""
-    if kind == "embedded":
-        return _run_parts(kind, options, None)
-    path = find_program()
-    if path is None:
-        say(f"!!! NOT TESTED on Valkey: none of {', '.join(NAMES)} is installed !!!")
-        return 1
-    say(f"the broker is {path}")
-    with tempfile.TemporaryDirectory(prefix="schedweb-broker-") as folder:
-        broker = Broker(path, Path(folder))
-        broker.start()
-        try:
-            return _run_parts(kind, options, broker)
-        finally:
-            broker.stop()
-
-
-def _run_parts(kind: str, options: argparse.Namespace, broker: Broker | None) -> int:
+def _run_on(kind: str, options: argparse.Namespace, campaigns: list[Campaign]) -> int:
+    """Run all parts on a site of this kind; returns the number of errors."""
     failed = 0
-    if options.kills is None or options.kills or options.runs:
-        failed += cause_faults(options, broker, kind)
-        if broker is None:
-            failed += kill_upgrades(options.seed, say)
-    if options.quiet:
-        with _site(options, broker) as (site, _, _):
-            failed += quiet.soak(site, 60 * options.quiet, say)
+    with _beside(kind) as beside:
+        if beside is None:
+            return 1
+        if options.kills is None or options.kills or options.runs:
+            campaigns.append(Campaign(kind))
+            failed += cause_faults(options, beside, campaigns[-1])
+            if kind == "embedded":
+                failed += kill_upgrades(options.seed, say)
+        if options.quiet:
+            with _site(options, beside) as (site, _, _):
+                failed += quiet.soak(site, 60 * options.quiet, say)
     return failed
 
 
 @contextmanager
+def _beside(kind: str) -> Iterator[Beside | None]:
+    """What a site of this kind needs beside it; None if it is not installed."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="schedweb-beside-")))
+        folder.chmod(0o755)
+        if kind == "valkey":
+            path = find_program()
+            if path is None:
+                say(f"!!! NOT TESTED on Valkey: none of {', '.join(NAMES)} is installed !!!")
+                yield None
+                return
+            say(f"the broker is {path}")
+            broker = Broker(path, folder)
+            stack.callback(broker.stop)
+            broker.start()
+            variables = {"SCHEDWEB_BROKER_URL": broker.url}
+            yield Beside(variables, broker.processes, BROKER_FAULTS)
+        elif kind == "postgresql":
+            database = Database(folder)
+            stack.callback(database.stop)
+            database.start()
+            yield Beside({"SCHEDWEB_DATABASE_URL": database.url}, database.processes)
+        else:
+            yield Beside()
+
+
+@contextmanager
 def _site(
-    options: argparse.Namespace, broker: Broker | None
+    options: argparse.Namespace, beside: Beside
 ) -> Iterator[tuple[RunningSite, SmallDisk | None, Clock | None]]:
     """A running site, with a small disk and a clock of its own where the machine allows it."""
     folder = Path(tempfile.mkdtemp(prefix="schedweb-soak-"))
@@ -98,8 +131,8 @@ def _site(
     small = disk.mount()
     variables = dict(zip(("SCHEDWEB_PORT", "SCHEDWEB_TLS_PORT"), _ports(), strict=True))
     variables |= {"SCHEDWEB_WORKERS": str(options.workers), "SCHEDWEB_ADMIN_PASSWORD": "soak"}
-    if broker is not None:
-        variables["SCHEDWEB_BROKER_URL"] = broker.url
+    # as `make up`
+    variables |= {"SCHEDWEB_WEB_PROCESSES": "2", **beside.variables}
     clock = Clock(folder)
     if has_clock := clock.build():
         variables |= clock.variables()
@@ -122,22 +155,23 @@ def _ports() -> tuple[str, str]:
     return str(find_free_port()), str(find_free_port())
 
 
-def cause_faults(options: argparse.Namespace, broker: Broker | None, kind: str) -> int:
+def cause_faults(options: argparse.Namespace, beside: Beside, campaign: Campaign) -> int:
     """Run until enough faults have occurred; returns the number of errors."""
-    until = time.monotonic() + 60 * options.minutes / (2 if options.broker == "both" else 1)
+    share = len(KINDS) if options.site == "all" else 1
+    until = time.monotonic() + 60 * options.minutes / share
     errors = faults = number = 0
-    times: Times = defaultdict(list)
-    outages: list[float | None] = []
-    with _site(options, broker) as (site, disk, clock):
+    with _site(options, beside) as (site, disk, clock):
         token = read_token(site)
-        events = Events(site, token, clock)
         probe = Probe(site, token)
+        events = Events(site, token, clock)
         probe.start()
-        selected = FAULTS + (BROKER_FAULTS if broker else ())
-        selected += (DISK_FAULTS if disk else ()) + (CLOCK_FAULTS if clock else ())
+        selected = FAULTS + beside.faults
+        # the disk and the clock of a database beside the site are not those of the site
+        inside = "SCHEDWEB_DATABASE_URL" not in beside.variables
+        selected += (DISK_FAULTS if disk and inside else ()) + (CLOCK_FAULTS if clock else ())
         for missing, there in (("a small disk", disk), ("C compiler for a clock", clock)):
             if there is None:
-                say(f"!!! NOT TESTED on {kind}: this machine has no {missing} !!!")
+                say(f"!!! NOT TESTED on {campaign.kind}: this machine has no {missing} !!!")
         try:
             while not _is_done(options, number, faults, until):
                 seed = options.seed + number
@@ -149,20 +183,22 @@ def cause_faults(options: argparse.Namespace, broker: Broker | None, kind: str) 
                     site,
                     seed,
                     selected,
-                    broker.processes if broker else dict,
+                    beside.processes,
                     say,
                     events=events.functions(),
                     disk=disk,
                 )
                 recover = probe.wait if options.apart else lambda _: None
                 strike = partial(chaos.strike_along, count=count, recover=recover)
-                found = _run_once(chaos, strike, events, token, options, number, kind)
+                found = _run_once(chaos, strike, events, token, options, number, campaign.kind)
                 faults += chaos.done
                 for struck in chaos.struck:
-                    times[struck.name].append(probe.recovery(struck))
-                outages += probe.outages(chaos.struck)
+                    campaign.recoveries[struck.name].append(probe.recovery(struck))
+                campaign.outages += probe.outages(chaos.struck)
+                campaign.count((struck.name for struck in chaos.struck), len(found))
+                campaign.loads.append(os.getloadavg()[0] / (os.cpu_count() or 1))
                 if found:
-                    say(f"repeat it with: {_command(options, seed, kind)}")
+                    say(f"repeat it with: {_command(options, seed, campaign.kind)}")
                 errors += len(found)
             probe.stop()
             for text in check_cluster(site, CLUSTER):
@@ -170,9 +206,8 @@ def cause_faults(options: argparse.Namespace, broker: Broker | None, kind: str) 
                 say(f"    ERROR: {text}")
         finally:
             # also when the campaign is stopped early
-            say(f"{kind}: {faults} faults in {number} runs, {errors} errors")
-            for line in summarize(times, outages):
-                say(line)
+            say(f"{campaign.kind}: {faults} faults in {number} runs, {errors} errors")
+            say(f"{campaign.conditions()}\n{campaign.table()}")
     return errors
 
 
@@ -220,7 +255,7 @@ def _run_once(
 def _command(options: argparse.Namespace, seed: int, kind: str) -> str:
     return (
         f"python -m tests.faults.soak --seed {seed} --runs 1 --pods {options.pods} "
-        f"--workers {options.workers} --broker {kind} --quiet 0"
+        f"--workers {options.workers} --site {kind} --quiet 0"
         f"{' --apart' if options.apart else ''}"
     )
 
@@ -263,9 +298,9 @@ def _parse_options() -> argparse.Namespace:
         "--quiet", type=float, default=float(environ.get("SOAK_QUIET") or 10), metavar="MINUTES"
     )
     parser.add_argument(
-        "--broker",
-        choices=("embedded", "valkey", "both"),
-        default=environ.get("SOAK_BROKER") or "both",
+        "--site",
+        choices=(*KINDS, "all"),
+        default=environ.get("SOAK_SITE") or "all",
     )
     return parser.parse_args()
 

@@ -59,7 +59,8 @@ class RunningSite:
 
     @property
     def database_url(self) -> str:
-        return (self.data / "run" / "database").read_text().strip()
+        given = self.environment.get("SCHEDWEB_DATABASE_URL")
+        return given or (self.data / "run" / "database").read_text().strip()
 
     @property
     def pid(self) -> int:
