@@ -30,12 +30,6 @@ hypothesis.settings.register_profile("tests", deadline=None)
 hypothesis.settings.load_profile("tests")
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    if not hasattr(config, "workerinput"):
-        migrated.share_folder()
-        config.add_cleanup(migrated.delete_folder)
-
-
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """The URL of a PostgreSQL server: one for this test run alone, empty at first, by default."""
@@ -45,15 +39,11 @@ def postgres() -> Iterator[str]:
     # Not below pytest's own folder, which is closed to the database's user under root.
     data = Path(tempfile.mkdtemp(prefix="schedweb-pg-"))
     data.chmod(0o755)
-    # A process of several shares what they migrate; one alone migrates in its own database.
-    copied = "PYTEST_XDIST_WORKER" in os.environ
-    if copied:
-        migrated.copy_to(data)
+    migrated.copy_to(data)
     server = Postgres(data, log=data / "postgres.log", throwaway=True)
     server.start()
-    if copied:
-        migrated.keep_as_template(server.url)
-        settings.DATABASES["default"]["TEST"]["TEMPLATE"] = migrated.TEMPLATE
+    migrated.keep_as_template(server.url)
+    settings.DATABASES["default"]["TEST"]["TEMPLATE"] = migrated.TEMPLATE
     yield server.url
     server.stop()
     shutil.rmtree(data)

@@ -31,8 +31,8 @@ def wait_until(met: Callable[[], bool], *, seconds: float = 30) -> None:
 class RunningSite:
     """``make up`` on the data folder *data*, on free ports.
 
-    In tests, the site of a new folder starts with a database that is migrated but has no users and
-    no clusters; with *empty*, with none.
+    The site of a new folder starts with a database that is migrated but has no users and no
+    clusters; with *empty*, with none.
     """
 
     def __init__(self, data: Path, *, empty: bool = False, **variables: str) -> None:
