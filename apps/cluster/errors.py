@@ -49,6 +49,14 @@ class ApiError(Exception):
         return body
 
 
+class InternalError(ApiError):
+    """`Internal error occurred: <why>`."""
+
+    def __init__(self, why: str) -> None:
+        details = {"causes": [{"message": why}]}
+        super().__init__(f"Internal error occurred: {why}", details=details)
+
+
 class BadRequest(ApiError):
     code, reason = 400, "BadRequest"
 

@@ -43,6 +43,8 @@ BULK: Final = Limit("objects of one action", 50_000, 1)
 ACTIVATED_PODS: Final = Limit("pods of an activation", 1000, 1)
 DRAIN_SECONDS: Final = Limit("seconds of a drain", _DAY, 1)
 WEBHOOKS: Final = Limit("webhooks of a cluster", 20)
+WEBHOOK_CALLS: Final = Limit("calls of admission webhooks of one request", 200)
+WEBHOOK_SECONDS: Final = Limit("seconds of all calls of admission webhooks of one request", 30)
 SAVED_VIEWS: Final = Limit("saved views of a user in a cluster", 200)
 TOKENS: Final = Limit("tokens of a user", 100)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from apps.cluster.access.identity import Identity
+from apps.cluster.errors import ApiError
 from apps.cluster.kind import Kind
 from apps.cluster.ownership.writes import Applying
 
@@ -20,6 +21,18 @@ SITE_MANAGER: Final = "schedweb"
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """What a client asks beside the object, of which policies and webhooks are told."""
+
+    #: the fields of CreateOptions or UpdateOptions that it sets
+    options: Mapping[str, Any] = field(default_factory=dict)
+    #: the version of the API; "": the one in which objects are stored
+    version: str = ""
+    #: whether it names no object: the deletion of a collection
+    collection: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Actor:
     """The user who changes something, and the request id; the log records both."""
 
@@ -30,6 +43,7 @@ class Actor:
     manager: str = ""
     #: The user as admission policies see it; None where only the name is known.
     identity: Identity | None = field(default=None, compare=False, repr=False)
+    asked: Asked = field(default=Asked(), compare=False, repr=False)
 
     @property
     def is_api_client(self) -> bool:
@@ -38,10 +52,21 @@ class Actor:
 
 
 @dataclass(frozen=True, slots=True)
+class Admitted:
+    """What admission has made of the change of an object, as it was when webhooks were asked."""
+
+    #: the resourceVersion of that object
+    version: str
+    #: the object to store; None of a deletion
+    body: Body | None = None
+    refusal: ApiError | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Create:
     """Create an object from what a client sent; `applying` if by server-side apply.
 
-    `uid` is the object's, instead of a random one.
+    `uid` is the object's, instead of a random one. `admitted`: `body` is the object to store.
     """
 
     kind: Kind
@@ -49,6 +74,7 @@ class Create:
     namespace: str = ""
     applying: Applying | None = None
     uid: str = ""
+    admitted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +84,8 @@ class Update:
     `change` gets the stored object, which it must not alter, and returns the new one; it raises
     an ApiError to reject the write. `trusted` changes are made by the control plane itself: they
     are not admitted and validated again. `uid`, if given, must be the object's. `applying` is the
-    server-side apply that `change` executes. `reviewed`: admission policies were asked before.
+    server-side apply that `change` executes. `reviewed`: policies and webhooks were asked before,
+    or are by `change`.
     """
 
     kind: Kind
@@ -70,6 +97,7 @@ class Update:
     uid: str = ""
     applying: Applying | None = None
     reviewed: bool = False
+    admitted: Admitted | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +112,7 @@ class Delete:
     name: str
     options: Mapping[str, Any] = field(default_factory=dict)
     reviewed: bool = False
+    admitted: Admitted | None = None
 
 
 Write = Create | Update | Delete

@@ -108,12 +108,14 @@ class StoreCommit:
 
     def _write(self, user: str, writes: Sequence[Write]) -> list[dict[str, Any] | ApiError]:
         journal: list[ObjectChange] = []
+        actor = Actor(user)
+        asked = store.ask(self.cluster, writes, actor=actor)
         with transaction.atomic():
             self.renew_lease()
             outcomes = store.write(
                 self.cluster,
-                writes,
-                actor=Actor(user),
+                asked,
+                actor=actor,
                 collect_refusals=True,
                 wake=False,
                 journal=journal,

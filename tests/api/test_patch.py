@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 
-from apps.api.kubernetes.errors import UnprocessablePatch
-from apps.api.kubernetes.patching import json_patch
-from apps.cluster import merge_patch, strategic_merge_patch
+from apps.cluster import json_patch, merge_patch, strategic_merge_patch
 from apps.cluster.errors import BadRequest
 from apps.cluster.schema import definition_of
 from tests.api.conftest import Kube
@@ -163,7 +161,7 @@ def test_json_patch_is_rfc_6902(patch: Any, result: Any) -> None:
     ],
 )
 def test_a_json_patch_that_does_not_apply_is_refused(patch: Any) -> None:
-    with pytest.raises(UnprocessablePatch):
+    with pytest.raises(json_patch.PatchProblem):
         json_patch.apply({"list": [1], "map": {}}, json_patch.read(patch))
 
 

@@ -40,8 +40,9 @@ def edit(
     writes = [Update(kind, namespace, name, replace)]
     if kind is kinds.NODE and "status" in body:
         writes.append(Update(kind, namespace, name, lambda _: body, "status"))
+    asked = store.ask(cluster, writes, actor=actor)
     with transaction.atomic():
-        outcomes = store.write(cluster, writes, actor=actor)
+        outcomes = store.write(cluster, asked, actor=actor)
         stored = outcomes[-1]
         assert not isinstance(stored, ApiError)
         causes = [

@@ -163,7 +163,9 @@ def _render_object(call: Call, body: Body) -> Body:
             why = f"the requested object is not a list (*{kind})"
             raise NotAcceptable(f"you requested {form}, but {why}")
         case _:
-            return call.resource.to_wire(body)
+            # a Scale has no other versions
+            same = body.get("kind") == call.resource.kind.name
+            return call.resource.to_wire(body) if same else body
 
 
 def _list_form(call: Call, metadata: Body) -> _ListForm:

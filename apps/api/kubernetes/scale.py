@@ -57,9 +57,9 @@ def _write(call: Call, change: Any, warnings: list[str]) -> Answer:
             "metadata": {**workload["metadata"], "resourceVersion": version},
         }
         replicas_path = _paths(call)[0]
-        replicas = _replicas(call, wanted)
-        review_part(call, ("autoscaling/v1", "Scale"), wanted, current)
-        return paths.assign(scaled, replicas_path, replicas)
+        _replicas(call, wanted)
+        wanted = review_part(call, ("autoscaling/v1", "Scale"), wanted, current)
+        return paths.assign(scaled, replicas_path, _replicas(call, wanted))
 
     body = store.patch(
         call.cluster,

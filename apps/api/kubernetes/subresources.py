@@ -13,7 +13,7 @@ from apps.cluster.admission.policies.requests import CREATE, UPDATE, Review
 from apps.cluster.errors import BadRequest
 from apps.cluster.writing import store
 from apps.cluster.writing.eviction import evict
-from apps.cluster.writing.policies import review
+from apps.cluster.writing.policies import admit_part
 
 Body = dict[str, Any]
 
@@ -26,7 +26,7 @@ def evict_pod(call: Call) -> Answer:
         raise BadRequest("name in URL does not match name in Eviction object")
     options = eviction.get("deleteOptions") or {}
     in_body = any(value == "All" for value in options.pop("dryRun", None) or ())
-    review_part(call, ("policy/v1", "Eviction"), eviction)
+    eviction = review_part(call, ("policy/v1", "Eviction"), eviction)
     evict(
         call.cluster,
         call.namespace,
@@ -74,7 +74,7 @@ def bind(call: Call) -> Answer:
         raise BadRequest("namespace in URL does not match namespace in Binding object")
     if metadata.get("uid"):
         _check_uid(call, name, metadata["uid"])
-    review_part(call, ("v1", "Binding"), binding, part="binding", name=name)
+    binding = review_part(call, ("v1", "Binding"), binding, name=name)
     store.bind(
         call.cluster,
         call.namespace,
@@ -96,26 +96,28 @@ def review_part(
     body: Body,
     old: Body | None = None,
     *,
-    part: str = "",
     name: str = "",
-) -> None:
-    """Ask admission policies about an object of a subresource, which is not stored.
+) -> Body:
+    """An object of a subresource, which is not stored, after policies and webhooks.
 
-    `shape`: its apiVersion and kind. `part`: the subresource, if the path does not name it.
+    `shape`: its apiVersion and kind.
     """
+    metadata = {**(body.get("metadata") or {}), "namespace": call.namespace}
     request = Review(
         CREATE if old is None else UPDATE,
         call.resource.kind,
         call.actor,
         call.namespace,
         name or call.target.name,
-        body,
+        {**body, "apiVersion": shape[0], "kind": shape[1], "metadata": metadata},
         old,
-        part or call.target.subresource,
+        call.target.subresource if call.target.name else "",
         params.dry_run(call.query, call.method),
         shape,
+        # a Binding is also created on its own
+        resource="" if call.target.name else "bindings",
     )
-    review(call.cluster, request)
+    return admit_part(call.cluster, request)
 
 
 def _check_uid(call: Call, name: str, said: str) -> None:

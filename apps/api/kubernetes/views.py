@@ -54,7 +54,7 @@ from apps.cluster.availability import is_database_unavailable, refusal_for
 from apps.cluster.context import current_request_id, taking_notes
 from apps.cluster.errors import ApiError, BadRequest, NotFound, Unauthorized
 from apps.cluster.models import Cluster
-from apps.cluster.writes import Actor
+from apps.cluster.writes import Actor, Asked
 from apps.cluster.writing.default_policy import create_default_policy
 from apps.people.authentication import KEYWORDS, BearerAuthentication
 
@@ -267,6 +267,7 @@ def answer(
             current_request_id(),
             params.manager_of(query, user_agent),
             identity,
+            asked_by(target, method, query),
         ),
         identity=identity,
         accepts_gzip=accepts_gzip,
@@ -287,6 +288,13 @@ def answer(
             if notes.annotations:
                 _log_annotations(call, notes.annotations)
     return prepend_warning(response, deprecation) if deprecation else response
+
+
+def asked_by(target: Target, method: str, query: QueryDict) -> Asked:
+    """What policies and webhooks are told of a request beside its object."""
+    options = {name: query[name] for name in ("fieldManager", "fieldValidation") if query.get(name)}
+    version = target.resource.version if target.resource.custom is not None else ""
+    return Asked(options, version, collection=method == "DELETE" and not target.name)
 
 
 def _log_annotations(call: Call, annotations: Mapping[str, str]) -> None:

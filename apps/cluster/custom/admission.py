@@ -42,20 +42,27 @@ _NOT_CHECKED: Final = Cause(
 def admit_custom(kind: Kind, body: Mapping[str, Any], old: Mapping[str, Any] | None) -> Body:
     """The object to validate and store: pruned, named and with its defaults."""
     try:
-        draft = decode(kind.schema_name, dict(body)).body
+        draft = decode_custom(kind, body)
     except ShapeError as error:
         raise undecodable(kind.name, kind.version, error.message) from error
-    metadata = draft.setdefault("metadata", {})
+    metadata = draft["metadata"]
     if old is None:
         generate_name(metadata)
         if kind.has_status:
             draft.pop("status", None)
     default_metadata(metadata)
+    if old is None:
+        own_created(draft, kind.schema_name, has_status=kind.has_status)
+    return draft
+
+
+def decode_custom(kind: Kind, body: Mapping[str, Any]) -> Body:
+    """An object of a custom kind, pruned and with its defaults; raises ShapeError."""
+    draft = decode(kind.schema_name, dict(body)).body
+    draft.setdefault("metadata", {})
     rest = {name: value for name, value in draft.items() if name != "metadata"}
     set_defaults(structural(kind.schema_name), rest)
     draft |= rest
-    if old is None:
-        own_created(draft, kind.schema_name, has_status=kind.has_status)
     return draft
 
 

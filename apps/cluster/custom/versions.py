@@ -96,6 +96,11 @@ def _version(body: Body, storage: str, version: Body) -> CustomVersion:
         models.DataObject,
         group=spec["group"],
         version=storage,
+        other_versions=tuple(
+            each["name"]
+            for each in sorted(spec["versions"], key=lambda each: priority_of(each["name"]))
+            if each.get("served") and each["name"] != storage
+        ),
         namespaced=spec["scope"] == "Namespaced",
         short_names=tuple(names.get("shortNames") or ()),
         has_status="status" in subresources,

@@ -15,10 +15,10 @@ from apps.cluster.validation.causes import (
     invalid,
     not_supported,
     required,
-    too_many,
 )
 from apps.cluster.validation.custom_values import RESERVED
-from apps.cluster.validation.policy_programs import Expression, programs_of
+from apps.cluster.validation.match_conditions import validate_conditions, validate_expression
+from apps.cluster.validation.policy_programs import programs_of
 from apps.cluster.validation.selectors import validate_label_selector
 from apps.cluster.validation.webhooks import validate_rule
 
@@ -29,7 +29,6 @@ _MATCH_POLICIES: Final = ("Equivalent", "Exact")
 _REASONS: Final = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 _ACTIONS: Final = ("Audit", "Deny", "Warn")
 _NOT_FOUND_ACTIONS: Final = ("Deny", "Allow")
-_MOST_CONDITIONS: Final = 64
 _MOST_ANNOTATIONS: Final = 20
 _LONGEST_ANNOTATION: Final = 5 * 1024
 _IDENTIFIER: Final = re.compile("[_a-zA-Z][_a-zA-Z0-9]*")
@@ -111,24 +110,8 @@ def _match_resources(resources: Body, path: str) -> Causes:
 
 def _conditions(spec: Body) -> Causes:
     conditions = spec.get("matchConditions") or ()
-    if len(conditions) > _MOST_CONDITIONS:
-        yield too_many("spec.matchConditions", len(conditions), _MOST_CONDITIONS)
-    seen: set[str] = set()
-    for index, (given, expression) in enumerate(
-        zip(conditions, programs_of(spec).conditions, strict=True)
-    ):
-        path, name = f"spec.matchConditions[{index}]", given.get("name", "")
-        if not expression.text:
-            yield required(f"{path}.expression")
-        else:
-            yield from _fault(expression, f"{path}.expression")
-        if not name:
-            yield required(f"{path}.name")
-        else:
-            yield from all_invalid(f"{path}.name", name, names.qualified_name(name))
-            if name in seen:
-                yield duplicate(f"{path}.name", name)
-        seen.add(name)
+    compiled = programs_of(spec).conditions
+    yield from validate_conditions(conditions, compiled, "spec.matchConditions")
 
 
 def _variables(spec: Body) -> Causes:
@@ -142,7 +125,7 @@ def _variables(spec: Body) -> Causes:
         if not given.get("expression", "").strip():
             yield required(f"{path}.expression", "expression is not specified")
         else:
-            yield from _fault(compiled[name], f"{path}.expression")
+            yield from validate_expression(compiled[name], f"{path}.expression")
 
 
 def _validations(spec: Body) -> Causes:
@@ -152,10 +135,10 @@ def _validations(spec: Body) -> Causes:
         if not check.expression.text.strip():
             yield required(f"{path}.expression", "expression is not specified")
         else:
-            yield from _fault(check.expression, f"{path}.expression")
+            yield from validate_expression(check.expression, f"{path}.expression")
         text = given.get("messageExpression", "")
         if check.message_expression is not None:
-            yield from _fault(check.message_expression, f"{path}.messageExpression")
+            yield from validate_expression(check.message_expression, f"{path}.messageExpression")
         elif text:
             yield invalid(f"{path}.messageExpression", text, "must be non-empty if specified")
         if message and not message.strip():
@@ -182,15 +165,10 @@ def _annotations(policy: Body, spec: Body) -> Causes:
             detail = f"must not exceed {_LONGEST_ANNOTATION} bytes in length"
             yield required(f"{path}.valueExpression", detail)
         else:
-            yield from _fault(expression, f"{path}.valueExpression")
+            yield from validate_expression(expression, f"{path}.valueExpression")
         if key in seen:
             yield duplicate(f"{path}.key", key)
         seen.add(key)
-
-
-def _fault(expression: Expression, path: str) -> Causes:
-    if expression.program is None:
-        yield invalid(path, expression.text, expression.problem)
 
 
 def _param_ref(reference: Body, path: str) -> Causes:

@@ -114,6 +114,15 @@ class PolicyPrograms:
     annotations: tuple[tuple[str, Expression], ...]
 
 
+#: Without variables.
+NO_PROGRAMS: Final = PolicyPrograms({}, (), (), ())
+
+
+def conditions_of(owner: Spec) -> tuple[Expression, ...]:
+    """The compiled `matchConditions` of a webhook."""
+    return programs_of({"matchConditions": owner.get("matchConditions")}).conditions
+
+
 def programs_of(spec: Spec) -> PolicyPrograms:
     """The compiled expressions in the spec of a ValidatingAdmissionPolicy."""
     fields = ("paramKind", "variables", "matchConditions", "validations", "auditAnnotations")

@@ -18,12 +18,12 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from apps.cluster import models, sql
-from apps.cluster.admission.policies.reviewing import NO_POLICIES, Policies
+from apps.cluster.admission.dynamic import NO_ADMISSION, DynamicAdmission
 from apps.cluster.errors import NotFound
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster
 from apps.cluster.writing.lookups import StoreLookups, read_limit_ranges
-from apps.cluster.writing.policies import policies_of
+from apps.cluster.writing.policies import dynamic_admission_of
 
 Body = dict[str, Any]
 
@@ -53,7 +53,7 @@ class AdmissionState:
     _default_priority_class: Body | None = field(repr=False)
     _default_storage_class: Body | None = field(repr=False)
     #: Creations that one of them may concern take the store's own way, too.
-    policies: Policies = field(default=NO_POLICIES, repr=False)
+    dynamic: DynamicAdmission = field(default=NO_ADMISSION, repr=False)
     #: Different for every reading.
     identity: object = field(default_factory=object, repr=False)
 
@@ -65,7 +65,7 @@ class AdmissionState:
 
     def allows(self, kind: Kind) -> bool:
         """Whether objects of a kind can be created with this state alone."""
-        return self.is_simple and not (self.policies and self.policies.may_concern(kind))
+        return self.is_simple and not (self.dynamic and self.dynamic.may_concern(kind))
 
     def now(self) -> datetime:
         """The cluster's time."""
@@ -115,7 +115,7 @@ def read_admission_state(cluster_name: str) -> AdmissionState:
             read_limit_ranges(cluster),
             lookups.default_priority_class(),
             lookups.default_storage_class(),
-            policies_of(cluster),
+            dynamic_admission_of(cluster),
         )
 
 

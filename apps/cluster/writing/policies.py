@@ -1,6 +1,6 @@
-"""The admission policies of a cluster, and the objects that parameterize them.
+"""The policies and webhooks of a cluster, and the objects that parameterize policies.
 
-Policies are read once for each `admission_version` of a cluster, which every change of one raises.
+They are read once for each `admission_version` of a cluster, which every change of one raises.
 """
 
 from __future__ import annotations
@@ -8,62 +8,90 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from django.db import connection
 
 from apps.cluster import kinds, queries, sql
+from apps.cluster.admission.dynamic import SOURCES, DynamicAdmission, World, assemble
 from apps.cluster.admission.policies.matching import parse_selector
 from apps.cluster.admission.policies.requests import Review
-from apps.cluster.admission.policies.reviewing import Policies
 from apps.cluster.custom.versions import all_versions
-from apps.cluster.errors import NotFound
+from apps.cluster.errors import InternalError, NotFound
 from apps.cluster.kinds import Kind
 from apps.cluster.lookups import Lookups
 from apps.cluster.models import Cluster
 from apps.cluster.queries import Selection
+from apps.cluster.schema import ShapeError, decode, definition_of
 from apps.cluster.writing.lookups import StoreLookups
+from apps.cluster.writing.webhook_calls import StoreWebhooks
 
 Body = dict[str, Any]
 
-_POLICY, _BINDING = "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"
 _CLUSTERS_KEPT: Final = 200
-_known: Final[OrderedDict[int, tuple[int, Policies]]] = OrderedDict()
+_known: Final[OrderedDict[int, tuple[int, DynamicAdmission]]] = OrderedDict()
 _lock: Final = threading.Lock()
 
 
-def policies_of(cluster: Cluster) -> Policies:
-    """The policies with bindings, as of the cluster's `admission_version` or later."""
+def dynamic_admission_of(cluster: Cluster) -> DynamicAdmission:
+    """The policies and webhooks, as of the cluster's `admission_version` or later."""
     known = _known.get(cluster.pk)
     if known is not None and known[0] == cluster.admission_version:
         return known[1]
-    policies = _read(cluster)
+    found = _read(cluster)
     with _lock:
-        _known[cluster.pk] = (cluster.admission_version, policies)
+        _known[cluster.pk] = (cluster.admission_version, found)
         _known.move_to_end(cluster.pk)
         while len(_known) > _CLUSTERS_KEPT:
             _known.popitem(last=False)
-    return policies
+    return found
 
 
-def _read(cluster: Cluster) -> Policies:
-    found: dict[str, list[Body]] = {_POLICY: [], _BINDING: []}
+def _read(cluster: Cluster) -> DynamicAdmission:
+    found: dict[str, list[Body]] = {kind: [] for kind in SOURCES}
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT kind, body::text FROM cluster_dataobject "
-            "WHERE cluster_id = %s AND kind = ANY(%s) ORDER BY name",
+            'WHERE cluster_id = %s AND kind = ANY(%s) ORDER BY name COLLATE "C"',
             [cluster.pk, list(found)],
         )
         for kind, text in cursor.fetchall():
             found[kind].append(sql.load_json(text))
-    return Policies(found[_POLICY], found[_BINDING])
+    return assemble(found)
 
 
-def review(cluster: Cluster, request: Review, lookups: Lookups | None = None) -> None:
-    """Raise the error with which a policy denies a request; warnings are noted."""
-    policies = policies_of(cluster)
-    if policies:
-        policies.review(request, lookups or StoreLookups(cluster), StoreParams(cluster))
+def world_of(cluster: Cluster, lookups: Lookups | None = None) -> World:
+    """What the policies and webhooks of a cluster reach.
+
+    Webhooks are not called inside a transaction, which may hold locks.
+    """
+    call = None if connection.in_atomic_block else StoreWebhooks(cluster)
+    return World(lookups or StoreLookups(cluster), StoreParams(cluster), call)
+
+
+def admit_part(cluster: Cluster, request: Review) -> Body:
+    """The object of a subresource, which is not stored, after policies and webhooks.
+
+    Raises the error with which one denies the request; warnings are noted.
+    """
+    assert request.object is not None
+    dynamic = dynamic_admission_of(cluster)
+    if not dynamic:
+        return dict(request.object)
+    world = world_of(cluster)
+    changed = dynamic.mutate(request, world, lambda body: _decode_part(request, body))
+    request = replace(request, object=changed)
+    dynamic.validate(request, world)
+    return dict(changed or {})
+
+
+def _decode_part(request: Review, body: Body) -> Body:
+    group, _, version = request.shape[0].rpartition("/")
+    try:
+        return decode(definition_of(group, version, request.shape[1]), body).body
+    except ShapeError as error:
+        raise InternalError(error.message) from error
 
 
 class StoreParams:

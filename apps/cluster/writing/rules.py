@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -18,13 +18,19 @@ from apps.cluster import kinds
 from apps.cluster.access.default_policy import RBAC
 from apps.cluster.access.escalation import check_grant
 from apps.cluster.admission import admit, certificates
+from apps.cluster.admission.dynamic import DynamicAdmission, World
 from apps.cluster.admission.nodes import is_tainted_when_new
 from apps.cluster.admission.plugins.registry import Chain
 from apps.cluster.admission.policies.requests import CREATE, DELETE, UPDATE, Review
-from apps.cluster.admission.policies.reviewing import FindParams, Policies
 from apps.cluster.allocation.services import SERVICE, Allocations, may_allocate
 from apps.cluster.custom.admission import admit_custom, validate_custom_object
-from apps.cluster.errors import AlreadyExists, Invalid, NotFound, RequestEntityTooLarge
+from apps.cluster.errors import (
+    AlreadyExists,
+    ApiError,
+    Invalid,
+    NotFound,
+    RequestEntityTooLarge,
+)
 from apps.cluster.kinds import Kind
 from apps.cluster.lookups import Lookups
 from apps.cluster.models import Change, Cluster
@@ -32,8 +38,8 @@ from apps.cluster.ownership.managers import Manager
 from apps.cluster.ownership.writes import Updating
 from apps.cluster.quota.charging import QUOTA, Charges
 from apps.cluster.validation import validate
-from apps.cluster.writes import Actor, Create, Delete, Update, Write, key_of
-from apps.cluster.writing import deletion
+from apps.cluster.writes import Actor, Admitted, Create, Delete, Update, Write, key_of
+from apps.cluster.writing import deletion, mutations
 from apps.cluster.writing.metadata import (
     count_generation,
     stamp_new,
@@ -63,6 +69,13 @@ class AdmissionSettings(Protocol):
     def api_gates(self) -> Sequence[str]: ...
 
 
+class Moved(Exception):
+    """An object has changed since webhooks were asked about its change, or they were not asked.
+
+    Nothing has been written.
+    """
+
+
 def admit_new(
     kind: Kind,
     stamped: Body,
@@ -71,10 +84,12 @@ def admit_new(
     settings: AdmissionSettings,
     actor: Actor,
     decoded: bool = False,
+    mutate: Mutate | None = None,
 ) -> Body:
     """A stamped new object, admitted and valid; raises the ApiError that refuses it.
 
-    One that is `decoded` has the shape of its kind already, and is changed in place.
+    One that is `decoded` has the shape of its kind already, and is changed in place. `mutate`
+    changes it before it is validated.
     """
     plugins = Chain(settings.admission_plugins, actor.user)
     tainted = kind is kinds.NODE and is_tainted_when_new(
@@ -83,18 +98,28 @@ def admit_new(
         paused=settings.paused,
         by_client=actor.is_api_client,
     )
-    body = admit(
-        kind,
-        stamped,
-        lookups,
-        taint_new_nodes=tainted,
-        plugins=plugins,
-        decoded=decoded,
-        gates=settings.api_gates,
-    )
+
+    def admit_once(stamped: Body) -> Body:
+        return admit(
+            kind,
+            stamped,
+            lookups,
+            taint_new_nodes=tainted,
+            plugins=plugins,
+            decoded=decoded,
+            gates=settings.api_gates,
+        )
+
+    body = admit_once(stamped)
+    if mutate is not None:
+        body = mutate(stamped, body, admit_once)
     _check_valid(kind, body, None, settings.api_gates)
     plugins.validate(kind.name, body, lookups)
     return body
+
+
+#: Changes an object that was sent and admitted, with the function that admits it.
+Mutate = Callable[[Body, Body, Callable[[Body], Body]], Body]
 
 
 @dataclass(kw_only=True)
@@ -108,9 +133,9 @@ class WriteRules:
     actor: Actor
     now: datetime
     lookups: Lookups
-    #: the policies of the cluster, and the objects that parameterize them
-    policies: Callable[[], Policies]
-    params: FindParams
+    #: the policies and webhooks of the cluster, and what they reach
+    dynamic: Callable[[], DynamicAdmission]
+    world: World
     #: the actor with the identity that policies see
     identify: Callable[[Actor], Actor]
     dry_run: bool = False
@@ -118,6 +143,8 @@ class WriteRules:
     charges: Charges | None = None
     #: None in a write without new or changed services
     allocations: Allocations | None = None
+    #: Rows are locked: no webhook is called.
+    is_locked: bool = False
     _plugins: Chain = field(init=False)
 
     def __post_init__(self) -> None:
@@ -136,13 +163,44 @@ class WriteRules:
         self._check_grant(kind, stamped, None)
         if kind.name == certificates.KIND:
             stamped = certificates.with_requestor(stamped, self.actor)
+        mutate = partial(self._mutate_new, kind) if self.dynamic().mutates else None
         if kind.schema_name:
             body = admit_custom(kind, stamped, None)
+            if mutate is not None:
+                body = mutate(stamped, body, lambda stamped: admit_custom(kind, stamped, None))
             self._validate(kind, body, None)
         else:
-            body = admit_new(kind, stamped, self.lookups, settings=self.cluster, actor=self.actor)
+            body = admit_new(
+                kind,
+                stamped,
+                self.lookups,
+                settings=self.cluster,
+                actor=self.actor,
+                mutate=mutate,
+            )
         self.review(CREATE, kind, body, None)
-        return replace(write, body=body, namespace=body["metadata"].get("namespace", ""))
+        namespace = body["metadata"].get("namespace", "")
+        return replace(write, body=body, namespace=namespace, admitted=True)
+
+    def admit_change(self, write: Update | Delete, old: Body) -> Update | Delete:
+        """The change with what policies and webhooks make of it, for the object as it is now."""
+        version = old["metadata"].get("resourceVersion", "")
+        try:
+            body = self._admitted(write, old) if isinstance(write, Update) else None
+            if isinstance(write, Delete):
+                self._review_deletion(write, old)
+        except ApiError as refusal:
+            return replace(write, admitted=Admitted(version, refusal=refusal))
+        return replace(write, admitted=Admitted(version, body))
+
+    def asks_webhooks(self, write: Update | Delete) -> bool:
+        """Whether a change has to be admitted before rows are locked."""
+        if isinstance(write, Delete):
+            is_asked = bool(self.actor.manager) and not write.reviewed
+        else:
+            # what a change reviews itself, it reviews when it is admitted
+            is_asked = not write.trusted
+        return is_asked and self.world.call is not None and bool(self.dynamic().webhooks)
 
     def create(self, write: Create, *, exists: bool) -> Body:
         """The object to store for a prepared creation; `exists`: there is one of its name."""
@@ -161,7 +219,12 @@ class WriteRules:
         return body
 
     def change(self, write: Update | Delete, old: Body) -> list[Effect]:
-        """The changes of the stored object `old`; none if it remains as it is."""
+        """The changes of the stored object `old`; none if it remains as it is.
+
+        Raises Moved where rows are locked, and webhooks would have to be asked about it.
+        """
+        if self.is_locked and write.admitted is None and self.asks_webhooks(write):
+            raise Moved
         return self._update(write, old) if isinstance(write, Update) else self._delete(write, old)
 
     def record(self, write: Write, old: Body | None, new: Body | None) -> None:
@@ -174,54 +237,110 @@ class WriteRules:
                 self.charges.forget(key_of(write))
 
     def review(
-        self, operation: str, kind: Kind, body: Body | None, old: Body | None, part: str = ""
+        self,
+        operation: str,
+        kind: Kind,
+        body: Body | None,
+        old: Body | None,
+        part: str = "",
+        options: Mapping[str, Any] | None = None,
     ) -> None:
-        """Ask the admission policies of the cluster, if it has any."""
-        policies = self.policies()
-        if not policies:
-            return
+        """Ask the validating policies and webhooks of the cluster, if it has any."""
+        dynamic = self.dynamic()
+        if dynamic:
+            request = self._request(operation, kind, body, old, part, options)
+            dynamic.validate(request, self.world)
+
+    def _request(
+        self,
+        operation: str,
+        kind: Kind,
+        body: Body | None,
+        old: Body | None,
+        part: str = "",
+        options: Mapping[str, Any] | None = None,
+    ) -> Review:
         metadata = (body or old or {})["metadata"]
-        request = Review(
+        return Review(
             operation,
             kind,
             self._known_actor,
             metadata.get("namespace", ""),
-            metadata["name"],
+            metadata.get("name", ""),
             body,
             old,
             subresource=part,
             dry_run=self.dry_run,
+            options=options or {},
         )
-        policies.review(request, self.lookups, self.params)
+
+    def _mutate(
+        self, operation: str, kind: Kind, view: Body, old: Body | None, part: str = ""
+    ) -> Body:
+        """The object after mutating policies and webhooks, which see `view`."""
+        request = self._request(operation, kind, view, old, part)
+        normalize = partial(mutations.normalize, kind)
+        changed = self.dynamic().mutate(request, self.world, normalize)
+        assert changed is not None
+        return dict(changed)
+
+    def _mutate_new(
+        self, kind: Kind, stamped: Body, admitted: Body, admit_once: Callable[[Body], Body]
+    ) -> Body:
+        view = mutations.view_of_new(kind, stamped, admitted)
+        mutated = self._mutate(CREATE, kind, view, None)
+        if mutated == view:
+            return admitted
+        body = admit_once(mutations.restamp(stamped, mutated))
+        return mutations.keep_owners(body, view["metadata"].get("managedFields"))
 
     def _update(self, write: Update, old: Body) -> list[Effect]:
         kind = write.kind
         if write.uid and write.uid != old["metadata"]["uid"]:
             raise NotFound(kind.plural, write.name, kind.group)
-        changed = write.change(old)
-        new = stamp_updated(kind, old, changed, write.subresource)
-        if not write.trusted:
-            self._check_grant(kind, new, old)
-            new = self._admit(write, new, old)
-        if not write.subresource or write.subresource in SPEC_PARTS:
-            count_generation(kind, old, new)
-        if self.charges is not None and kind is QUOTA:
-            new = self.charges.recount_if_changed(key_of(write), old, new, write.subresource)
-        if not write.trusted:
-            new = self._with_owners(write, old, new, changed)
-            self._check_size(new)
+        if write.admitted is not None:
+            new = dict(_known(write.admitted, old) or {})
+            new = self._allocate(write, new, old)
+            new = self._recount(write, old, new)
+        else:
+            new = self._admitted(write, old)
         if new == old:
             return []
         if new["metadata"].get("deletionTimestamp") and not deletion.is_held(kind, new):
             return [(Change.Type.DELETED, new)]
         return [(Change.Type.MODIFIED, new)]
 
+    def _admitted(self, write: Update, old: Body) -> Body:
+        """The object after an update; raises what refuses it."""
+        kind, part = write.kind, write.subresource
+        changed = write.change(old)
+        new = stamp_updated(kind, old, changed, part)
+        if not write.trusted:
+            self._check_grant(kind, new, old)
+            new, owners = self._admit(write, new, old, changed)
+        if not part or part in SPEC_PARTS:
+            count_generation(kind, old, new)
+        new = self._recount(write, old, new)
+        if not write.trusted:
+            new = self._with_owners(write, old, new, changed) if owners is None else new
+            self._check_size(new)
+            if not write.reviewed:
+                self.review(UPDATE, kind, new, old, part)
+        return new
+
+    def _recount(self, write: Update, old: Body, new: Body) -> Body:
+        if self.charges is None or write.kind is not QUOTA:
+            return new
+        return self.charges.recount_if_changed(key_of(write), old, new, write.subresource)
+
     def _delete(self, write: Delete, old: Body) -> list[Effect]:
         kind = write.kind
         check_deletable(kind, old)
         check_preconditions(kind, old, write.options.get("preconditions") or {})
-        if self.actor.manager and not write.reviewed:
-            self.review(DELETE, kind, None, old)
+        if write.admitted is not None:
+            _known(write.admitted, old)
+        else:
+            self._review_deletion(write, old)
         new = deletion.mark_deleted(kind, old, write.options, self.now)
         if deletion.is_held(kind, new):
             return [] if new == old else [(Change.Type.MODIFIED, new)]
@@ -229,6 +348,15 @@ class WriteRules:
             # a pod's end is a separate change, which watches see before the deletion
             return [(Change.Type.MODIFIED, new), (Change.Type.DELETED, dict(new))]
         return [(Change.Type.DELETED, dict(old))]
+
+    def _review_deletion(self, write: Delete, old: Body) -> None:
+        """Policies and webhooks are asked about the deletions of clients alone."""
+        dynamic = self.dynamic()
+        if not dynamic or not self.actor.manager or write.reviewed:
+            return
+        request = self._request(DELETE, write.kind, None, old, options=write.options)
+        dynamic.mutate(request, self.world, dict)
+        dynamic.validate(request, self.world)
 
     def _check_grant(self, kind: Kind, new: Body, old: Body | None) -> None:
         """Refuse roles and bindings with which a user would give more than they have."""
@@ -241,26 +369,49 @@ class WriteRules:
         """The actor with its identity, which pages and operations do not say."""
         return self.actor if self.actor.identity is not None else self.identify(self.actor)
 
-    def _admit(self, write: Update, new: Body, old: Body) -> Body:
+    def _admit(
+        self, write: Update, new: Body, old: Body, changed: Mapping[str, Any]
+    ) -> tuple[Body, list[Body] | None]:
+        """The admitted object, and its owners if they were written before mutations."""
         kind, part = write.kind, write.subresource
-        if kind.schema_name:
-            new = admit_custom(kind, new, old)
-        else:
-            new = admit(
-                kind,
-                new,
-                self.lookups,
-                old=old,
-                subresource=part,
-                plugins=self._plugins,
-                gates=self.cluster.api_gates,
-            )
+        new, owners = self._admit_once(write, new, old), None
+        if self.dynamic().mutates and not write.reviewed:
+            new, owners = self._mutate_update(write, new, old, changed)
         self._validate(kind, new, old, part)
         if not part and not kind.schema_name:
             self._plugins.validate(kind.name, new, self.lookups, old)
-        if not write.reviewed:
-            self.review(UPDATE, kind, new, old, part)
-        return self._allocate(write, new, old)
+        return self._allocate(write, new, old), owners
+
+    def _admit_once(self, write: Update, new: Body, old: Body) -> Body:
+        if write.kind.schema_name:
+            return admit_custom(write.kind, new, old)
+        return admit(
+            write.kind,
+            new,
+            self.lookups,
+            old=old,
+            subresource=write.subresource,
+            plugins=self._plugins,
+            gates=self.cluster.api_gates,
+        )
+
+    def _mutate_update(
+        self, write: Update, new: Body, old: Body, changed: Mapping[str, Any]
+    ) -> tuple[Body, list[Body] | None]:
+        """The object after mutations, which change no owners."""
+        kind, part = write.kind, write.subresource
+        owned = self._with_owners(write, old, new, changed)
+        view = mutations.view_of_update(kind, changed, owned, part)
+        mutated = self._mutate(UPDATE, kind, view, old, part)
+        if mutated == view:
+            return new, None
+        owners = view["metadata"].get("managedFields") or []
+        wanted = mutations.keep_owners(mutated, owners)["metadata"].get("managedFields")
+        body = self._admit_once(write, stamp_updated(kind, old, mutated, part), old)
+        metadata = {k: v for k, v in body["metadata"].items() if k != "managedFields"}
+        if wanted:
+            metadata["managedFields"] = wanted
+        return {**body, "metadata": metadata}, owners
 
     def _validate(self, kind: Kind, body: Body, old: Body | None, subresource: str = "") -> None:
         _check_valid(kind, body, old, self.cluster.api_gates, subresource)
@@ -295,6 +446,15 @@ class WriteRules:
         given = changed["metadata"].get("managedFields")
         entries = owners.entries(old, new, given, timestamp(self.now))
         return {**new, "metadata": {**new["metadata"], "managedFields": entries}}
+
+
+def _known(admitted: Admitted, old: Body) -> Body | None:
+    """What was admitted; Moved if it was for another version of the object."""
+    if admitted.version != old["metadata"].get("resourceVersion", ""):
+        raise Moved
+    if admitted.refusal is not None:
+        raise admitted.refusal
+    return admitted.body
 
 
 def _check_valid(

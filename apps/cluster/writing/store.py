@@ -26,9 +26,20 @@ from apps.cluster.writing.transaction import WriteTransaction
 Body = dict[str, Any]
 
 
+def ask(
+    cluster: Cluster, writes: Sequence[Write], *, actor: Actor, dry_run: bool = False
+) -> Sequence[Write | ApiError]:
+    """Ask the webhooks of a cluster about writes that follow in a transaction of the caller.
+
+    Webhooks are not called inside one, because it may hold locks. Returns what to give to `write`,
+    with the errors of refused writes in their places.
+    """
+    return WriteTransaction(cluster, actor, collect_refusals=True).ask(writes, dry_run=dry_run)
+
+
 def write(
     cluster: Cluster,
-    writes: Sequence[Write],
+    writes: Sequence[Write | ApiError],
     *,
     actor: Actor,
     collect_refusals: bool = False,

@@ -12,7 +12,7 @@ from django.db.backends.utils import CursorWrapper
 from apps.cluster import sql
 from apps.cluster.access.deciding import with_role
 from apps.cluster.access.identity import AUTHENTICATED, Identity, service_account_groups
-from apps.cluster.errors import ApiError, NotFound
+from apps.cluster.errors import ApiError, Conflict, NotFound
 from apps.cluster.kinds import Kind
 from apps.cluster.log.announce import announcer
 from apps.cluster.log.changelog import ObjectChange
@@ -23,13 +23,15 @@ from apps.cluster.writes import Actor, Create, Delete, Key, Update, Write, key_o
 from apps.cluster.writing import single_object
 from apps.cluster.writing.locking import RowLocks
 from apps.cluster.writing.lookups import StoreLookups
-from apps.cluster.writing.policies import StoreParams, policies_of
+from apps.cluster.writing.policies import dynamic_admission_of, world_of
 from apps.cluster.writing.rows import PendingChange, Row, commit
-from apps.cluster.writing.rules import Effect, WriteRules
+from apps.cluster.writing.rules import Effect, Moved, WriteRules
 
 Body = dict[str, Any]
 
 _DELETED: Final = Change.Type.DELETED
+#: So often webhooks are asked again because objects have changed meanwhile.
+_TRIES: Final = 5
 
 
 class _QuotasAppeared(Exception):
@@ -53,20 +55,30 @@ class WriteTransaction:
         self.collect_refusals = collect_refusals
         self.journal = journal
         self.found = found
+        lookups = StoreLookups(cluster)
         self.rules = WriteRules(
             cluster=cluster,
             actor=actor,
             now=cluster.now(),
-            lookups=StoreLookups(cluster),
-            policies=lambda: policies_of(cluster),
-            params=StoreParams(cluster),
+            lookups=lookups,
+            dynamic=lambda: dynamic_admission_of(cluster),
+            world=world_of(cluster, lookups),
             identify=self._identify,
         )
         self.rows: dict[Key, Row] = {}
         self.changes: list[PendingChange] = []
         self.latest: dict[Key, PendingChange] = {}
 
-    def run(self, writes: Sequence[Write], *, dry_run: bool, wake: bool) -> list[Body | ApiError]:
+    def ask(self, writes: Sequence[Write], *, dry_run: bool) -> Sequence[Write | ApiError]:
+        """The writes as they are admitted, if webhooks have to be asked; see `store.ask`."""
+        if self.rules.world.call is None or not self.rules.dynamic().webhooks:
+            return writes
+        self.rules.dry_run = dry_run
+        return self._ask([self._prepare(write) for write in writes])
+
+    def run(
+        self, writes: Sequence[Write | ApiError], *, dry_run: bool, wake: bool
+    ) -> list[Body | ApiError]:
         """The objects as they are stored, or the errors of rejected writes.
 
         Raises ApiError for the first rejected write, unless refusals are collected.
@@ -81,17 +93,54 @@ class WriteTransaction:
             if outcomes is not None:
                 return outcomes
             self._start_again()
-        try:
-            return self._execute(prepared, dry_run, wake)
-        except _QuotasAppeared:
-            self._start_again()
-            self.rules.charges = Charges(self.cluster)
-            return self._execute(prepared, dry_run, wake)
+        for _ in range(_TRIES):
+            try:
+                return self._execute(self._ask(prepared), dry_run, wake)
+            except _QuotasAppeared:
+                self._start_again()
+                self.rules.charges = Charges(self.cluster)
+            except Moved:
+                self._start_again()
+        raise _moved(existing[0])
+
+    def _ask(self, writes: Sequence[Write | ApiError]) -> Sequence[Write | ApiError]:
+        """Ask webhooks about the changes of objects as they are now, without locks.
+
+        Their rows are read again when they are locked.
+        """
+        asked = {
+            key_of(write): write
+            for write in writes
+            if isinstance(write, Update | Delete) and self.rules.asks_webhooks(write)
+        }
+        if not asked:
+            return writes
+        bodies = {
+            key: single_object.read_row(self.cluster, write.kind, *key[1:]).body
+            for key, write in asked.items()
+        }
+        return [self._admit_change(write, bodies) for write in writes]
+
+    def _admit_change(
+        self, write: Write | ApiError, bodies: dict[Key, Body | None]
+    ) -> Write | ApiError:
+        """The change of one of these objects, which has then what the change makes of it."""
+        if not isinstance(write, Update | Delete) or write.admitted is not None:
+            return write
+        old = bodies.get(key_of(write))
+        if old is None:
+            return write
+        admitted = self.rules.admit_change(write, old)
+        assert admitted.admitted is not None
+        if admitted.admitted.refusal is None:
+            bodies[key_of(write)] = admitted.admitted.body
+        return admitted
 
     def _start_again(self) -> None:
         """Forget what was applied to rows; nothing of it has been written."""
         self.rows, self.changes, self.latest = {}, [], {}
         self.rules.allocations = None
+        self.rules.is_locked = False
 
     def _write_one(
         self, writes: Sequence[Update | Delete], wake: bool
@@ -121,6 +170,7 @@ class WriteTransaction:
     ) -> list[Body | ApiError]:
         with transaction.atomic(), sql.preparing_cursor() as cursor:
             RowLocks(self.cluster, self.rules, self.rows).take(cursor, prepared)
+            self.rules.is_locked = True
             outcomes = [self._apply(write) for write in prepared]
             if self.changes:
                 self._commit(cursor, wake=wake and not dry_run)
@@ -133,9 +183,11 @@ class WriteTransaction:
             raise refusal
         return refusal
 
-    def _prepare(self, write: Write) -> Write | ApiError:
+    def _prepare(self, write: Write | ApiError) -> Write | ApiError:
         """Admit and validate new objects, before any lock is held."""
-        if not isinstance(write, Create):
+        if isinstance(write, ApiError):
+            return self._guard(write)
+        if not isinstance(write, Create) or write.admitted:
             return write
         try:
             return self.rules.prepare(write)
@@ -157,6 +209,11 @@ class WriteTransaction:
             return self._record(write, row, old, self.rules.change(write, old))
         except ApiError as refusal:
             return self._guard(refusal)
+        except Moved:
+            if self.rules.world.call is not None:
+                raise
+            # webhooks were asked before a transaction that goes on
+            return self._guard(_moved(write))
 
     def _create(self, write: Create) -> Body:
         key = key_of(write)
@@ -211,6 +268,14 @@ class WriteTransaction:
     def _note_journal(self) -> None:
         if self.journal is not None:
             self.journal += [change.recorded(self.actor) for change in self.changes]
+
+
+def _moved(write: Write) -> Conflict:
+    why = (
+        "the object has been modified; please apply your changes to the latest version and try "
+        "again"
+    )
+    return Conflict(write.kind.plural, key_of(write)[2], why, write.kind.group)
 
 
 def _is_about(kind: Kind, write: Write | ApiError) -> bool:

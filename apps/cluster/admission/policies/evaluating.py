@@ -7,14 +7,19 @@ because one process serves everybody.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from apps.cel.effort import CostExceeded, Effort
 from apps.cel.tracking import CostTracker
 from apps.cel.values import CelError, Value
-from apps.cluster.validation.policy_programs import Check, Expression, PolicyPrograms
+from apps.cluster.validation.policy_programs import (
+    NO_PROGRAMS,
+    Check,
+    Expression,
+    PolicyPrograms,
+)
 
 #: What one expression, all of a policy, and all of its conditions may cost.
 _EXPRESSION_LIMIT: Final = 1_000_000
@@ -53,6 +58,10 @@ class Findings:
     annotations: tuple[tuple[str, str], ...] = ()
 
 
+class EvaluationError(Exception):
+    """Expressions have no value; the message says why."""
+
+
 class _OutOfBudget(Exception):
     """All expressions together cost too much."""
 
@@ -80,7 +89,7 @@ def evaluate(
 ) -> Findings:
     """What a policy finds. With `ignores_errors`, errors of expressions count for nothing."""
     try:
-        if not _meets(programs, values, budget):
+        if not _meets(programs.conditions, _Run(programs, values, _CONDITIONS_LIMIT, budget)):
             return Findings()
         run = _Run(programs, values, _POLICY_LIMIT, budget)
         failures = tuple(_failures(run, programs.checks, ignores_errors=ignores_errors))
@@ -91,11 +100,20 @@ def evaluate(
     return Findings(failures, denials, annotations)
 
 
-def _meets(programs: PolicyPrograms, values: Mapping[str, Value], budget: RequestBudget) -> bool:
+def meets(
+    conditions: Sequence[Expression], values: Mapping[str, Value], budget: RequestBudget
+) -> bool:
+    """Whether all conditions are true; raises EvaluationError with what is wrong with them."""
+    try:
+        return _meets(conditions, _Run(NO_PROGRAMS, values, _CONDITIONS_LIMIT, budget))
+    except (_OutOfBudget, _Failed) as error:
+        raise EvaluationError(str(error)) from None
+
+
+def _meets(conditions: Sequence[Expression], run: _Run) -> bool:
     """Whether all conditions are true: one that is false outweighs errors of others."""
-    run = _Run(programs, values, _CONDITIONS_LIMIT, budget)
     errors = []
-    for condition in programs.conditions:
+    for condition in conditions:
         try:
             if run.value(condition) is False:
                 return False

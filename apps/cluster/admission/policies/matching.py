@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
@@ -18,17 +18,25 @@ Resources = Mapping[str, Any]
 
 def matches(resources: Resources, review: Review, lookups: Lookups) -> bool:
     """Whether `matchConstraints` of a policy or `matchResources` of a binding match."""
+    return matched_version(resources, review, lookups) is not None
+
+
+def matched_version(resources: Resources, review: Review, lookups: Lookups) -> str | None:
+    """The version of the kind for which they match; None if they do not."""
     if not _in_namespaces(resources.get("namespaceSelector"), review, lookups):
-        return False
+        return None
     selector = resources.get("objectSelector")
     if selector and not _selects_object(selector, review):
-        return False
+        return None
     versions = _versions(review, is_exact=resources.get("matchPolicy") == "Exact")
     excluded = resources.get("excludeResourceRules") or ()
-    if any(_matches_rule(rule, review, versions) for rule in excluded):
-        return False
+    if any(_matches_rule(rule, review, each) for rule in excluded for each in versions):
+        return None
     rules = resources.get("resourceRules")
-    return not rules or any(_matches_rule(rule, review, versions) for rule in rules)
+    if not rules:
+        return review.version
+    found = (each for each in versions for rule in rules if _matches_rule(rule, review, each))
+    return next(found, None)
 
 
 def may_match(resources: Resources, kind_group: str, plural: str, operation: str) -> bool:
@@ -42,36 +50,26 @@ def may_match(resources: Resources, kind_group: str, plural: str, operation: str
     )
 
 
-def _versions(review: Review, *, is_exact: bool) -> Container[str]:
-    """The versions of which a rule has to name one: objects are reviewed as they are stored."""
-    kind = review.kind
+def _versions(review: Review, *, is_exact: bool) -> Sequence[str]:
+    """The versions of which a rule has to name one, the requested one first."""
     if is_exact:
-        return (kind.version,)
-    return _ANY if kind.definition_name else (kind.version, *kind.other_versions)
+        return (review.version,)
+    kind = review.kind
+    return tuple(dict.fromkeys((review.version, kind.version, *kind.other_versions)))
 
 
-class _Any(Container[str]):
-    """The versions of a custom resource: a rule does not have to name the stored one."""
-
-    def __contains__(self, version: object) -> bool:
-        return True
-
-
-_ANY: Final = _Any()
-
-
-def _matches_rule(rule: Mapping[str, Any], review: Review, versions: Container[str]) -> bool:
-    kind, scope = review.kind, rule.get("scope") or "*"
+def _matches_rule(rule: Mapping[str, Any], review: Review, version: str) -> bool:
+    scope = rule.get("scope") or "*"
     is_namespaced = bool(review.namespace) and not review.of_namespace
     if scope != "*" and (scope == "Namespaced") != is_namespaced:
         return False
     names = rule.get("resourceNames")
     return (
         _has(rule.get("operations"), review.operation)
-        and _has(rule.get("apiGroups"), kind.group)
-        and any(each == "*" or each in versions for each in rule.get("apiVersions") or ())
+        and _has(rule.get("apiGroups"), review.kind.group)
+        and _has(rule.get("apiVersions"), version)
         and any(
-            _is_resource(each, kind.plural, review.subresource)
+            _is_resource(each, review.plural, review.subresource)
             for each in rule.get("resources") or ()
         )
         and (not names or review.name in names)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from apps.cel.authorization import Authorizer, Decision, Question
@@ -23,6 +23,8 @@ from apps.cluster.writes import Actor
 Body = Mapping[str, Any]
 
 CREATE, UPDATE, DELETE = "CREATE", "UPDATE", "DELETE"
+#: Policies and webhooks never decide about what governs admission itself.
+EXEMPT: Final = "admissionregistration.k8s.io"
 _OPTIONS: Final = {CREATE: "CreateOptions", UPDATE: "UpdateOptions", DELETE: "DeleteOptions"}
 _META: Final = "meta.k8s.io/v1"
 _TIMES: Final = ("creationTimestamp", "deletionTimestamp")
@@ -32,7 +34,7 @@ _HIDDEN: Final = ("managedFields", "ownerReferences")
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """One request for an object, as far as policies are concerned."""
+    """One request for an object, as policies and webhooks see it."""
 
     operation: str
     kind: Kind
@@ -47,6 +49,10 @@ class Review:
     dry_run: bool = False
     #: (apiVersion, kind) of `object`, where it is not of the kind: a Binding, a Scale.
     shape: tuple[str, str] = ("", "")
+    #: The resource, where it is not that of the kind: `bindings`.
+    resource: str = ""
+    #: The DeleteOptions of a deletion.
+    options: Body = field(default_factory=dict)
 
     @property
     def of_namespace(self) -> bool:
@@ -58,12 +64,26 @@ class Review:
         """The namespace, as rules see it."""
         return self.name if self.of_namespace else self.namespace
 
+    @property
+    def plural(self) -> str:
+        return self.resource or self.kind.plural
+
+    @property
+    def version(self) -> str:
+        """The version that the client asks for."""
+        return self.actor.asked.version or self.kind.version
+
+    @property
+    def shown_name(self) -> str:
+        """The name in messages and in `request`: none for a collection."""
+        return "" if self.actor.asked.collection else self.name
+
     def variables(self, namespace: Body | None, params: Body | None) -> dict[str, Value]:
         """The values of the variables of expressions, without those of the policy."""
         identity = self._identity()
         about = Question(
             group=self.kind.group,
-            resource=self.kind.plural,
+            resource=self.plural,
             subresource=self.subresource,
             namespace=self.namespace,
             name=self.name,
@@ -72,7 +92,7 @@ class Review:
             "object": self.object,
             "oldObject": self.old,
             "params": params,
-            "request": self._request(identity),
+            "request": self.request(self.kind.version),
             "namespaceObject": None if namespace is None else _visible(namespace),
             "authorizer": Authorizer(lambda question: _answer(identity, question), about),
         }
@@ -80,34 +100,45 @@ class Review:
     def _identity(self) -> Identity:
         return self.actor.identity or Identity(self.actor.user, (AUTHENTICATED,))
 
-    def _request(self, identity: Identity) -> dict[str, Value]:
-        version, name = self.shape if self.shape[1] else (self.kind.api_version, self.kind.name)
-        group, _, version = version.rpartition("/")
-        kind = {"group": group, "version": version, "kind": name}
-        resource = {
-            "group": self.kind.group,
-            "version": self.kind.version,
-            "resource": self.kind.plural,
-        }
-        options = {"kind": _OPTIONS[self.operation], "apiVersion": _META}
-        if self.actor.manager and self.operation != DELETE:
-            options["fieldManager"] = self.actor.manager
+    def request(self, version: str) -> dict[str, Value]:
+        """The request as one for this version of the kind, without the objects."""
         request: dict[str, Value] = {
-            "kind": kind,
-            "resource": resource,
-            "requestKind": kind,
-            "requestResource": resource,
-            "name": self.name,
+            **self._addressed("", version),
+            **self._addressed("request", self.version),
+            "name": self.shown_name,
             "operation": self.operation,
-            "userInfo": identity.user_info,
+            "userInfo": self._identity().user_info,
             "dryRun": self.dry_run,
-            "options": options,
+            "options": self._options(),
         }
         if self.place:
             request["namespace"] = self.place
-        if self.subresource:
-            request |= dict.fromkeys(("subResource", "requestSubResource"), self.subresource)
         return request
+
+    def _addressed(self, prefix: str, version: str) -> dict[str, Value]:
+        """Kind, resource and subresource; the names of the fields have the prefix."""
+        given, name = self.shape
+        kind_version = given or f"{self.kind.group}/{version}"
+        kind_group, _, kind_version = kind_version.rpartition("/")
+        found: dict[str, Value] = {
+            "kind": {"group": kind_group, "version": kind_version, "kind": name or self.kind.name},
+            "resource": {
+                "group": self.kind.group,
+                "version": version,
+                "resource": self.plural,
+            },
+        }
+        if self.subresource:
+            found["subResource"] = self.subresource
+        if not prefix:
+            return found
+        return {f"{prefix}{key[0].upper()}{key[1:]}": value for key, value in found.items()}
+
+    def _options(self) -> dict[str, Value]:
+        given = self.options if self.operation == DELETE else self.actor.asked.options
+        options = {key: value for key, value in given.items() if key != "dryRun"}
+        options |= {"kind": _OPTIONS[self.operation], "apiVersion": _META}
+        return {**options, "dryRun": ["All"]} if self.dry_run else options
 
 
 def _visible(namespace: Body) -> dict[str, Value]:

@@ -10,7 +10,7 @@ import msgspec
 
 from apps.cluster.admission.policies.evaluating import Failure, Findings, RequestBudget, evaluate
 from apps.cluster.admission.policies.matching import matches, may_match
-from apps.cluster.admission.policies.requests import CREATE, Review
+from apps.cluster.admission.policies.requests import CREATE, EXEMPT, Review
 from apps.cluster.context import add_audit_annotation, add_warning
 from apps.cluster.errors import ApiError, Forbidden, Invalid, RequestEntityTooLarge, qualified
 from apps.cluster.kind import Kind
@@ -19,8 +19,6 @@ from apps.cluster.validation.policy_programs import programs_of
 
 Body = Mapping[str, Any]
 
-#: Policies never decide about what governs admission itself.
-_EXEMPT: Final = "admissionregistration.k8s.io"
 _FAILURE: Final = "validation.policy.admission.k8s.io/validation_failure"
 _LONGEST_ANNOTATION: Final = 10 * 1024
 _NO_PARAMS: Final = "no params found for policy binding with `Deny` parameterNotFoundAction"
@@ -90,7 +88,7 @@ class Policies:
 
     def review(self, review: Review, lookups: Lookups, params: FindParams) -> None:
         """Raise the error of the first policy that denies the request; note warnings."""
-        if review.kind.group == _EXEMPT:
+        if review.kind.group == EXEMPT:
             return
         denials: list[_Denial] = []
         budget = RequestBudget()
@@ -117,12 +115,13 @@ class _Denial:
         message = text + self.failure.message
         kind = review.kind
         details = {
-            **({"name": review.name} if review.name else {}),
+            **({"name": review.shown_name} if review.shown_name else {}),
             **({"group": kind.group} if kind.group else {}),
-            "kind": kind.plural,
+            "kind": review.plural,
             "causes": [{"message": message}],
         }
-        about = f'{qualified(kind.plural, kind.group)} "{review.name}" is forbidden: {message}'
+        resource = qualified(review.plural, kind.group)
+        about = f'{resource} "{review.shown_name}" is forbidden: {message}'
         return _ERRORS.get(self.failure.reason, _invalid)(about, details)
 
 

@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Any, Final
 
 from apps.cluster import kinds
+from apps.cluster.admission.dynamic import SOURCES, assemble
 from apps.cluster.admission.policies.matching import parse_selector
-from apps.cluster.admission.policies.reviewing import Policies
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster
 from apps.cluster.writing.memory import AdmissionState
@@ -85,10 +85,7 @@ def build_admission(cluster: Cluster, objects: Mapping[str, Objects]) -> MemoryA
         limit_ranges_of=limits,
         _default_priority_class=_default_priority(list(named("PriorityClass").values())),
         _default_storage_class=_default_storage(list(named("StorageClass").values())),
-        policies=Policies(
-            list(named("ValidatingAdmissionPolicy").values()),
-            list(named("ValidatingAdmissionPolicyBinding").values()),
-        ),
+        dynamic=assemble({kind: list(named(kind).values()) for kind in SOURCES}),
         cluster=cluster,
         workloads=objects["Workload"],
     )

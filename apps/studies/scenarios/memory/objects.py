@@ -15,6 +15,7 @@ from uuid import UUID
 
 from apps.cluster import kinds
 from apps.cluster.admission.draft import draft_of
+from apps.cluster.admission.dynamic import World
 from apps.cluster.admission.policies.requests import CREATE
 from apps.cluster.allocation.services import may_allocate
 from apps.cluster.errors import ApiError, BadRequest, NotFound
@@ -120,8 +121,8 @@ class MemoryObjects:
             actor=Actor(user),
             now=self.cluster.now(),
             lookups=self._admission,
-            policies=lambda: self._admission.policies,
-            params=self._params,
+            dynamic=lambda: self._admission.dynamic,
+            world=World(self._admission, self._params, call=None),
             identify=lambda actor: actor,
             charges=charges_for(self.cluster, self._bodies, write.kind),
             allocations=allocations,

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from apps.api.kubernetes.errors import NoRoute, unknown_format
-from apps.api.kubernetes.patching import json_patch
-from apps.cluster import merge_patch, strategic_merge_patch
+from apps.api.kubernetes.errors import NoRoute, UnprocessablePatch, unknown_format
+from apps.cluster import json_patch, merge_patch, strategic_merge_patch
 from apps.cluster.documents import UnreadableDocument, parse_json, parse_yaml
 from apps.cluster.errors import BadRequest
 from apps.cluster.schema.definitions import is_custom
@@ -65,8 +64,7 @@ def read_patch(raw: bytes, content_type: str, definition: str) -> Patch:
         why = str(error).removeprefix("json parse error: ")
         raise BadRequest(f"error decoding patch: {why}") from error
     if media_type == JSON_PATCH:
-        steps = json_patch.read(patch)
-        return lambda body: json_patch.apply(body, steps)
+        return _json_patch(json_patch.read(patch))
     if not isinstance(patch, dict):
         name = json_patch.JSON_NAMES.get(type(patch), "number")
         raise BadRequest(
@@ -76,3 +74,13 @@ def read_patch(raw: bytes, content_type: str, definition: str) -> Patch:
     if media_type == MERGE_PATCH:
         return lambda body: merge_patch.merge(body, patch)
     return lambda body: strategic_merge_patch.merge(body, patch, definition)
+
+
+def _json_patch(steps: list[json_patch.PatchStep]) -> Patch:
+    def apply(body: Body) -> Body:
+        try:
+            return json_patch.apply(body, steps)
+        except json_patch.PatchProblem as problem:
+            raise UnprocessablePatch() from problem
+
+    return apply

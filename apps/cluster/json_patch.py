@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 
-from apps.api.kubernetes.errors import UnprocessablePatch
 from apps.cluster import limits
 from apps.cluster.documents import depth_of
 from apps.cluster.errors import BadRequest, RequestEntityTooLarge
@@ -20,9 +19,18 @@ Body = dict[str, Any]
 _MAX_COPIED = 3 * 1024 * 1024
 _NEEDS_FROM = frozenset({"move", "copy"})
 _STEPS = frozenset({"add", "remove", "replace", "test", *_NEEDS_FROM})
+_TOO_DEEP = "the result has too many levels"
 _INDEX = re.compile(r"[+-]?\d{1,9}", re.ASCII)
 #: Types as messages name them.
 JSON_NAMES = {str: "string", bool: "bool", list: "array", dict: "object"}
+
+
+class PatchProblem(ValueError):
+    """A patch does not apply; the message is that of the API server."""
+
+
+class _Missing(Exception):
+    """The path of a step leads nowhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +60,7 @@ def read(patch: Any) -> list[PatchStep]:
 
 
 def apply(body: Body, steps: list[PatchStep]) -> Body:
-    """`body` after all steps; UnprocessablePatch if one of them does not apply.
+    """`body` after all steps; PatchProblem if one of them does not apply.
 
     A part that is copied into itself doubles with every copy: what all copies add is limited, and
     the levels are those of an object that is sent.
@@ -60,9 +68,11 @@ def apply(body: Body, steps: list[PatchStep]) -> Body:
     try:
         changed = _apply_all(body, steps)
     except RecursionError:
-        raise UnprocessablePatch() from None
-    if not isinstance(changed, dict) or not limits.DOCUMENT_DEPTH.admits(depth_of(changed)):
-        raise UnprocessablePatch()
+        raise PatchProblem(_TOO_DEEP) from None
+    if not isinstance(changed, dict):
+        raise PatchProblem("the result is not an object")
+    if not limits.DOCUMENT_DEPTH.admits(depth_of(changed)):
+        raise PatchProblem(_TOO_DEEP)
     return changed
 
 
@@ -70,11 +80,17 @@ def _apply_all(body: Body, steps: list[PatchStep]) -> Any:
     holder = {"": copy.deepcopy(body)}
     copied = 0
     for step in steps:
-        if step.op == "copy" and step.source is not None:
-            copied += len(msgspec.json.encode(_get(holder, step.source)))
-            if copied > _MAX_COPIED:
-                raise UnprocessablePatch()
-        _apply(holder, step)
+        try:
+            if step.op == "copy" and step.source is not None:
+                copied += len(msgspec.json.encode(_get(holder, step.source)))
+                if copied > _MAX_COPIED:
+                    raise PatchProblem(
+                        f"Unable to copy, the accumulated size increase of copy is {copied}, "
+                        f"exceeding the limit {_MAX_COPIED}"
+                    )
+            _apply(holder, step)
+        except _Missing:
+            raise PatchProblem(_missing(step)) from None
     return holder.get("")
 
 
@@ -108,13 +124,33 @@ def _pointer(text: str | None) -> tuple[str, ...] | None:
     return tuple(part.replace("~1", "/").replace("~0", "~") for part in parts)
 
 
+def _missing(step: PatchStep) -> str:
+    """What the API server says of a step whose path leads nowhere."""
+    path = _pointer_text(step.path)
+    match step.op:
+        case "move" | "copy":
+            return (
+                f"{step.op} operation does not apply: doc is missing from path: "
+                f"{_pointer_text(step.source)}: missing value"
+            )
+        case "replace":
+            return f"replace operation does not apply: doc is missing path: {path}: missing value"
+        case "test":
+            return f"testing value {path} failed: test failed"
+    return f'{step.op} operation does not apply: doc is missing path: "{path}": missing value'
+
+
+def _pointer_text(parts: tuple[str, ...] | None) -> str:
+    return "".join(f"/{part.replace('~', '~0').replace('/', '~1')}" for part in parts or ())
+
+
 def _apply(holder: Body, step: PatchStep) -> None:
     """Execute a step. A missing member of an object is null for `replace`, `test` and `copy`."""
     path, source = step.path, step.source
     if step.op not in _STEPS:
-        raise UnprocessablePatch()
+        raise PatchProblem(f"Unexpected kind: {step.op or 'unknown'}")
     if path is None or (step.op in _NEEDS_FROM and source is None):
-        raise UnprocessablePatch()
+        raise _Missing
     match step.op:
         case "add":
             _add(holder, path, copy.deepcopy(step.value))
@@ -124,12 +160,12 @@ def _apply(holder: Body, step: PatchStep) -> None:
             _replace(holder, path, copy.deepcopy(step.value))
         case "test":
             if _get(holder, path) != step.value:
-                raise UnprocessablePatch()
+                raise _Missing
         case "copy" if source is not None:
             _add(holder, path, copy.deepcopy(_get(holder, source)))
         case "move" if source is not None:
             if path[: len(source)] == source != path:
-                raise UnprocessablePatch()
+                raise _Missing
             _add(holder, path, _remove(holder, source))
 
 
@@ -147,7 +183,7 @@ def _child(value: Any, part: str) -> Any:
         return value[part]
     if isinstance(value, list):
         return value[_position(value, part)]
-    raise UnprocessablePatch()
+    raise _Missing
 
 
 def _get(holder: Body, path: tuple[str, ...]) -> Any:
@@ -174,7 +210,7 @@ def _add(holder: Body, path: tuple[str, ...], value: Any) -> None:
         at = end if part == "-" else _position([*parent, None], part)
         parent.insert(at, value)
     else:
-        raise UnprocessablePatch()
+        raise _Missing
 
 
 def _remove(holder: Body, path: tuple[str, ...]) -> Any:
@@ -183,11 +219,11 @@ def _remove(holder: Body, path: tuple[str, ...]) -> Any:
         return parent.pop(part)
     if isinstance(parent, list):
         return parent.pop(_position(parent, part))
-    raise UnprocessablePatch()
+    raise _Missing
 
 
 def _position(items: list[Any], part: str) -> int:
     if not _INDEX.fullmatch(part) or not -len(items) <= int(part) < len(items):
-        raise UnprocessablePatch()
+        raise _Missing
     # negative positions count from the end
     return int(part) % len(items)

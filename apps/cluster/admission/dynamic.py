@@ -1,0 +1,98 @@
+"""What a cluster adds to its admission: policies and webhooks, in the order of the API server.
+
+Mutating policies, mutating webhooks, and both again if one of them has changed the object after
+another that asks for it; after the validation, validating policies and validating webhooks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from apps.cluster.admission.policies.requests import Review
+from apps.cluster.admission.policies.reviewing import NO_POLICIES, FindParams, Policies
+from apps.cluster.admission.reinvoking import Reinvocations
+from apps.cluster.admission.webhooks.chain import NO_WEBHOOKS, CallWebhook, Normalize, Webhooks
+from apps.cluster.kind import Kind
+from apps.cluster.lookups import Lookups
+
+Body = Mapping[str, Any]
+#: The kinds that it consists of.
+SOURCES: Final = (
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
+    "MutatingWebhookConfiguration",
+    "ValidatingWebhookConfiguration",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What policies and webhooks reach of the cluster."""
+
+    lookups: Lookups
+    params: FindParams
+    #: None where webhooks are not called
+    call: CallWebhook | None
+
+
+@dataclass(frozen=True, slots=True)
+class DynamicAdmission:
+    """The policies and webhooks of a cluster; false without any."""
+
+    policies: Policies = NO_POLICIES
+    webhooks: Webhooks = NO_WEBHOOKS
+
+    def __bool__(self) -> bool:
+        return bool(self.policies or self.webhooks)
+
+    @property
+    def mutates(self) -> bool:
+        """Whether anything may change objects."""
+        return self.webhooks.has_mutating
+
+    def may_concern(self, kind: Kind) -> bool:
+        """Whether the creation of an object of this kind may concern any of it."""
+        return self.policies.may_concern(kind) or self.webhooks.may_concern(kind)
+
+    def mutate(self, review: Review, world: World, normalize: Normalize) -> Body | None:
+        """The object of the request after all that changes it; raises what denies the request.
+
+        `normalize` makes an object of the kind of what it has become.
+        """
+        if world.call is None or not self.webhooks.has_mutating:
+            return review.object
+        of_webhooks = Reinvocations()
+
+        def run(review: Review) -> Review:
+            assert world.call is not None
+            return self.webhooks.mutate(review, world.lookups, world.call, normalize, of_webhooks)
+
+        review = run(review)
+        if of_webhooks.is_needed:
+            of_webhooks.start_second()
+            review = run(review)
+        return review.object
+
+    def validate(self, review: Review, world: World) -> None:
+        """Raise the error with which a policy or a webhook denies the request."""
+        if self.policies:
+            self.policies.review(review, world.lookups, world.params)
+        if world.call is not None and self.webhooks:
+            self.webhooks.validate(review, world.lookups, world.call)
+
+
+NO_ADMISSION: Final = DynamicAdmission()
+
+
+def assemble(objects: Mapping[str, Sequence[Body]]) -> DynamicAdmission:
+    """What the objects of the kinds in `SOURCES` say, which are sorted by name."""
+
+    def of(kind: str) -> Sequence[Body]:
+        return objects.get(kind, ())
+
+    return DynamicAdmission(
+        Policies(of("ValidatingAdmissionPolicy"), of("ValidatingAdmissionPolicyBinding")),
+        Webhooks(of("MutatingWebhookConfiguration"), of("ValidatingWebhookConfiguration")),
+    )
