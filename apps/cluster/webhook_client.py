@@ -143,11 +143,11 @@ def _exchange(
     try:
         target = f"{address.path or '/'}{f'?{address.query}' if address.query else ''}"
         connection.request("POST", target, body, {**_HEADERS, "User-Agent": agent})
-        response = connection.getresponse()
-        answer = response.read(LARGEST_ANSWER + 1)
-        if len(answer) > LARGEST_ANSWER:
-            raise ValueError(f"the answer is longer than {LARGEST_ANSWER} bytes")
-        return response.status, response.headers.get("Content-Type", ""), answer
+        with connection.getresponse() as response:
+            answer = response.read(LARGEST_ANSWER + 1)
+            if len(answer) > LARGEST_ANSWER:
+                raise ValueError(f"the answer is longer than {LARGEST_ANSWER} bytes")
+            return response.status, response.headers.get("Content-Type", ""), answer
     finally:
         connection.close()
 
