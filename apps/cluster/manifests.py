@@ -10,7 +10,7 @@ from typing import Any
 from apps.cluster import kinds
 from apps.cluster.admission.fields import check_fields
 from apps.cluster.custom.versions import DEFINITION, all_versions
-from apps.cluster.documents import UnreadableDocument, parse_yaml_stream
+from apps.cluster.documents import UnreadableDocument, parse_json, parse_yaml_stream
 from apps.cluster.errors import BadRequest, Invalid
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster
@@ -93,7 +93,10 @@ _DEFINITION: Type = DEFINITION.api_version, DEFINITION.name
 
 
 def read_manifest(text: str) -> Manifest:
-    """The objects of a YAML stream; Lists are unfolded."""
+    """The objects of a YAML stream, or of a text with a JSON object on each line.
+
+    Lists are unfolded.
+    """
     manifest = Manifest()
     for number, document in enumerate(_read_documents(text), start=1):
         try:
@@ -167,10 +170,25 @@ def _checked(place: str, kind: Kind, body: Body) -> Body:
 
 
 def _read_documents(text: str) -> Iterator[Any]:
+    if lines := _json_lines(text):
+        for number, line in lines:
+            try:
+                yield parse_json(line.encode())
+            except UnreadableDocument as error:
+                raise ManifestError(f"this is not JSON: {error} (line {number})") from error
+        return
     try:
         yield from parse_yaml_stream(text, strict=True)
     except UnreadableDocument as error:
         raise ManifestError(f"this is not YAML: {error}") from error
+
+
+def _json_lines(text: str) -> list[tuple[int, str]]:
+    """The lines of a text with an object on each, and their numbers; empty for other texts."""
+    lines = [(number, each) for number, each in enumerate(text.splitlines(), 1) if each.strip()]
+    if len(lines) > 1 and all(each[0] == "{" and each.rstrip()[-1] == "}" for _, each in lines):
+        return lines
+    return []
 
 
 def _unfold(place: str, document: Any) -> Iterator[Document]:

@@ -66,7 +66,9 @@ class Admitted:
 class Create:
     """Create an object from what a client sent; `applying` if by server-side apply.
 
-    `uid` is the object's, instead of a random one. `admitted`: `body` is the object to store.
+    `uid` is the object's, instead of a random one. `admitted`: `body` is the object to store. An
+    object that is `restored` existed before, here or in another cluster: what it says of its past
+    (status, creation, generation, deletion) stays.
     """
 
     kind: Kind
@@ -75,6 +77,7 @@ class Create:
     applying: Applying | None = None
     uid: str = ""
     admitted: bool = False
+    restored: bool = False
 
 
 @dataclass(frozen=True, slots=True)

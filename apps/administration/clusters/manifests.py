@@ -10,7 +10,8 @@ from typing import Any
 import yaml
 from django.db import transaction
 
-from apps.administration.clusters.owners import Owners
+from apps.administration.clusters.identities import Identities
+from apps.administration.clusters.missing import find_missing
 from apps.cluster import kinds
 from apps.cluster.custom.versions import all_versions
 from apps.cluster.errors import AlreadyExists, ApiError
@@ -37,6 +38,8 @@ from apps.controllers.generating import BUILT_IN_NAMESPACES
 _Dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 Body = dict[str, Any]
+#: An object of the text, and its uid.
+Planned = tuple[Numbered, str]
 #: Called with the number of objects done, and the total.
 Progress = Callable[[int, int], None]
 
@@ -60,15 +63,8 @@ _FIRST = (
     "ReplicaSet",
 )
 _RANK = {name: place for place, name in enumerate(_FIRST)}
-#: Metadata that the server sets; left out of exports.
-_SERVER_SET = (
-    "uid",
-    "resourceVersion",
-    "creationTimestamp",
-    "generation",
-    "managedFields",
-    "selfLink",
-)
+#: Metadata that says nothing about the object; left out of exports.
+_LEFT_OUT = ("resourceVersion", "managedFields", "selfLink")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,59 +74,90 @@ class Imported:
     created: list[Body]
     #: A sentence about objects of kinds that the cluster does not serve; "" if there are none.
     skipped: str = ""
+    #: A sentence about objects that others refer to, and that were created though they were not in
+    #: the text; "" if there are none.
+    added: str = ""
 
     @property
     def summary(self) -> str:
         count = f"{len(self.created):,} {'object' if len(self.created) == 1 else 'objects'} created"
-        return f"{count}; {self.skipped}" if self.skipped else count
+        return "; ".join(filter(None, (count, self.added, self.skipped)))
 
 
 def ignore_progress(done: int, total: int) -> None:
     """The default for `progress`: does nothing."""
 
 
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How an import treats what it reads."""
+
+    #: Objects existed before: their statuses, times and generations stay.
+    restored: bool = True
+    #: Objects keep their uids.
+    keep_uids: bool = False
+    #: What objects refer to has to be in the text or in the cluster; otherwise namespaces,
+    #: priority classes, runtime classes and service accounts are added.
+    strict: bool = False
+
+
 def import_yaml(
-    cluster: Cluster, text: str, *, actor: Actor, progress: Progress = ignore_progress
+    cluster: Cluster,
+    text: str,
+    *,
+    actor: Actor,
+    options: Options = Options(),  # noqa: B008
+    progress: Progress = ignore_progress,
 ) -> Imported:
     """Create all objects of a YAML stream (Lists are unfolded) in one transaction.
 
     Kinds that others refer to are created first, otherwise in the order of the file. Built-in
-    objects, which every cluster has, are skipped and not returned. Owner references get the uids of
-    the created owners. Objects of APIs that the cluster does not serve are skipped and counted,
-    unless there is nothing else. Raises ManifestError, which names the document, or ManifestErrors.
+    objects, which every cluster has, are skipped and not returned. References among the objects,
+    to owners above all, get their new uids. Objects of APIs that the cluster does not serve are
+    skipped and counted, unless there is nothing else. Raises ManifestError, which names the
+    document, or ManifestErrors.
     """
     manifest = read_manifest(text)
     if not manifest.documents and not manifest.errors:
         raise ManifestError("the text contains no object")
     check_room(cluster.pk, cluster.resource_version, len(manifest.documents))
     created: list[Body] = []
-    owners = Owners(cluster)
+    identities = Identities(cluster, keep=options.keep_uids)
+
+    def create(resolved: Sequence[Numbered]) -> None:
+        uids = identities.assign(resolved)
+        for batch in _batches(list(zip(resolved, uids, strict=True))):
+            created.extend(_create(cluster, batch, actor, identities, options, manifest.errors))
+            if len(manifest.errors) >= MAX_ERRORS:
+                break
+            progress(len(created), len(manifest.documents))
+
     with transaction.atomic():
-        for documents in (manifest.definitions, manifest.objects):
-            custom = custom_kinds(cluster) if documents else {}
-            for batch in _batches(manifest.resolve(documents, custom)):
-                new = _create(cluster, batch, actor, owners, manifest.errors)
-                owners.add(new)
-                created += new
-                if len(manifest.errors) >= MAX_ERRORS:
-                    break
-                progress(len(created), len(manifest.documents))
+        if definitions := manifest.resolve(manifest.definitions, {}):
+            create(definitions)
+        objects = manifest.resolve(manifest.objects, custom_kinds(cluster))
+        missing = find_missing(cluster, objects)
+        if options.strict:
+            manifest.errors += missing.errors()
+        create([*missing.objects(), *objects])
         raise_all(manifest.errors)
         skipped = describe_skipped(manifest.skipped)
         if manifest.documents and manifest.skipped.total() == len(manifest.documents):
             raise ManifestError(skipped)
-    return Imported(created, skipped)
+    return Imported(created, skipped, missing.describe())
 
 
-def _batches(numbered: Sequence[Numbered]) -> Iterator[Sequence[Numbered]]:
+def _batches(planned: Sequence[Planned]) -> Iterator[Sequence[Planned]]:
     """Batches of kinds of the same rank: a batch may refer to the earlier ones."""
-    by_rank = groupby(
-        sorted(numbered, key=lambda item: _rank(item[1])), lambda item: _rank(item[1])
-    )
+    by_rank = groupby(sorted(planned, key=_rank_of), _rank_of)
     for _, same in by_rank:
         items = list(same)
         for start in range(0, len(items), _BATCH):
             yield items[start : start + _BATCH]
+
+
+def _rank_of(planned: Planned) -> int:
+    return _rank(planned[0][1])
 
 
 def _rank(kind: Kind) -> int:
@@ -139,24 +166,21 @@ def _rank(kind: Kind) -> int:
 
 def _create(
     cluster: Cluster,
-    numbered: Sequence[Numbered],
+    planned: Sequence[Planned],
     actor: Actor,
-    owners: Owners,
+    identities: Identities,
+    options: Options,
     errors: list[ManifestError],
 ) -> list[Body]:
     """The objects as stored; an error is appended to `errors` for each that is refused."""
-    placed = [(kind, body, _get_namespace(kind, body)) for _, kind, body in numbered]
-    outcomes = store.write(
-        cluster,
-        [
-            Create(kind, owners.refer(body, namespace), namespace)
-            for kind, body, namespace in placed
-        ],
-        actor=actor,
-        collect_refusals=True,
-    )
+    writes: list[Create] = []
+    for (_, kind, body), uid in planned:
+        namespace = _get_namespace(kind, body)
+        moved = identities.translate(body, namespace)
+        writes.append(Create(kind, moved, namespace, uid=uid, restored=options.restored))
+    outcomes = store.write(cluster, writes, actor=actor, collect_refusals=True)
     created: list[Body] = []
-    for (place, kind, body), outcome in zip(numbered, outcomes, strict=True):
+    for ((place, kind, body), _), outcome in zip(planned, outcomes, strict=True):
         if not isinstance(outcome, ApiError):
             created.append(outcome)
         elif not (isinstance(outcome, AlreadyExists) and _is_built_in(kind, body)):
@@ -193,7 +217,7 @@ def _export_bodies(cluster: Cluster, without: Collection[str]) -> Iterator[Body]
             continue
         rows = kind.objects(cluster).order_by("id")
         for body in rows.values_list("body", flat=True):
-            metadata = {k: v for k, v in body["metadata"].items() if k not in _SERVER_SET}
+            metadata = {k: v for k, v in body["metadata"].items() if k not in _LEFT_OUT}
             yield {**body, "metadata": metadata}
 
 

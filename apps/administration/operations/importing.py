@@ -11,10 +11,14 @@ from apps.controllers import generating
 
 
 def run_import(work: Progress) -> str:
-    """The payload's `yaml`, into the operation's cluster."""
+    """The payload's `yaml`, into the operation's cluster, by its `options`."""
     with work.transaction():
         imported = manifests.import_yaml(
-            work.cluster, work.payload()["yaml"], actor=work.actor, progress=work.step
+            work.cluster,
+            work.payload()["yaml"],
+            actor=work.actor,
+            options=manifests.Options(**work.payload().get("options", {})),
+            progress=work.step,
         )
     return imported.summary
 

@@ -45,6 +45,9 @@ class ImportedSerializer(serializers.Serializer[Any]):
     skipped = serializers.CharField(
         help_text="The number of skipped objects by kind, as a sentence; empty if there are none"
     )
+    added = serializers.CharField(
+        help_text="What was created because objects refer to it, as a sentence; empty if nothing"
+    )
 
 
 class ErrorCauseSerializer(serializers.Serializer[Any]):

@@ -146,6 +146,18 @@ class ClusterViewSet(
         return Response(self.get_serializer(cluster).data)
 
     @extend_schema(
+        parameters=[
+            OpenApiParameter(
+                "keep_uids", bool, default=False, description="Objects keep the uids they have."
+            ),
+            OpenApiParameter(
+                "strict",
+                bool,
+                default=False,
+                description="Refuse objects that refer to namespaces, priority classes, runtime "
+                "classes and service accounts that do not exist, instead of adding these.",
+            ),
+        ],
         request={"application/yaml": OpenApiTypes.STR},
         responses={201: ImportedSerializer, 400: ErrorSerializer, 404: ErrorSerializer},
         tags=[Area.OBJECTS.title],
@@ -155,19 +167,30 @@ class ClusterViewSet(
         """Import objects.
 
         Creates every object of a YAML stream of up to 64 MiB, or none. An error names the document
-        and the field. Objects of APIs that the cluster does not serve are skipped; the response
-        counts them.
+        and the field. Objects keep their statuses and times. Objects of APIs that the cluster does
+        not serve are skipped; the response counts them, and names what was added because other
+        objects refer to it.
         """
         actor = Actor(request.user.get_username(), current_request_id(), SITE_MANAGER)
         sent: Any = request.data
         # a request without a body has no text
-        imported = manifests.import_yaml(self.get_object(), sent.get("yaml", ""), actor=actor)
+        options = manifests.Options(
+            keep_uids=parse_switch(request, "keep_uids"), strict=parse_switch(request, "strict")
+        )
+        imported = manifests.import_yaml(
+            self.get_object(), sent.get("yaml", ""), actor=actor, options=options
+        )
         names = [
             f"{body['kind']} "
             + "/".join(filter(None, (body["metadata"].get("namespace"), body["metadata"]["name"])))
             for body in imported.created
         ]
-        answer = {"created": len(names), "objects": names, "skipped": imported.skipped}
+        answer = {
+            "created": len(names),
+            "objects": names,
+            "skipped": imported.skipped,
+            "added": imported.added,
+        }
         return Response(answer, status=201)
 
     @extend_schema(

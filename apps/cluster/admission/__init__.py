@@ -39,6 +39,7 @@ def admit(
     plugins: Chain = NO_PLUGINS,
     decoded: bool = False,
     gates: Collection[str] = (),
+    restored: bool = False,
 ) -> Body:
     """The object to validate and store.
 
@@ -47,7 +48,8 @@ def admit(
     taint `node.kubernetes.io/not-ready:NoSchedule` if `taint_new_nodes`. `plugins` are the
     additional plugins that the cluster has enabled, `gates` the feature gates of
     `apps.cluster.validation.gates` that are on: fields of others are dropped. A body that is
-    `decoded` has the shape of its kind already, and is changed in place.
+    `decoded` has the shape of its kind already, and is changed in place. A new object that is
+    `restored` keeps the status that it has.
 
     Raises BadRequest for a body of the wrong shape, Forbidden or Invalid if admission rejects it.
     """
@@ -56,7 +58,7 @@ def admit(
     if GROUP_PREEMPTION in gates:
         default_disruption_modes(kind.name, draft, old)
     if old is None:
-        _create(kind, draft, lookups, taint_new_nodes, plugins, gates)
+        _create(kind, draft, lookups, taint_new_nodes, plugins, gates, restored)
     else:
         _update(kind, draft, lookups, old, NO_PLUGINS if subresource else plugins)
     return draft
@@ -69,12 +71,14 @@ def _create(
     taint_new_nodes: bool,
     plugins: Chain,
     gates: Collection[str],
+    restored: bool,
 ) -> None:
     generate_name(draft["metadata"])
     set_defaults(kind, draft)
     own_created(draft, definition_of_body(draft), has_status=True)
     if kind.initial_status is not None:
-        draft["status"] = kind.initial_status(draft)
+        if not (restored and draft.get("status")):
+            draft["status"] = kind.initial_status(draft)
         default_status(kind.name, draft)
     if kind.prepare is not None:
         kind.prepare(draft)

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from apps.cluster.errors import BadRequest, Conflict
-from apps.cluster.kinds import Kind
+from apps.cluster.kinds import POD, Kind
 from apps.cluster.ownership.managers import creation_entry
 from apps.cluster.random_ids import random_uuid_text
 from apps.cluster.writing.parts import changed_part
@@ -51,11 +51,13 @@ def stamp_new(
     now: datetime,
     manager: str = "",
     uid: str = "",
+    restored: bool = False,
 ) -> Body:
     """A copy of a new object with its type and the metadata the server sets.
 
-    `manager` is the client that owns its fields; `uid` is random if it is "". Raises BadRequest if
-    the object names another namespace.
+    `manager` is the client that owns its fields; `uid` is random if it is "". One that is
+    `restored` keeps its times and its generation. Raises BadRequest if the object names another
+    namespace.
     """
     metadata = dict(body.get("metadata") or {})
     if kind.namespaced:
@@ -68,6 +70,7 @@ def stamp_new(
         metadata["namespace"] = named
     else:
         metadata.pop("namespace", None)
+    past = _past(kind, metadata) if restored else {}
     for server_set in (*_SERVER_SET, "resourceVersion"):
         if server_set != "generation" or kind.has_generation:
             metadata.pop(server_set, None)
@@ -75,6 +78,7 @@ def stamp_new(
     metadata["creationTimestamp"] = created = timestamp(now)
     if kind.has_generation:
         metadata["generation"] = 1
+    metadata |= past
     if manager:
         metadata["managedFields"] = [creation_entry(manager, kind.api_version, created)]
     return {
@@ -83,6 +87,15 @@ def stamp_new(
         "kind": kind.name,
         "metadata": metadata,
     }
+
+
+def _past(kind: Kind, metadata: Body) -> Body:
+    """What a restored object keeps of the metadata that the server sets."""
+    kept = ["creationTimestamp", "generation"] if kind.has_generation else ["creationTimestamp"]
+    # whatever nothing holds has been deleted already
+    if kind is POD or metadata.get("finalizers"):
+        kept += ["deletionTimestamp", "deletionGracePeriodSeconds"]
+    return {name: metadata[name] for name in kept if metadata.get(name)}
 
 
 def stamp_updated(kind: Kind, old: Body, new: Mapping[str, Any], subresource: str) -> Body:

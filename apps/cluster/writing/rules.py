@@ -85,18 +85,24 @@ def admit_new(
     actor: Actor,
     decoded: bool = False,
     mutate: Mutate | None = None,
+    restored: bool = False,
 ) -> Body:
     """A stamped new object, admitted and valid; raises the ApiError that refuses it.
 
     One that is `decoded` has the shape of its kind already, and is changed in place. `mutate`
-    changes it before it is validated.
+    changes it before it is validated. One that is `restored` keeps its status, and its taints if
+    it is a node.
     """
     plugins = Chain(settings.admission_plugins, actor.user)
-    tainted = kind is kinds.NODE and is_tainted_when_new(
-        stamped,
-        controllers=settings.controllers,
-        paused=settings.paused,
-        by_client=actor.is_api_client,
+    tainted = (
+        kind is kinds.NODE
+        and not restored
+        and is_tainted_when_new(
+            stamped,
+            controllers=settings.controllers,
+            paused=settings.paused,
+            by_client=actor.is_api_client,
+        )
     )
 
     def admit_once(stamped: Body) -> Body:
@@ -108,12 +114,15 @@ def admit_new(
             plugins=plugins,
             decoded=decoded,
             gates=settings.api_gates,
+            restored=restored,
         )
 
     body = admit_once(stamped)
     if mutate is not None:
         body = mutate(stamped, body, admit_once)
     _check_valid(kind, body, None, settings.api_gates)
+    if restored and body.get("status"):
+        _check_valid(kind, body, {**body, "status": {}}, settings.api_gates, "status")
     plugins.validate(kind.name, body, lookups)
     return body
 
@@ -154,7 +163,13 @@ class WriteRules:
         """The creation of the object as it is admitted and valid; depends on no other write."""
         kind = write.kind
         stamped = stamp_new(
-            kind, write.body, write.namespace, self.now, self.actor.manager, write.uid
+            kind,
+            write.body,
+            write.namespace,
+            self.now,
+            self.actor.manager,
+            write.uid,
+            write.restored,
         )
         if write.applying is not None:
             owners = write.applying.creation_entries(timestamp(self.now))
@@ -177,6 +192,7 @@ class WriteRules:
                 settings=self.cluster,
                 actor=self.actor,
                 mutate=mutate,
+                restored=write.restored,
             )
         self.review(CREATE, kind, body, None)
         namespace = body["metadata"].get("namespace", "")

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from apps.cluster.admission.defaulting.workloads import TEMPLATE_GENERATION
 from apps.controllers.controller import scaled_value
 from apps.controllers.workloads.templates import REVISION_LABEL
 from apps.controllers.writes import is_active
@@ -49,8 +50,8 @@ def plan(
         if node not in tolerable:
             result.surplus += active
             continue
-        current = [pod for pod in active if revision(pod) == digest]
-        outdated = [pod for pod in active if revision(pod) != digest]
+        current = [pod for pod in active if is_current(daemons, pod, digest)]
+        outdated = [pod for pod in active if not is_current(daemons, pod, digest)]
         result.surplus += current[1:] + outdated[1:]
         if not outdated:
             continue
@@ -67,6 +68,19 @@ def plan(
         away = len(set(wanted)) - len(serving)
         _replace(result, old, missing - away, available)
     return result
+
+
+def is_current(daemons: Body, pod: Pod, digest: str) -> bool:
+    """Whether the pod has the current template, by its hash or by the template's generation."""
+    label = generation_label(daemons)
+    return revision(pod) == digest or bool(label) and label.items() <= pod.metadata.labels.items()
+
+
+def generation_label(daemons: Body) -> dict[str, str]:
+    """The label of new pods with the generation of the template; empty if it is not known."""
+    annotations = daemons["metadata"].get("annotations") or {}
+    generation = annotations.get(TEMPLATE_GENERATION)
+    return {"pod-template-generation": generation} if generation else {}
 
 
 def revision(pod: Pod) -> str:

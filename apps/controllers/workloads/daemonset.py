@@ -12,8 +12,8 @@ from apps.controllers.controller import Controller, Step
 from apps.controllers.kubelet.admission import selects
 from apps.controllers.workloads import daemon_rollout as rollout
 from apps.controllers.workloads.ownership import map_object, map_pods, own_pods
-from apps.controllers.workloads.revisions import keep_history, map_revisions
-from apps.controllers.workloads.templates import REVISION_LABEL, new_pod, template_hash
+from apps.controllers.workloads.revisions import current_key, keep_history, map_revisions
+from apps.controllers.workloads.templates import REVISION_LABEL, new_pod
 from apps.controllers.writes import (
     BURST,
     availability,
@@ -54,7 +54,7 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
     daemons = cache.body(ref)
     if daemons is None:
         return
-    digest = template_hash(daemons["spec"]["template"])
+    digest = current_key(cache, daemons)
     sample = _sample_pod(daemons)
     by_node: dict[str, list[Pod]] = {}
     for pod in own_pods(cache, daemons):
@@ -85,7 +85,7 @@ def _create_daemon(daemons: Body, node: str, digest: str) -> Create:
     spec = daemons["spec"]["template"]["spec"]
     return new_pod(
         daemons,
-        labels={REVISION_LABEL: digest},
+        labels={REVISION_LABEL: digest, **rollout.generation_label(daemons)},
         spec={"affinity": _pin_to_node(spec, node), "tolerations": _tolerations(spec)},
     )
 
@@ -167,7 +167,8 @@ def _report(
         "numberAvailable": serving or None,
         "numberUnavailable": len(wanted) - serving or None,
         "updatedNumberScheduled": (
-            sum(any(rollout.revision(pod) == digest for pod in group) for group in groups) or None
+            sum(any(rollout.is_current(daemons, pod, digest) for pod in group) for group in groups)
+            or None
         ),
     }
     yield set_status(ref, daemons["metadata"]["uid"], status)

@@ -15,7 +15,7 @@ from apps.controllers.controller import Controller, ReportedWrite, Step, scaled_
 from apps.controllers.events.writer import PendingEvent
 from apps.controllers.workloads import progress
 from apps.controllers.workloads.ownership import map_object
-from apps.controllers.workloads.templates import template_hash
+from apps.controllers.workloads.templates import is_same_template, template_hash
 from apps.controllers.writes import object_reference, set_status, update_object
 from apps.scheduler.objects import KubeObject
 from apps.scheduler.objects.meta import POD_TEMPLATE_HASH
@@ -40,14 +40,13 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
     if deployment is None:
         return
     sets = _replica_sets(cache, deployment)
-    digest = template_hash(deployment["spec"]["template"])
-    new = next((each for each in sets if _labels(each).get(POD_TEMPLATE_HASH) == digest), None)
+    new = _current_set(deployment, sets)
     old = [each for each in sets if each is not new]
     if not deployment["metadata"].get("deletionTimestamp"):
         if deployment["spec"].get("paused"):
             pass
         elif new is None:
-            yield _new_replica_set(deployment, digest, old)
+            yield _new_replica_set(deployment, old)
         else:
             yield from _renumber(ref, deployment, new, old)
             yield from _roll(deployment, new, old)
@@ -60,6 +59,13 @@ def _replica_sets(cache: ControllerCache, deployment: Body) -> list[Body]:
     owned = cache.owned_by(deployment["metadata"]["uid"])
     bodies = [cache.body(ref) for ref in owned if ref[0] == "ReplicaSet"]
     return sorted((body for body in bodies if body is not None), key=_revision)
+
+
+def _current_set(deployment: Body, sets: Sequence[Body]) -> Body | None:
+    """The oldest ReplicaSet with the deployment's template, whoever named it."""
+    template = deployment["spec"]["template"]
+    same = (each for each in sets if is_same_template(each["spec"]["template"], template))
+    return min(same, key=lambda each: str(each["metadata"]["creationTimestamp"]), default=None)
 
 
 def _renumber(ref: Ref, deployment: Body, new: Body, old: Sequence[Body]) -> Iterator[Step]:
@@ -93,8 +99,9 @@ def _set_min_ready_seconds(seconds: int | None, body: Body) -> Body:
     return {**body, "spec": {**spec, **({"minReadySeconds": seconds} if seconds else {})}}
 
 
-def _new_replica_set(deployment: Body, digest: str, old: Sequence[Body]) -> ReportedWrite:
+def _new_replica_set(deployment: Body, old: Sequence[Body]) -> ReportedWrite:
     template, metadata = deployment["spec"]["template"], deployment["metadata"]
+    digest = template_hash(template)
     given = template.get("metadata") or {}
     labels = {**(given.get("labels") or {}), POD_TEMPLATE_HASH: digest}
     selector = deployment["spec"].get("selector") or {}
@@ -234,10 +241,6 @@ def _report(
 
 def _is_recreate(deployment: Body) -> bool:
     return (deployment["spec"].get("strategy") or {}).get("type") == "Recreate"
-
-
-def _labels(body: Body) -> Body:
-    return body["metadata"].get("labels") or {}
 
 
 def _size(replica_set: Body) -> int:

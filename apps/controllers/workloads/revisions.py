@@ -2,6 +2,9 @@
 
 `kubectl rollout history` lists them, and `kubectl rollout undo` applies the data of one as a
 strategic merge patch.
+
+A pod carries the key of the revision that it was created from in the label
+`controller-revision-hash`: for a StatefulSet the revision's name, for a DaemonSet its hash.
 """
 
 from __future__ import annotations
@@ -13,13 +16,19 @@ from apps.cluster import kinds
 from apps.cluster.writes import Create, Delete
 from apps.controllers.cache import ControllerCache, Ref, owner_reference
 from apps.controllers.controller import Concerns, Step
-from apps.controllers.workloads.templates import REVISION_LABEL
+from apps.controllers.workloads.templates import (
+    REVISION_LABEL,
+    is_same_template,
+    template_hash,
+)
 from apps.controllers.writes import update_object
 from apps.scheduler.objects import KubeObject
 
 Body = dict[str, Any]
 
 KIND: Final = "ControllerRevision"
+#: The label of a StatefulSet's revision that has its hash.
+_HASH_LABEL: Final = "controller.kubernetes.io/hash"
 _REVISIONS: Final = kinds.by_name(KIND)
 _DEFAULT_LIMIT: Final = 10
 
@@ -38,22 +47,41 @@ def map_revisions(kind: str) -> Concerns:
     return refs_for_revision
 
 
+def current_key(cache: ControllerCache, workload: Body) -> str:
+    """The key of the revision with the current template, which may have to be created.
+
+    A workload without revisions whose status is that of its spec has the revision that its status
+    names: it comes from another cluster, without them.
+    """
+    template = workload["spec"]["template"]
+    history = _revisions(cache, workload)
+    for revision in reversed(history):
+        if is_same_template(revision["data"]["spec"]["template"], template):
+            return _key(workload, revision)
+    status, generation = workload.get("status") or {}, workload["metadata"].get("generation")
+    named = status.get("updateRevision")
+    if named and not history and status.get("observedGeneration") == generation:
+        return str(named)
+    digest = template_hash(template)
+    return f"{workload['metadata']['name']}-{digest}" if _has_names(workload) else digest
+
+
 def keep_history(
-    cache: ControllerCache, workload: Body, digest: str, used: Collection[str]
+    cache: ControllerCache, workload: Body, key: str, used: Collection[str]
 ) -> Iterator[Step]:
     """Give the current template the highest revision, and delete the oldest beyond the limit.
 
-    `used` are the hashes of the templates of existing pods; their revisions are kept.
+    `key` is its key, `used` are those of existing pods; their revisions are kept.
     """
     history = _revisions(cache, workload)
     highest = max((each["revision"] for each in history), default=0)
-    current = next((each for each in history if _digest(each) == digest), None)
+    current = next((each for each in history if _key(workload, each) == key), None)
     if current is None:
-        yield _new_revision(workload, digest, highest + 1)
+        yield _new_revision(workload, key, highest + 1)
     elif current["revision"] < highest:
         yield _renumber(current, highest + 1)
     limit = workload["spec"].get("revisionHistoryLimit", _DEFAULT_LIMIT)
-    old = [each for each in history if _digest(each) not in {digest, *used}]
+    old = [each for each in history if _key(workload, each) not in {key, *used}]
     for each in old[: max(len(old) - limit, 0)]:
         metadata = each["metadata"]
         yield Delete(_REVISIONS, metadata["namespace"], metadata["name"])
@@ -66,14 +94,23 @@ def _revisions(cache: ControllerCache, workload: Body) -> list[Body]:
     return sorted((body for body in bodies if body is not None), key=lambda b: int(b["revision"]))
 
 
-def _digest(revision: Body) -> str:
-    labels: Body = revision["metadata"].get("labels") or {}
-    return str(labels.get(REVISION_LABEL, ""))
+def _has_names(workload: Body) -> bool:
+    """Whether pods carry the names of revisions, not their hashes."""
+    return bool(workload["kind"] == "StatefulSet")
 
 
-def _new_revision(workload: Body, digest: str, number: int) -> Create:
+def _key(workload: Body, revision: Body) -> str:
+    metadata: Body = revision["metadata"]
+    if _has_names(workload):
+        return str(metadata["name"])
+    return str((metadata.get("labels") or {}).get(REVISION_LABEL, ""))
+
+
+def _new_revision(workload: Body, key: str, number: int) -> Create:
     metadata, template = workload["metadata"], workload["spec"]["template"]
-    labels = {**((template.get("metadata") or {}).get("labels") or {}), REVISION_LABEL: digest}
+    digest = key.removeprefix(f"{metadata['name']}-")
+    label = _HASH_LABEL if _has_names(workload) else REVISION_LABEL
+    labels = {**((template.get("metadata") or {}).get("labels") or {}), label: digest}
     body = {
         "metadata": {
             "name": f"{metadata['name']}-{digest}",

@@ -13,8 +13,8 @@ from apps.controllers.cache import ControllerCache, Ref
 from apps.controllers.controller import Controller, ReportedWrite, Step
 from apps.controllers.events.writer import PendingEvent
 from apps.controllers.workloads.ownership import map_object, map_pods, own_pods
-from apps.controllers.workloads.revisions import keep_history, map_revisions
-from apps.controllers.workloads.templates import REVISION_LABEL, new_pod, template_hash
+from apps.controllers.workloads.revisions import current_key, keep_history, map_revisions
+from apps.controllers.workloads.templates import REVISION_LABEL, new_pod
 from apps.controllers.writes import (
     BURST,
     availability,
@@ -36,15 +36,15 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
     stateful = cache.body(ref)
     if stateful is None:
         return
-    digest = template_hash(stateful["spec"]["template"])
+    revision = current_key(cache, stateful)
     pods = _by_ordinal(stateful, own_pods(cache, stateful))
     available, later = availability(filter(is_active, pods.values()), stateful, now)
     if not stateful["metadata"].get("deletionTimestamp"):
         used = {pod.metadata.labels.get(REVISION_LABEL, "") for pod in pods.values()}
-        yield from keep_history(cache, stateful, digest, used)
-        yield from _step(cache, stateful, pods, available, digest)
+        yield from keep_history(cache, stateful, revision, used)
+        yield from _step(cache, stateful, pods, available, revision)
     yield from later
-    yield from _report(ref, stateful, pods, available, digest)
+    yield from _report(ref, stateful, pods, available, revision)
 
 
 def _by_ordinal(stateful: Body, pods: list[Pod]) -> dict[int, Pod]:
@@ -61,7 +61,7 @@ def _step(
     stateful: Body,
     pods: Mapping[int, Pod],
     available: set[str],
-    digest: str,
+    revision: str,
 ) -> Iterator[Step]:
     """The next step; if ordered, each pod waits until those before it are available."""
     spec = stateful["spec"]
@@ -73,7 +73,7 @@ def _step(
         pod = pods.get(ordinal)
         if pod is None:
             yield from _missing_claims(cache, stateful, ordinal)
-            yield _create_member(stateful, ordinal, digest)
+            yield _create_member(stateful, ordinal, revision)
             created += 1
         elif pod.status.phase in ("Succeeded", "Failed") and not pod.metadata.deletion_timestamp:
             yield _delete_member(stateful, pod)
@@ -86,11 +86,11 @@ def _step(
             yield _delete_member(stateful, pods[ordinal])
         if in_order:
             return
-    yield from _replace(stateful, wanted, pods, available, digest)
+    yield from _replace(stateful, wanted, pods, available, revision)
 
 
 def _replace(
-    stateful: Body, wanted: range, pods: Mapping[int, Pod], available: set[str], digest: str
+    stateful: Body, wanted: range, pods: Mapping[int, Pod], available: set[str], revision: str
 ) -> Iterator[Step]:
     """Delete one pod of an older template, the highest ordinal first."""
     strategy = stateful["spec"].get("updateStrategy") or {}
@@ -101,12 +101,12 @@ def _replace(
         pod = pods.get(ordinal)
         if ordinal < partition or pod is None or pod.metadata.name not in available:
             return
-        if pod.metadata.labels.get(REVISION_LABEL) != digest:
+        if pod.metadata.labels.get(REVISION_LABEL) != revision:
             yield _delete_member(stateful, pod)
             return
 
 
-def _create_member(stateful: Body, ordinal: int, digest: str) -> Step:
+def _create_member(stateful: Body, ordinal: int, revision: str) -> Step:
     spec, name = stateful["spec"], f"{stateful['metadata']['name']}-{ordinal}"
     template = spec["template"]["spec"]
     claims = {claim["metadata"]["name"]: claim for claim in spec.get("volumeClaimTemplates") or ()}
@@ -120,7 +120,7 @@ def _create_member(stateful: Body, ordinal: int, digest: str) -> Step:
         stateful,
         name=name,
         labels={
-            REVISION_LABEL: digest,
+            REVISION_LABEL: revision,
             "apps.kubernetes.io/pod-index": str(ordinal),
             "statefulset.kubernetes.io/pod-name": name,
         },
@@ -182,12 +182,11 @@ def _reported_claim(stateful: Body, claim: Create, name: str, ordinal: int) -> R
 
 
 def _report(
-    ref: Ref, stateful: Body, pods: Mapping[int, Pod], available: set[str], digest: str
+    ref: Ref, stateful: Body, pods: Mapping[int, Pod], available: set[str], revision: str
 ) -> Iterator[Step]:
     active = [pod for pod in pods.values() if is_active(pod)]
     ready = sum(map(is_ready, active))
-    updated = sum(pod.metadata.labels.get(REVISION_LABEL) == digest for pod in active)
-    revision = f"{stateful['metadata']['name']}-{digest}"
+    updated = sum(pod.metadata.labels.get(REVISION_LABEL) == revision for pod in active)
     complete = updated == len(active) == stateful["spec"].get("replicas", 1)
     before = (stateful.get("status") or {}).get("currentRevision")
     status = {

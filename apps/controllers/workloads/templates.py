@@ -11,6 +11,7 @@ import msgspec
 from apps.cluster import kinds
 from apps.cluster.writes import Create
 from apps.controllers.cache import owner_reference
+from apps.scheduler.objects.meta import POD_TEMPLATE_HASH
 
 Body = dict[str, Any]
 
@@ -23,6 +24,32 @@ def template_hash(template: Mapping[str, Any]) -> str:
     """A short hash of a pod template, the same for equal templates."""
     digest = hashlib.sha256(msgspec.json.encode(template, order="deterministic")).digest()
     return "".join(_LETTERS[byte % len(_LETTERS)] for byte in digest[:10])
+
+
+def is_same_template(template: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two pod templates are equal as Deployments and revisions compare them.
+
+    Absent, null and empty fields are equal, and the label with the hash of a template is not
+    compared: an object that another controller named by its own hash has the template still.
+    """
+    return template == other or _comparable(template) == _comparable(other)
+
+
+def _comparable(template: Mapping[str, Any]) -> Any:
+    metadata = dict(template.get("metadata") or {})
+    labels = metadata.get("labels") or {}
+    metadata["labels"] = {k: v for k, v in labels.items() if k != POD_TEMPLATE_HASH}
+    rest = {name: value for name, value in template.items() if name != "$patch"}
+    return _without_empty({**rest, "metadata": metadata})
+
+
+def _without_empty(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without_empty(each) for each in value]
+    if not isinstance(value, Mapping):
+        return value
+    fields = {name: _without_empty(each) for name, each in value.items()}
+    return {name: each for name, each in fields.items() if each not in (None, {}, [])}
 
 
 def new_pod(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from django import forms
 from django.core.exceptions import ValidationError
 
 from apps.cluster.documents import UnreadableDocument, parse_yaml
@@ -42,6 +43,24 @@ class ManifestForm(ObjectForm):
     def __init__(self, *args: Any, example: str = "", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["manifest"].initial = example
+
+
+class ImportForm(ManifestForm):
+    """Any number of objects that existed before, and how to treat what they say of it."""
+
+    keep_uids = forms.BooleanField(
+        required=False, label="Keep uids", help_text="Otherwise each object gets a new one."
+    )
+    strict = forms.BooleanField(
+        required=False,
+        label="Refuse missing objects",
+        help_text="Otherwise namespaces, priority classes, runtime classes and service accounts "
+        "that objects refer to are added.",
+    )
+
+    def options(self) -> dict[str, bool]:
+        """The options of the import, by name; of a valid form."""
+        return {name: self.cleaned_data[name] for name in ("keep_uids", "strict")}
 
 
 class EditForm(ObjectForm):

@@ -57,7 +57,8 @@ def _show_refusal(form: forms.Form, field: str, refusal: ApiError, text: str) ->
         if line is not None:
             show_problem(form, field, line, _describe_syntax(refusal.message))
             return
-        line = _line_of_document(text, document, refusal.message)
+        line = line_of(text, prefix, document=document) if prefix else None
+        line = line or _line_of_document(text, document, refusal.message)
         show_problem(
             form, field, line, _PLACE.sub("", refusal.message) if line else refusal.message
         )

@@ -25,6 +25,7 @@ from apps.cluster.writing import store
 from apps.cluster.writing.default_policy import create_default_policy
 from apps.dashboard.forms.manifest import (
     EditForm,
+    ImportForm,
     ManifestForm,
     copy_as_example,
     dump_yaml,
@@ -157,7 +158,8 @@ def new_object(request: Request, cluster: Cluster, resource: str) -> HttpRespons
     if request.method == "POST" and form.is_valid():
         try:
             text = form.cleaned_data["manifest"]
-            imported = manifests.import_yaml(cluster, text, actor=actor(request))
+            new = manifests.Options(restored=False, strict=True)
+            imported = manifests.import_yaml(cluster, text, actor=actor(request), options=new)
         except ApiError as refusal:
             show_in_yaml(form, "manifest", refusal)
         else:
@@ -170,18 +172,20 @@ def new_object(request: Request, cluster: Cluster, resource: str) -> HttpRespons
 @cluster_page
 def import_yaml(request: Request, cluster: Cluster) -> HttpResponse:
     """Create every object of a YAML text, or none."""
-    form = ManifestForm(*posted(request), example=load_example(request.GET.get("example", "")))
+    form = ImportForm(*posted(request), example=load_example(request.GET.get("example", "")))
     if "commands" in request.POST:
         return render_recipes(
             request, form, lambda: [import_recipe(cluster.name, form.cleaned_data["manifest"])]
         )
     if failed := find_failed(request, cluster):
-        form = ManifestForm({"manifest": service.upload_of(failed)["yaml"]})
+        upload = service.upload_of(failed)
+        form = ImportForm({**upload.get("options", {}), "manifest": upload["yaml"]})
         show_in_yaml(form, "manifest", ManifestError(failed.cause))
     if request.method == "POST" and form.is_valid():
         text = form.cleaned_data["manifest"]
         if len(text) > MAX_TEXT_IN_REQUEST:
-            title, payload = f"Import {len(text):,} characters of YAML", {"yaml": text}
+            title = f"Import {len(text):,} characters of YAML"
+            payload = {"yaml": text, "options": form.options()}
             operation = service.start(
                 "import",
                 title,
@@ -192,7 +196,8 @@ def import_yaml(request: Request, cluster: Cluster) -> HttpResponse:
             )
             return redirect("operation", number=operation.pk)
         try:
-            imported = manifests.import_yaml(cluster, text, actor=actor(request))
+            options = manifests.Options(**form.options())
+            imported = manifests.import_yaml(cluster, text, actor=actor(request), options=options)
         except ApiError as refusal:
             show_in_yaml(form, "manifest", refusal)
         else:
@@ -234,7 +239,7 @@ def _redirect_to_created(
 ) -> HttpResponse:
     """Redirect to the created object; to the list of kinds if there are several."""
     created = imported.created
-    if len(created) != 1 or imported.skipped:
+    if len(created) != 1 or imported.skipped or imported.added:
         messages.success(request, f"{imported.summary}.")
         return redirect("kinds", cluster=cluster.name)
     body, metadata = created[0], created[0]["metadata"]

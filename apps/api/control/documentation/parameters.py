@@ -42,6 +42,7 @@ IN_QUERIES: Final[dict[str, Any]] = {
     "expired": True,
     "format": "json",
     "group": "reason,node",
+    "keep_uids": True,
     "kind": "Pod",
     "labels": "app!=db",
     "limit": 10,
