@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import yaml
 from django.db import OperationalError
 from django.test import RequestFactory
 from pytest_django import DjangoAssertNumQueries
@@ -199,17 +200,17 @@ def test_import_creates_all_or_nothing_and_says_where_it_failed(api: Api, cluste
     good = "apiVersion: v1\nkind: Pod\nmetadata: {name: p1}\nspec:\n  containers:\n"
     good += "  - {name: c, image: i}\n"
     bad = "apiVersion: v1\nkind: Pod\nmetadata: {name: p2}\nspec:\n  containers: []\n"
-    yaml = "application/yaml"
-    refused = api.post("/clusters/c1/import", f"{good}---\n{bad}", content_type=yaml)
+    kind = "application/yaml"
+    refused = api.post("/clusters/c1/import", f"{good}---\n{bad}", content_type=kind)
     assert refused.status_code == 400
     assert "document 2" in refused.json()["message"]
     assert refused.json()["causes"] == [{"field": "spec.containers", "message": "Required value"}]
     assert not Pod.objects.exists()
-    done = api.post("/clusters/c1/import", good, content_type=yaml)
+    done = api.post("/clusters/c1/import", good, content_type=kind)
     created = {"created": 1, "objects": ["Pod default/p1"], "skipped": "", "added": ""}
     assert done.json() == created
     for text in ("a: b: c: [", "[]", "\xff", "kind: Pod", "[" * 5000):
-        assert api.post("/clusters/c1/import", text, content_type=yaml).status_code == 400
+        assert api.post("/clusters/c1/import", text, content_type=kind).status_code == 400
 
 
 def test_an_export_can_be_imported_elsewhere(api: Api, cluster: Cluster) -> None:
