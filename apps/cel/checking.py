@@ -7,7 +7,17 @@ from dataclasses import dataclass
 from typing import Final
 
 from apps.cel.declarations import DECLARATIONS, Overload
-from apps.cel.tree import Call, Comprehension, Const, Expr, Ident, ListExpr, MapExpr, Select
+from apps.cel.tree import (
+    Call,
+    Comprehension,
+    Const,
+    Expr,
+    Ident,
+    ListExpr,
+    MapExpr,
+    Select,
+    StructExpr,
+)
 from apps.cel.types import (
     ANY,
     BOOL,
@@ -46,6 +56,20 @@ _TYPE_NAMES: Final = frozenset(
 _CONSTANTS: Final = {bool: "bool", int: "int", float: "double", str: "string", bytes: "bytes"}
 
 
+#: What only the selectors of devices know.
+ONLY_OF_DEVICES: Final = frozenset({"cel.bind"})
+#: What only mutating policies know.
+ONLY_OF_MUTATIONS: Final = frozenset({"jsonpatch.escapeKey"})
+
+#: The type of a field of a type; None if it has none of this name.
+FindField = Callable[[str], Type | None]
+Constructs = Callable[[str], FindField | None]
+
+
+def _constructs_nothing(name: str) -> None:
+    """No type can be constructed."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Environment:
     """What an expression may refer to; each is equal to itself only."""
@@ -55,11 +79,9 @@ class Environment:
     #: name of a type with fields -> field -> type
     structs: Mapping[str, Mapping[str, Type]]
     #: functions that are not declared, and macros that are not expanded
-    without: Set[str] = frozenset()
-
-
-#: What only the selectors of devices know.
-ONLY_OF_DEVICES: Final = frozenset({"cel.bind"})
+    without: Set[str] = ONLY_OF_MUTATIONS
+    #: name of a type whose values may be constructed -> field -> type; None for other names
+    constructs: Constructs = _constructs_nothing
 
 
 #: Of selectors of devices whose attributes have one value each.
@@ -67,7 +89,7 @@ SINGLE_VALUES: Final = Environment({"device": DEVICE}, {DEVICE.name: _DEVICE_FIE
 #: The same for selectors that are written: the API server knows ``includes`` only with the gate
 #: DRAListTypeAttributes, kube-scheduler in any case.
 WRITTEN_SINGLE_VALUES: Final = Environment(
-    {"device": DEVICE}, {DEVICE.name: _DEVICE_FIELDS}, frozenset({"includes"})
+    {"device": DEVICE}, {DEVICE.name: _DEVICE_FIELDS}, frozenset({"includes"}) | ONLY_OF_MUTATIONS
 )
 #: Of selectors of devices whose attributes may be lists.
 LISTS: Final = Environment(
@@ -118,6 +140,7 @@ class _Checker:
         self._scope = dict(environment.variables)
         self._structs = environment.structs
         self._without = environment.without
+        self._constructs = environment.constructs
 
     def check(self, expr: Expr) -> Type:
         """The type of the expression; that of errors if it is wrong."""
@@ -258,6 +281,21 @@ class _Checker:
         new = self.bindings.new_variable
         return Type("map", (keys or new(), values or new()))
 
+    def _struct(self, expr: StructExpr) -> Type:
+        find = self._constructs(expr.type_name)
+        if find is None:
+            name = expr.type_name
+            return self._report(expr, f"undeclared reference to '{name}' (in container '')")
+        for key, value, optional in expr.entries:
+            assert isinstance(key, Const)
+            self.check(key)
+            wanted, found = find(str(key.value)), self._element(value, optional=optional)
+            if wanted is None or not self.bindings.assign(found, wanted):
+                shown = wanted or ""
+                why = f"expected type of field '{key.value}' is '{shown}' but provided type is "
+                self._report(key, f"{why}'{self.bindings.substitute(found, final=True)}'")
+        return Type(expr.type_name)
+
     def _element(self, expr: Expr, *, optional: bool) -> Type:
         found = self.check(expr)
         if not optional:
@@ -317,5 +355,6 @@ _CHECKS: Final[dict[type[Expr], Callable[..., Type]]] = {
     Call: _Checker._call,
     ListExpr: _Checker._list,
     MapExpr: _Checker._map,
+    StructExpr: _Checker._struct,
     Comprehension: _Checker._comprehension,
 }

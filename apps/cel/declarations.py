@@ -103,6 +103,7 @@ _GLOBAL: Final = {
     **dict.fromkeys(("sets.contains", "sets.equivalent", "sets.intersects"), _SET),
     "lists.range": "int -> list(int)",
     "cel.@mapInsert": "map(A, B), map(A, B) -> map(A, B) | map(A, B), A, B -> map(A, B)",
+    "jsonpatch.escapeKey": "string -> string",
     "optional.of": "A -> optional(A)",
     "optional.ofNonZeroValue": "A -> optional(A)",
     "optional.none": "-> optional(A)",

@@ -14,8 +14,18 @@ from apps.cel.call_estimates import Operand, estimate_call
 from apps.cel.checking import Checked, qualified_name
 from apps.cel.declarations import DECLARATIONS, Overload
 from apps.cel.sizes import MOST, ONE, UNKNOWN, ZERO, Entries, Range, exactly
-from apps.cel.tracking import LIST_COST, MAP_COST
-from apps.cel.tree import Call, Comprehension, Const, Expr, Ident, ListExpr, MapExpr, Select
+from apps.cel.tracking import LIST_COST, MAP_COST, STRUCT_COST
+from apps.cel.tree import (
+    Call,
+    Comprehension,
+    Const,
+    Expr,
+    Ident,
+    ListExpr,
+    MapExpr,
+    Select,
+    StructExpr,
+)
 from apps.cel.types import DYN, Type
 
 Path = tuple[str, ...]
@@ -163,6 +173,12 @@ class _Estimation:
         self._entries[expr.id] = Entries(True, ONE, self._joined(expr.elements))
         return cost
 
+    def _struct(self, expr: StructExpr) -> Range:
+        cost = exactly(STRUCT_COST)
+        for _, value, _ in expr.entries:
+            cost = cost.plus(self.cost(value))
+        return cost
+
     def _map(self, expr: MapExpr) -> Range:
         cost = exactly(MAP_COST)
         for key, value, _ in expr.entries:
@@ -285,6 +301,7 @@ _COSTS: Final[dict[type[Expr], Callable[..., Range]]] = {
     Call: _Estimation._call,
     ListExpr: _Estimation._list,
     MapExpr: _Estimation._map,
+    StructExpr: _Estimation._struct,
     Comprehension: _Estimation._comprehension,
 }
 

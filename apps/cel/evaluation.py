@@ -16,9 +16,19 @@ from apps.cel.effort import spend
 from apps.cel.functions import call
 from apps.cel.macros import ACCUMULATOR
 from apps.cel.operators import find_key
-from apps.cel.tracking import LIST_COST, MAP_COST, CostTracker, call_cost
-from apps.cel.tree import Call, Comprehension, Const, Expr, Ident, ListExpr, MapExpr, Select
-from apps.cel.values import NO_OVERLOAD, CelError, OptionalValue, TypeValue, Value
+from apps.cel.tracking import LIST_COST, MAP_COST, STRUCT_COST, CostTracker, call_cost
+from apps.cel.tree import (
+    Call,
+    Comprehension,
+    Const,
+    Expr,
+    Ident,
+    ListExpr,
+    MapExpr,
+    Select,
+    StructExpr,
+)
+from apps.cel.values import NO_OVERLOAD, CelError, OptionalValue, StructValue, TypeValue, Value
 
 Variables = Mapping[str, Any]
 _NO_OVERLOAD: Final = CelError(NO_OVERLOAD)
@@ -27,7 +37,7 @@ _INDEXES: Final = ("_[_]", "_[?_]", "_?._")
 #: constant texts that are compared with another one while two elements of lists are
 _TEXTS: Final = 32
 NAMESPACES: Final = frozenset(
-    {"optional", "lists", "sets", "strings", "format", "ip", "cel"},
+    {"optional", "lists", "sets", "strings", "format", "ip", "cel", "jsonpatch"},
 )
 TYPE_NAMES: Final = {
     **{name: name for name in ("int", "uint", "double", "bool", "string", "bytes", "list", "map")},
@@ -47,6 +57,9 @@ def fold(expr: Expr) -> Expr:
         if not expr.optional and all(isinstance(each, Const) for each in elements):
             return Const(expr.id, expr.offset, [_constant(each) for each in elements])
         return ListExpr(expr.id, expr.offset, elements, expr.optional)
+    if isinstance(expr, StructExpr):
+        entries = [(key, fold(value), optional) for key, value, optional in expr.entries]
+        return StructExpr(expr.id, expr.offset, entries, expr.type_name)
     if isinstance(expr, MapExpr):
         return _fold_map(expr)
     if isinstance(expr, Comprehension):
@@ -206,7 +219,20 @@ class Evaluation:
         self._tracker.add(LIST_COST)
         return values
 
+    def _struct(self, expr: StructExpr) -> Value:
+        entries = self._entries(expr)
+        if isinstance(entries, CelError):
+            return entries
+        self._tracker.add(STRUCT_COST)
+        return StructValue(expr.type_name, entries)
+
     def _map(self, expr: MapExpr) -> Value:
+        entries = self._entries(expr)
+        if not isinstance(entries, CelError):
+            self._tracker.add(MAP_COST)
+        return entries
+
+    def _entries(self, expr: MapExpr) -> dict[Value, Value] | CelError:
         entries: dict[Value, Value] = {}
         for key_expr, value_expr, optional in expr.entries:
             key, value = self.evaluate(key_expr), self.evaluate(value_expr)
@@ -217,7 +243,6 @@ class Evaluation:
                 entries[key] = value
             elif isinstance(value, OptionalValue) and value.present:
                 entries[key] = value.value
-        self._tracker.add(MAP_COST)
         return entries
 
     def _comprehension(self, expr: Comprehension) -> Value:
@@ -429,5 +454,6 @@ _EVALUATORS: Final[dict[type[Expr], Callable[..., Value]]] = {
     Call: Evaluation._call,
     ListExpr: Evaluation._list,
     MapExpr: Evaluation._map,
+    StructExpr: Evaluation._struct,
     Comprehension: Evaluation._comprehension,
 }

@@ -502,6 +502,12 @@ def _query(url: Url) -> Value:
     return parse_qs(url.parts.query, keep_blank_values=True)
 
 
+@_typed("jsonpatch.escapeKey", str)
+def _escape_key(text: str) -> Value:
+    """A key as a part of a JSON pointer."""
+    return text.replace("~", "~0").replace("/", "~1")
+
+
 @_typed("ip.isCanonical", str)
 def _is_canonical(text: str) -> Value:
     found = conversions.to_ip(text)

@@ -9,7 +9,7 @@ from typing import Final
 from apps.cel import regexes
 from apps.cel.checking import Checked
 from apps.cel.conversions import to_duration, to_timestamp
-from apps.cel.tree import Call, Comprehension, Const, Expr, ListExpr, MapExpr, Select
+from apps.cel.tree import Call, Comprehension, Const, Expr, ListExpr, MapExpr, Select, StructExpr
 from apps.cel.types import Type, unwrap_optional
 from apps.cel.values import CelError, Value
 
@@ -38,7 +38,7 @@ def _visit(expr: Expr, checked: Checked, *, in_format: bool) -> Problems:
     if isinstance(expr, Call):
         yield from _check_argument(expr)
         yield from _check_format(expr)
-    if isinstance(expr, (ListExpr, MapExpr)) and not in_format:
+    if isinstance(expr, (ListExpr, MapExpr)) and not in_format and type(expr) is not StructExpr:
         yield from _check_elements(expr, checked)
     is_literal = isinstance(expr, (ListExpr, MapExpr))
     inside = (isinstance(expr, Call) and expr.function == "format") or (is_literal and in_format)

@@ -13,7 +13,17 @@ from cel_expr_python.ext import ext_optional  # type: ignore[import-untyped]
 from apps.cel import macros
 from apps.cel.effort import spend
 from apps.cel.messages import decode_parsed
-from apps.cel.tree import Call, Comprehension, Const, Expr, Ident, ListExpr, MapExpr, Select
+from apps.cel.tree import (
+    Call,
+    Comprehension,
+    Const,
+    Expr,
+    Ident,
+    ListExpr,
+    MapExpr,
+    Select,
+    StructExpr,
+)
 from apps.cel.values import UInt, Value
 
 _STATUS = "INVALID_ARGUMENT: "
@@ -111,6 +121,18 @@ class _Reader:
         return ListExpr(id_, offset, elements, frozenset(message.optional_indices))
 
     def _struct(self, message: Any, id_: int, offset: int) -> Expr:
+        if message.message_name:
+            fields: list[tuple[Expr, Expr, bool]] = [
+                (
+                    Const(each.id, self._offsets.get(each.id, 0), each.field_key),
+                    self._read(each.value),
+                    each.optional_entry,
+                )
+                for each in message.entries
+            ]
+            # errors point to the brace behind the name
+            at = offset + len(message.message_name)
+            return StructExpr(id_, at, fields, message.message_name)
         entries = [
             (self._read(each.map_key), self._read(each.value), each.optional_entry)
             for each in message.entries

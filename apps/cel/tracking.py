@@ -11,6 +11,7 @@ from apps.cel.values import Cidr, Value, size_of
 
 LIST_COST: Final = 10
 MAP_COST: Final = 30
+STRUCT_COST: Final = 40
 #: what a character costs that is read, and one of a regular expression
 STRING_FACTOR: Final = 0.1
 REGEX_FACTOR: Final = 0.25

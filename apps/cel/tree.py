@@ -53,6 +53,13 @@ class MapExpr(Expr):
 
 
 @dataclass(slots=True, eq=False)
+class StructExpr(MapExpr):
+    """A value of a type with fields: the keys of ``entries`` are their names."""
+
+    type_name: str = ""
+
+
+@dataclass(slots=True, eq=False)
 class Comprehension(Expr):
     """A loop over a list or the keys of a map; with ``iter_var2``, over keys and values."""
 

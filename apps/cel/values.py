@@ -31,6 +31,14 @@ class CelError:
     text: str
 
 
+class StructValue(dict[str, Any]):
+    """A value of a type with fields, which an expression has constructed."""
+
+    def __init__(self, type_name: str, fields: Mapping[str, Any]) -> None:
+        super().__init__(fields)
+        self.type_name = type_name
+
+
 @dataclass(frozen=True, slots=True)
 class TypeValue:
     name: str

@@ -29,6 +29,10 @@ class PatchProblem(ValueError):
     """A patch does not apply; the message is that of the API server."""
 
 
+class FailedTest(PatchProblem):
+    """A step `test` finds another value."""
+
+
 class _Missing(Exception):
     """The path of a step leads nowhere."""
 
@@ -90,7 +94,8 @@ def _apply_all(body: Body, steps: list[PatchStep]) -> Any:
                     )
             _apply(holder, step)
         except _Missing:
-            raise PatchProblem(_missing(step)) from None
+            problem = FailedTest if step.op == "test" else PatchProblem
+            raise problem(_missing(step)) from None
     return holder.get("")
 
 

@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from apps.cluster.admission.policies.mutating import NO_MUTATING_POLICIES, MutatingPolicies
 from apps.cluster.admission.policies.requests import Review
 from apps.cluster.admission.policies.reviewing import NO_POLICIES, FindParams, Policies
-from apps.cluster.admission.reinvoking import Reinvocations
-from apps.cluster.admission.webhooks.chain import NO_WEBHOOKS, CallWebhook, Normalize, Webhooks
+from apps.cluster.admission.reinvoking import Normalize, Reinvocations
+from apps.cluster.admission.webhooks.chain import NO_WEBHOOKS, CallWebhook, Webhooks
 from apps.cluster.kind import Kind
 from apps.cluster.lookups import Lookups
 
@@ -22,6 +23,8 @@ Body = Mapping[str, Any]
 SOURCES: Final = (
     "ValidatingAdmissionPolicy",
     "ValidatingAdmissionPolicyBinding",
+    "MutatingAdmissionPolicy",
+    "MutatingAdmissionPolicyBinding",
     "MutatingWebhookConfiguration",
     "ValidatingWebhookConfiguration",
 )
@@ -42,35 +45,42 @@ class DynamicAdmission:
     """The policies and webhooks of a cluster; false without any."""
 
     policies: Policies = NO_POLICIES
+    mutating: MutatingPolicies = NO_MUTATING_POLICIES
     webhooks: Webhooks = NO_WEBHOOKS
 
     def __bool__(self) -> bool:
-        return bool(self.policies or self.webhooks)
+        return bool(self.policies or self.mutating or self.webhooks)
 
     @property
     def mutates(self) -> bool:
         """Whether anything may change objects."""
-        return self.webhooks.has_mutating
+        return bool(self.mutating) or self.webhooks.has_mutating
 
     def may_concern(self, kind: Kind) -> bool:
         """Whether the creation of an object of this kind may concern any of it."""
-        return self.policies.may_concern(kind) or self.webhooks.may_concern(kind)
+        parts = (self.policies, self.mutating, self.webhooks)
+        return any(each.may_concern(kind) for each in parts)
 
     def mutate(self, review: Review, world: World, normalize: Normalize) -> Body | None:
         """The object of the request after all that changes it; raises what denies the request.
 
         `normalize` makes an object of the kind of what it has become.
         """
-        if world.call is None or not self.webhooks.has_mutating:
+        if not self.mutates:
             return review.object
-        of_webhooks = Reinvocations()
+        of_policies, of_webhooks = Reinvocations(), Reinvocations()
 
         def run(review: Review) -> Review:
-            assert world.call is not None
+            review = self.mutating.mutate(
+                review, world.lookups, world.params, normalize, of_policies
+            )
+            if world.call is None:
+                return review
             return self.webhooks.mutate(review, world.lookups, world.call, normalize, of_webhooks)
 
         review = run(review)
-        if of_webhooks.is_needed:
+        if of_policies.is_needed or of_webhooks.is_needed:
+            of_policies.start_second()
             of_webhooks.start_second()
             review = run(review)
         return review.object
@@ -94,5 +104,6 @@ def assemble(objects: Mapping[str, Sequence[Body]]) -> DynamicAdmission:
 
     return DynamicAdmission(
         Policies(of("ValidatingAdmissionPolicy"), of("ValidatingAdmissionPolicyBinding")),
+        MutatingPolicies(of("MutatingAdmissionPolicy"), of("MutatingAdmissionPolicyBinding")),
         Webhooks(of("MutatingWebhookConfiguration"), of("ValidatingWebhookConfiguration")),
     )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
+
+#: Reads a mutated object as one of its kind: with its defaults, without unknown fields.
+Normalize = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 class Reinvocations:

@@ -22,7 +22,12 @@ from apps.cluster.tables.extensions import (
     VALIDATING_ADMISSION_POLICIES,
     WEBHOOKS,
 )
-from apps.cluster.validation.admission_policies import validate_policy, validate_policy_binding
+from apps.cluster.validation.admission_policies import (
+    validate_mutating_binding,
+    validate_mutating_policy,
+    validate_policy,
+    validate_policy_binding,
+)
 from apps.cluster.validation.custom_definitions import (
     validate_approval,
     validate_definition,
@@ -126,6 +131,7 @@ KINDS: Final = (
         has_generation=True,
         is_looked_up=True,
         default=default_admission_policy,
+        validate=validate_mutating_policy,
         columns=MUTATING_ADMISSION_POLICIES,
         needs_version=True,
     ),
@@ -137,6 +143,7 @@ KINDS: Final = (
         has_generation=True,
         is_looked_up=True,
         default=default_admission_binding,
+        validate=validate_mutating_binding,
         columns=POLICY_BINDINGS,
         needs_version=True,
     ),

@@ -1,4 +1,4 @@
-"""ValidatingAdmissionPolicies and their bindings."""
+"""Validating and mutating admission policies, and their bindings."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ from apps.cluster.validation.causes import (
 )
 from apps.cluster.validation.custom_values import RESERVED
 from apps.cluster.validation.match_conditions import validate_conditions, validate_expression
-from apps.cluster.validation.policy_programs import programs_of
+from apps.cluster.validation.policy_programs import MUTATIONS, Mutation, programs_of
 from apps.cluster.validation.selectors import validate_label_selector
 from apps.cluster.validation.webhooks import validate_rule
 
 Body = Mapping[str, Any]
 
 _FAILURE_POLICIES: Final = ("Fail", "Ignore")
+_MUTATED: Final = ("*", "CONNECT", "CREATE", "UPDATE")
+_REINVOCATIONS: Final = ("IfNeeded", "Never")
 _MATCH_POLICIES: Final = ("Equivalent", "Exact")
 _REASONS: Final = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 _ACTIONS: Final = ("Audit", "Deny", "Warn")
@@ -63,9 +65,78 @@ def validate_policy(policy: Body) -> Causes:
     yield from _annotations(policy, spec)
 
 
+def validate_mutating_policy(policy: Body) -> Causes:
+    """A MutatingAdmissionPolicy; its expressions must compile."""
+    spec = policy.get("spec") or {}
+    if spec.get("failurePolicy") not in _FAILURE_POLICIES:
+        yield not_supported("spec.failurePolicy", spec.get("failurePolicy"), _FAILURE_POLICIES)
+    if "paramKind" in spec:
+        yield from _param_kind(spec["paramKind"], "spec.paramKind")
+    if "matchConstraints" not in spec:
+        yield required("spec.matchConstraints")
+    else:
+        constraints = spec["matchConstraints"]
+        yield from _match_resources(constraints, "spec.matchConstraints")
+        rules = constraints.get("resourceRules") or ()
+        if not rules:
+            yield required("spec.matchConstraints.resourceRules")
+        for rule in rules:
+            if "DELETE" in (rule.get("operations") or ()):
+                field = "spec.matchConstraints.resourceRules.operations"
+                yield not_supported(field, "DELETE", _MUTATED)
+    yield from _conditions(spec)
+    yield from _variables(spec, "must be a valid CEL identifier")
+    yield from _mutations(spec)
+    reinvocation = spec.get("reinvocationPolicy")
+    if not reinvocation:
+        yield required("spec.reinvocationPolicy")
+    elif reinvocation not in _REINVOCATIONS:
+        yield not_supported("spec.reinvocationPolicy", reinvocation, _REINVOCATIONS)
+
+
+def _mutations(spec: Body) -> Causes:
+    mutations = spec.get("mutations") or ()
+    if not mutations:
+        yield required("spec.mutations", "mutations must contain at least one item")
+    compiled = programs_of(spec).mutations
+    for index, (given, mutation) in enumerate(zip(mutations, compiled, strict=True)):
+        path, patch_type = f"spec.mutations[{index}]", given.get("patchType")
+        if not patch_type:
+            yield required(f"{path}.patchType")
+        elif patch_type not in MUTATIONS:
+            yield not_supported(f"{path}.patchType", patch_type, MUTATIONS)
+        else:
+            yield from _mutation(given, mutation, patch_type, path)
+
+
+def _mutation(given: Body, mutation: Mutation, patch_type: str, path: str) -> Causes:
+    field = MUTATIONS[patch_type][0]
+    if given.get(field) is None:
+        yield required(f"{path}.{field}", f"must be specified when patchType is {patch_type}")
+    elif not mutation.expression.text:
+        yield required(f"{path}.{field}.expression")
+    else:
+        yield from validate_expression(mutation.expression, f"{path}.{field}.expression")
+    for other, _ in MUTATIONS.values():
+        if other != field and given.get(other) is not None:
+            detail = f"must not be specified when patchType is {patch_type}"
+            yield invalid(f"{path}.{other}", f"{{{other}}}", detail)
+
+
+def validate_mutating_binding(binding: Body) -> Causes:
+    """A MutatingAdmissionPolicyBinding."""
+    yield from _binding(binding.get("spec") or {}, "spec.matchResources")
+
+
 def validate_policy_binding(binding: Body) -> Causes:
     """A ValidatingAdmissionPolicyBinding."""
     spec = binding.get("spec") or {}
+    # the API server's own spelling
+    yield from _binding(spec, "spec.matchResouces")
+    yield from _actions(spec.get("validationActions") or [], "spec.validationActions")
+
+
+def _binding(spec: Body, resources: str) -> Causes:
     policy = spec.get("policyName", "")
     if not policy:
         yield required("spec.policyName")
@@ -74,9 +145,7 @@ def validate_policy_binding(binding: Body) -> Causes:
     if "paramRef" in spec:
         yield from _param_ref(spec["paramRef"], "spec.paramRef")
     if "matchResources" in spec:
-        # the API server's own spelling
-        yield from _match_resources(spec["matchResources"], "spec.matchResouces")
-    yield from _actions(spec.get("validationActions") or [], "spec.validationActions")
+        yield from _match_resources(spec["matchResources"], resources)
 
 
 def _param_kind(kind: Body, path: str) -> Causes:
@@ -114,14 +183,14 @@ def _conditions(spec: Body) -> Causes:
     yield from validate_conditions(conditions, compiled, "spec.matchConditions")
 
 
-def _variables(spec: Body) -> Causes:
+def _variables(spec: Body, wrong_name: str = "name is not a valid CEL identifier") -> Causes:
     compiled = programs_of(spec).variables
     for index, given in enumerate(spec.get("variables") or ()):
         path, name = f"spec.variables[{index}]", given.get("name", "")
         if not name.strip():
             yield required(f"{path}.name", "name is not specified")
         elif not _IDENTIFIER.fullmatch(name) or name in RESERVED:
-            yield invalid(f"{path}.name", name, "name is not a valid CEL identifier")
+            yield invalid(f"{path}.name", name, wrong_name)
         if not given.get("expression", "").strip():
             yield required(f"{path}.expression", "expression is not specified")
         else:

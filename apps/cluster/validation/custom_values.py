@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from apps.cel.checking import ONLY_OF_DEVICES, Environment
+from apps.cel.checking import ONLY_OF_DEVICES, ONLY_OF_MUTATIONS, Environment
 from apps.cel.conversions import to_duration, to_timestamp
 from apps.cel.effort import spend
 from apps.cel.types import BOOL, DYN, INT, STRING, Type, optional_of
@@ -95,7 +95,8 @@ def environment_of(schema: Schema, *, optional_old: bool) -> Environment:
     structs: dict[str, Mapping[str, Type]] = {}
     found = _type(schema, "object", structs) or DYN
     old = optional_of(found) if optional_old else found
-    return Environment({"self": found, "oldSelf": old}, structs, ONLY_OF_DEVICES)
+    without = ONLY_OF_DEVICES | ONLY_OF_MUTATIONS
+    return Environment({"self": found, "oldSelf": old}, structs, without)
 
 
 def _type(schema: Schema, name: str, structs: dict[str, Mapping[str, Type]]) -> Type | None:

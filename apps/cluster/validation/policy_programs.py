@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from apps.cel.authorization import AUTHORIZER, RESOURCE_CHECK
-from apps.cel.checking import ONLY_OF_DEVICES, Environment
+from apps.cel.checking import ONLY_OF_DEVICES, ONLY_OF_MUTATIONS, Environment, FindField
 from apps.cel.effort import CostExceeded, Effort
 from apps.cel.programs import Program, compile_program
 from apps.cel.selector import CompileProblem
@@ -103,6 +103,14 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
+class Mutation:
+    """One entry of `mutations`."""
+
+    patch_type: str
+    expression: Expression
+
+
+@dataclass(frozen=True, slots=True)
 class PolicyPrograms:
     """The expressions of one policy, in its order."""
 
@@ -112,6 +120,7 @@ class PolicyPrograms:
     checks: tuple[Check, ...]
     #: (key, expression)
     annotations: tuple[tuple[str, Expression], ...]
+    mutations: tuple[Mutation, ...] = ()
 
 
 #: Without variables.
@@ -124,8 +133,11 @@ def conditions_of(owner: Spec) -> tuple[Expression, ...]:
 
 
 def programs_of(spec: Spec) -> PolicyPrograms:
-    """The compiled expressions in the spec of a ValidatingAdmissionPolicy."""
-    fields = ("paramKind", "variables", "matchConditions", "validations", "auditAnnotations")
+    """The compiled expressions in the spec of a policy."""
+    fields = (
+        *("paramKind", "variables", "matchConditions", "validations", "auditAnnotations"),
+        "mutations",
+    )
     relevant = {name: spec[name] for name in fields if spec.get(name)}
     return _compiled(msgspec.json.encode(relevant, order="sorted").decode())
 
@@ -142,7 +154,8 @@ def _compile_all(spec: Spec) -> PolicyPrograms:
     types: dict[str, Type] = {}
     compose = types if spec.get("variables") else None
     variables: dict[str, Expression] = {}
-    full = _environment(compose, has_params=has_params)
+    mutates = "mutations" in spec
+    full = _environment(compose, has_params=has_params, mutates=mutates)
     for given in spec.get("variables") or ():
         found = _compile(given.get("expression", ""), full, ())
         variables[given.get("name", "")] = found
@@ -164,7 +177,32 @@ def _compile_all(spec: Spec) -> PolicyPrograms:
             )
             for given in spec.get("auditAnnotations") or ()
         ),
+        tuple(_mutation(given, full) for given in spec.get("mutations") or ()),
     )
+
+
+def _mutation(given: Mapping[str, Any], full: Environment) -> Mutation:
+    patch_type = given.get("patchType", "")
+    field, wanted = MUTATIONS.get(patch_type, ("", DYN))
+    text = ((given.get(field) or {}).get("expression") or "").strip()
+    return Mutation(patch_type, _compile(text, full, (wanted,)))
+
+
+#: patchType -> (the field with its expression, the type of that)
+MUTATIONS: Final[Mapping[str, tuple[str, Type]]] = {
+    "ApplyConfiguration": ("applyConfiguration", Type("Object")),
+    "JSONPatch": ("jsonPatch", Type("list", (Type("JSONPatch"),))),
+}
+_PATCH_FIELDS: Final = {**_texts("op", "path", "from"), "value": DYN}
+
+
+def _constructs(name: str) -> FindField | None:
+    """The types of objects and of their parts, which are not checked, and of steps of a patch."""
+    if name == "JSONPatch":
+        return _PATCH_FIELDS.get
+    if name.partition(".")[0] == "Object":
+        return lambda field: DYN
+    return None
 
 
 def _check(given: Mapping[str, Any], full: Environment, without: Environment) -> Check:
@@ -175,7 +213,11 @@ def _check(given: Mapping[str, Any], full: Environment, without: Environment) ->
 
 
 def _environment(
-    variables: Mapping[str, Type] | None, *, has_params: bool, has_authorizer: bool = True
+    variables: Mapping[str, Type] | None,
+    *,
+    has_params: bool,
+    has_authorizer: bool = True,
+    mutates: bool = False,
 ) -> Environment:
     """`variables`: the types of those that expressions see; None if the policy has none."""
     names = {"object": DYN, "oldObject": DYN, "request": REQUEST, "namespaceObject": NAMESPACE}
@@ -184,9 +226,13 @@ def _environment(
     if has_authorizer:
         names["authorizer"] = AUTHORIZER
     if variables is None:
-        return Environment(names, _STRUCTS, ONLY_OF_DEVICES)
-    structs = {**_STRUCTS, VARIABLES.name: variables}
-    return Environment({**names, "variables": VARIABLES}, structs, ONLY_OF_DEVICES)
+        structs = _STRUCTS
+    else:
+        structs = {**_STRUCTS, VARIABLES.name: variables}
+        names["variables"] = VARIABLES
+    if mutates:
+        return Environment(names, structs, ONLY_OF_DEVICES, _constructs)
+    return Environment(names, structs, ONLY_OF_DEVICES | ONLY_OF_MUTATIONS)
 
 
 def _field_type(found: Type) -> Type:

@@ -18,6 +18,7 @@ from apps.cluster.validation.policy_programs import (
     NO_PROGRAMS,
     Check,
     Expression,
+    Mutation,
     PolicyPrograms,
 )
 
@@ -100,6 +101,28 @@ def evaluate(
     return Findings(failures, denials, annotations)
 
 
+class MutationRun:
+    """The expressions of a mutating policy for one request, one after the other."""
+
+    def __init__(self, programs: PolicyPrograms, budget: RequestBudget) -> None:
+        self._programs, self._budget = programs, budget
+        self._left = _POLICY_LIMIT
+
+    def meets(self, values: Mapping[str, Value]) -> bool:
+        """Whether all conditions are true; EvaluationError."""
+        return meets(self._programs.conditions, values, self._budget)
+
+    def value(self, mutation: Mutation, values: Mapping[str, Value]) -> Value:
+        """The value of a mutation, with the object as it is now; EvaluationError."""
+        run = _Run(self._programs, values, self._left, self._budget)
+        try:
+            return run.value(mutation.expression)
+        except (_OutOfBudget, _Failed) as error:
+            raise EvaluationError(str(error)) from None
+        finally:
+            self._left = run.left
+
+
 def meets(
     conditions: Sequence[Expression], values: Mapping[str, Value], budget: RequestBudget
 ) -> bool:
@@ -178,6 +201,11 @@ class _Run:
         self._budget = budget
         self._of_request = of_request
         self._values = {**values, "variables": _Variables(self, programs.variables)}
+
+    @property
+    def left(self) -> int:
+        """What the expressions may still cost."""
+        return self._budget
 
     def value(self, expression: Expression) -> Value:
         """The value of an expression; _Failed or _OutOfBudget."""

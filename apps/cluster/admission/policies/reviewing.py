@@ -64,18 +64,23 @@ class BoundPolicy:
         return constraints
 
 
+def bind(policies: Sequence[Body], bindings: Sequence[Body]) -> tuple[BoundPolicy, ...]:
+    """The policies that have bindings."""
+    bound: dict[str, list[Body]] = {}
+    for binding in bindings:
+        bound.setdefault(binding["spec"]["policyName"], []).append(binding)
+    return tuple(
+        BoundPolicy(policy, tuple(bound[policy["metadata"]["name"]]))
+        for policy in policies
+        if policy["metadata"]["name"] in bound
+    )
+
+
 class Policies:
     """The policies of a cluster that have bindings; false without any."""
 
     def __init__(self, policies: Sequence[Body], bindings: Sequence[Body]) -> None:
-        bound: dict[str, list[Body]] = {}
-        for binding in bindings:
-            bound.setdefault(binding["spec"]["policyName"], []).append(binding)
-        self._bound = tuple(
-            BoundPolicy(policy, tuple(bound[policy["metadata"]["name"]]))
-            for policy in policies
-            if policy["metadata"]["name"] in bound
-        )
+        self._bound = bind(policies, bindings)
 
     def __bool__(self) -> bool:
         return bool(self._bound)
@@ -150,7 +155,7 @@ def _review(
     spec = bound.policy["spec"]
     ignores_errors = spec.get("failurePolicy") == "Ignore"
     try:
-        kind = _param_kind(spec, params)
+        kind = param_kind(spec, params)
     except ConfigurationError as error:
         if not ignores_errors:
             yield _Denial(bound.name, "", Failure(0, f"failed to configure policy: {error}"))
@@ -163,7 +168,7 @@ def _review(
         if resources is not None and not matches(resources, review, lookups):
             continue
         try:
-            found = _params(kind, binding["spec"].get("paramRef"), review, params)
+            found = find_params(kind, binding["spec"].get("paramRef"), review, params)
         except ConfigurationError as error:
             if not ignores_errors:
                 failure = Failure(0, f"failed to configure binding: {error}")
@@ -210,7 +215,8 @@ def _audited(policy: str, binding: str, failure: Failure, actions: Sequence[str]
     return msgspec.json.encode([entry]).decode()
 
 
-def _param_kind(spec: Body, params: FindParams) -> Kind | None:
+def param_kind(spec: Body, params: FindParams) -> Kind | None:
+    """The kind of the parameters of a policy; None without any. ConfigurationError."""
     given = spec.get("paramKind")
     if given is None:
         return None
@@ -221,7 +227,7 @@ def _param_kind(spec: Body, params: FindParams) -> Kind | None:
     return kind
 
 
-def _params(
+def find_params(
     kind: Kind | None, reference: Body | None, review: Review, params: FindParams
 ) -> Sequence[Body | None]:
     """The objects with which a policy is evaluated, one after the other; [None] without any."""

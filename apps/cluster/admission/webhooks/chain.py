@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
@@ -11,7 +11,7 @@ from apps.cluster.admission.draft import forbidden
 from apps.cluster.admission.policies.evaluating import EvaluationError, RequestBudget, meets
 from apps.cluster.admission.policies.matching import matched_version, may_match
 from apps.cluster.admission.policies.requests import CREATE, EXEMPT, Review
-from apps.cluster.admission.reinvoking import Reinvocations
+from apps.cluster.admission.reinvoking import Normalize, Reinvocations
 from apps.cluster.admission.webhooks.answers import Answer, Denied, WrongAnswer, read_answer
 from apps.cluster.context import add_audit_annotation, add_warning
 from apps.cluster.errors import ApiError, InternalError
@@ -36,10 +36,6 @@ class CallWebhook(Protocol):
 
     def convert(self, kind: Kind, body: Body, version: str) -> Body:
         """A stored object of a kind, or one to be stored, in a version; and back."""
-
-
-#: Reads a mutated object as one of its kind: with its defaults, without unknown fields.
-Normalize = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)

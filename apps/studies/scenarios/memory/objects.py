@@ -137,6 +137,9 @@ class MemoryObjects:
             kind.name, {**write.body, "apiVersion": kind.api_version, "kind": kind.name}
         )
         self._name(shaped["metadata"])
+        if rules.dynamic().mutates:
+            uid = str(UUID(int=self._draw.getrandbits(128), version=4))
+            return rules.prepare(Create(kind, shaped, write.namespace, uid=uid))
         body = creation.prepare(
             kind,
             shaped,
