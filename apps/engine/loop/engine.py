@@ -17,7 +17,7 @@ from apps.engine.ledger.records import DecisionRecord
 from apps.engine.loop import restoring
 from apps.engine.loop.batches import BatchCommits
 from apps.engine.loop.clock import ClusterClock
-from apps.engine.loop.cluster_state import ClusterState, send_look, take_in
+from apps.engine.loop.cluster_state import ClusterState, read_state, send_look, take_in
 from apps.engine.loop.confirmation import Confirmation
 from apps.engine.loop.extender_objects import StoredBodies
 from apps.engine.loop.informer import Informer
@@ -185,6 +185,11 @@ class Engine:
         self.informer.catch_up(state.version)
         self.opinions.save()
         acted = self._run_controllers() | self.event_ttl.act()
+        if self.informer.read_upto > state.version:
+            # between the writes of controllers: a revision may have been activated before them
+            newer = read_state(self.cluster)
+            if newer is None or newer.paused or not self.fits(newer, self.lease):
+                return True
         self.timers.flush()
         activations = self._activate() if state.has_activations else []
         ended = self.batches.resolve_waiting()

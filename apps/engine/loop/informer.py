@@ -96,6 +96,8 @@ class Informer:
     position: int = 0
     #: The version at which existing objects were loaded; later changes followed in order.
     loaded_at: int = 0
+    #: The version of the last change of others that was read after that.
+    read_upto: int = 0
     #: The request that created each pending pod, for the ledger; uid -> request id.
     request_ids: dict[str, str] = field(default_factory=dict)
     _known: dict[tuple[str, str, str], KubeObject] = field(default_factory=dict)
@@ -212,6 +214,8 @@ class Informer:
             changes = [ObjectChange._make(row) for row in rows if row[0] <= upto]
             for change in changes:
                 self._apply(change)
+            if changes:
+                self.read_upto = changes[-1].version
             # `upto` was reached before they were read
             self.position = upto if len(changes) < _BATCH else changes[-1].version
 
