@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from apps.studies.scenarios.running.sweeping import load_scenario, run_scenario
 
 LIBRARY = Path(apps.studies.scenarios.__file__).parent / "library"
 FILES = sorted(LIBRARY.glob("*.yaml"))
+DOCUMENT = Path(__file__).parents[3] / "docs" / "scenarios.md"
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -25,6 +27,13 @@ def test_scenario_meets_its_expectations(path: Path) -> None:
     failed = [o for run in finished.runs for o in run.outcomes if not o.met]
     assert not failed
     assert scenario.description and len(scenario.expectations) >= 3
+
+
+def test_the_example_of_the_document_meets_its_expectations() -> None:
+    example = DOCUMENT.read_text().split("## Example\n")[1].split("\nDurations are")[0]
+    source = Source(textwrap.dedent(example))
+    finished = run_scenario(load_scenario(source), source, Files())
+    assert len(finished.runs) == 3 and finished.passed
 
 
 def test_library_has_twenty_scenarios_which_the_tutorial_lists() -> None:
