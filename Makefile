@@ -52,6 +52,7 @@ truth: runtime
 	$(BIN)/python -m tools.truth $(TRUTH)
 	$(BIN)/python -m tools.truth.exchanges $(EXCHANGES)
 	$(BIN)/python -m tools.truth.groups $(GROUPS)
+	$(BIN)/python -m tools.truth.batches $(BATCHES)
 
 # SOAK_FACTOR: how many times as many examples of state machines as in `make test`.
 # SOAK_MINUTES, SOAK_KILLS or SOAK_RUNS, SOAK_SEED, SOAK_PODS, SOAK_WORKERS, SOAK_QUIET (minutes) and

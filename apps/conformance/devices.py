@@ -46,6 +46,9 @@ _VALUE_OF: Final = "Invalid value: {}"
 _BEFORE_AN_ERROR: Final = frozenset({"allocations", "errors", "filter"})
 #: not in every recording of this family
 _OFTEN_LEFT_OUT: Final = frozenset({"candidates", "ties", "nodeStatus"})
+#: not in recordings whose reasons alone say that a claim was deallocated
+_DEALLOCATED: Final = "deallocation of ResourceClaim completed"
+_DEALLOCATION: Final = frozenset({"deallocationCandidates", "writes"})
 
 
 def is_about_devices(case: Json) -> bool:
@@ -102,10 +105,14 @@ def allocation_json(allocation: AllocationResult) -> Json:
 
 
 class ClaimReplay:
-    """Applies to the listers what a decision writes, as an API server would."""
+    """Applies to the listers what a decision writes, as an API server would.
 
-    def __init__(self, cache: Cache, *, pre_bind: bool) -> None:
+    ``deallocates``: also what PostFilter writes.
+    """
+
+    def __init__(self, cache: Cache, *, pre_bind: bool, deallocates: bool) -> None:
         self._cache, self._listers, self._pre_bind = cache, cache.listers, pre_bind
+        self._deallocates = deallocates
         self._created = 0
 
     def choose_name(self, base: str) -> str:
@@ -135,8 +142,9 @@ class ClaimReplay:
         if len(candidates) < 2:
             written = [_write(each) for each in requested if _is_of_claims(each)]
             found |= {"writes": written} if written else {}
-            for each in requested:
-                self._apply(each)
+            if self._deallocates:
+                for each in requested:
+                    self._apply(each)
         return found
 
     # Reserve and PreBind
@@ -351,6 +359,19 @@ def _strategic(intent: intents.Intent, attempt: Attempt) -> Json:
     return {"verb": "patch", "resource": "resourceclaims/status", "name": name, "patch": patch}
 
 
+def has_deallocations(expect: Json) -> bool:
+    """Whether claims that PostFilter deallocated were free for the following pods.
+
+    They were if the recording names them.
+    """
+    found = (wanted.get("postFilter", {}) for wanted in expect.get("pods") or ())
+    return all(_DEALLOCATION & each.keys() for each in found if _says_deallocated(each))
+
+
+def _says_deallocated(post_filter: Json) -> bool:
+    return _DEALLOCATED in post_filter.get("reasons", ())
+
+
 def without_values(recorded: Json) -> Json:
     """A recorded result without Go's dumps of values in its texts."""
     pre_bind = recorded.get("preBind")
@@ -366,14 +387,20 @@ def without_unrecorded(found: Json, recorded: Json) -> Json:
     """``found`` without what some recordings of this family leave out.
 
     That are parts of PostFilter (some have an empty name where no plugin is to be named), and
-    what was found for each node before an error.
+    what was found for each node before an error. If nodes err differently, the error of any of
+    them may have been recorded.
     """
     if "error" in recorded and "filter" not in recorded:
-        return {key: value for key, value in found.items() if key not in _BEFORE_AN_ERROR}
+        kept = {key: value for key, value in found.items() if key not in _BEFORE_AN_ERROR}
+        if recorded["error"] in found.get("errors", ()):
+            kept["error"] = recorded["error"]
+        return kept
     if "postFilter" not in found:
         return found
     wanted = recorded.get("postFilter", {})
     absent = _OFTEN_LEFT_OUT - wanted.keys()
+    if _says_deallocated(wanted):
+        absent |= _DEALLOCATION - wanted.keys()
     kept = {key: value for key, value in found["postFilter"].items() if key not in absent}
     if wanted.get("plugin") == "":
         kept.setdefault("plugin", "")

@@ -8,6 +8,7 @@ from typing import Any
 
 from apps.conformance.devices import (
     ClaimReplay,
+    has_deallocations,
     is_about_devices,
     without_unrecorded,
     without_values,
@@ -55,7 +56,11 @@ def compare_scheduling(case: Json, expect: Json, options: Options) -> list[str]:
     replay = CaseReplay(case, config)
     devices = None
     if is_about_devices(case):
-        devices = ClaimReplay(replay.scheduler.cache, pre_bind=case.get("preBind", False))
+        devices = ClaimReplay(
+            replay.scheduler.cache,
+            pre_bind=case.get("preBind", False),
+            deallocates=has_deallocations(expect),
+        )
     for body, wanted in zip(case.get("pods") or (), expect.get("pods") or (), strict=True):
         found = replay.schedule(body, devices)
         if devices is not None:

@@ -5,23 +5,28 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from itertools import islice
 from pathlib import Path
 
 import pytest
 
 from apps.conformance.options import Options
 from apps.conformance.scheduling import CaseReplay
-from apps.scheduler.config import load
+from apps.scheduler.config import default_configuration, load
 from apps.scheduler.plugins.registry import TABLE
-from tools.truth import extender, groups
+from tools.truth import batches, extender, groups
 from tools.truth.clusters import Cluster
+from tools.truth.recombined import Recombined, families
 from tools.truth.sampled import compare_sampled
 from tools.truth.shapes import SHAPES
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize("module", ["tools.truth", "tools.truth.exchanges", "tools.truth.groups"])
+@pytest.mark.parametrize(
+    "module",
+    ["tools.truth", "tools.truth.exchanges", "tools.truth.groups", "tools.truth.batches"],
+)
 def test_without_the_real_thing_it_says_that_nothing_was_compared(
     tmp_path: Path, module: str
 ) -> None:
@@ -53,6 +58,30 @@ def test_a_shape_is_the_same_cluster_for_a_seed_and_is_decided(name: str) -> Non
             assert found["pod"] == pod["metadata"]["uid"]
             assert "ignored" not in found
         replay.scheduler.close()
+
+
+@pytest.mark.parametrize("family", ["profiles", "resize", "volumes", "dra40-s4", "taints"])
+def test_cases_like_recorded_ones_are_the_same_for_a_seed_and_are_decided(family: str) -> None:
+    first, second = (Recombined(families()[family], "1") for _ in range(2))
+    cases = [*islice(first.cases(), 3)]
+    assert cases == [*islice(second.cases(), 3)]
+    for case in cases:
+        config = load(case["config"], TABLE) if "config" in case else default_configuration(TABLE)
+        replay = CaseReplay(case, config)
+        names = [replay.schedule(pod)["pod"] for pod in case["pods"]]
+        assert names == [pod["metadata"]["uid"] for pod in case["pods"]]
+        assert len(set(names)) == len(names)
+        replay.scheduler.close()
+
+
+def test_a_sequence_of_batches_has_one_answer_and_some_pods_continue_a_batch() -> None:
+    continued = 0
+    for seed in range(4):
+        steps, states, pods = batches.untied(seed)
+        assert len(steps) == len(states)
+        assert all(entry[0] for state in states for [entry] in state.values())
+        continued += pods
+    assert continued > 0
 
 
 def test_candidates_that_are_found_at_random_are_judged_among_all() -> None:
@@ -87,6 +116,7 @@ def test_candidates_that_are_found_at_random_are_judged_among_all() -> None:
 def test_a_sequence_of_groups_is_the_same_for_a_seed_and_is_played() -> None:
     steps = [*groups.Sequence(3).steps()]
     assert steps == [*groups.Sequence(3).steps()]
-    states = groups.play_ours(3, groups.GATES, steps)
+    gates = dict.fromkeys(groups.GATES, True)
+    states = groups.play_ours(3, {"featureGates": gates}, steps)
     assert len(states) == len(steps) > 1
     assert any(name.startswith("group g") for name in states[-1])

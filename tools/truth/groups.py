@@ -17,7 +17,7 @@ import os
 import random
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -29,6 +29,7 @@ django.setup()
 # ruff: noqa: E402
 from apps.cluster.writes import Create, Delete
 from apps.scheduler.config.loading import load
+from apps.scheduler.decision import Decision
 from apps.scheduler.plugins.registry import TABLE
 from apps.studies.scenarios.memory.cluster import MemoryCluster
 from apps.studies.scenarios.memory.objects import object_kind
@@ -67,7 +68,7 @@ _PLAYS = 3
 _QUIET_SECONDS = 2.5
 _MOST_SECONDS = 40.0
 _BEAT_SECONDS = 10.0
-_READY = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
+READY = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
 #: Ours complete the backoffs that kube-scheduler passes over.
 _OUR_SECONDS = 300.0
 
@@ -157,7 +158,7 @@ class Sequence:
     def _node(self, name: str, cpu: int) -> Body:
         capacity = {"cpu": str(cpu), "memory": "64Gi", "pods": "110"}
         labels = {"kubernetes.io/hostname": name, "rack": f"r{self.dice.randint(0, 2)}"}
-        status = {"capacity": capacity, "allocatable": capacity, "conditions": [_READY]}
+        status = {"capacity": capacity, "allocatable": capacity, "conditions": [READY]}
         return build("Node", name, labels=labels, spec={}, status=status)
 
     def _pod_group(self, name: str, priority: str, policy: Body, **spec: Any) -> Body:
@@ -194,7 +195,7 @@ class Real:
             state = describe({kind: self._list(kind) for kind in DELETED[:3]})
             if state != before:
                 before, since = state, time.monotonic()
-            elif any("taints" in node["spec"] for node in self._list("Node")):
+            elif any(map(_is_tainted_by_controllers, self._list("Node"))):
                 since = time.monotonic()
             elif time.monotonic() - since > _QUIET_SECONDS:
                 break
@@ -212,7 +213,7 @@ class Real:
         self._beaten = time.monotonic()
         now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         for node in self._list("Node"):
-            ready = [{**_READY, "lastHeartbeatTime": now}]
+            ready = [{**READY, "lastHeartbeatTime": now}]
             path = f"{node['metadata']['name']}/status"
             self._request("PATCH", "Node", path, {"status": {"conditions": ready}})
 
@@ -247,14 +248,21 @@ class Real:
         return dict(json.loads(raw))
 
 
-def play_ours(seed: int, gates: Iterable[str], steps: Iterable[list[Body]]) -> list[Body]:
+def play_ours(
+    seed: int,
+    config: Body,
+    steps: Iterable[list[Body]],
+    on_decision: Callable[[Decision], None] = lambda decision: None,
+) -> list[Body]:
+    """The states after the steps; ``config`` is what a configuration says beside its kind."""
     config = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
-        "featureGates": dict.fromkeys(gates, True),
+        **config,
     }
     start = datetime.fromtimestamp(_STARTED, UTC)
     cluster = MemoryCluster(load(config, TABLE), start=start, seed=seed, tie_break="first-name")
+    cluster.on_decision = on_decision
     _create(cluster, build("Namespace", "default"))
     states = []
     for step in steps:
@@ -272,9 +280,9 @@ def play_ours(seed: int, gates: Iterable[str], steps: Iterable[list[Body]]) -> l
 
 
 def _create(cluster: MemoryCluster, body: Body) -> None:
-    if body["kind"] == "Pod" and "nodeName" in body["spec"]:
-        # each starts at a time of its own
-        _advance(cluster, 1)
+    if body["kind"] == "Pod":
+        # each starts, or waits, from a time of its own
+        _advance(cluster, 1 if "nodeName" in body["spec"] else 0.001)
     kind = _kind(body["kind"])
     namespace = "default" if kind.namespaced else ""
     # the world keeps the body
@@ -310,7 +318,8 @@ def describe(lists: dict[str, list[Body]]) -> Body:
         said = None if node else _condition(status, "PodScheduled")
         # which placement comes first is random in reality
         entry = [node, group in placed or said, not node and status.get("nominatedNodeName", "")]
-        state.setdefault(f"pods {name if name.startswith('run') else group}", []).append(entry)
+        is_alone = name.startswith("run") or not group
+        state.setdefault(f"pods {name if is_alone else group}", []).append(entry)
     for group in lists["PodGroup"]:
         condition = _condition(group.get("status") or {}, "PodGroupScheduled")
         state[f"group {group['metadata']['name']}"] = [condition]
@@ -344,6 +353,10 @@ def _pod(name: str, cpu: str, priority: str, spec: Body) -> Body:
     return build("Pod", name, spec={**own, "terminationGracePeriodSeconds": 0, **spec})
 
 
+def _is_tainted_by_controllers(node: Body) -> bool:
+    return any("node.kubernetes.io/" in each["key"] for each in node["spec"].get("taints", ()))
+
+
 def _in_group(group: str) -> Body:
     return {"schedulingGroup": {"podGroupName": group}} if group else {}
 
@@ -367,7 +380,7 @@ def main() -> int:
     ) as server:
         for seed in range(options.seed, options.seed + options.sequences):
             steps = [*Sequence(seed).steps()]
-            ours = play_ours(seed, gates, steps)
+            ours = play_ours(seed, {"featureGates": dict.fromkeys(gates, True)}, steps)
             for _ in range(_PLAYS):
                 real = Real(server).play(steps)
                 if real == ours:
@@ -375,13 +388,13 @@ def main() -> int:
             compared += len(steps)
             if real != ours:
                 differing += 1
-                _print_difference(seed, real, ours)
+                print_difference(seed, real, ours)
             print(f"sequence {seed}: {len(steps)} steps", flush=True)
     print(f"{options.sequences} sequences, {compared} steps, {differing} sequences differ")
     return 1 if differing else 0
 
 
-def _print_difference(seed: int, real: list[Body], ours: list[Body]) -> None:
+def print_difference(seed: int, real: list[Body], ours: list[Body]) -> None:
     pairs = enumerate(zip(real, ours, strict=True))
     step, (expected, actual) = next(pair for pair in pairs if pair[1][0] != pair[1][1])
     for name in sorted(expected.keys() | actual.keys()):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import json
 import shutil
 import socket
 import ssl
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -23,6 +25,8 @@ from apps.cluster.models import Cluster
 from apps.people.tokens import create_token
 from schedweb.embedded.postgres import Postgres
 from tests.api.replay import Replay, Views
+
+Body = dict[str, Any]
 
 #: As the recordings say.
 _GATES = ("--gates", "GenericWorkload=true")
@@ -68,9 +72,15 @@ def real_server(scripts: Path, folder: Path) -> Iterator[Replay]:
 
 
 @contextmanager
-def control_plane(scripts: Path, folder: Path, *options: str) -> Iterator[RealServer]:
-    """An empty control plane, started with these options of its script."""
+def control_plane(
+    scripts: Path, folder: Path, *options: str, config: Body | None = None
+) -> Iterator[RealServer]:
+    """An empty control plane, started with these options of its script.
+
+    ``config``: what its scheduler's configuration says beside how to connect.
+    """
     shutil.rmtree(folder / "etcd", ignore_errors=True)
+    _configure(folder, config or {})
     port = _free_port()
     start = ["bash", scripts / "start", folder, str(port), *options]
     subprocess.run(start, check=True, stdout=subprocess.DEVNULL)
@@ -78,6 +88,20 @@ def control_plane(scripts: Path, folder: Path, *options: str) -> Iterator[RealSe
         yield RealServer(port)
     finally:
         subprocess.run(["bash", scripts / "stop", folder], check=True)
+
+
+def _configure(folder: Path, config: Body) -> None:
+    connection = {"kubeconfig": str(folder / "kubeconfig"), "qps": 5000, "burst": 5000}
+    configuration = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "clientConnection": connection,
+        "leaderElection": {"leaderElect": False},
+        **config,
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    # JSON is YAML
+    (folder / "scheduler.yaml").write_text(json.dumps(configuration))
 
 
 def _free_port() -> int:

@@ -96,11 +96,11 @@ def nonzero_requests(pod: Pod) -> tuple[int, int]:
 
 def fit_scoring_requests(pod: Pod) -> dict[str, int]:
     """The requests by which NodeResourcesFit scores an incoming pod: with the defaults, and, as
-    upstream, without the pod-level requests."""
-    if (requests := _only_container(pod, use_status=True)) is not None:
+    upstream, without the pod-level requests and without a resize in the pod's status."""
+    if (requests := _only_container(pod, use_status=False)) is not None:
         return dict(_single_container_amounts(requests)[1])
     return _round_up(
-        _total(pod, use_status=True, devices=False, defaults=_DEFAULTS, pod_level=False)
+        _total(pod, use_status=False, devices=False, defaults=_DEFAULTS, pod_level=False)
     )
 
 
