@@ -21,7 +21,8 @@ from apps.api.kubernetes import media, params, paths, watching
 from apps.api.kubernetes.accesses import access_of
 from apps.api.kubernetes.calls import Answer, Call
 from apps.api.kubernetes.custom import parse_custom
-from apps.api.kubernetes.errors import UnknownPath, WrongMethod
+from apps.api.kubernetes.discovery import unknown_path
+from apps.api.kubernetes.errors import WrongMethod
 from apps.api.kubernetes.finding import Found, find_cluster
 from apps.api.kubernetes.presenting import present_object
 from apps.api.kubernetes.views import find_handler, refusal_response
@@ -146,7 +147,7 @@ def _call(scope: Scope, match: re.Match[str], user: User, accept: str) -> Call:
     cluster = find_cluster(match["cluster"])
     target = paths.parse(match["path"]) or parse_custom(cluster, match["path"])
     if target is None or target.subresource:
-        raise UnknownPath
+        raise unknown_path(match["path"])
     if "watch" not in target.resource.verbs:
         raise WrongMethod
     query = QueryDict(scope["query_string"].decode("latin-1"))
@@ -163,7 +164,13 @@ def _call(scope: Scope, match: re.Match[str], user: User, accept: str) -> Call:
         query=query,
         raw=b"",
         content_type="",
-        media=media.negotiate(accept, protobuf=target.resource.has_message),
+        media=media.negotiate(
+            accept,
+            protobuf=target.resource.has_message,
+            custom=target.resource.custom is not None,
+            listed=True,
+            watched=True,
+        ),
         actor=Actor(identity.actor, current_request_id()),
         identity=identity,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any, Final
@@ -10,18 +11,58 @@ import msgspec
 import yaml
 
 from apps.cluster import limits
+from apps.cluster.json_syntax import syntax_error
 
 _TOO_LARGE = "the document is too large or too deep after its aliases are expanded"
 #: The beginning of a value or a key in JSON, with what belongs to it; also in a text that is none.
 _JSON_VALUE: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[{\[]|[^\s,:{}\[\]"]++', re.DOTALL)
 
 
+#: Escapes in JSON; of those for halves of a character, the lone ones stand for none.
+_ESCAPE: Final = re.compile(
+    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    r"|(?P<lone>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
+    re.DOTALL,
+)
+
+
 class UnreadableDocument(Exception):
     """Text that is not JSON or YAML, or contains a value that an object cannot have."""
 
 
+def _read_flag(loader: yaml.CSafeLoader, node: yaml.ScalarNode) -> bool:
+    return node.value.lower() in ("y", "yes", "true", "on")
+
+
+def _read_integer(loader: yaml.CSafeLoader, node: yaml.ScalarNode) -> int | float:
+    text = node.value.replace("_", "")
+    digits = text.lstrip("+-")
+    is_octal = digits[0] == "0" and digits.isdecimal()
+    if is_octal and not set(digits).isdisjoint("89"):
+        return float(text)
+    return int(text, 8 if is_octal else 0)
+
+
+def _read_float(loader: yaml.CSafeLoader, node: yaml.ScalarNode) -> float:
+    text = node.value.replace("_", "").lower()
+    return float(text.replace(".inf", "inf").replace(".nan", "nan"))
+
+
+#: Of the types that plain text in YAML may have, Kubernetes knows these as PyYAML does,
+_KEPT: Final = ("null", "merge")
+#: and these by other texts: name, pattern, first characters.
+_RESOLVED: Final = (
+    ("bool", "[yYnN]|yes|Yes|YES|no|No|NO|on|On|ON|off|Off|OFF|true|True|TRUE|false|False|FALSE",
+     "yYnNtTfFoO", _read_flag),
+    ("int", r"[-+]?(?:\d[\d_]*|0[oO][0-7_]+|0[bB][01_]+|0[xX][\da-fA-F_]+)",
+     "-+0123456789", _read_integer),
+    ("float", r"[-+]?(?:\d*\.)?\d+(?:[eE][-+]?\d+)?|[-+]?\d+\.(?:[eE][-+]?\d+)?"
+     r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)", "-+0123456789.", _read_float),
+)  # fmt: skip
+
+
 class _ManifestLoader(yaml.CSafeLoader):
-    """YAML as Kubernetes reads it: dates stay text.
+    """YAML as Kubernetes reads it: version 1.1, in which dates and numbers to base 60 are text.
 
     Merge keys (`<<`) copy a mapping into each that names it, with what was merged into it: ten
     lines can stand for billions of values. They are counted while they are resolved, before
@@ -29,6 +70,14 @@ class _ManifestLoader(yaml.CSafeLoader):
     """
 
     _walked = 0
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """A mapping whose keys are text; numbers and booleans are written as JSON writes them."""
+        built = super().construct_mapping(node, deep)
+        return {
+            json.dumps(key) if type(key) in (bool, int, float) else key: value
+            for key, value in built.items()
+        }
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
         super().flatten_mapping(node)
@@ -40,9 +89,13 @@ class _ManifestLoader(yaml.CSafeLoader):
 
 
 _ManifestLoader.yaml_implicit_resolvers = {
-    first: [(tag, regexp) for tag, regexp in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    first: [(tag, regexp) for tag, regexp in resolvers if tag.rpartition(":")[2] in _KEPT]
     for first, resolvers in _ManifestLoader.yaml_implicit_resolvers.items()
 }
+for _name, _pattern, _first, _construct in _RESOLVED:
+    _tag = f"tag:yaml.org,2002:{_name}"
+    _ManifestLoader.add_implicit_resolver(_tag, re.compile(rf"(?:{_pattern})\Z"), list(_first))
+    _ManifestLoader.add_constructor(_tag, _construct)
 
 
 class _StrictLoader(_ManifestLoader):
@@ -78,21 +131,31 @@ def parse_json(raw: bytes) -> Any:
     if _has_many_values(raw):
         raise UnreadableDocument("json parse error: too many values")
     try:
-        value = msgspec.json.decode(raw)
-    except msgspec.DecodeError as error:
-        truncated = not raw.strip() or str(error) == "Input data was truncated"
-        raise UnreadableDocument(
-            f"json parse error: {'unexpected end of JSON input' if truncated else error}"
-        ) from error
+        value = _decode(raw)
     except RecursionError as error:
         raise UnreadableDocument("json parse error: exceeded max depth") from error
     except ValueError as error:
-        raise UnreadableDocument(f"json parse error: {error}") from error
+        raise UnreadableDocument(f"json parse error: {syntax_error(raw) or error}") from error
     if _is_deep(raw, value):
         raise UnreadableDocument("json parse error: exceeded max depth")
     if b"\\u0000" in raw:
         _check(value)
     return value
+
+
+def _decode(raw: bytes) -> Any:
+    """The value of a JSON text; characters that no text can have are replaced, as Go does it."""
+    try:
+        return msgspec.json.decode(raw)
+    except ValueError:
+        repaired = _ESCAPE.sub(_valid_escape, raw.decode(errors="replace"))
+        if repaired.encode() == raw:
+            raise
+        return msgspec.json.decode(repaired)
+
+
+def _valid_escape(found: re.Match[str]) -> str:
+    return r"\ufffd" if found["lone"] else found[0]
 
 
 def _has_many_values(raw: bytes) -> bool:

@@ -26,6 +26,17 @@ Rule = Callable[[Body], Iterator[Cause]]
 UpdateRule = Callable[[Body, Body], Iterator[Cause]]
 
 VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+#: Those of custom resources, in the order of their discovery.
+CUSTOM_VERBS: Final = (
+    "delete",
+    "deletecollection",
+    "get",
+    "list",
+    "patch",
+    "create",
+    "update",
+    "watch",
+)
 STATUS_VERBS: Final = ("get", "patch", "update")
 #: The metadata that clients set.
 CLIENT_METADATA: Final = ("labels", "annotations", "finalizers", "ownerReferences")
@@ -137,6 +148,8 @@ class Kind:
     replicas: str = ""
     #: Its columns in `kubectl get` and on pages.
     columns: tuple[Column, ...] = field(default=(NAME, CREATED), hash=False)
+    #: The warning with which all requests about it are answered; "" for none.
+    deprecation: str = ""
     #: The feature gate without which a cluster does not serve it; "" for none.
     feature_gate: str = ""
     #: The name of its CustomResourceDefinition; "" for a kind that is declared here.

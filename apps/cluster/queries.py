@@ -17,6 +17,7 @@ from apps.cluster.selectors import (
     FIELD_DEFAULTS,
     FIELD_PATHS,
     label_requirements,
+    names_one,
     parse_field_selector,
 )
 from apps.scheduler.labels import Requirement
@@ -89,6 +90,15 @@ class Selection:
     #: Only objects after this (namespace, name).
     after: tuple[str, str] | None = None
 
+    @property
+    def is_selective(self) -> bool:
+        """Whether it selects by labels or fields."""
+        return bool(self.labels or self.fields)
+
+    def names_one(self, kind: Kind) -> bool:
+        """Whether it can only select one object, by its name: there is no further page."""
+        return names_one(kind, self.namespace, self.fields)
+
 
 def list_objects(
     cluster: Cluster, kind: Kind, selection: Selection = Selection()
@@ -114,8 +124,7 @@ def stream_texts(
     first = next(rows, None)
     if first is None:
         raise NotFound("clusters", cluster.name)
-    version, found, counted, last, text = first
-    more = bool(selection.limit) and found > selection.limit
+    version, more, counted, last, text = first
     return ObjectPage(
         items=_texts(text, rows),
         resource_version=version,
@@ -138,34 +147,68 @@ def _page_query(cluster: Cluster, kind: Kind, selection: Selection) -> tuple[str
     `page` selects and sorts without bodies, which do not fit into the memory of a sort; each row
     of it then reads its body.
     """
-    limit = selection.limit
-    where, parameters = _conditions(cluster, kind, selection)
-    table, condition = kind.table, " AND ".join(where)
-    counts = bool(limit) and not (selection.labels or selection.fields)
-    statement = (
-        f"WITH page AS MATERIALIZED (SELECT id, namespace, name FROM {table} o "
+    limit, table = selection.limit, kind.table
+    inside, within = _range_conditions(cluster, selection)
+    where, parameters = _selector_conditions(kind, selection)
+    where, parameters = [*inside, *where], [*within, *parameters]
+    condition = " AND ".join(where)
+    body = f"(SELECT t.body::text FROM {table} t WHERE t.id = page.id) AS text"
+    page = f"SELECT id, namespace, name FROM {table} o WHERE {condition} ORDER BY namespace, name"
+    if not limit:
+        statement = (
+            f"WITH page AS MATERIALIZED ({page}) "
+            "SELECT c.resource_version, false, NULL::bigint, NULL, o.text "
+            f"FROM cluster_cluster c LEFT JOIN (SELECT {body} FROM page) o ON true WHERE c.id = %s"
+        )
+        return statement, [*parameters, cluster.pk]
+    if not selection.is_selective:
         # one more row shows whether more follow
-        f"WHERE {condition} ORDER BY namespace, name {'LIMIT %s' if limit else ''}) "
-        f"SELECT c.resource_version, {'(SELECT count(*) FROM page)' if limit else '0'}, "
-        f"{f'(SELECT count(*) FROM {table} o WHERE {condition})' if counts else 'NULL::bigint'}, "
-        f"{_LAST_KEY if limit else 'NULL'}, o.text "
-        "FROM cluster_cluster c LEFT JOIN (SELECT "
-        f"(SELECT t.body::text FROM {table} t WHERE t.id = page.id) AS text "
-        f"FROM page {'LIMIT %s' if limit else ''}) o ON true WHERE c.id = %s"
+        more, of_more = "(SELECT count(*) > %s FROM page)", [limit]
+        counted, of_count = f"(SELECT count(*) FROM {table} o WHERE {condition})", parameters
+    else:
+        # as in Kubernetes also objects that the selectors do not select make another page
+        counted, of_count = "NULL::bigint", []
+        more, of_more = "false", []
+        if not selection.names_one(kind):
+            more = (
+                f"(SELECT EXISTS (SELECT FROM {table} o, (SELECT namespace, name FROM page "
+                "ORDER BY namespace, name OFFSET %s LIMIT 1) l WHERE "
+                f"{' AND '.join(inside)} "
+                "AND (o.namespace, o.name) > (l.namespace, l.name)))"
+            )
+            of_more = [limit - 1, *within]
+    statement = (
+        f"WITH page AS MATERIALIZED ({page} LIMIT %s) "
+        f"SELECT c.resource_version, {more}, {counted}, {_LAST_KEY}, o.text FROM cluster_cluster c "
+        f"LEFT JOIN (SELECT {body} FROM page LIMIT %s) o ON true WHERE c.id = %s"
     )
-    limits = [limit + 1, *(parameters if counts else []), limit - 1, limit] if limit else []
-    return statement, [*parameters, *limits, cluster.pk]
+    return statement, [
+        *parameters,
+        limit + 1,
+        *of_more,
+        *of_count,
+        limit - 1,
+        limit,
+        cluster.pk,
+    ]
 
 
-def _conditions(cluster: Cluster, kind: Kind, selection: Selection) -> tuple[list[str], list[Any]]:
-    where = ["cluster_id = %s"]
+def _range_conditions(cluster: Cluster, selection: Selection) -> tuple[list[str], list[Any]]:
+    """The conditions on the key of an object `o`: which part of the order a list reads."""
+    where = ["o.cluster_id = %s"]
     parameters: list[Any] = [cluster.pk]
     if selection.namespace is not None:
-        where.append("namespace = %s")
+        where.append("o.namespace = %s")
         parameters.append(selection.namespace)
     if selection.after is not None:
-        where.append("(namespace, name) > (%s, %s)")
+        where.append("(o.namespace, o.name) > (%s, %s)")
         parameters.extend(selection.after)
+    return where, parameters
+
+
+def _selector_conditions(kind: Kind, selection: Selection) -> tuple[list[str], list[Any]]:
+    where: list[str] = []
+    parameters: list[Any] = []
     for requirement in label_requirements(selection.labels):
         condition, values = _label_condition(requirement)
         where.append(condition)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,11 @@ FIELD_DEFAULTS = {
 }
 
 
+#: What commas separate; one after a backslash belongs to the term.
+_FIELD_TERM = re.compile(r"(?:[^,\\]|\\.|\\$)+", re.DOTALL)
+_FIELD_OPERATOR = re.compile("!=|==|=")
+_FIELD_VALUE = re.compile(r"(?:[^,=\\]|\\[,=\\])*+")
+
 #: Fields that have another name in the object.
 FIELD_PATHS = {"source": "source.component"}
 
@@ -33,19 +39,43 @@ class FieldRequirement:
 
 def parse_field_selector(kind: Kind, text: str) -> list[FieldRequirement]:
     """The terms of a fieldSelector; BadRequest for a field that this kind does not support."""
-    terms = []
-    for term in filter(None, (part.strip() for part in text.split(","))):
-        for operator in ("!=", "==", "="):
-            path, found, value = term.partition(operator)
-            if found:
-                break
-        else:
-            raise BadRequest(f"invalid selector: '{text}'; can't understand '{term}'")
-        path = path.strip()
-        if path not in ("metadata.name", "metadata.namespace", *kind.fields):
-            raise _unknown_field(kind, path)
-        terms.append(FieldRequirement(path, value.strip(), operator != "!="))
+    terms = split_field_selector(text)
+    for term in terms:
+        if term.path not in ("metadata.name", "metadata.namespace", *kind.fields):
+            raise _unknown_field(kind, term.path)
     return terms
+
+
+def names_one(kind: Kind, namespace: str | None, fields: str) -> bool:
+    """Whether a fieldSelector in a namespace (None: all) requires the name of one object."""
+    return (namespace is not None or not kind.namespaced) and any(
+        term.path == "metadata.name" and term.equal for term in split_field_selector(fields)
+    )
+
+
+def split_field_selector(text: str) -> list[FieldRequirement]:
+    """The terms of a fieldSelector, of any field; BadRequest if one is none."""
+    return [_field_requirement(text, term) for term in _FIELD_TERM.findall(text) if term]
+
+
+def _field_requirement(text: str, term: str) -> FieldRequirement:
+    found = _FIELD_OPERATOR.search(term)
+    if found is None:
+        raise BadRequest(f"invalid selector: '{text}'; can't understand '{term}'")
+    value = _unescaped(term[found.end() :])
+    return FieldRequirement(term[: found.start()], value, found[0] != "!=")
+
+
+def _unescaped(value: str) -> str:
+    r"""A value in which `\,`, `\=` and `\\` stand for the character after the backslash."""
+    wrong = _FIELD_VALUE.match(value)
+    at = wrong.end() if wrong else 0
+    if at == len(value):
+        return re.sub(r"\\(.)", r"\1", value)
+    if value[at] == "\\":
+        raise BadRequest(f"invalid field selector: invalid escape sequence: {value[at : at + 2]}")
+    code = ord(value[at])
+    raise BadRequest(f"invalid field selector: unescaped character in value: {code}")
 
 
 def label_requirements(text: str) -> Sequence[Requirement]:

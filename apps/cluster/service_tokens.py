@@ -21,7 +21,7 @@ Body = dict[str, Any]
 
 #: The audience of the API, and the issuer: as in a cluster made by kubeadm.
 AUDIENCE: Final = "https://kubernetes.default.svc.cluster.local"
-_ALGORITHM: Final = "HS256"
+ALGORITHM: Final = "HS256"
 _PRIVATE: Final = "kubernetes.io"
 
 
@@ -70,7 +70,7 @@ def issue(
         "nbf": now,
         "sub": service_account_name(namespace, name),
     }
-    return ServiceToken(jwt.encode(claims, _signing_key(cluster), _ALGORITHM), now + seconds)
+    return ServiceToken(jwt.encode(claims, _signing_key(cluster), ALGORITHM), now + seconds)
 
 
 def verify(cluster: Cluster, token: str, audiences: Sequence[str] = (AUDIENCE,)) -> User:
@@ -79,7 +79,7 @@ def verify(cluster: Cluster, token: str, audiences: Sequence[str] = (AUDIENCE,))
         claims = jwt.decode(
             token,
             _signing_key(cluster),
-            algorithms=[_ALGORITHM],
+            algorithms=[ALGORITHM],
             audience=list(audiences),
             options={"require": ["exp", "sub"]},
         )

@@ -27,6 +27,10 @@ _KEPT_PODS: Final = (
     "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background "
     "to remove them or set propagationPolicy=Orphan to suppress this warning"
 )
+_TOKENS_IN_ATTRIBUTES: Final = (
+    "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to "
+    "prevent possible logging of tokens in volume attributes"
+)
 _NO_SELECTOR: Final = "a null labelSelector results in matching no pod"
 
 
@@ -44,6 +48,13 @@ def pod_warnings(pod: Body) -> Iterator[str]:
 def template_warnings(workload: Body) -> Iterator[str]:
     """The warnings about the pods of a workload."""
     yield from _pod_warnings(workload["spec"]["template"], "spec.template.")
+
+
+def csi_driver_warnings(driver: Body) -> Iterator[str]:
+    """The warnings about a CSIDriver."""
+    spec = driver["spec"]
+    if spec.get("tokenRequests") and spec.get("serviceAccountTokenInSecrets") is None:
+        yield _TOKENS_IN_ATTRIBUTES
 
 
 def warnings_of_deletion(kind: str, options: Body) -> list[str]:

@@ -75,7 +75,7 @@ def test_a_precondition_that_fails_conflicts(
     [
         ("", "{", 400, "unexpected end of JSON input"),
         ("", {"gracePeriodSeconds": "now"}, 400, "gracePeriodSeconds"),
-        ("?gracePeriodSeconds=soon", None, 400, "gracePeriodSeconds"),
+        ("?gracePeriodSeconds=soon", None, 400, "strconv.ParseInt"),
         ("?propagationPolicy=Nope", None, 422, "propagationPolicy"),
         ("?dryRun=Some", None, 422, "dryRun"),
     ],

@@ -95,7 +95,9 @@ def put(body: Any, path: tuple[Any, ...], value: Any) -> Any:
 
 def fine(answer: Any) -> None:
     assert answer.status_code < 500, answer.content
-    if answer.status_code >= 400:
+    if answer.status_code == 404 and answer.headers["Content-Type"].startswith("text/plain"):
+        assert answer.content == b"404 page not found\n"
+    elif answer.status_code >= 400:
         assert answer.json()["kind"] == "Status"
         assert answer.json()["message"]
 

@@ -197,9 +197,9 @@ def test_a_watch_of_one_object_by_its_path_is_a_read(kube: Kube) -> None:
 @pytest.mark.parametrize(
     ("path", "status", "told_"),
     [
-        (f"{PODS}?timeoutSeconds=abc", 400, "timeoutSeconds"),
+        (f"{PODS}?timeoutSeconds=abc", 400, "strconv.ParseInt"),
         (f"{PODS}?sendInitialEvents=true", 422, "resourceVersionMatch"),
-        (f"{PODS}?resourceVersion=abc", 422, "resourceVersion"),
+        (f"{PODS}?resourceVersion=abc", 400, "resourceVersion"),
         (f"{PODS}?labelSelector=a+b", 400, "unable to parse requirement"),
         ("/api/v1/namespaces/default/widgets?", 404, "could not find the requested resource"),
     ],

@@ -44,9 +44,7 @@ LABELS = {"app": "web", "tier": "front", "size": "5", "empty": ""}
         ("!app", False),
         ("! app", False),
         ("size>4", True),
-        ("size gt 4", True),
         ("size<5", False),
-        ("size lt 6", True),
         ("app>4", False),
         ("empty=", True),
         ("empty", True),
@@ -72,7 +70,29 @@ def test_a_text_selector_matches_labels(text, matches):
         (",", "found ',', expected: !, identifier, or 'end of string'"),
         ("a,", "found '', expected: identifier after ','"),
         ("a in x", "unable to parse requirement: found 'x' expected: '('"),
-        ("a in (x", "unable to parse requirement: found '', expected: ',', or identifier"),
+        ("a in (x", "unable to parse requirement: found '', expected: ',' or ')'"),
+        ("a in (x,", "unable to parse requirement: found '', expected: ',', or identifier"),
+        ("a in (x y)", "unable to parse requirement: found 'y', expected: ',' or ')'"),
+        ("a in (", "unable to parse requirement: found '', expected: ',', ')' or identifier"),
+        (
+            "size gt 4",
+            "unable to parse requirement: found 'gt', expected: in, notin, =, ==, !=, gt, lt",
+        ),
+        (
+            "/a=-b",
+            'unable to parse requirement: <nil>: Invalid value: "/a": '
+            "prefix part must be non-empty",
+        ),
+        (
+            "a>x",
+            'unable to parse requirement: values[0]: Invalid value: "x": '
+            "for 'Gt', 'Lt' operators, the value must be an integer",
+        ),
+        (
+            f"a in (b,{'x' * 64})",
+            f'unable to parse requirement: values[1][a]: Invalid value: "{"x" * 64}": '
+            "must be no more than 63 bytes",
+        ),
         ("!", "unable to parse requirement: found '', expected: identifier"),
     ],
 )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -15,16 +17,24 @@ from apps.api.kubernetes.protobuf import envelopes
 from apps.cluster import kinds, limits
 from apps.cluster.documents import UnreadableDocument, parse_json, parse_yaml
 from apps.cluster.errors import BadRequest, RequestEntityTooLarge
+from apps.cluster.json_syntax import json_name
 from apps.cluster.schema import Decoded, ShapeError, decode
 
 Body = dict[str, Any]
 
 MAX_BYTES = limits.OBJECT_BYTES.highest
 _SHOWN = 30
+#: A number that is not written as a whole one, and the place of one in a message.
+_NUMBER = re.compile(rb"-?\d+(?:\.\d+(?:[eE][+-]?\d+)?|[eE][+-]?\d+)")
+_NUMBER_SHOWN = re.compile(r"(?<=cannot unmarshal number )\S+(?= into)")
 #: keys that occur twice in an object and are named
 _MAX_DUPLICATES = 100
 _PATH_LENGTH = 1000
-_GO_NAMES = {str: "string", bool: "bool", list: "array", int: "number", float: "number"}
+#: The type into which the API server decodes what it wants to know of a body first.
+_TYPE_STRUCT = (
+    'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; '
+    'Kind string "json:\\"kind,omitempty\\"" }'
+)
 
 
 def check_size(size: int) -> None:
@@ -46,12 +56,19 @@ def parse(raw: bytes, content_type: str, api_version: str, kind: str) -> Any:
     if media_type in ("", "application/json"):
         return parse_json(raw)
     if media_type in ("application/yaml", "application/x-yaml", "text/yaml"):
-        return parse_yaml(raw)
+        return _in_order(parse_yaml(raw))
     if not envelopes.has_message(api_version, kind):
         raise unknown_format(JSON_TYPES)
     if media_type == envelopes.MEDIA_TYPE:
         return envelopes.decode(raw, api_version, kind)
     raise unknown_format(MEDIA_TYPES)
+
+
+def _in_order(value: Any) -> Any:
+    """A value of YAML, which the API server converts to JSON: its keys are sorted there."""
+    if isinstance(value, dict):
+        return {key: _in_order(value[key]) for key in sorted(value)}
+    return [_in_order(each) for each in value] if isinstance(value, list) else value
 
 
 def read_object(
@@ -69,22 +86,89 @@ def read_object(
     `older` are apiVersions with the same fields. With Strict `validation` unknown fields are
     errors; with Ignore they are dropped silently.
     """
+    value = _parse_dict(raw, content_type, kind, api_version)
+    if value.get("apiVersion") not in older:
+        _check_type(value, kind, api_version)
+    return _read(value, raw, content_type, kind, api_version, definition, validation)
+
+
+def read_custom(
+    raw: bytes,
+    content_type: str,
+    *,
+    kind: str,
+    api_version: str,
+    definition: str,
+    validation: str,
+) -> tuple[Body, list[str]]:
+    """`read_object` for a custom resource, which has to name its type.
+
+    One of another kind keeps that: the rules of the object refuse it.
+    """
+    value = _parse_dict(raw, content_type, kind, api_version, custom=True)
+    said = value.get("apiVersion") or ""
+    if said != api_version:
+        refusal = BadRequest(
+            f"the API version in the data ({said}) does not match the expected API version "
+            f"({api_version})"
+        )
+        unknown = [name for name in value if name not in ("apiVersion", "kind", "metadata")]
+        if validation != "Ignore":
+            refusal.warnings = [f'unknown field "{name}"' for name in unknown]
+        raise refusal
+    return _read(value, raw, content_type, kind, api_version, definition, validation)
+
+
+def _parse_dict(
+    raw: bytes, content_type: str, kind: str, api_version: str, *, custom: bool = False
+) -> Body:
+    """The object in a body, whose type is text; BadRequest if there is none."""
     try:
         value = parse(raw, content_type, api_version, kind)
+        if value is None:
+            # Go's decoder leaves an object as it is: empty
+            value = {}
         if type(value) is not dict:
-            name = "null" if value is None else _GO_NAMES.get(type(value), "value")
             raise UnreadableDocument(
-                f"json parse error: json: cannot unmarshal {name} into an object"
+                f"json parse error: json: cannot unmarshal {json_name(value)} into Go value of "
+                f"type {_TYPE_STRUCT}"
             )
+        for name in ("apiVersion", "kind"):
+            given = value.get(name)
+            if given is not None and type(given) is not str:
+                raise UnreadableDocument(
+                    f"json parse error: json: cannot unmarshal {json_name(given)} into Go struct "
+                    f"field .{name} of type string"
+                )
+        said = value.get("apiVersion") or ""
+        if said.count("/") > 1:
+            raise UnreadableDocument(f"unexpected GroupVersion string: {said}")
+        if custom and not value.get("kind"):
+            shown = raw.decode(errors="replace")
+            raise UnreadableDocument(f"Object 'Kind' is missing in '{shown}'")
     except UnreadableDocument as error:
         lead = "couldn't get version/kind; " if str(error).startswith("json") else ""
         raise BadRequest(
             f"the object provided is unrecognized (must be of type {kind}): {lead}{error} "
             f"({_summary(raw)})"
         ) from error
-    if value.get("apiVersion") not in older:
-        _check_type(value, kind, api_version)
-    decoded = shape(value, kind=kind, api_version=api_version, definition=definition)
+    return value
+
+
+def _read(
+    value: Body,
+    raw: bytes,
+    content_type: str,
+    kind: str,
+    api_version: str,
+    definition: str,
+    validation: str,
+) -> tuple[Body, list[str]]:
+    """The decoded object, and what is wrong with it."""
+    try:
+        decoded = shape(value, kind=kind, api_version=api_version, definition=definition)
+    except BadRequest as error:
+        raise BadRequest(_NUMBER_SHOWN.sub(partial(_as_written, raw), error.message)) from error
     complaints: list[str] = []
     if validation != "Ignore":
         if not _is_text_of(value, raw):
@@ -94,6 +178,12 @@ def read_object(
         version = api_version.rpartition("/")[2]
         raise _unhandled(kind, version, kind, f"strict decoding error: {', '.join(complaints)}")
     return decoded.body, complaints
+
+
+def _as_written(raw: bytes, shown: re.Match[str]) -> str:
+    """A number of a message as the client wrote it: 2e0, not 2.0."""
+    written = (found.decode() for found in _NUMBER.findall(raw))
+    return next((each for each in written if str(float(each)) == shown[0]), shown[0])
 
 
 def shape(value: Body, *, kind: str, api_version: str, definition: str) -> Decoded:
@@ -111,8 +201,6 @@ def _check_type(body: Body, kind: str, api_version: str) -> None:
     said_kind = body.get("kind") or kind
     if said_version == api_version and said_kind == kind:
         return
-    if type(said_version) is not str or type(said_kind) is not str:
-        raise BadRequest("apiVersion and kind must be strings")
     why = wrong_type(body, kind, api_version)
     raise _unhandled(said_kind, said_version.rpartition("/")[2], kind, why)
 
@@ -165,7 +253,7 @@ def _duplicates(raw: bytes, content_type: str) -> list[str]:
             twice[id(merged)] = {key: None for key in merged if counts[key] > 1}
         return merged
 
-    document = json.loads(raw, object_pairs_hook=pairs)
+    document = json.loads(raw.decode(errors="replace"), object_pairs_hook=pairs)
     return list(islice(_paths(document, twice), _MAX_DUPLICATES)) if twice else []
 
 

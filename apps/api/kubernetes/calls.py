@@ -67,7 +67,8 @@ class Call:
 
     def read_object(self, validation: str) -> tuple[Body, list[str]]:
         """The object in the body, in stored form, and warnings about unknown fields."""
-        body, warnings = bodies.read_object(
+        read = bodies.read_object if self.resource.custom is None else bodies.read_custom
+        body, warnings = read(
             self.raw,
             self.content_type,
             kind=self.resource.kind.name,

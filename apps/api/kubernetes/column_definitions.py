@@ -31,6 +31,7 @@ def definitions_of(kind: Kind) -> list[dict[str, Any]]:
     return [
         {**column.definition(), "description": column.description or _text(described, column.name)}
         for column in kind.columns
+        if column.is_described
     ]
 
 

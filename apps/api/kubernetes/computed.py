@@ -20,14 +20,12 @@ from apps.engine.liveness.leases import list_leases
 
 Body = dict[str, Any]
 
-_DEPRECATED = "v1 ComponentStatus is deprecated in v1.19+"
-
 
 def get_component(call: Call) -> Answer:
     name = call.target.name
     for component in list_components(call.cluster):
         if component["metadata"]["name"] == name:
-            return Answer(component, warnings=[_DEPRECATED])
+            return Answer(component)
     raise NotFound(call.resource.plural, name)
 
 
@@ -35,7 +33,7 @@ def list_component_statuses(call: Call) -> Answer:
     wanted = params.list_options(call.query)
     matcher = Matcher(call.resource.kind, None, wanted.labels, wanted.fields)
     items = [each for each in list_components(call.cluster) if matcher.matches(each)]
-    return Answer({}, warnings=[_DEPRECATED], items=items)
+    return Answer({}, items=items)
 
 
 def get_lease(call: Call) -> Answer:
@@ -60,19 +58,22 @@ def list_all_leases(call: Call) -> Answer:
     stored = listing.list_page(call.cluster, call.resource.kind, namespace, everything)
     merged = {_key(lease): lease for lease in computed if matcher.matches(lease)}
     merged |= {_key(lease): lease for lease in stored.items}
-    page = _page(merged, wanted, stored.version)
+    page = _page(call, merged, wanted, stored.version)
     return Answer({}, items=page.items, metadata=page.metadata())
 
 
 def _page(
-    leases: dict[tuple[str, str], Body], wanted: ListOptions, version: int
+    call: Call, leases: dict[tuple[str, str], Body], wanted: ListOptions, version: int
 ) -> ListPage[list[Body]]:
     """The page that `limit` and `continue` request, of the current state."""
-    start = listing.parse_position(wanted.continue_) if wanted.continue_ else None
-    keys = sorted(key for key in leases if start is None or key > (start.namespace, start.name))
+    keys, namespace = sorted(leases), call.target.namespace
+    if wanted.continue_:
+        last = listing.parse_position(wanted).last(call.resource.kind, namespace)
+        keys = [key for key in keys if key > last]
     shown = keys[: wanted.limit or None]
     more = len(keys) - len(shown)
-    token = listing.token(Position(0, *shown[-1])) if more else ""
+    continue_ = Position.after(listing.CURRENT, shown[-1], namespace) if more else None
+    token = listing.token(continue_) if continue_ else ""
     remaining = None if wanted.labels or wanted.fields else more
     return ListPage([leases[key] for key in shown], version, token, remaining)
 

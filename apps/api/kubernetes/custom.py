@@ -9,7 +9,7 @@ from apps.api.kubernetes import resources
 from apps.api.kubernetes.paths import Target, parse
 from apps.api.kubernetes.resources import Resource
 from apps.cluster.custom.versions import CustomVersion, all_versions, find_version
-from apps.cluster.kind import SCALE, STATUS_VERBS, Subresource
+from apps.cluster.kind import CUSTOM_VERBS, SCALE, STATUS_VERBS, Subresource
 from apps.cluster.models import Cluster
 from apps.engine.profiles.gates import is_served
 
@@ -46,12 +46,15 @@ def _resource(custom: CustomVersion) -> Resource:
         *((Subresource("status", kind.name, STATUS_VERBS),) if kind.has_status else ()),
     )
     if custom.version == kind.version:
-        return Resource(kind, kind.group, kind.version, subresources, custom=custom)
+        return Resource(
+            kind, kind.group, kind.version, subresources, verbs=CUSTOM_VERBS, custom=custom
+        )
     return Resource(
         kind,
         kind.group,
         custom.version,
         subresources,
+        verbs=CUSTOM_VERBS,
         to_wire=_in_version(f"{kind.group}/{custom.version}"),
         from_wire=_in_version(kind.api_version),
         custom=custom,

@@ -7,8 +7,10 @@ from functools import lru_cache
 from typing import Any
 
 from apps.api.kubernetes import resources
+from apps.api.kubernetes.errors import NoPage, UnknownPath
 from apps.api.kubernetes.resources import Resource
 from apps.cluster.custom.versions import priority_of
+from apps.cluster.errors import ApiError
 from apps.cluster.kind import Subresource
 
 Body = dict[str, Any]
@@ -18,6 +20,8 @@ Custom = tuple[Resource, ...]
 
 #: Clusters with different custom resources have different documents.
 _cached = lru_cache(maxsize=256)
+#: Groups whose paths the API server answers itself, also those that do not exist.
+_BUILT_IN = frozenset(group for group, _ in resources.GROUP_VERSIONS if group)
 _BINDINGS = Subresource("bindings", "Binding", ("create",))
 
 
@@ -98,6 +102,13 @@ def aggregated(core: bool, version: str, custom: Custom = ()) -> Body:
         "metadata": {},
         "items": [_aggregated_group(name, custom) for name in names],
     }
+
+
+def unknown_path(path: str) -> ApiError:
+    """The error of a path that is not served: a group of the API describes it, no other path."""
+    first, _, rest = path.partition("/")
+    served = first == "api" or (first == "apis" and rest.partition("/")[0] in _BUILT_IN)
+    return UnknownPath() if served else NoPage()
 
 
 def _group_names(custom: Custom) -> list[str]:

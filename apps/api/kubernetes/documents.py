@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from apps.api.kubernetes import component, discovery, media, openapi, probes, usage
 from apps.api.kubernetes.custom import resources_of
 from apps.api.kubernetes.discovery import Custom
-from apps.api.kubernetes.errors import UnknownPath, WrongMethod
+from apps.api.kubernetes.errors import WrongMethod
 from apps.api.kubernetes.media import Media
 from apps.cluster.models import Cluster
 
@@ -19,10 +19,10 @@ _ROOTS = ("/api", "/apis", "/openapi/v2", "/openapi/v3", "/version")
 
 
 def answer(request: HttpRequest, cluster: Cluster, path: str, accept: str) -> HttpResponse:
-    """The document at `path`; UnknownPath if there is none."""
+    """The document at `path`; a 404 if there is none."""
     parts = path.removesuffix("/").split("/")
     if parts[0] not in ("", "apis", "openapi", "api", "version"):
-        raise UnknownPath
+        raise discovery.unknown_path(path)
     custom = resources_of(cluster)
     described = (*custom, *usage.resources_of(cluster))
     if parts[:2] == ["openapi", "v3"]:
@@ -36,7 +36,7 @@ def answer(request: HttpRequest, cluster: Cluster, path: str, accept: str) -> Ht
         return _group_document(request, cluster, parts == ["api"], accept, custom)
     document = {"paths": _all_paths(described)} if parts == [""] else _document(parts, custom)
     if document is None:
-        raise UnknownPath
+        raise discovery.unknown_path(path)
     _read_only(request)
     form = _form(request, accept)
     # what has no type is no object: always JSON

@@ -9,6 +9,8 @@ from apps.cluster.errors import ApiError, NotAcceptable, UnsupportedMediaType
 JSON_TYPES = "application/json, application/yaml"
 #: The media types in which objects are read and written.
 MEDIA_TYPES = f"{JSON_TYPES}, application/vnd.kubernetes.protobuf"
+#: Those of watches.
+STREAM_TYPES = "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
 
 
 class Undetailed(ApiError):
@@ -24,6 +26,15 @@ class UnknownPath(Undetailed):
 
     def __init__(self) -> None:
         super().__init__("the server could not find the requested resource")
+
+
+class NoPage(ApiError):
+    """A path that belongs to no group of the API: the answer is text."""
+
+    code, reason = 404, "NotFound"
+
+    def __init__(self) -> None:
+        super().__init__("404 page not found")
 
 
 class NoRoute(Undetailed):
@@ -56,13 +67,18 @@ class NoRepresentation(Undetailed):
 
     code, reason = 406, "NotAcceptable"
 
-    def __init__(self) -> None:
-        super().__init__(f"406: Not Acceptable\n\nAvailable representations: {MEDIA_TYPES}")
+    def __init__(self, available: str = MEDIA_TYPES) -> None:
+        super().__init__(f"406: Not Acceptable\n\nAvailable representations: {available}")
 
 
 def not_served() -> NotAcceptable:
     """The Accept header requests a transformation or a format in which a kind is not served."""
     return NotAcceptable(f"only the following media types are accepted: {MEDIA_TYPES}")
+
+
+def not_watched() -> NotAcceptable:
+    """The Accept header requests a watch in a format of which there are no streams."""
+    return NotAcceptable(f"only the following media types are accepted: {STREAM_TYPES}")
 
 
 def unknown_format(accepted: str) -> UnsupportedMediaType:

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import base64
+import posixpath
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
 from apps.api.kubernetes.params import ListOptions
 from apps.cluster import queries
 from apps.cluster.errors import BadRequest, Expired, Timeout
+from apps.cluster.json_syntax import json_name, syntax_error
 from apps.cluster.kinds import Kind
 from apps.cluster.log import history
 from apps.cluster.models import Cluster
 from apps.cluster.queries import Selection
-from apps.cluster.selectors import Matcher
+from apps.cluster.selectors import Matcher, names_one
 
 Body = dict[str, Any]
 
@@ -31,6 +33,9 @@ _INCONSISTENT = (
 )
 
 
+_TOKEN_VERSION: Final = "meta.k8s.io/v1"
+#: The version of a token that goes on in the current state.
+CURRENT: Final = -1
 _NOT_BASE64 = re.compile(r"[^A-Za-z0-9_-]")
 
 Items = TypeVar("Items")
@@ -57,12 +62,27 @@ class ListPage(Generic[Items]):
         return meta
 
 
-class Position(msgspec.Struct, array_like=True, frozen=True):
-    """A continue token: where the previous page ended. Version 0 means the current state."""
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where a page ended: objects after this key follow, as of a version; -1 means the current one.
 
-    version: Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)]
-    namespace: str
-    name: str
+    In a list of all namespaces the key begins with a namespace.
+    """
+
+    version: int
+    key: str
+
+    @classmethod
+    def after(cls, version: int, last: tuple[str, str], namespace: str | None) -> Position:
+        """The position behind an object, given as (namespace, name), in a list of `namespace`."""
+        return cls(version, "/".join(filter(None, last)) if namespace is None else last[1])
+
+    def last(self, kind: Kind, namespace: str | None) -> tuple[str, str]:
+        """The (namespace, name) after which the list continues."""
+        if namespace is not None or not kind.namespaced:
+            return namespace or "", self.key
+        before, _, name = self.key.partition("/")
+        return before, name
 
 
 class InconsistentContinuation(Expired):
@@ -70,7 +90,7 @@ class InconsistentContinuation(Expired):
 
     def __init__(self, position: Position) -> None:
         super().__init__(_INCONSISTENT)
-        self._token = token(Position(0, position.namespace, position.name))
+        self._token = token(Position(CURRENT, position.key))
 
     def status(self) -> dict[str, Any]:
         return {**super().status(), "metadata": {"continue": self._token}}
@@ -113,14 +133,17 @@ def text_page(
 
     Until the iterator is at its end or closed, the thread can run no other query.
     """
-    if wanted.version and wanted.version > cluster.resource_version:
-        raise TooLargeVersion(wanted.version, cluster.resource_version)
-    position = parse_position(wanted.continue_) if wanted.continue_ else Position(0, "", "")
-    if wanted.exact and wanted.version:
-        position = Position(wanted.version, "", "")
-    if position.version and position.version < cluster.forgotten_version:
+    position = parse_position(wanted) if wanted.continue_ else None
+    version = position.version if position else wanted.version or 0
+    if version > cluster.resource_version:
+        raise TooLargeVersion(version, cluster.resource_version)
+    if position is None and wanted.exact:
+        position = Position(version, "")
+    if position is None or position.version == CURRENT:
+        return _current_page(cluster, kind, namespace, wanted, position)
+    if position.version < cluster.forgotten_version:
         raise _expired(position, wanted)
-    if position.version and history.has_changed_since(cluster, kind, position.version):
+    if history.has_changed_since(cluster, kind, position.version):
         try:
             return _past_page(cluster, kind, namespace, wanted, position)
         except Expired as error:
@@ -130,7 +153,10 @@ def text_page(
 
 def token(position: Position) -> str:
     """The continue token for a position."""
-    return base64.urlsafe_b64encode(msgspec.json.encode(position)).decode().rstrip("=")
+    text = msgspec.json.encode(
+        {"v": _TOKEN_VERSION, "rv": position.version, "start": f"{position.key}\x00"}
+    )
+    return base64.urlsafe_b64encode(text).decode().rstrip("=")
 
 
 def _expired(position: Position, wanted: ListOptions) -> Expired:
@@ -140,18 +166,25 @@ def _expired(position: Position, wanted: ListOptions) -> Expired:
 
 
 def _current_page(
-    cluster: Cluster, kind: Kind, namespace: str | None, wanted: ListOptions, position: Position
+    cluster: Cluster,
+    kind: Kind,
+    namespace: str | None,
+    wanted: ListOptions,
+    position: Position | None,
 ) -> ListPage[Iterator[str]]:
     selection = Selection(
         namespace=namespace,
         labels=wanted.labels,
         fields=wanted.fields,
         limit=wanted.limit,
-        after=(position.namespace, position.name) if wanted.continue_ else None,
+        after=position.last(kind, namespace) if position and position.key else None,
     )
     page = queries.stream_texts(cluster, kind, selection)
-    version = position.version or page.resource_version
-    continue_ = token(Position(version, *page.next_after)) if page.next_after else ""
+    version = page.resource_version
+    if position is not None and position.version != CURRENT:
+        version = position.version
+    more = page.next_after
+    continue_ = token(Position.after(version, more, namespace)) if more else ""
     return ListPage(page.items, version, continue_, page.remaining)
 
 
@@ -159,31 +192,70 @@ def _past_page(
     cluster: Cluster, kind: Kind, namespace: str | None, wanted: ListOptions, position: Position
 ) -> ListPage[Iterator[str]]:
     matcher = Matcher(kind, namespace, wanted.labels, wanted.fields)
-    after = (position.namespace, position.name)
-    stored = history.stream_texts_at(cluster, kind, position.version, after=after)
-    found = (each for each in stored if matcher.matches(msgspec.json.decode(each[2])))
+    stored = history.stream_texts_at(
+        cluster, kind, position.version, after=position.last(kind, namespace)
+    )
+    inside = (each for each in stored if namespace in (None, each[0]))
+    found = (each for each in inside if matcher.matches(msgspec.json.decode(each[2])))
     # so that an expired version is reported before the answer begins
     shown = list(islice(found, wanted.limit or 1))
-    rest = sum(1 for _ in found) if wanted.limit else 0
+    # objects that do not match follow, too: the next page may be empty
+    is_page = wanted.limit and not names_one(kind, namespace, wanted.fields)
+    rest = sum(1 for _ in inside) if is_page else 0
     if not rest:
         texts = (text for _, _, text in chain(shown, found))
         return ListPage(texts, position.version, "", None)
     namespace_, name, _ = shown[-1]
-    continue_ = token(Position(position.version, namespace_, name))
+    continue_ = token(Position.after(position.version, (namespace_, name), namespace))
     texts = (text for _, _, text in shown)
     return ListPage(texts, position.version, continue_, None if matcher.selective else rest)
 
 
-def parse_position(text: str) -> Position:
-    """The position in a continue token; BadRequest if it is invalid."""
-    raw = _token_bytes(text)
+class _Token(msgspec.Struct):
+    v: str = ""
+    rv: int = 0
+    start: str = ""
+
+
+def parse_position(wanted: ListOptions) -> Position:
+    """The position in the continue token of a list; BadRequest if it is invalid."""
+    raw = _token_bytes(wanted.continue_)
     try:
-        position = msgspec.json.decode(raw, type=Position)
+        found = msgspec.json.decode(raw, type=_Token | None) or _Token()
+    except msgspec.ValidationError as error:
+        raise _invalid_token(_wrong_shape(raw)) from error
     except (ValueError, msgspec.MsgspecError) as error:
-        raise _invalid_token(_json_problem(raw, error)) from error
-    if "\x00" in position.namespace + position.name:
-        raise _invalid_token("it holds a NUL character")
-    return position
+        raise _invalid_token(syntax_error(raw) or str(error)) from error
+    if found.v != _TOKEN_VERSION:
+        raise _invalid_token(f"server does not recognize this encoded version {found.v}")
+    if not found.rv:
+        raise _invalid_token(f"incorrect encoded start resourceVersion (version {_TOKEN_VERSION})")
+    if not found.start:
+        raise _invalid_token(f"encoded start key empty (version {_TOKEN_VERSION})")
+    if posixpath.normpath(f"/{found.start}") != f"/{found.start}":
+        raise _invalid_token(found.start)
+    if wanted.said not in ("", "0"):
+        raise BadRequest("specifying resource version is not allowed when using continue")
+    version = found.rv if found.rv > 0 else CURRENT
+    return Position(version, found.start.partition("\x00")[0])
+
+
+def _wrong_shape(raw: bytes) -> str:
+    """Which field of a token has a value of another type."""
+    value = msgspec.json.decode(raw)
+    if not isinstance(value, dict):
+        return (
+            f"json: cannot unmarshal {json_name(value)} into Go value of type storage.continueToken"
+        )
+    for name, wanted in (("v", "string"), ("rv", "int64"), ("start", "string")):
+        given = value.get(name)
+        if given is not None and type(given) is not (int if name == "rv" else str):
+            shown = json_name(given)
+            return (
+                f"json: cannot unmarshal {shown} into Go struct field continueToken.{name} "
+                f"of type {wanted}"
+            )
+    return "json: cannot unmarshal number into Go struct field continueToken.rv of type int64"
 
 
 def _token_bytes(text: str) -> bytes:
@@ -193,18 +265,6 @@ def _token_bytes(text: str) -> bytes:
     if at >= 0:
         raise _invalid_token(f"illegal base64 data at input byte {len(text[:at].encode())}")
     return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-
-
-def _json_problem(raw: bytes, error: Exception) -> str:
-    """What a decoder of JSON finds at the first character."""
-    first = raw.lstrip()[:1]
-    if not first:
-        return "unexpected end of JSON input"
-    if first in b'{["-0123456789tfn':
-        return str(error)
-    char = chr(first[0])
-    shown = char if char.isprintable() else f"\\u{first[0]:04x}"
-    return f"invalid character '{shown}' looking for beginning of value"
 
 
 def _invalid_token(why: str) -> BadRequest:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,9 +10,14 @@ import msgspec
 import yaml
 from django.http import HttpResponse
 
-from apps.api.kubernetes.errors import NoRepresentation, not_served
+from apps.api.kubernetes.errors import (
+    MEDIA_TYPES,
+    STREAM_TYPES,
+    NoRepresentation,
+    not_served,
+    not_watched,
+)
 from apps.api.kubernetes.protobuf import envelopes
-from apps.cluster.errors import NotAcceptable
 
 _FORMATS = {
     "application/json": "json",
@@ -48,42 +54,66 @@ class Media:
 
 
 PLAIN = Media()
+#: What errors are sent as to a client that accepts nothing of what there is.
+_PRETTY = Media(pretty=True)
+#: Parameters of a media type that name a transformation.
+_TRANSFORMS = ("g", "v", "as")
 
 _READ_BY_PEOPLE = ("curl", "Wget", "Mozilla/5.0")
 _TRUE = ("1", "t", "T", "true", "True", "TRUE")
 
 
-def negotiate(accept: str, *, discovery: bool = False, protobuf: bool = True) -> Media:
+def negotiate(
+    accept: str,
+    *,
+    discovery: bool = False,
+    protobuf: bool = True,
+    custom: bool = False,
+    listed: bool = False,
+    watched: bool = False,
+) -> Media:
     """The first supported representation in an Accept header.
 
     Raises NotAcceptable if there is none. What cannot be served is skipped, because clients list
     several forms, such as the newest first. Without `protobuf` the objects have no messages: only
-    their metadata can be sent in this format.
+    their metadata can be sent in this format. Paths of `custom` resources have no routes, which
+    compare media types by their own. `listed`: of a collection, `watched`: for a watch.
     """
     if accept in ("", "application/json", "*/*"):
         return PLAIN
-    known = _DISCOVERY if discovery else _TRANSFORMATIONS
-    unserved = False
-    for clause in _by_quality(accept):
-        media_type, *parameters = (part.strip() for part in clause.split(";"))
-        given = dict(part.split("=", 1) for part in parameters if "=" in part)
-        if media_type not in _FORMATS:
-            continue
-        wants = (given.get("g", ""), given.get("v", ""), given.get("as", ""))
-        found = Media(_FORMATS[media_type], wants[2], wants[1])
-        if (found.as_ and wants not in known) or not _is_encodable(found, protobuf):
-            unserved = True
-            continue
-        return found
-    raise not_served() if unserved else NoRepresentation()
+    if not custom and not _is_routed(accept):
+        raise NoRepresentation(f"{MEDIA_TYPES}, {STREAM_TYPES}" if listed else MEDIA_TYPES)
+    found = _first_served(accept, _DISCOVERY if discovery else _TRANSFORMATIONS, protobuf)
+    if found is None:
+        raise not_served()
+    if watched and found.format == "yaml":
+        raise not_watched()
+    return found
 
 
 def negotiate_errors(accept: str) -> Media:
-    """The format of errors: that of the response, or JSON if there is none."""
-    try:
-        return Media(negotiate(accept).format)
-    except (NoRepresentation, NotAcceptable):
-        return PLAIN
+    """The format of errors: an accepted one without a transformation, or indented JSON."""
+    return _first_served(accept, frozenset(), protobuf=True) or _PRETTY if accept else PLAIN
+
+
+def _is_routed(accept: str) -> bool:
+    """Whether a route serves one of the media types, which it compares without parameters."""
+    types = {clause.partition(";")[0].strip() for clause in accept.split(",")}
+    return any(each in _FORMATS and each != "application/*" for each in types)
+
+
+def _first_served(accept: str, known: Container[tuple[str, ...]], protobuf: bool) -> Media | None:
+    for clause in _by_quality(accept):
+        media_type, *parameters = (part.strip() for part in clause.split(";"))
+        given = dict(part.split("=", 1) for part in parameters if "=" in part)
+        if media_type not in _FORMATS or given.get("stream", "watch") != "watch":
+            continue
+        group, version, kind = (given.get(name, "") for name in _TRANSFORMS)
+        found = Media(_FORMATS[media_type], kind, version, pretty=given.get("pretty") == "1")
+        wanted = not given.keys().isdisjoint(_TRANSFORMS)
+        if (not wanted or (group, version, kind) in known) and _is_encodable(found, protobuf):
+            return found
+    return None
 
 
 def response(

@@ -14,10 +14,11 @@ from typing import Any, Final
 
 import msgspec
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.http import parse_etags
 
 from apps.api.kubernetes import openapi_paths, resources
 from apps.api.kubernetes.discovery import Custom, group_versions
-from apps.api.kubernetes.errors import UnknownPath
+from apps.api.kubernetes.errors import NoPage
 from apps.api.kubernetes.protobuf import swagger
 from apps.api.kubernetes.resources import Resource
 from apps.api.kubernetes.streaming import accepts_gzip
@@ -49,12 +50,12 @@ def answer(request: HttpRequest, path: str, custom: Custom) -> HttpResponse:
             msgspec.json.encode({"paths": index}), content_type="text/plain; charset=utf-8"
         )
     if path not in _places(custom):
-        raise UnknownPath
+        raise NoPage
     text, digest = _document(path, custom)
     if request.GET.get("hash") not in (None, digest):
         return HttpResponseRedirect(f"{request.path}?hash={digest}")
-    if request.headers.get("If-None-Match") == f'"{digest}"':
-        return HttpResponse(status=304)
+    if _is_known(request, digest):
+        return _not_modified({"ETag": f'"{digest}"'})
     return HttpResponse(text, content_type="application/json", headers={"ETag": f'"{digest}"'})
 
 
@@ -63,13 +64,25 @@ def answer_v2(request: HttpRequest, custom: Custom) -> HttpResponse:
     as_protobuf = _wants_protobuf(request.headers.get("Accept", ""))
     text, digest = (_swagger_message if as_protobuf else _swagger)(custom)
     headers = {"ETag": f'"{digest}"', "Vary": "Accept, Accept-Encoding"}
-    if request.headers.get("If-None-Match") == f'"{digest}"':
-        return HttpResponse(status=304, headers=headers)
+    if _is_known(request, digest):
+        return _not_modified(headers)
     content_type = swagger.MEDIA_TYPE if as_protobuf else "application/json"
     if accepts_gzip(request.headers.get("Accept-Encoding", "")):
         text = _compressed(text)
         headers["Content-Encoding"] = "gzip"
     return HttpResponse(text, content_type=content_type, headers=headers)
+
+
+def _is_known(request: HttpRequest, digest: str) -> bool:
+    """Whether the client has this version of a document."""
+    tags = parse_etags(request.headers.get("If-None-Match", ""))
+    return not {"*", f'"{digest}"'}.isdisjoint(tag.removeprefix("W/") for tag in tags)
+
+
+def _not_modified(headers: dict[str, str]) -> HttpResponse:
+    response = HttpResponse(status=304, headers=headers)
+    del response.headers["Content-Type"]
+    return response
 
 
 @lru_cache(maxsize=16)

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from django.http import QueryDict
 
 from apps.cluster.errors import BadRequest, Cause, Invalid
+from apps.cluster.selectors import label_requirements, split_field_selector
+from apps.cluster.validation.causes import forbidden, invalid, not_supported, required, too_long
 from apps.scheduler.config.durations import DurationError, parse_duration
 
-_WHOLE_NUMBER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
-_VERSION = re.compile(r"\d{1,18}", re.ASCII)
+_WHOLE_NUMBER = re.compile(r"[+-]?\d+", re.ASCII)
+_VERSION = re.compile(r"\d+", re.ASCII)
+#: A number with more digits than these is not converted.
+_DIGITS = 1000
+_INT64 = range(-(1 << 63), 1 << 63)
+#: A list has fewer objects; more digits would not fit into the database's numbers.
+_HIGHEST_LIMIT = (1 << 31) - 1
+_HIGHEST_VERSION = (1 << 62) - 1
+#: Parameters of a list that are numbers, in the order in which they are read.
+_NUMBERS = ("timeoutSeconds", "limit")
+_MATCHES = ("Exact", "NotOlderThan", "")
 #: HTTP method -> the options object that its parameters belong to
 _OPTIONS = {
     "POST": "CreateOptions",
@@ -35,7 +46,9 @@ class ListOptions:
     fields: str
     limit: int
     continue_: str
-    #: None if absent; 0 means any.
+    #: The parameter resourceVersion as it was given; "" if absent.
+    said: str
+    #: None if absent or with a token; 0 means any.
     version: int | None
     exact: bool
 
@@ -47,20 +60,36 @@ def check_text(query: QueryDict) -> None:
             raise BadRequest("an address cannot contain NUL characters")
 
 
+def first(query: Mapping[str, str], name: str) -> str | None:
+    """The value of a parameter, of several the first one; None if absent."""
+    if isinstance(query, QueryDict):
+        return next(iter(query.getlist(name)), None)
+    return query.get(name)
+
+
 def flag(query: Mapping[str, str], name: str) -> bool:
     """A boolean parameter: any value except 0 and false is true."""
-    value = query.get(name)
+    value = first(query, name)
     return value is not None and value.lower() not in ("0", "false")
 
 
 def number(query: Mapping[str, str], name: str) -> int | None:
-    """An integer; None if absent."""
-    value = query.get(name)
-    if not value:
+    """A 64-bit integer; None if absent."""
+    value = first(query, name)
+    if value is None:
         return None
+    why = ""
     if not _WHOLE_NUMBER.fullmatch(value):
-        raise BadRequest(f'{name}: strconv.ParseInt: parsing "{value}": invalid syntax')
+        why = "invalid syntax"
+    elif len(value) > _DIGITS or int(value) not in _INT64:
+        why = "value out of range"
+    if why:
+        raise BadRequest(f"strconv.ParseInt: parsing {_quoted(value)}: {why}")
     return int(value)
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
 
 
 def check_timeout(query: Mapping[str, str]) -> None:
@@ -80,66 +109,88 @@ def check_timeout(query: Mapping[str, str]) -> None:
 
 def resource_version(query: Mapping[str, str]) -> int | None:
     """The parameter resourceVersion; None if absent."""
-    value = query.get("resourceVersion")
+    value = first(query, "resourceVersion")
     if not value:
         return None
+    why = ""
     if not _VERSION.fullmatch(value):
-        raise _invalid("ListOptions", "resourceVersion", f'Invalid value: "{value}"')
-    return int(value)
+        why = "invalid syntax"
+    elif len(value) > _DIGITS or int(value) > 2 * _INT64.stop - 1:
+        why = "value out of range"
+    if why:
+        shown = _quoted(value)
+        raise BadRequest(
+            f"invalid resource version: resourceVersion: Invalid value: {shown}: "
+            f"strconv.ParseUint: parsing {shown}: {why}"
+        )
+    return min(int(value), _HIGHEST_VERSION)
 
 
 def list_options(query: Mapping[str, str]) -> ListOptions:
-    """The parameters of a list."""
-    match = query.get("resourceVersionMatch", "")
-    version, continue_ = resource_version(query), query.get("continue", "")
-    if match and version is None:
-        raise _forbidden(
-            "resourceVersionMatch",
-            "resourceVersionMatch is forbidden unless resourceVersion is provided",
-        )
-    if match and continue_:
-        raise _forbidden(
-            "resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided"
-        )
-    if match not in ("", "Exact", "NotOlderThan"):
-        raise _unsupported(
-            "ListOptions", "resourceVersionMatch", f'"{match}"', ("Exact", "NotOlderThan")
-        )
-    if match == "Exact" and version == 0:
-        raise _forbidden(
-            "resourceVersionMatch",
-            'resourceVersionMatch "exact" is forbidden for resourceVersion "0"',
-        )
+    """The parameters of a list; an error names the first that cannot be read, or all wrong ones."""
+    labels, fields = _readable_selectors(query)
+    match, continue_ = first(query, "resourceVersionMatch") or "", first(query, "continue") or ""
+    said = first(query, "resourceVersion") or ""
+    causes = list(_match_causes(match, said, continue_)) if match else []
     if "sendInitialEvents" in query:
-        raise _forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list")
-    if continue_ and version:
-        raise BadRequest("specifying resource version is not allowed when using continue")
-    return ListOptions(
-        labels=query.get("labelSelector", ""),
-        fields=query.get("fieldSelector", ""),
-        limit=max(number(query, "limit") or 0, 0),
-        continue_=continue_,
-        version=version,
-        exact=match == "Exact",
-    )
+        causes.append(forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
+    if causes:
+        raise _invalid_options("ListOptions", causes)
+    limit = min(max(number(query, "limit") or 0, 0), _HIGHEST_LIMIT)
+    if continue_:
+        return ListOptions(labels, fields, limit, continue_, said, None, exact=False)
+    version = resource_version(query)
+    # of any version there is no second page
+    limit = 0 if version == 0 else limit
+    exact = match == "Exact" or (bool(version and limit) and not match)
+    return ListOptions(labels, fields, limit, "", said, version, exact)
 
 
 def check_watch(query: Mapping[str, str]) -> None:
-    """Reject conflicting parameters of a watch."""
-    match = query.get("resourceVersionMatch", "")
+    """Reject parameters of a watch that cannot be read, or that are in conflict."""
+    _readable_selectors(query)
+    match, continue_ = first(query, "resourceVersionMatch") or "", first(query, "continue") or ""
+    field = "resourceVersionMatch"
+    causes = []
     if "sendInitialEvents" in query:
         if match != "NotOlderThan":
-            raise _forbidden(
-                "resourceVersionMatch",
-                "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
-            )
+            why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+            causes.append(forbidden(field, why))
     elif match:
-        raise _forbidden(
-            "resourceVersionMatch",
-            "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
-        )
-    if query.get("continue"):
-        raise _forbidden("continue", "continue is forbidden for watch")
+        why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+        causes.append(forbidden(field, why))
+    if match not in ("", "NotOlderThan"):
+        causes.append(not_supported(field, match, ("NotOlderThan",)))
+    if continue_ and (match or "sendInitialEvents" not in query):
+        why = "resourceVersionMatch is forbidden when continue is provided"
+        causes.append(forbidden(field, why))
+    if causes:
+        raise _invalid_options("ListOptions", causes)
+
+
+def _match_causes(match: str, version: str, continue_: str) -> Iterator[Cause]:
+    field = "resourceVersionMatch"
+    if not version:
+        why = "resourceVersionMatch is forbidden unless resourceVersion is provided"
+        yield forbidden(field, why)
+    if continue_:
+        yield forbidden(field, "resourceVersionMatch is forbidden when continue is provided")
+    if match not in _MATCHES:
+        yield not_supported(field, match, _MATCHES)
+    if match == "Exact" and version == "0":
+        why = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
+        yield forbidden(field, why)
+
+
+def _readable_selectors(query: Mapping[str, str]) -> tuple[str, str]:
+    """The selectors of labels and of fields, after all that is read before they are compared."""
+    for name in _NUMBERS:
+        number(query, name)
+    labels = first(query, "labelSelector") or ""
+    fields = first(query, "fieldSelector") or ""
+    label_requirements(labels)
+    split_field_selector(fields)
+    return labels, fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,13 +215,12 @@ def write_options(query: QueryDict, method: str, *, apply: bool = False) -> Writ
     causes += _manager_causes(query.get("fieldManager", ""))
     values = query.getlist("dryRun")
     if any(value != "All" for value in values):
-        shown = "[" + ",".join(f'"{value}"' for value in values) + "]"
-        causes.append(_unsupported_cause("dryRun", shown, ("All",)))
+        causes.append(not_supported("dryRun", values, ("All",)))
     validation = query.get("fieldValidation", "")
     if validation not in _VALIDATIONS:
-        causes.append(_unsupported_cause("fieldValidation", f'"{validation}"', _VALIDATIONS))
+        causes.append(not_supported("fieldValidation", validation, _VALIDATIONS))
     if causes:
-        raise Invalid(_OPTIONS[method], "", causes, "meta.k8s.io")
+        raise _invalid_options(_OPTIONS[method], causes)
     return WriteOptions(bool(values), validation or "Warn", flag(query, "force"))
 
 
@@ -182,24 +232,20 @@ def dry_run(query: QueryDict, method: str) -> bool:
 def _force_causes(query: QueryDict, apply: bool) -> Iterator[Cause]:
     if not apply:
         if "force" in query:
-            why = "Forbidden: may not be specified for non-apply patch"
-            yield Cause("FieldValueForbidden", why, "force")
+            yield forbidden("force", "may not be specified for non-apply patch")
     elif not query.get("fieldManager"):
-        why = "Required value: is required for apply patch"
-        yield Cause("FieldValueRequired", why, "fieldManager")
+        yield required("fieldManager", "is required for apply patch")
 
 
 def _manager_causes(manager: str) -> Iterator[Cause]:
     """A fieldManager has up to 128 bytes, all of them printable."""
     if len(manager.encode()) > _MANAGER_LENGTH:
-        why = f"Too long: may not be more than {_MANAGER_LENGTH} bytes"
-        yield Cause("FieldValueTooLong", why, "fieldManager")
+        yield too_long("fieldManager", _MANAGER_LENGTH)
     for index, char in enumerate(manager):
         if not char.isprintable():
             at = len(manager[:index].encode())
             why = f"invalid character U+{ord(char):04X} (at position {at})"
-            text = f"Invalid value: {json.dumps(manager)}: {why}"
-            yield Cause("FieldValueInvalid", text, "fieldManager")
+            yield invalid("fieldManager", manager, why)
 
 
 def manager_of(query: Mapping[str, str], user_agent: str) -> str:
@@ -218,31 +264,14 @@ def _program(user_agent: str) -> str:
 def check_propagation(value: str) -> None:
     """Reject an unknown propagationPolicy."""
     if value and value not in _PROPAGATION:
-        raise _unsupported(
-            "DeleteOptions", "propagationPolicy", f'"{value}"', (*_PROPAGATION, "nil")
-        )
+        cause = not_supported("propagationPolicy", value, (*_PROPAGATION, "nil"))
+        raise _invalid_options("DeleteOptions", [cause])
 
 
 def contradiction(options: str, field: str, value: str, why: str) -> Invalid:
     """Two parameters that cannot both be set."""
-    return _invalid(options, field, f'Invalid value: "{value}": {why}')
+    return _invalid_options(options, [invalid(field, value, why)])
 
 
-def _unsupported(options: str, field: str, value: str, supported: tuple[str, ...]) -> Invalid:
-    cause = _unsupported_cause(field, value, supported)
-    return Invalid(options, "", [cause], "meta.k8s.io")
-
-
-def _unsupported_cause(field: str, value: str, supported: tuple[str, ...]) -> Cause:
-    names = ", ".join(f'"{name}"' for name in supported)
-    return Cause(
-        "FieldValueNotSupported", f"Unsupported value: {value}: supported values: {names}", field
-    )
-
-
-def _forbidden(field: str, why: str) -> Invalid:
-    return _invalid("ListOptions", field, f"Forbidden: {why}", "FieldValueForbidden")
-
-
-def _invalid(options: str, field: str, message: str, reason: str = "FieldValueInvalid") -> Invalid:
-    return Invalid(options, "", [Cause(reason, message, field)], "meta.k8s.io")
+def _invalid_options(options: str, causes: Sequence[Cause]) -> Invalid:
+    return Invalid(options, "", causes, "meta.k8s.io")

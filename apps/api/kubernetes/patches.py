@@ -9,13 +9,14 @@ from apps.api.kubernetes.bodies import wrong_type
 from apps.api.kubernetes.calls import Answer, Call
 from apps.api.kubernetes.params import WriteOptions
 from apps.api.kubernetes.patching import is_apply, is_strategic, read_apply, read_patch
-from apps.api.kubernetes.verbs import check_name, check_times, modify, without_version
+from apps.api.kubernetes.verbs import check_kind, check_name, check_times, modify, without_version
 from apps.cluster.errors import ApiError, BadRequest, Cause, Conflict, Invalid, NotFound
 from apps.cluster.ownership.managers import Manager
 from apps.cluster.ownership.objects import InvalidList
 from apps.cluster.ownership.paths import display
 from apps.cluster.ownership.writes import Applying
 from apps.cluster.schema import Decoded, ShapeError, decode
+from apps.cluster.validation.causes import invalid
 from apps.cluster.writing import store
 
 Body = dict[str, Any]
@@ -157,6 +158,14 @@ def _check_type(call: Call, patched: Body) -> None:
         patched.update(apiVersion=resource.api_version, kind=resource.kind.name)
         return
     said = (patched.get("apiVersion"), patched.get("kind"))
+    if resource.custom is not None:
+        if said[0] != resource.api_version:
+            detail = f"must be {resource.api_version}"
+            group = str(said[0]).rpartition("/")[0]
+            cause = invalid("apiVersion", said[0], detail)
+            raise Invalid(str(said[1]), call.target.name, [cause], group)
+        check_kind(call, patched)
+        return
     why = wrong_type(patched, resource.kind.name, resource.api_version)
     # what is no text is reported as a wrong type of the field
     if why and all(text is None or isinstance(text, str) for text in said):

@@ -32,7 +32,8 @@ def parse(path: str, find: Find = resources.find) -> Target | None:
     """
     if "\x00" in path:
         return None
-    match path.split("/"):
+    # as the routes of the API server: with a slash at the end, too
+    match path.removesuffix("/").split("/"):
         case ["api", "v1", "watch", *rest]:
             return _parse_resource("", "v1", rest, find, watch=True)
         case ["api", "v1", *rest]:

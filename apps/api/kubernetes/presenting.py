@@ -114,7 +114,10 @@ def _pieces(call: Call, form: _ListForm, texts: Iterator[str]) -> Iterator[bytes
 def _json_items(call: Call, form: _ListForm, texts: Iterator[str]) -> Iterator[bytes]:
     if call.media.as_ not in _LIST_FORMS and call.resource.as_stored:
         # most lists: without decoding their objects
-        yield from untyped_texts(call.resource, texts)
+        if call.resource.custom is not None:
+            yield from (text.encode() for text in texts)
+        else:
+            yield from untyped_texts(call.resource, texts)
         return
     decode, encode = msgspec.json.Decoder().decode, msgspec.json.Encoder().encode
     for text in texts:
@@ -160,6 +163,8 @@ def _render_object(call: Call, body: Body) -> Body:
             return tables.partial(body, call.media.version)
         case "PartialObjectMetadataList" as form:
             kind = f"{internal_package(call.resource.api_version)}.{call.resource.kind.name}"
+            if call.resource.custom is not None:
+                kind = "unstructured.Unstructured"
             why = f"the requested object is not a list (*{kind})"
             raise NotAcceptable(f"you requested {form}, but {why}")
         case _:
@@ -172,7 +177,10 @@ def _list_form(call: Call, metadata: Body) -> _ListForm:
     resource = call.resource
     match call.media.as_:
         case "PartialObjectMetadata" as form:
-            kind_of_list = f"{internal_package(resource.api_version)}.{resource.list_kind}"
+            package = internal_package(resource.api_version)
+            kind_of_list = f"{package}.{resource.list_kind}"
+            if resource.custom is not None:
+                kind_of_list = "unstructured.UnstructuredList"
             why = f"the requested object is a list (*{kind_of_list})"
             raise NotAcceptable(f"you requested {form}, but {why}")
         case "Table":
@@ -195,6 +203,10 @@ def _list_form(call: Call, metadata: Body) -> _ListForm:
                 "metadata": metadata,
                 "items": [],
             }
+            if resource.custom is not None:
+                # their lists are not typed: each item names its type, and no field is left out
+                envelope["metadata"] = {"continue": "", **metadata}
+                return _ListForm(envelope, "items", resource.to_wire)
             return _ListForm(envelope, "items", lambda body: _strip_type(resource.to_wire(body)))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from django.http import HttpRequest, HttpResponse
 
-from apps.api.kubernetes.errors import UnknownPath
+from apps.api.kubernetes.errors import NoPage
 from apps.cluster.models import Cluster
 from apps.engine.workers import readiness
 
@@ -41,7 +41,7 @@ def answer(request: HttpRequest, cluster: Cluster, probe: str, only: str) -> Htt
     """
     checks = PROBES[probe]
     if only and only not in checks:
-        raise UnknownPath
+        raise NoPage
     excluded = set(request.GET.getlist("exclude"))
     asked = [only] if only else [name for name in checks if name not in excluded]
     faults = {name: fault for name in asked if (fault := checks[name](cluster))}

@@ -75,8 +75,8 @@ class Resource:
 
     @property
     def deprecation(self) -> str:
-        """The warning of a deprecated version; "" for others."""
-        return self.custom.deprecation if self.custom is not None else ""
+        """The warning of a deprecated kind or version; "" for others."""
+        return self.custom.deprecation if self.custom is not None else self.kind.deprecation
 
     @property
     def list_kind(self) -> str:
@@ -169,6 +169,7 @@ COMPONENT_STATUSES: Resource = Resource(
         models.KubernetesObject,  # type: ignore[type-abstract]
         namespaced=False,
         short_names=("cs",),
+        deprecation="v1 ComponentStatus is deprecated in v1.19+",
         columns=COLUMNS_OF_COMPONENTS,
     ),
     "",

@@ -18,6 +18,7 @@ __all__ = ["INCLUDE", "Column", "include_object", "partial", "table"]
 Body = dict[str, Any]
 
 _GROUP = "meta.k8s.io"
+_FIELD_ANNOTATION = "deprecated.daemonset.template.generation"
 INCLUDE = ("None", "Metadata", "Object")
 
 
@@ -50,7 +51,7 @@ def row_of(kind: Kind, include: str, version: str, now: datetime) -> Callable[[B
         cells: Body = {"cells": [column.cell(body, now) for column in columns]}
         if kind is kinds.POD and (conditions := row_conditions(body)):
             cells["conditions"] = conditions
-        cells["object"] = _object_of_row(body, include, version)
+        cells["object"] = _object_of_row(_without_field_annotation(kind, body), include, version)
         return cells
 
     return row
@@ -63,6 +64,18 @@ def partial(body: Body, version: str) -> Body:
         "apiVersion": f"{_GROUP}/{version}",
         "metadata": body["metadata"],
     }
+
+
+def _without_field_annotation(kind: Kind, body: Body) -> Body:
+    """Without the annotation that is a field of the API server's own form of a DaemonSet."""
+    annotations = body["metadata"].get("annotations") or {}
+    if kind.name != "DaemonSet" or _FIELD_ANNOTATION not in annotations:
+        return body
+    others = {name: value for name, value in annotations.items() if name != _FIELD_ANNOTATION}
+    metadata = {**body["metadata"], "annotations": others}
+    if not others:
+        del metadata["annotations"]
+    return {**body, "metadata": metadata}
 
 
 def _object_of_row(body: Body, include: str, version: str) -> Body | None:

@@ -15,6 +15,7 @@ from apps.api.kubernetes.paths import Target
 from apps.api.kubernetes.repeating import find_created, uid_of_creation, with_generated_name
 from apps.api.kubernetes.simulating import simulated_creation
 from apps.cluster import kinds
+from apps.cluster.custom.admission import validate_custom_object, wrong_kind
 from apps.cluster.errors import (
     AlreadyExists,
     ApiError,
@@ -55,6 +56,10 @@ def create(call: Call) -> Answer:
     options = params.write_options(call.query, call.method)
     body, warnings = call.read_object(options.validation)
     check_creatable(call.target, body)
+    if call.resource.custom is not None and body["kind"] != call.resource.kind.name:
+        # not known by this name, it gets no defaults
+        causes = validate_custom_object(call.resource.kind, body, None)
+        raise Invalid(body["kind"], body["metadata"].get("name", ""), causes, call.resource.group)
     check_room(call.cluster.pk, call.cluster.resource_version)
     warnings += drop_topology_labels(call, body)
     created = _create_once(call, body, options.dry_run)
@@ -98,6 +103,7 @@ def update(call: Call) -> Answer:
     def change(old: Body) -> Body:
         _check_same_object(call, old, body)
         _check_version_is_named(call, body)
+        check_kind(call, body)
         check_times(call, old, body)
         return body
 
@@ -222,6 +228,14 @@ def _check_namespace(target: Target, metadata: Body) -> None:
         raise BadRequest(
             "the namespace of the provided object does not match the namespace sent on the request"
         )
+
+
+def check_kind(call: Call, body: Body) -> None:
+    """Reject a custom resource of another kind; other objects are checked as they are read."""
+    resource, said = call.resource, body["kind"]
+    if resource.custom is not None and said != resource.kind.name:
+        causes = [wrong_kind(resource.kind, said)]
+        raise Invalid(said, call.target.name, causes, resource.group)
 
 
 def check_name(call: Call, body: Body) -> None:

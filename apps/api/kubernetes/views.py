@@ -39,7 +39,7 @@ from apps.api.kubernetes import (
 from apps.api.kubernetes.accesses import access_of, access_of_path
 from apps.api.kubernetes.calls import Answer, Call
 from apps.api.kubernetes.custom import parse_custom
-from apps.api.kubernetes.errors import UnknownPath, WrongMethod
+from apps.api.kubernetes.errors import NoPage, UnknownPath, WrongMethod
 from apps.api.kubernetes.finding import find, find_cluster
 from apps.api.kubernetes.paths import Target
 from apps.api.kubernetes.presenting import prepend_warning, present, warn
@@ -259,7 +259,12 @@ def answer(
         raw=read_once(),
         content_type=content_type,
         media=replace(
-            media.negotiate(accept, protobuf=target.resource.has_message),
+            media.negotiate(
+                accept,
+                protobuf=target.resource.has_message,
+                custom=target.resource.custom is not None,
+                listed=method == "GET" and not target.name,
+            ),
             pretty=media.is_pretty(query.get("pretty"), user_agent),
         ),
         actor=Actor(
@@ -363,6 +368,10 @@ def impersonation_headers(meta: Mapping[str, Any]) -> dict[str, str]:
 
 def refusal_response(refusal: ApiError, accept: str = "") -> HttpResponse:
     """The response for an error: its Status, in an accepted format."""
+    if isinstance(refusal, NoPage):
+        return HttpResponse(
+            f"{refusal.message}\n", content_type="text/plain; charset=utf-8", status=refusal.code
+        )
     response = media.response(refusal.status(), media.negotiate_errors(accept), status=refusal.code)
     retry = refusal.details.get("retryAfterSeconds")
     if retry is not None:

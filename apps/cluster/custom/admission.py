@@ -16,6 +16,7 @@ from apps.cluster.ownership.creation import own_created
 from apps.cluster.schema import ShapeError, decode
 from apps.cluster.schema.definitions import structural
 from apps.cluster.schema.pruning import set_defaults
+from apps.cluster.validation.causes import invalid
 from apps.cluster.validation.custom_rules import apply_rules, has_rules
 from apps.cluster.validation.metadata import validate_metadata, validate_metadata_update
 
@@ -31,6 +32,8 @@ _BLOCKING: Final = frozenset(
         "FieldValueTypeInvalid",
     }
 )
+#: Numbers from here on are written with an exponent.
+_FIRST_EXPONENT: Final = 1e21
 _NOT_CHECKED: Final = Cause(
     "FieldValueInvalid",
     "Invalid value: null: some validation rules were not checked because the object was invalid; "
@@ -72,14 +75,32 @@ def validate_custom_object(kind: Kind, body: Body, old: Body | None) -> list[Cau
         causes = list(validate_metadata(kind, body["metadata"]))
     else:
         causes = list(validate_metadata_update(kind, body["metadata"], old["metadata"]))
+    if body["kind"] != kind.name:
+        causes.append(wrong_kind(kind, body["kind"]))
     schema = structural(kind.schema_name)
-    found = list(validate_custom(schema, body))
-    causes += found
+    causes += validate_custom(schema, body, old)
     if not _has_rules(kind.schema_name):
         return causes
-    if any(each.reason in _BLOCKING for each in found):
+    if any(each.reason in _BLOCKING for each in causes):
         return [*causes, _NOT_CHECKED]
     return [*causes, *apply_rules(schema, body, old)]
+
+
+def wrong_kind(kind: Kind, said: str) -> Cause:
+    """An object of another kind than its path says."""
+    return invalid("kind", said, f"must be {kind.name}")
+
+
+def stored_form(value: Any) -> Any:
+    """A value as Go writes it: a whole number has no fraction, however the client wrote it."""
+    match value:
+        case dict():
+            return {name: stored_form(item) for name, item in value.items()}
+        case list():
+            return [stored_form(item) for item in value]
+        case float() if value.is_integer() and abs(value) < _FIRST_EXPONENT:
+            return int(value)
+    return value
 
 
 @lru_cache(maxsize=256)

@@ -5,7 +5,7 @@ Its CEL rules are evaluated by `apps.cluster.validation.custom_rules`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from apps.cel import regexes
@@ -19,75 +19,113 @@ from apps.cluster.validation.causes import (
     invalid,
     not_supported,
     required,
+    too_long,
+    too_many,
 )
 
 Schema = Mapping[str, Any]
 
 _INT_OR_STRING: Final = "x-kubernetes-int-or-string"
-_TYPES: Final[Mapping[str, Callable[[Any], bool]]] = {
-    "object": lambda value: isinstance(value, dict),
-    "array": lambda value: isinstance(value, list),
-    "string": lambda value: isinstance(value, str),
-    "boolean": lambda value: isinstance(value, bool),
-    "integer": lambda value: isinstance(value, int) and not isinstance(value, bool),
-    "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
-}
 #: What a value costs of the effort, and how many values of an enum are compared for one.
 _VALUE: Final = 4
 _ENUM: Final = 16
 _TOO_MUCH: Final = "Forbidden: validating the object by its schema takes too long"
+#: The name of the type of a value, and of its format as the validator knows it.
 _NAMES: Final = {bool: "boolean", int: "integer", float: "number", str: "string", dict: "object"}
+_FORMATS: Final = {int: "int64", float: "float64"}
+_INT32: Final = range(-(1 << 31), 1 << 31)
+_INT64: Final = range(-(1 << 63), 1 << 63)
+_LARGEST_FLOAT: Final = 3.4028234663852886e38
+#: What has no counterpart in the object before an update.
+_ABSENT: Final = object()
 
 
-def validate_custom(schema: Schema, body: Mapping[str, Any]) -> Causes:
-    """The invalid fields of a custom resource; its metadata is not part of it."""
-    rest = {name: value for name, value in body.items() if name != "metadata"}
+def validate_custom(
+    schema: Schema, body: Mapping[str, Any], old: Mapping[str, Any] | None = None
+) -> Causes:
+    """The invalid fields of a custom resource; its metadata is not part of it.
+
+    In an update of `old`, what has not changed may stay invalid.
+    """
     needed = [name for name in schema.get("required") or () if name != "metadata"]
     properties = {k: v for k, v in (schema.get("properties") or {}).items() if k != "metadata"}
+    root = {**schema, "properties": properties, "required": needed}
+    rest, before = _without_metadata(body), _ABSENT if old is None else _without_metadata(old)
     try:
         with Effort().shared():
-            found = list(
-                _validate({**schema, "properties": properties, "required": needed}, rest, "")
-            )
+            found = [*_validate(root, rest, "", before), *_validate_lists(root, rest, "", before)]
     except (CostExceeded, RecursionError):
         found = [Cause("FieldValueForbidden", _TOO_MUCH, "")]
     yield from found
 
 
-def _validate(schema: Schema, value: Any, path: str) -> Causes:
+def _without_metadata(body: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in body.items() if name != "metadata"}
+
+
+def _validate(schema: Schema, value: Any, path: str, old: Any = _ABSENT) -> Causes:
+    """The faults of a value, in the order of kube-openapi's validators."""
     spend(_VALUE + len(schema.get("enum") or ()) // _ENUM)
+    if old is not _ABSENT and value == old:
+        return
     if value is None and schema.get("nullable"):
         return
     wrong = _wrong_type(schema, value, path)
     if wrong is not None:
         yield wrong
+    if value is None:
         return
-    if schema.get("enum") is not None and value not in schema["enum"]:
-        yield not_supported(path, value, [_plain(each) for each in schema["enum"]])
+    yield from _combined(schema, value, path)
     match value:
-        case dict():
-            yield from _object(schema, value, path)
-        case list():
-            yield from _array(schema, value, path)
         case str():
             yield from _string(schema, value, path)
         case int() | float() if not isinstance(value, bool):
             yield from _number(schema, value, path)
-    yield from _combined(schema, value, path)
+        case list():
+            yield from _array(schema, value, path, old)
+    if schema.get("enum") is not None and value not in schema["enum"]:
+        yield not_supported(path, value, [_plain(each) for each in schema["enum"]])
+    if isinstance(value, dict) and wrong is None:
+        yield from _object(schema, value, path, old)
 
 
 def _wrong_type(schema: Schema, value: Any, path: str) -> Cause | None:
     if schema.get(_INT_OR_STRING):
-        fits = _TYPES["integer"](value) or isinstance(value, str)
-        return None if fits else _type_error(path, value, "integer,string")
-    wanted = schema.get("type")
-    if not wanted or wanted not in _TYPES or _TYPES[wanted](value):
+        fits = isinstance(value, int | str) and not isinstance(value, bool)
+        return None if fits else _type_error(path, _name_of(value), "integer,string")
+    wanted, formatted = schema.get("type"), schema.get("format", "")
+    if not wanted:
         return None
-    return _type_error(path, value, wanted)
+    name = _name_of(value)
+    is_number = wanted in ("integer", "number")
+    fits = name == wanted or (name == "integer" and is_number)
+    fits = fits or (wanted == "integer" and isinstance(value, float) and value.is_integer())
+    if formatted and value is not None:
+        if isinstance(value, str | list):
+            # the format alone is checked, of texts
+            if not is_number:
+                return None
+        elif not fits and (own := _format_of(value)) != formatted:
+            return _type_error(path, own, formatted)
+    return None if fits else _type_error(path, name, wanted)
 
 
-def _type_error(path: str, value: Any, wanted: str) -> Cause:
-    found = "null" if value is None else _NAMES.get(type(value), "array")
+def _name_of(value: Any) -> str:
+    if value is None:
+        return "null"
+    # Go reads whole numbers that are too large as any others
+    return "number" if _is_large(value) else _NAMES.get(type(value), "array")
+
+
+def _format_of(value: Any) -> str:
+    return "float64" if _is_large(value) else _FORMATS.get(type(value), "")
+
+
+def _is_large(value: Any) -> bool:
+    return type(value) is int and value not in _INT64
+
+
+def _type_error(path: str, found: str, wanted: str) -> Cause:
     return Cause(
         "FieldValueTypeInvalid",
         f'Invalid value: "{found}": {path or "<nil>"} in body must be of type {wanted}: "{found}"',
@@ -95,39 +133,77 @@ def _type_error(path: str, value: Any, wanted: str) -> Cause:
     )
 
 
-def _object(schema: Schema, value: Mapping[str, Any], path: str) -> Causes:
+def _object(schema: Schema, value: Mapping[str, Any], path: str, old: Any) -> Causes:
     properties, others = schema.get("properties") or {}, schema.get("additionalProperties")
+    least, most = schema.get("minProperties"), schema.get("maxProperties")
+    if least is not None and len(value) < least:
+        yield invalid(path, len(value), f"{path} in body should have at least {least} properties")
+        return
+    if most is not None and len(value) > most:
+        yield too_many(path, len(value), most)
+        return
     for name in schema.get("required") or ():
         if name not in value:
             yield required(_join(path, name))
+    known = old if isinstance(old, Mapping) else {}
     for name, item in value.items():
-        if name in properties:
-            yield from _validate(properties[name], item, _join(path, name))
-        elif isinstance(others, Mapping):
-            yield from _validate(others, item, _join(path, name))
-    for field, count, compare, word in (
-        ("minProperties", len(value), int.__lt__, "at least"),
-        ("maxProperties", len(value), int.__gt__, "at most"),
-    ):
-        if schema.get(field) is not None and compare(count, schema[field]):
-            detail = f"{path} in body should have {word} {schema[field]} properties"
-            yield invalid(path, count, detail)
+        inner = properties.get(name, others)
+        if isinstance(inner, Mapping):
+            yield from _validate(inner, item, _join(path, name), known.get(name, _ABSENT))
+    if schema.get("x-kubernetes-embedded-resource"):
+        for name in ("apiVersion", "kind"):
+            if not value.get(name):
+                yield required(_join(path, name))
 
 
-def _array(schema: Schema, value: list[Any], path: str) -> Causes:
+def _array(schema: Schema, value: list[Any], path: str, old: Any) -> Causes:
+    inner = schema.get("items") or {}
+    before = _counterparts(schema, old)
+    for index, item in enumerate(value):
+        known = before.get(_key_of(schema, item), _ABSENT) if before else _ABSENT
+        yield from _validate(inner, item, f"{path}[{index}]", known)
     most, least = schema.get("maxItems"), schema.get("minItems")
-    if most is not None and len(value) > most:
-        reason = f"Too many: {len(value)}: must have at most {most} items"
-        yield Cause("FieldValueTooMany", reason, path)
     if least is not None and len(value) < least:
         yield invalid(path, len(value), f"{path} in body should have at least {least} items")
-    for index, item in enumerate(value):
-        yield from _validate(schema.get("items") or {}, item, f"{path}[{index}]")
+    if most is not None and len(value) > most:
+        yield too_many(path, len(value), most)
+
+
+def _counterparts(schema: Schema, old: Any) -> dict[str, Any]:
+    """The items of a list before an update, by the keys that tell them apart."""
+    if not isinstance(old, list) or schema.get("x-kubernetes-list-type") != "map":
+        return {}
+    return {_key_of(schema, item): item for item in old}
+
+
+def _key_of(schema: Schema, item: Any) -> str:
+    if not isinstance(item, Mapping):
+        return ""
+    names = schema.get("x-kubernetes-list-map-keys") or ()
+    return format_value({name: item[name] for name in names if name in item})
+
+
+def _validate_lists(schema: Schema, value: Any, path: str, old: Any) -> Causes:
+    """Lists of the types set and map have unique items."""
+    if (old is not _ABSENT and value == old) or not isinstance(value, dict | list):
+        return
+    if isinstance(value, dict):
+        properties, others = schema.get("properties") or {}, schema.get("additionalProperties")
+        known = old if isinstance(old, Mapping) else {}
+        for name, item in value.items():
+            inner = properties.get(name, others)
+            if isinstance(inner, Mapping):
+                yield from _validate_lists(inner, item, _join(path, name), known.get(name, _ABSENT))
+        return
     yield from _duplicates(schema, value, path)
+    if isinstance(schema.get("items"), Mapping):
+        before = _counterparts(schema, old)
+        for index, item in enumerate(value):
+            known_item = before.get(_key_of(schema, item), _ABSENT) if before else _ABSENT
+            yield from _validate_lists(schema["items"], item, f"{path}[{index}]", known_item)
 
 
 def _duplicates(schema: Schema, value: list[Any], path: str) -> Causes:
-    """Lists of the types set and map have unique items."""
     list_type = schema.get("x-kubernetes-list-type")
     names = schema.get("x-kubernetes-list-map-keys") or ()
     seen: set[str] = set()
@@ -145,20 +221,25 @@ def _duplicates(schema: Schema, value: list[Any], path: str) -> Causes:
 
 
 def _string(schema: Schema, value: str, path: str) -> Causes:
-    most, least = schema.get("maxLength"), schema.get("minLength")
-    if most is not None and len(value) > most:
-        yield Cause("FieldValueTooLong", f"Too long: may not be more than {most} bytes", path)
-    if least is not None and len(value) < least:
-        unit = "char" if least == 1 else "chars"
-        yield invalid(path, value, f"{path} in body should be at least {least} {unit} long")
-    pattern = schema.get("pattern")
-    if pattern and not _matches(pattern, value):
-        yield invalid(path, value, f"{path} in body should match '{pattern}'")
+    yield from _text(schema, value, path)
     wanted = schema.get("format", "")
     if not has_format(wanted, value):
         shown = format_value(value)
         reason = f"Invalid value: {shown}: {path} in body must be of type {wanted}: {shown}"
         yield Cause("FieldValueTypeInvalid", reason, path)
+
+
+def _text(schema: Schema, value: str, path: str) -> Causes:
+    """The first fault of length and pattern: the others are not looked for."""
+    most, least = schema.get("maxLength"), schema.get("minLength")
+    pattern = schema.get("pattern")
+    if most is not None and len(value) > most:
+        yield too_long(path, most)
+    elif least is not None and len(value) < least:
+        unit = "char" if least == 1 else "chars"
+        yield invalid(path, value, f"{path} in body should be at least {least} {unit} long")
+    elif pattern and not _matches(pattern, value):
+        yield invalid(path, value, f"{path} in body should match '{pattern}'")
 
 
 def _matches(pattern: str, value: str) -> bool:
@@ -167,35 +248,78 @@ def _matches(pattern: str, value: str) -> bool:
 
 
 def _number(schema: Schema, value: float, path: str) -> Causes:
-    low, high = schema.get("minimum"), schema.get("maximum")
-    if low is not None and (value < low or (schema.get("exclusiveMinimum") and value == low)):
-        sign = "greater than" + ("" if schema.get("exclusiveMinimum") else " or equal to")
-        yield invalid(path, value, f"{path} in body should be {sign} {low}")
-    if high is not None and (value > high or (schema.get("exclusiveMaximum") and value == high)):
-        sign = "less than" + ("" if schema.get("exclusiveMaximum") else " or equal to")
-        yield invalid(path, value, f"{path} in body should be {sign} {high}")
-    factor = schema.get("multipleOf")
+    if not _is_in_range(schema, value):
+        kind, formatted = schema.get("type", "number"), schema.get("format", "")
+        with_format = f"with format {formatted}" if formatted else "(default format)"
+        text = f"Checked value must be of type {kind} {with_format} in {path}"
+        yield _unplaced(text)
+    factor = _bound(schema.get("multipleOf"), value)
     if factor and value % factor:
         yield invalid(path, value, f"{path} in body should be a multiple of {factor}")
+    high, low = _bound(schema.get("maximum"), value), _bound(schema.get("minimum"), value)
+    if high is not None and (value > high or (schema.get("exclusiveMaximum") and value == high)):
+        sign = "less than" + ("" if schema.get("exclusiveMaximum") else " or equal to")
+        yield invalid(path, _shown(value), f"{path} in body should be {sign} {high}")
+    if low is not None and (value < low or (schema.get("exclusiveMinimum") and value == low)):
+        sign = "greater than" + ("" if schema.get("exclusiveMinimum") else " or equal to")
+        yield invalid(path, _shown(value), f"{path} in body should be {sign} {low}")
 
 
-def _combined(schema: Schema, value: Any, path: str) -> Iterator[Cause]:
-    for each in schema.get("allOf") or ():
-        yield from _validate(each, value, path)
+def _bound(bound: float | None, value: float) -> float | None:
+    """A bound in the type of the value: a whole number is compared with whole numbers."""
+    return int(bound) if isinstance(value, int) and bound is not None else bound
+
+
+def _shown(value: float) -> Any:
+    """A number in a message: 1e+20 is one, a whole number of that size is not."""
+    return float(value) if _is_large(value) else value
+
+
+def _is_in_range(schema: Schema, value: float) -> bool:
+    if schema.get("type") == "integer":
+        whole = int(value) if value == value and abs(value) != float("inf") else 0
+        return whole == value and whole in (_INT32 if schema.get("format") == "int32" else _INT64)
+    if schema.get("format") in ("float", "float32"):
+        return abs(value) <= _LARGEST_FLOAT
+    return True
+
+
+def _combined(schema: Schema, value: Any, path: str) -> Causes:
     if schema.get(_INT_OR_STRING):
         return
-    any_of, one_of = schema.get("anyOf"), schema.get("oneOf")
-    if any_of and not any(_fits(each, value, path) for each in any_of):
-        yield _no_match(value, path, "must validate at least one schema (anyOf)")
-    if one_of and sum(_fits(each, value, path) for each in one_of) != 1:
-        yield _no_match(value, path, "must validate one and only one schema (oneOf)")
+    yield from _any_of(schema.get("anyOf"), value, path)
+    yield from _one_of(schema.get("oneOf"), value, path)
+    all_of = schema.get("allOf") or ()
+    faults = [list(_validate(each, value, path)) for each in all_of]
+    yield from (cause for found in faults for cause in found)
+    if any(faults):
+        none = ". None validated" if all(faults) else ""
+        yield _unplaced(f'"{path}" must validate all the schemas (allOf){none}')
     if schema.get("not") and _fits(schema["not"], value, path):
-        yield _no_match(value, path, "must not validate the schema (not)")
+        yield _unplaced(f'"{path}" must not validate the schema (not)')
 
 
-def _no_match(value: Any, path: str, rule: str) -> Cause:
-    text = f'Invalid value: {format_value(value)}: "{path}" {rule}'
-    return Cause("FieldValueInvalid", text, path)
+def _any_of(schemas: list[Schema] | None, value: Any, path: str) -> Causes:
+    faults = [list(_validate(each, value, path)) for each in schemas or ()]
+    if faults and all(faults):
+        yield _unplaced(f'"{path}" must validate at least one schema (anyOf)')
+        yield from faults[0]
+
+
+def _one_of(schemas: list[Schema] | None, value: Any, path: str) -> Causes:
+    faults = [list(_validate(each, value, path)) for each in schemas or ()]
+    fitting = faults.count([])
+    if not faults or fitting == 1:
+        return
+    found = f"Found {fitting} valid alternatives" if fitting else "Found none valid"
+    yield _unplaced(f'"{path}" must validate one and only one schema (oneOf). {found}')
+    if not fitting:
+        yield from faults[0]
+
+
+def _unplaced(text: str) -> Cause:
+    """A fault for which the validator names no field."""
+    return Cause("FieldValueInvalid", f'Invalid value: "": {text}', "<nil>")
 
 
 def _fits(schema: Schema, value: Any, path: str) -> bool:

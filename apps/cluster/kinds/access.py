@@ -9,6 +9,7 @@ from apps.cluster.admission.defaulting.data import (
     default_binding,
     default_empty_status,
     default_role,
+    empty_rules,
 )
 from apps.cluster.kind import STATUS_VERBS, Kind, Subresource
 from apps.cluster.tables.access import BINDINGS, CERTIFICATE_SIGNING_REQUESTS
@@ -42,6 +43,7 @@ KINDS: Final = (
         is_looked_up=True,
         creates_on_update=True,
         default=default_role,
+        prepare=empty_rules,
         check_name=path_segment,
         validate=validate_role,
     ),
@@ -65,6 +67,7 @@ KINDS: Final = (
         is_looked_up=True,
         creates_on_update=True,
         default=default_role,
+        prepare=empty_rules,
         check_name=path_segment,
         validate=validate_role,
     ),

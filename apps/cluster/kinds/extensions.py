@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from apps.cluster.admission.custom_definitions import establish, established_status
+from apps.cluster.admission.custom_definitions import new_status, note_stored_version
 from apps.cluster.admission.defaulting.data import (
     default_admission_binding,
     default_admission_policy,
@@ -29,9 +29,9 @@ from apps.cluster.validation.admission_policies import (
     validate_policy_binding,
 )
 from apps.cluster.validation.custom_definitions import (
-    validate_approval,
     validate_definition,
     validate_definition_update,
+    validate_new_definition,
 )
 from apps.cluster.validation.names import path_segment
 from apps.cluster.validation.registrations import validate_registration
@@ -51,10 +51,10 @@ KINDS: Final = (
         has_status=True,
         has_generation=True,
         default=default_custom_resource_definition,
-        initial_status=established_status,
-        admit_update=establish,
+        initial_status=new_status,
+        admit_update=note_stored_version,
         validate=validate_definition,
-        validate_new=validate_approval,
+        validate_new=validate_new_definition,
         validate_update=validate_definition_update,
         needs_version=True,
     ),

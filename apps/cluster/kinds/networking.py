@@ -76,6 +76,7 @@ KINDS: Final = (
         "Endpoints",
         "endpoints",
         short_names=("ep",),
+        deprecation="v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
         creates_on_update=True,
         default=default_endpoints,
         validate=validate_endpoints,

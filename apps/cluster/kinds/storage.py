@@ -43,6 +43,7 @@ from apps.cluster.validation.storage import (
     validate_volume_attachment,
     validate_volume_attachment_update,
 )
+from apps.cluster.warnings import csi_driver_warnings
 
 _STORAGE: Final = "storage.k8s.io"
 
@@ -128,6 +129,7 @@ KINDS: Final = (
         default=default_csi_driver,
         columns=CSI_DRIVERS,
         needs_version=True,
+        warn=csi_driver_warnings,
     ),
     Kind(
         "CSIStorageCapacity",

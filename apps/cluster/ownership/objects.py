@@ -76,7 +76,7 @@ def _compare(old: Any, new: Any, shape: Shape, path: Path, found: Comparison) ->
     elif path and new is _ABSENT:
         found.removed.add(path)
     parted = shape.form != "single" and all(
-        value is _ABSENT or fits(value, shape) for value in (old, new)
+        value is _ABSENT or value is None or fits(value, shape) for value in (old, new)
     )
     if not parted or not _has_items(old, new):
         if old is not _ABSENT and new is not _ABSENT:
@@ -97,7 +97,7 @@ def _has_items(old: Any, new: Any) -> bool:
 
 def _by_element(value: Any, shape: Shape, path: Path) -> dict[str, tuple[Any, Shape]]:
     """Items that share a key are one value, which is compared as a whole."""
-    if value is _ABSENT:
+    if value is _ABSENT or value is None:
         return {}
     found: dict[str, tuple[Any, Shape]] = {}
     for element, item, inner in children(value, shape, path):

@@ -16,7 +16,8 @@ _PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
 def prune(schema: Schema, body: Body, unknown: list[str]) -> Body:
     """A copy of an object without unknown fields, whose paths are appended to `unknown`.
 
-    `metadata` is left to the caller. Values of a wrong type are kept, for validation to report.
+    `metadata` is left to the caller. Values of a wrong type are kept, for validation to report;
+    nulls are dropped where the schema does not permit them.
     """
     kept = {field: body[field] for field in _TYPE_FIELDS if field in body}
     rest = {field: value for field, value in body.items() if field not in _TYPE_FIELDS}
@@ -39,10 +40,9 @@ def _prune(schema: Schema, value: Any, path: str, unknown: list[str]) -> Any:
         if field in properties:
             if item is not None or properties[field].get("nullable"):
                 kept[field] = _prune(properties[field], item, at, unknown)
-            elif "default" not in properties[field]:
-                kept[field] = None
         elif isinstance(others, Mapping):
-            kept[field] = _prune(others, item, at, unknown)
+            if item is not None or others.get("nullable"):
+                kept[field] = _prune(others, item, at, unknown)
         elif others or schema.get(_PRESERVE) or field in embedded:
             kept[field] = copy.deepcopy(item)
         else:

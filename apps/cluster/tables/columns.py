@@ -32,6 +32,8 @@ class Column:
     #: 1: shown only by `-o wide`
     priority: int = 0
     description: str = ""
+    #: Whether the API describes it: of a few kinds, rows have one cell more than there are columns.
+    is_described: bool = True
 
     def definition(self) -> dict[str, Any]:
         """The entry in `columnDefinitions`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
@@ -100,6 +101,7 @@ IP_ADDRESSES: Final = (
             str(get(b, "spec", "parentRef", field)) for field in ("resource", "namespace", "name")
         ),
     ),
+    replace(AGE, is_described=False),
 )
 INGRESSES: Final = (
     NAME,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from decimal import Decimal
 from typing import Any, Final
 
 import msgspec
 
 from apps.cluster.errors import Cause
 
+#: Numbers from here on are written with an exponent.
+_FIRST_EXPONENT: Final = 1e6
 IMMUTABLE: Final = "field is immutable"
 
 #: The result of a validation function: errors in the order in which they are reported.
@@ -70,8 +73,19 @@ def too_many(field: str, number: int, limit: int) -> Cause:
 
 
 def format_value(value: Any) -> str:
-    """A value as shown in messages: JSON."""
+    """A value as shown in messages: JSON, but for numbers with a fraction, which Go formats."""
+    if type(value) is float:
+        return _format_number(value)
     return msgspec.json.encode(value).decode()
+
+
+def _format_number(value: float) -> str:
+    """As few digits as tell it apart, with an exponent of two digits below 1e-4 and from 1e6 on."""
+    if value == 0 or 1e-4 <= abs(value) < _FIRST_EXPONENT:
+        return repr(value).removesuffix(".0")
+    digits, _, exponent = f"{Decimal(repr(value)):e}".partition("e")
+    mantissa = digits.rstrip("0").rstrip(".") if "." in digits else digits
+    return f"{mantissa}e{exponent[:1]}{exponent[1:]:0>2}"
 
 
 def sort_keys(value: Any) -> Any:

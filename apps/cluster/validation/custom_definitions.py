@@ -33,10 +33,6 @@ def validate_definition(body: Body) -> Causes:
     """A CustomResourceDefinition with structural schemas."""
     spec = body["spec"]
     group, given = spec.get("group", ""), spec.get("names") or {}
-    wanted = f"{given.get('plural', '')}.{group}"
-    if body["metadata"].get("name") != wanted:
-        detail = 'must be spec.names.plural+"."+spec.group'
-        yield invalid("metadata.name", body["metadata"].get("name", ""), detail)
     if not group:
         yield required("spec.group")
     elif "." not in group:
@@ -46,12 +42,22 @@ def validate_definition(body: Body) -> Causes:
     if spec.get("scope") not in _SCOPES:
         cause = not_supported if spec.get("scope") else None
         yield cause("spec.scope", spec["scope"], _SCOPES) if cause else required("spec.scope")
+    if spec.get("preserveUnknownFields"):
+        yield invalid("spec.preserveUnknownFields", True, _NOT_PRESERVED)
+    versions = spec.get("versions") or []
+    yield from _versions(versions)
     for field in ("plural", "singular", "kind", "listKind"):
         if not given.get(field):
             yield required(f"spec.names.{field}")
-    if spec.get("preserveUnknownFields"):
-        yield invalid("spec.preserveUnknownFields", True, _NOT_PRESERVED)
-    yield from _versions(spec.get("versions") or [])
+    yield from _shared_parts(versions)
+
+
+def validate_new_definition(body: Body) -> Causes:
+    """Rules of new definitions, which those that exist keep."""
+    spec, name = body["spec"], body["metadata"].get("name", "")
+    if name != f"{(spec.get('names') or {}).get('plural', '')}.{spec.get('group', '')}":
+        yield invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
+    yield from validate_approval(body)
 
 
 def validate_approval(body: Body) -> Causes:
@@ -72,23 +78,50 @@ def _approval(body: Body) -> str:
 
 
 def _versions(versions: list[Body]) -> Causes:
-    if sum(bool(each.get("storage")) for each in versions) != 1:
-        yield invalid("spec.versions", [each.get("name") for each in versions], _ONE_STORED)
+    """The versions, and what of their parts is not the same in all of them."""
     for index, version in enumerate(versions):
-        path = f"spec.versions[{index}]"
-        name = version.get("name", "")
+        path, name = f"spec.versions[{index}]", version.get("name", "")
         yield from all_invalid(f"{path}.name", name, names.dns_label(name))
-        schema = (version.get("schema") or {}).get("openAPIV3Schema")
+        schema = _schema_of(version)
         if schema is None:
             yield required(f"{path}.schema.openAPIV3Schema", "schemas are required")
-            continue
-        at, budget = f"{path}.schema.openAPIV3Schema", Budget()
-        yield from _structural(schema, at, budget, 1, root=True)
-        yield from budget.check(at)
-        for number, column in enumerate(version.get("additionalPrinterColumns") or ()):
-            at = f"{path}.additionalPrinterColumns[{number}]"
-            if not str(column.get("jsonPath", "")).startswith("."):
-                yield invalid(f"{at}.jsonPath", column.get("jsonPath", ""), "must begin with '.'")
+        elif not _is_shared(versions, "schema"):
+            yield from _schema(schema, f"{path}.schema.openAPIV3Schema")
+        if not _is_shared(versions, "additionalPrinterColumns"):
+            yield from _columns(version, path)
+    if sum(bool(each.get("storage")) for each in versions) != 1:
+        yield invalid("spec.versions", [each.get("name") for each in versions], _ONE_STORED)
+
+
+def _shared_parts(versions: list[Body]) -> Causes:
+    """What is the same in all versions has a place of its own in the API server."""
+    schema = _schema_of(versions[0]) if versions else None
+    if schema is not None and _is_shared(versions, "schema"):
+        yield from _schema(schema, "spec.validation.openAPIV3Schema")
+    if versions and _is_shared(versions, "additionalPrinterColumns"):
+        yield from _columns(versions[0], "spec")
+
+
+def _is_shared(versions: list[Body], part: str) -> bool:
+    return all(each.get(part) == versions[0].get(part) for each in versions)
+
+
+def _schema_of(version: Body) -> Body | None:
+    schema: Body | None = (version.get("schema") or {}).get("openAPIV3Schema")
+    return schema
+
+
+def _schema(schema: Body, path: str) -> Causes:
+    budget = Budget()
+    yield from _structural(schema, path, budget, 1, root=True)
+    yield from budget.check(path)
+
+
+def _columns(version: Body, path: str) -> Causes:
+    for number, column in enumerate(version.get("additionalPrinterColumns") or ()):
+        at = f"{path}.additionalPrinterColumns[{number}]"
+        if not str(column.get("jsonPath", "")).startswith("."):
+            yield invalid(f"{at}.jsonPath", column.get("jsonPath", ""), "must begin with '.'")
 
 
 def _structural(

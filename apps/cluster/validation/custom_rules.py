@@ -22,7 +22,14 @@ from apps.cel.tracking import CostTracker
 from apps.cel.types import BOOL, STRING, Type
 from apps.cel.values import NO_OVERLOAD, CelError, OptionalValue, Value
 from apps.cluster.errors import Cause
-from apps.cluster.validation.causes import Causes, duplicate, forbidden, invalid, required
+from apps.cluster.validation.causes import (
+    Causes,
+    duplicate,
+    forbidden,
+    invalid,
+    invalid_without_value,
+    required,
+)
 from apps.cluster.validation.custom_costs import (
     EXPRESSION_LIMIT,
     VERSION_LIMIT,
@@ -45,7 +52,9 @@ RULE_LIMIT: Final = 1_000_000
 OBJECT_LIMIT: Final = 10_000_000
 RULE_COST: Final = "estimated rule cost"
 _MESSAGE_COST: Final = "estimated messageExpression cost"
-_TOTAL_COST: Final = "estimated rule cost total for entire OpenAPIv3 schema"
+_TOTAL_COST: Final = (
+    "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema"
+)
 _CONTRIBUTED: Final = (
     "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
 )
@@ -170,7 +179,7 @@ class _Evaluation:
         if old is not _ABSENT and old is not None:
             before = value_of(schema, old, self._converted)
         for rule in rules:
-            yield from self._apply(rule, schema, seen, before, path)
+            yield from self._apply(rule, schema, seen, before, value, path)
 
     def _rules_of(self, schema: Schema) -> tuple[Rule, ...]:
         rules = self._rules.get(id(schema))
@@ -195,7 +204,9 @@ class _Evaluation:
                 before = counterparts.get(_key_of(schema, item), _ABSENT)
                 yield from self.check(schema["items"], item, before, f"{path}[{index}]")
 
-    def _apply(self, rule: Rule, schema: Schema, value: Value, old: Value, path: str) -> Causes:
+    def _apply(
+        self, rule: Rule, schema: Schema, value: Value, old: Value, given: Any, path: str
+    ) -> Causes:
         variables = {"self": value}
         if rule.is_transition:
             if rule.optional_old:
@@ -217,7 +228,7 @@ class _Evaluation:
                 detail = f"'{result.text}': {_NO_SIGNATURE}: {rule.title}"
             yield invalid(path, shown, detail)
         elif result is not True:
-            yield _failure(rule, shown, path, self._message(rule, variables))
+            yield _failure(rule, given, path, self._message(rule, variables))
 
     def _evaluate(self, program: Program, variables: Mapping[str, Any]) -> Value:
         tracker = CostTracker(min(RULE_LIMIT, self._left))
@@ -239,17 +250,18 @@ class _Evaluation:
         return rule.message or f"failed rule: {rule.title}"
 
 
-def _failure(rule: Rule, shown: str, path: str, message: str) -> Cause:
+def _failure(rule: Rule, given: Any, path: str, message: str) -> Cause:
+    """The fault that a rule has found in a value, which is shown unless it has parts."""
     at = f"{path}{rule.path}" if path else rule.path.removeprefix(".")
+    has_parts = isinstance(given, Mapping | list)
     match rule.reason:
         case "FieldValueRequired":
             return required(at, message)
         case "FieldValueForbidden":
             return forbidden(at, message)
         case "FieldValueDuplicate":
-            return duplicate(at, shown)
-        case _:
-            return invalid(at, shown, message)
+            return duplicate(at, given)
+    return invalid_without_value(at, message) if has_parts else invalid(at, given, message)
 
 
 def _by_key(schema: Schema, old: Any) -> dict[str, Any]:
@@ -280,8 +292,7 @@ class Budget:
 
     def spend(self, what: str, path: str, cost: int) -> Causes:
         """Add an expression; an error if it alone costs too much."""
-        if what == RULE_COST:
-            self.costs.append((path, cost))
+        self.costs.append((path, cost))
         if cost > EXPRESSION_LIMIT:
             yield forbidden(path, excess(what, cost, EXPRESSION_LIMIT))
 

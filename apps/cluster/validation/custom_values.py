@@ -150,6 +150,8 @@ def value_of(schema: Schema, value: Any, converted: Converted) -> Value:
         return converted[place]
     if schema.get("type") == "number" and isinstance(value, int):
         return float(value)
+    if schema.get("type") == "integer" and isinstance(value, float):
+        return CelError("invalid data, expected int, got float64")
     known = _FORMATS.get(schema.get("format", "")) if isinstance(value, str) else None
     if known is None:
         return value

@@ -62,7 +62,7 @@ def validate_config_map(body: Body) -> Causes:
         yield invalid(f"data[{key}]", key, "duplicate of key present in binaryData")
     yield from _keys(body, "data", "binaryData")
     if _data(body, "data", "binaryData") > _MAX_DATA:
-        yield too_long("", _MAX_DATA)
+        yield too_long("[]", _MAX_DATA)
 
 
 def validate_secret(body: Body) -> Causes:

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from apps.cluster import kinds
+from apps.cluster.admission import custom_definitions
 from apps.cluster.kinds import Kind
 from apps.cluster.writing.metadata import timestamp
 
@@ -40,6 +41,8 @@ def mark_deleted(kind: Kind, body: Body, options: Mapping[str, Any], now: dateti
     """
     if kind is kinds.NAMESPACE and not body["metadata"].get("deletionTimestamp"):
         return _terminating(body, now)
+    if kind.key == "CustomResourceDefinition":
+        return custom_definitions.terminate(dict(body), timestamp(now))
     metadata = {**body["metadata"]}
     if metadata.get("deletionTimestamp"):
         body = _shorten_grace_period(body, options) if kind is kinds.POD else body

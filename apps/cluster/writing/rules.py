@@ -23,7 +23,7 @@ from apps.cluster.admission.nodes import is_tainted_when_new
 from apps.cluster.admission.plugins.registry import Chain
 from apps.cluster.admission.policies.requests import CREATE, DELETE, UPDATE, Review
 from apps.cluster.allocation.services import SERVICE, Allocations, may_allocate
-from apps.cluster.custom.admission import admit_custom, validate_custom_object
+from apps.cluster.custom.admission import admit_custom, stored_form, validate_custom_object
 from apps.cluster.errors import (
     AlreadyExists,
     ApiError,
@@ -184,6 +184,7 @@ class WriteRules:
             if mutate is not None:
                 body = mutate(stamped, body, lambda stamped: admit_custom(kind, stamped, None))
             self._validate(kind, body, None)
+            body = stored_form(body)
         else:
             body = admit_new(
                 kind,
@@ -394,6 +395,8 @@ class WriteRules:
         if self.dynamic().mutates and not write.reviewed:
             new, owners = self._mutate_update(write, new, old, changed)
         self._validate(kind, new, old, part)
+        if kind.schema_name:
+            new = stored_form(new)
         if not part and not kind.schema_name:
             self._plugins.validate(kind.name, new, self.lookups, old)
         return self._allocate(write, new, old), owners

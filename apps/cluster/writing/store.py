@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from apps.cluster import kinds
-from apps.cluster.custom.definitions import deletions
+from apps.cluster.custom.versions import DEFINITION
 from apps.cluster.errors import ApiError
 from apps.cluster.kinds import Kind
 from apps.cluster.log.changelog import ObjectChange
@@ -20,6 +20,7 @@ from apps.cluster.models import Cluster, Node
 from apps.cluster.ownership.writes import Applying
 from apps.cluster.writes import Actor, Create, Delete, Update, Write
 from apps.cluster.writing.binding import bind_change
+from apps.cluster.writing.definitions import follow_up
 from apps.cluster.writing.rows import Row
 from apps.cluster.writing.transaction import WriteTransaction
 
@@ -60,9 +61,15 @@ def write(
     Raises BadRequest for a malformed object, Invalid by validation, Forbidden by admission,
     NotFound for a deleted cluster, and what the functions below name.
     """
-    return WriteTransaction(cluster, actor, collect_refusals, journal, found).run(
+    outcomes = WriteTransaction(cluster, actor, collect_refusals, journal, found).run(
         writes, dry_run=dry_run, wake=wake
     )
+    for written, outcome in [] if dry_run else zip(writes, outcomes, strict=True):
+        if isinstance(written, ApiError) or isinstance(outcome, ApiError):
+            continue
+        if written.kind is DEFINITION:
+            follow_up(cluster, written)
+    return outcomes
 
 
 def create(
@@ -189,9 +196,6 @@ def delete(
     for objects of the system.
     """
     wanted = Delete(kind, namespace, name, options or {})
-    if kind.key == "CustomResourceDefinition" and not dry_run:
-        # its objects first: nothing addresses them afterwards
-        write(cluster, list(deletions(cluster, name)), actor=actor, collect_refusals=True)
     return _single_outcome(write(cluster, [wanted], actor=actor, dry_run=dry_run, found=found))
 
 

@@ -1,12 +1,14 @@
 """The text syntax of label selectors: `app=web,tier in (a, b),!legacy,size>3`.
 
 Grammar (Kubernetes'): requirements joined by commas; each is `key`, `!key`, `key op value` with
-op one of `= == !=  > <` (also `gt`, `lt`), or `key in (…)`, `key notin (…)`. Values may be empty.
+op one of `= == != > <`, or `key in (…)`, `key notin (…)`. Values may be empty.
 """
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
 
@@ -23,6 +25,7 @@ from apps.scheduler.labels.selectors import (
     SelectorError,
     parse_int64,
 )
+from apps.scheduler.labels.validity import label_value_faults, qualified_name_faults
 
 _TOKEN: Final = re.compile(r"[ \t\r\n]*(==|!=|=|!|,|\(|\)|>|<|[^ \t\r\n=!,()<>]+|$)")
 _SYMBOLS: Final = frozenset(("=", "==", "!=", "!", ",", "(", ")", ">", "<", ""))
@@ -33,9 +36,7 @@ _OPERATOR: Final = {
     "in": IN,
     "notin": NOT_IN,
     ">": GREATER_THAN,
-    "gt": GREATER_THAN,
     "<": LESS_THAN,
-    "lt": LESS_THAN,
 }
 _EXPECTED_OPERATOR: Final = "in, notin, =, ==, !=, gt, lt"
 
@@ -82,6 +83,8 @@ class _Parser:
         key = self._next()
         if key in _SYMBOLS:
             raise _parse_error(f"found '{key}', expected: identifier")
+        if faults := qualified_name_faults(key):
+            raise _parse_error(_invalid("<nil>", key, "; ".join(faults)))
         if negated:
             return Requirement(key, DOES_NOT_EXIST)
         if self._peek() in ("", ","):
@@ -91,9 +94,10 @@ class _Parser:
         if operator is None:
             raise _parse_error(f"found '{sign}', expected: {_EXPECTED_OPERATOR}")
         values = self._values() if sign in ("in", "notin") else (self._exact_value(),)
-        if operator in (GREATER_THAN, LESS_THAN) and parse_int64(values[0]) is None:
-            raise _parse_error(f'invalid value "{values[0]}" for {sign}: it must be an integer')
-        return Requirement(key, operator, tuple(sorted(set(values))))
+        values = tuple(sorted(set(values)))
+        if wrong := list(_value_faults(key, operator, values)):
+            raise _parse_error(wrong[0] if len(wrong) == 1 else f"[{', '.join(wrong)}]")
+        return Requirement(key, operator, values)
 
     def _exact_value(self) -> str:
         if self._peek() in ("", ","):
@@ -108,6 +112,8 @@ class _Parser:
         opening = self._next()
         if opening != "(":
             raise _parse_error(f"found '{opening}' expected: '('")
+        if self._peek() in _SYMBOLS - {",", ")"}:
+            raise _parse_error(f"found '{self._peek()}', expected: ',', ')' or identifier")
         values: list[str] = []
         value = ""
         while True:
@@ -117,7 +123,9 @@ class _Parser:
                 value = ""
                 if token == ")":
                     return tuple(values)
-            elif token in _SYMBOLS or value:
+            elif value:
+                raise _parse_error(f"found '{token}', expected: ',' or ')'")
+            elif token in _SYMBOLS:
                 raise _parse_error(f"found '{token}', expected: ',', or identifier")
             else:
                 value = token
@@ -129,6 +137,20 @@ class _Parser:
         token = self._peek()
         self._position += 1
         return token
+
+
+def _value_faults(key: str, operator: str, values: tuple[str, ...]) -> Iterator[str]:
+    if operator in (GREATER_THAN, LESS_THAN) and parse_int64(values[0]) is None:
+        yield _invalid(
+            "values[0]", values[0], "for 'Gt', 'Lt' operators, the value must be an integer"
+        )
+    for index, value in enumerate(values):
+        if faults := label_value_faults(value):
+            yield _invalid(f"values[{index}][{key}]", value, "; ".join(faults))
+
+
+def _invalid(field: str, value: str, detail: str) -> str:
+    return f"{field}: Invalid value: {json.dumps(value, ensure_ascii=False)}: {detail}"
 
 
 def _parse_error(reason: str) -> SelectorError:

@@ -49,7 +49,7 @@ def qualified_name_faults(text: str) -> tuple[str, ...]:
     if not name:
         faults.append("name part must be non-empty")
     elif len(name) > _MAX_NAME:
-        faults.append(f"name part must be no more than {_MAX_NAME} characters")
+        faults.append(f"name part must be no more than {_MAX_NAME} bytes")
     if not re.fullmatch(_NAME, name, re.ASCII):
         faults.append(f"name part {_NAME_RULE}")
     return tuple(faults)
@@ -60,7 +60,7 @@ def label_value_faults(text: str) -> tuple[str, ...]:
     """A label's value: at most 63 letters, digits, `-`, `_`, `.`; may be empty."""
     faults = []
     if len(text) > _MAX_NAME:
-        faults.append(f"must be no more than {_MAX_NAME} characters")
+        faults.append(f"must be no more than {_MAX_NAME} bytes")
     if not re.fullmatch(_VALUE, text, re.ASCII):
         faults.append(_VALUE_RULE)
     return tuple(faults)

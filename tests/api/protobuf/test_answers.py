@@ -38,7 +38,6 @@ def test_the_format_is_negotiated(kube: Kube) -> None:
     formats = {
         "": "application/json",
         "*/*": "application/json",
-        "application/*": "application/json",
         PROTOBUF: PROTOBUF,
         f"{PROTOBUF}, */*": PROTOBUF,
         f"*/*, {PROTOBUF}": PROTOBUF,
@@ -58,6 +57,8 @@ def test_the_format_is_negotiated(kube: Kube) -> None:
     for accept, message in (
         (f"{PROTOBUF};{TABLE}", only + PROTOBUF),
         ("image/png", "406: Not Acceptable"),
+        ("application/*", "406: Not Acceptable"),
+        ("application/json;stream=no", only + PROTOBUF),
     ):
         answer = kube.get(f"{PODS}/p1", headers={"accept": accept})
         assert answer.status_code == 406

@@ -132,7 +132,11 @@ def test_a_rule_that_may_cost_too_much_is_refused() -> None:
             "Forbidden: contributed to estimated rule cost total exceeding cost limit for entire "
             "OpenAPIv3 schema",
         ),
-        ("", f"Forbidden: estimated rule cost total for entire OpenAPIv3 schema {exceeds}"),
+        (
+            "",
+            "Forbidden: x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 "
+            f"schema {exceeds}",
+        ),
     ]
     bounded = {**names, "maxItems": 64, "items": {**TEXT, "maxLength": 253}}
     assert complaints(names=bounded) == []

@@ -120,6 +120,11 @@ def default_autoscaler(draft: Body) -> None:
 
 
 def default_role(draft: Body) -> None:
+    draft.setdefault("rules", None)
+
+
+def empty_rules(draft: Body) -> None:
+    """Rules that a client sets to an empty list are its own, but stored as none."""
     write_empty(draft, "rules")
 
 
@@ -140,6 +145,7 @@ def _default_match(resources: Body) -> None:
 
 
 def default_webhooks(draft: Body) -> None:
+    drop_empty(draft, "webhooks")
     for webhook in draft.get("webhooks") or ():
         webhook.setdefault("failurePolicy", "Fail")
         webhook.setdefault("timeoutSeconds", 10)
