@@ -43,6 +43,8 @@ class Row:
     version: int | None
     body: Body | None
     changed: bool = False
+    #: when a restored object was created
+    born_at: datetime | None = None
     #: creation time, if this write creates it
     created_at: datetime | None = None
     #: time of its last change in this write
@@ -101,7 +103,8 @@ def commit(
         change.at = now + timedelta(microseconds=version - first)
         change.row.changed_at = change.at
         if change.type == Change.Type.ADDED:
-            change.row.created_at = change.at
+            born = change.row.born_at
+            change.row.created_at = change.at if born is None else born + (change.at - now)
         change.body["metadata"]["resourceVersion"] = str(version)
         if change.previous is not None and change.type != Change.Type.ADDED:
             change.previous_version = change.previous.version

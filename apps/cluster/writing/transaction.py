@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any, Final
 
 from django.db import transaction
@@ -221,6 +222,8 @@ class WriteTransaction:
         body = self.rules.create(write, exists=row is not None and row.body is not None)
         if row is None:
             row = self.rows[key] = Row(write.kind, None, None, None)
+        if write.restored:
+            row.born_at = datetime.fromisoformat(body["metadata"]["creationTimestamp"])
         return self._record(write, row, body, [(Change.Type.ADDED, body)])
 
     def _locked_row(self, write: Update | Delete) -> tuple[Row, Body]:

@@ -247,6 +247,9 @@ def test_objects_keep_their_past_and_on_request_their_uids(cluster: Cluster) -> 
     assert stored["metadata"]["uid"] == STRANGE
     assert stored["metadata"]["creationTimestamp"] == "2026-01-02T03:04:05Z"
     assert stored["status"]["phase"] == "Failed"
+    # the age of the pod on pages
+    row = kinds.POD.objects(cluster).get(name="done")
+    assert f"{row.created_at:%Y-%m-%dT%H:%M:%SZ}" == "2026-01-02T03:04:05Z"
     other = create_cluster("c2", user="alice")
     [_, stored] = manifests.import_yaml(other, text, actor=Actor("alice")).created
     assert stored["metadata"]["uid"] != STRANGE
@@ -284,3 +287,26 @@ def test_a_line_that_is_not_json_is_named(cluster: Cluster) -> None:
     text = json.dumps(pod_with("a")) + '\n{"kind": }\n'
     with pytest.raises(ManifestError, match=r"\(line 2\)"):
         manifests.import_yaml(cluster, text, actor=Actor("alice"))
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "named"),
+    [
+        ("creationTimestamp", "yesterday", "creationTimestamp|yesterday"),
+        ("creationTimestamp", "2026-01-02T03:04:05", "creationTimestamp|2026"),
+        ("creationTimestamp", 5, "creationTimestamp|number"),
+        ("generation", "many", "generation|string"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["Pod", "Widget"])
+def test_a_past_that_cannot_be_read_is_refused(
+    cluster: Cluster, kind: str, field: str, value: Any, named: str
+) -> None:
+    body = pod_with("odd")
+    if kind == "Widget":
+        manifests.import_yaml(cluster, WIDGETS.split("\n---\n")[-1], actor=Actor("alice"))
+        metadata = {"name": "odd", "namespace": "default"}
+        body = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": metadata}
+    body["metadata"][field] = value
+    with pytest.raises(ManifestError, match=named):
+        manifests.import_yaml(cluster, json.dumps(body), actor=Actor("alice"))
