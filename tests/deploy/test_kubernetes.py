@@ -21,6 +21,7 @@ from tests.engine.driving import run_until
 FOLDER = Path(__file__).parents[2] / "deploy" / "kubernetes"
 GROUPS = {
     "ConfigMap": "api/v1/namespaces/schedweb/configmaps",
+    "CronJob": "apis/batch/v1/namespaces/schedweb/cronjobs",
     "Deployment": "apis/apps/v1/namespaces/schedweb/deployments",
     "Namespace": "api/v1/namespaces",
     "NetworkPolicy": "apis/networking.k8s.io/v1/namespaces/schedweb/networkpolicies",
@@ -40,10 +41,14 @@ def manifests() -> list[Any]:
 
 
 def pod_specs(manifests: list[Any]) -> dict[str, Any]:
-    return {
-        each["metadata"]["name"]: each["spec"]["template"]["spec"]
+    found = {
+        each["metadata"]["name"]: each["spec"]
         for each in manifests
-        if each["kind"] in ("Deployment", "StatefulSet")
+        if each["kind"] in ("CronJob", "Deployment", "StatefulSet")
+    }
+    return {
+        name: spec.get("jobTemplate", {"spec": spec})["spec"]["template"]["spec"]
+        for name, spec in found.items()
     }
 
 
@@ -69,7 +74,9 @@ def test_pods_are_restricted(manifests: list[Any]) -> None:
 
 def test_processes_secrets_and_checks_are_those_of_the_site(manifests: list[Any]) -> None:
     specs = pod_specs(manifests)
-    assert set(specs) == {"web", "worker", "beat", "postgres", "valkey"}
+    assert set(specs) == {"web", "worker", "beat", "postgres", "valkey", "backup"}
+    mounted = {each["mountPath"] for each in specs["backup"]["containers"][0]["volumeMounts"]}
+    assert "/backups" in mounted and "manage.py backup" in str(specs["backup"]["containers"])
     commands = {name: specs[name]["containers"][0]["command"] for name in ("web", "worker", "beat")}
     assert commands == {
         "web": ["python", "-m", "schedweb.front"],
