@@ -27,7 +27,15 @@ from pathlib import Path
 
 from tests.faults import quiet, report
 from tests.faults.broker import NAMES, Broker, find_free_port, find_program
-from tests.faults.chaos import BROKER_FAULTS, CLOCK_FAULTS, DISK_FAULTS, FAULTS, Chaos, Fault
+from tests.faults.chaos import (
+    BROKER_FAULTS,
+    CLOCK_FAULTS,
+    DISK_FAULTS,
+    FAULTS,
+    SERVER_FAULTS,
+    Chaos,
+    Fault,
+)
 from tests.faults.clock import Clock
 from tests.faults.database import Database
 from tests.faults.disk import SmallDisk
@@ -165,9 +173,9 @@ def cause_faults(options: argparse.Namespace, beside: Beside, campaign: Campaign
         probe = Probe(site, token)
         events = Events(site, token, clock)
         probe.start()
-        selected = FAULTS + beside.faults
         # the disk and the clock of a database beside the site are not those of the site
         inside = "SCHEDWEB_DATABASE_URL" not in beside.variables
+        selected = (FAULTS if inside else SERVER_FAULTS) + beside.faults
         selected += (DISK_FAULTS if disk and inside else ()) + (CLOCK_FAULTS if clock else ())
         for missing, there in (("a small disk", disk), ("C compiler for a clock", clock)):
             if there is None:
