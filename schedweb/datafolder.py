@@ -10,6 +10,8 @@ from types import TracebackType
 
 from schedweb.config import DATABASE_POINTER
 
+#: The keys of the site, if no setting has them.
+SECRET_KEY = "secret-key"
 #: The certificate that clients of the https port must trust (:mod:`schedweb.tls`).
 TLS_AUTHORITY = Path("tls") / "ca.crt"
 
@@ -85,8 +87,14 @@ def write_private(path: Path, text: str) -> None:
 
 
 def secret_key(path: Path) -> str:
-    """The signing key in the data folder, created on first use."""
-    file = path / "secret-key"
+    """The keys in the data folder, one in a line, the newest first; created on first use."""
+    file = path / SECRET_KEY
     if not file.exists():
         write_private(file, secrets.token_urlsafe(48))
     return file.read_text(encoding="utf-8")
+
+
+def rotate_secret_key(path: Path) -> None:
+    """Put a new key before the newest one, and drop the others."""
+    newest = secret_key(path).splitlines()[0]
+    write_private(path / SECRET_KEY, f"{secrets.token_urlsafe(48)}\n{newest}")

@@ -21,7 +21,8 @@ BASE_DIR = environment.ROOT
 DATA_DIR = CONFIG.data
 VERSION = "0.1.0"
 
-SECRET_KEY = CONFIG.secret_key or secret_key(DATA_DIR)
+# the first one signs and encrypts, what the others have signed and encrypted is still accepted
+SECRET_KEY, *SECRET_KEY_FALLBACKS = (CONFIG.secret_key or secret_key(DATA_DIR)).splitlines()
 DEBUG = CONFIG.debug
 ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", socket.gethostname(), *CONFIG.allowed_hosts]
 

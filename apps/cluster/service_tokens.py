@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import jwt
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.utils.crypto import salted_hmac
 
@@ -70,21 +71,13 @@ def issue(
         "nbf": now,
         "sub": service_account_name(namespace, name),
     }
-    return ServiceToken(jwt.encode(claims, _signing_key(cluster), ALGORITHM), now + seconds)
+    key = next(_signing_keys(cluster))
+    return ServiceToken(jwt.encode(claims, key, ALGORITHM), now + seconds)
 
 
 def verify(cluster: Cluster, token: str, audiences: Sequence[str] = (AUDIENCE,)) -> User:
     """The service account of a token as a user, which is not stored. Raises InvalidToken."""
-    try:
-        claims = jwt.decode(
-            token,
-            _signing_key(cluster),
-            algorithms=[ALGORITHM],
-            audience=list(audiences),
-            options={"require": ["exp", "sub"]},
-        )
-    except jwt.InvalidTokenError as error:
-        raise InvalidToken(str(error)) from error
+    claims = _read_claims(cluster, token, audiences)
     about = claims[_PRIVATE]
     for key, reference in about.items():
         if key != "namespace":
@@ -92,6 +85,24 @@ def verify(cluster: Cluster, token: str, audiences: Sequence[str] = (AUDIENCE,))
     user = User(username=claims["sub"])
     user.service_account_uid = about["serviceaccount"]["uid"]  # type: ignore[attr-defined]
     return user
+
+
+def _read_claims(cluster: Cluster, token: str, audiences: Sequence[str]) -> dict[str, Any]:
+    refused: jwt.InvalidTokenError | None = None
+    for key in _signing_keys(cluster):
+        try:
+            return jwt.decode(
+                token,
+                key,
+                algorithms=[ALGORITHM],
+                audience=list(audiences),
+                options={"require": ["exp", "sub"]},
+            )
+        except jwt.InvalidSignatureError as error:
+            refused = error
+        except jwt.InvalidTokenError as error:
+            raise InvalidToken(str(error)) from error
+    raise InvalidToken(str(refused)) from refused
 
 
 def _check_exists(cluster: Cluster, key: str, namespace: str, reference: Body) -> None:
@@ -106,6 +117,8 @@ def _check_exists(cluster: Cluster, key: str, namespace: str, reference: Body) -
         raise InvalidToken(f"{kind.plural} {reference['name']!r} has been replaced")
 
 
-def _signing_key(cluster: Cluster) -> bytes:
-    """A key for each cluster: a token is not valid in another one."""
-    return salted_hmac("service-account-token", str(cluster.pk), algorithm="sha256").digest()
+def _signing_keys(cluster: Cluster) -> Iterator[bytes]:
+    """Keys for each cluster, from those of the site: a token is not valid in another cluster."""
+    for secret in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS):
+        salted = salted_hmac("service-account-token", str(cluster.pk), secret, algorithm="sha256")
+        yield salted.digest()

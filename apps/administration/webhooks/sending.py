@@ -9,6 +9,7 @@ import json
 import ssl
 import time
 from datetime import timedelta
+from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
 from django.conf import settings
@@ -25,6 +26,8 @@ TIMEOUT_SECONDS = 5.0
 _MAX_ANSWER = 1000
 #: Waiting times between attempts; then the delivery fails.
 BACKOFF = tuple(timedelta(seconds=each) for each in (10, 30, 90, 300, 900, 3600))
+
+_NO_SECRET: Final = "the site no longer has the key of the webhook's secret: replace the secret"
 
 
 def send(number: int) -> None:
@@ -54,6 +57,10 @@ def sign(secret: str, stamp: str, body: bytes) -> str:
 
 def _post(delivery: WebhookDelivery) -> tuple[int, str]:
     """The status code and the start of the response. Redirects are not followed."""
+    if not delivery.webhook.secret:
+        raise ValueError(
+            "the site no longer has the key of the webhook's secret: replace the secret"
+        )
     url = urlsplit(delivery.webhook.url)
     deadline = time.monotonic() + TIMEOUT_SECONDS
     connection = _connect(url, deadline)

@@ -102,6 +102,14 @@ def replace_secret(webhook: Webhook, secret: str = "") -> None:
     webhook.save(update_fields=["secret"])
 
 
+@transaction.atomic
+def encrypt_anew() -> None:
+    """Encrypt every secret with the first key of the site, unless the site has lost its key."""
+    for webhook in Webhook.objects.select_for_update():
+        if webhook.secret:
+            webhook.save(update_fields=["secret"])
+
+
 def retry(webhook: Webhook) -> int:
     """Send the deliveries that wait or were given up as soon as possible; returns their number."""
     states = (WebhookDelivery.State.WAITING, WebhookDelivery.State.FAILED)

@@ -9,6 +9,7 @@ from django.db import models
 from django.utils import timezone
 
 from apps.cluster.models import Cluster
+from apps.engine.encrypted import EncryptedField
 
 
 class Webhook(models.Model):
@@ -18,8 +19,8 @@ class Webhook(models.Model):
     url = models.CharField(max_length=2000)
     #: Names of `webhooks.events.KINDS`.
     kinds = ArrayField(models.CharField(max_length=40))
-    #: Key of the signatures.
-    secret = models.CharField(max_length=100)
+    #: Key of the signatures; at most 100 characters.
+    secret = EncryptedField()
     enabled = models.BooleanField(default=True)
     user = models.CharField(max_length=150)
     created_at = models.DateTimeField(default=timezone.now)

@@ -12,6 +12,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
+from apps.administration.webhooks.service import encrypt_anew
 from apps.cluster.partitions import daily
 from apps.engine.workers import heartbeat
 from schedweb import broker
@@ -36,6 +37,8 @@ class Command(BaseCommand):
             broker.install()
             broker.declare_queue(settings.CELERY_TASK_DEFAULT_QUEUE)
             broker.drop_orphaned_queues()
+        if settings.SECRET_KEY_FALLBACKS:
+            encrypt_anew()
         # Old heartbeats are of an earlier run; running processes send new ones within seconds.
         heartbeat.expire()
         if not User.objects.exists():
