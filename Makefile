@@ -109,9 +109,10 @@ format: development
 sbom: development
 	$(BIN)/python tools/sbom.py var/sbom.json --licenses docs/licenses.md
 
-# Asks PyPI, then OSV. Fails with 2 if no database answers for every package.
+# Asks PyPI, then OSV. Fails with 2 if no database answers for every package. ADVISORIES=all.zip: in this
+# file instead, OSV's archive of advisories about PyPI.
 audit: development
-	$(BIN)/python tools/audit.py requirements.lock
+	$(BIN)/python tools/audit.py requirements.lock $(if $(ADVISORIES),--database $(ADVISORIES))
 
 runtime:
 	@$(PYTHON) tools/venv.py requirements.lock

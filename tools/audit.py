@@ -1,6 +1,9 @@
 """Look up the packages of a lock file in a database of advisories.
 
-    python tools/audit.py requirements.lock
+    python tools/audit.py requirements.lock [--database all.zip]
+
+The database is a service, PyPI or OSV, or with --database a file: the archive of all advisories
+about PyPI that OSV publishes, which can be brought to a machine without a network.
 
 Exits with 0 if no vulnerability is known, 1 if one is, and 2 if no database could answer for every
 package. A database that knows nothing against an old release with many advisories, such as an
@@ -9,12 +12,18 @@ index that serves packages only, does not count as an answer.
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
 import sys
 import tempfile
+import zipfile
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from tools.advisories import Database
 
 SERVICES = ("pypi", "osv")
 #: Has had many advisories for years.
@@ -22,7 +31,31 @@ KNOWN_TO_BE_VULNERABLE = "django==3.2.0\n"
 NOT_AUDITED = "!!! NOT AUDITED: no database of advisories answered for every package !!!"
 
 
-def main(lock: str) -> int:
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python tools/audit.py")
+    parser.add_argument("lock")
+    parser.add_argument("--database", type=Path, metavar="FILE")
+    options = parser.parse_args()
+    if options.database is not None:
+        return look_into(options.database, Path(options.lock).read_text(encoding="utf-8"))
+    return ask_services(options.lock)
+
+
+def look_into(file: Path, lock: str) -> int:
+    """Look the packages up in a file."""
+    try:
+        database = Database(file)
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        print(NOT_AUDITED, f"{file}: {error}", sep="\n", file=sys.stderr)
+        return 2
+    if not database.look_up(KNOWN_TO_BE_VULNERABLE):
+        reason = f"{file}: it knows no advisory for {KNOWN_TO_BE_VULNERABLE.strip()}"
+        print(NOT_AUDITED, reason, sep="\n", file=sys.stderr)
+        return 2
+    return report(f"{file}, changed {database.changed[:10]}", database.look_up(lock))
+
+
+def ask_services(lock: str) -> int:
     reasons = []
     for service in SERVICES:
         problem, vulnerable = ask(service, lock)
@@ -79,4 +112,4 @@ def report(service: str, vulnerable: list[Any]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(main())
