@@ -77,7 +77,7 @@ def find_entries(query: Mapping[str, Any]) -> EntryRange:
 
 def batches(query: Mapping[str, Any]) -> Batches:
     """The entries that `find_entries` finds, newest first, as rows of FIELDS."""
-    return read_batches(find_entries(query).rows, FIELDS)
+    return read_batches(find_entries(query).rows.values(*FIELDS))
 
 
 def delete_expired() -> None:

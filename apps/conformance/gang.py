@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from apps.scheduler.clock import VirtualClock
 from apps.scheduler.config import API_VERSION, KIND, load
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.framework.intents import Eviction, Intent, MergePatch, PodEvent
@@ -15,7 +16,6 @@ from apps.scheduler.plugins.registry import TABLE
 from apps.scheduler.queue.queued_pod_info import QueuedPodInfo
 from apps.scheduler.queue.records import PodMove, SubQueue
 from apps.scheduler.scheduler import Scheduler
-from apps.scheduler.testing.clock import FakeClock
 
 Json = Mapping[str, Any]
 Body = dict[str, Any]
@@ -55,7 +55,7 @@ class GangReplay:
     def __init__(self, case: Json) -> None:
         given = case.get("config") or {"apiVersion": API_VERSION, "kind": KIND}
         config = load({**given, "featureGates": case["featureGates"]}, TABLE)
-        self._clock = FakeClock()
+        self._clock = VirtualClock()
         self._now_ms = 0
         self._graceful = case.get("gracefulDeletion", False)
         self._objects: dict[Key, Body] = {}
@@ -124,7 +124,7 @@ class GangReplay:
 
     def _pass(self, milliseconds: int) -> None:
         self._now_ms += milliseconds
-        self._clock.set(self._now_ms / 1000)
+        self._clock.at = self._now_ms / 1000
 
     def _write(self, body: Body) -> None:
         key = _key_of(body)

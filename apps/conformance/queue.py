@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from apps.conformance.default_profile import default_framework, default_hints
+from apps.scheduler.clock import VirtualClock
 from apps.scheduler.framework.events import (
     ClusterEvent,
     action_by_name,
@@ -16,7 +17,6 @@ from apps.scheduler.objects import Node, Pod, decode_as
 from apps.scheduler.queue.backoff_queue import BackoffRules
 from apps.scheduler.queue.queued_pod_info import QueuedPodInfo
 from apps.scheduler.queue.scheduling_queue import PriorityQueue, QueuePlugins
-from apps.scheduler.testing.clock import FakeClock
 
 Json = Mapping[str, Any]
 
@@ -46,7 +46,7 @@ class QueueReplay:
 
     def __init__(self, case: Json) -> None:
         self._case = case
-        self._clock = FakeClock()
+        self._clock = VirtualClock()
         self._now_ms = 0
         self._pods: dict[str, Pod] = {}
         self._popped: dict[str, QueuedPodInfo] = {}
@@ -75,7 +75,7 @@ class QueueReplay:
     def perform(self, operation: Json) -> dict[str, Any]:
         """Perform one operation; returns the state after it, in the form of the recording."""
         self._now_ms += operation.get("ms", 0)
-        self._clock.set(self._now_ms / 1000)
+        self._clock.at = self._now_ms / 1000
         seen = _OPERATIONS[operation["op"]](self, operation) or {}
         return {**seen, **self.state()}
 

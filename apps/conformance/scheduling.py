@@ -15,6 +15,7 @@ from apps.conformance.devices import (
 )
 from apps.conformance.options import Options
 from apps.scheduler.attempt import Attempt, new_attempt
+from apps.scheduler.clock import VirtualClock
 from apps.scheduler.config.errors import ConfigError
 from apps.scheduler.config.loading import default_configuration, load
 from apps.scheduler.config.types import Configuration
@@ -29,7 +30,6 @@ from apps.scheduler.plugins.dynamicresources.plugin import DynamicResources
 from apps.scheduler.plugins.registry import TABLE
 from apps.scheduler.schedule_one import scheduling_cycle
 from apps.scheduler.scheduler import Scheduler
-from apps.scheduler.testing.clock import FakeClock
 
 Json = Mapping[str, Any]
 
@@ -118,7 +118,7 @@ class CaseReplay:
     decision: Decision | None
 
     def __init__(self, case: Json, config: Configuration) -> None:
-        self.scheduler = Scheduler(config, clock=FakeClock(_NOW), tie_break="first-name")
+        self.scheduler = Scheduler(config, clock=VirtualClock(_NOW), tie_break="first-name")
         self.decision = None
         bodies = case.get("objects") or ()
         # An image has the size that the first node in name order reports.

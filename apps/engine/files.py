@@ -25,14 +25,17 @@ Row = Mapping[str, Any]
 Batches = Iterator[Sequence[Row]]
 
 
-def read_batches(rows: QuerySet[Any], fields: Sequence[str]) -> Batches:
-    """These fields of rows that are ordered by id, newest first."""
-    last: int | None = None
-    while batch := list(
-        (rows if last is None else rows.filter(id__lt=last)).values(*fields)[:BATCH]
-    ):
+def read_batches(
+    rows: QuerySet[Any, Any], *, by: str = "id", limit: int | None = None
+) -> Iterator[list[Any]]:
+    """Rows that are ordered by a unique column, the greatest first; each batch is one statement."""
+    rest, left = rows, limit
+    while batch := list(rest[: BATCH if left is None else min(BATCH, left)]):
         yield batch
-        last = batch[-1]["id"]
+        last = batch[-1]
+        value = last[by] if isinstance(last, dict) else getattr(last, by)
+        rest = rows.filter(**{f"{by}__lt": value})
+        left = None if left is None else left - len(batch)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,3 +20,17 @@ class RealClock:
 
     def now(self) -> float:
         return time.time()
+
+
+class VirtualClock:
+    """A clock that only moves when it is told to."""
+
+    def __init__(self, at: float = 0.0) -> None:
+        #: seconds since the Unix epoch
+        self.at = at
+
+    def now(self) -> float:
+        return self.at
+
+    def step(self, seconds: float) -> None:
+        self.at += seconds

@@ -20,7 +20,8 @@ from schedweb.front.server import Site
 from schedweb.front.streams import Front
 from schedweb.front.threads import WsgiInThreads
 
-PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+#: The first one draws the same pages without the windows of a browser, in less time.
+PROGRAMS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -30,7 +31,7 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-MISSING = "chromium is missing (as root: apt-get install chromium)"
+MISSING = "chromium is missing (as root: apt-get install chromium-headless-shell)"
 
 
 @dataclass(slots=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, Final
 
 from apps.engine.profiles.plugins import find_plugins
+from apps.scheduler.clock import VirtualClock
 from apps.scheduler.config.loading import load
 from apps.scheduler.config.types import API_VERSION, KIND, Configuration
 from apps.scheduler.framework.declaration import plugin_table
 from apps.scheduler.plugins.registry import BUILT_IN, PLUGINS
 from apps.scheduler.scheduler import Scheduler
-from apps.scheduler.testing.clock import FakeClock
 from legacy_plugins.conversion import convert
 
 #: The plugins of the package, loaded as those of any package.
@@ -49,4 +49,4 @@ def scoring_by(plugin: str, **args: Any) -> Scheduler:
 
 
 def scheduler_of(config: Configuration) -> Scheduler:
-    return Scheduler(config, clock=FakeClock(1000.0), tie_break="first-name", registry=REGISTRY)
+    return Scheduler(config, clock=VirtualClock(1000.0), tie_break="first-name", registry=REGISTRY)

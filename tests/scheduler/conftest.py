@@ -7,22 +7,22 @@ from typing import Any
 
 import pytest
 
+from apps.scheduler.clock import VirtualClock
 from apps.scheduler.config.loading import load
 from apps.scheduler.config.types import API_VERSION, KIND
 from apps.scheduler.plugins.registry import TABLE
 from apps.scheduler.scheduler import Scheduler
-from apps.scheduler.testing.clock import FakeClock
 
 NewScheduler = Callable[..., Scheduler]
 
 
 @pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock(1000.0)
+def clock() -> VirtualClock:
+    return VirtualClock(1000.0)
 
 
 @pytest.fixture
-def new_scheduler(clock: FakeClock) -> Iterator[NewScheduler]:
+def new_scheduler(clock: VirtualClock) -> Iterator[NewScheduler]:
     """``new_scheduler(config={...}, **options)``: the parts of a configuration after its head."""
     made: list[Scheduler] = []
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from apps.scheduler.clock import VirtualClock
 from apps.scheduler.decision import Decision
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import PodBuilder, make_node, make_pod
-from apps.scheduler.testing.clock import FakeClock
 from apps.scheduler.tie_break import random_draws
 from tests.scheduler.cycle import search_plainly
 
@@ -125,7 +125,7 @@ def test_pods_with_default_constraints_are_never_batched(new_scheduler: NewSched
 
 @pytest.mark.parametrize(("seconds", "node"), [(0.4, "c"), (0.6, "b")])
 def test_a_ranking_is_used_for_half_a_second(
-    new_scheduler: NewScheduler, clock: FakeClock, seconds: float, node: str
+    new_scheduler: NewScheduler, clock: VirtualClock, seconds: float, node: str
 ) -> None:
     scheduler = build(new_scheduler)
     decide(scheduler, wanting("p0"))

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from apps.scheduler.clock import VirtualClock
 from apps.scheduler.config.loading import load
 from apps.scheduler.config.types import API_VERSION, KIND
 from apps.scheduler.decision import Decision, Result
@@ -23,7 +24,6 @@ from apps.scheduler.plugins.registry import BUILT_IN, PLUGINS
 from apps.scheduler.queue.records import SubQueue
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import make_node, make_pod
-from apps.scheduler.testing.clock import FakeClock
 
 
 @dataclass
@@ -80,7 +80,7 @@ class World:
 
 
 @pytest.fixture
-def world(clock: FakeClock) -> Iterator[World]:
+def world(clock: VirtualClock) -> Iterator[World]:
     enabled = {"multiPoint": {"enabled": [{"name": "Slow"}]}}
     config = load(
         {"apiVersion": API_VERSION, "kind": KIND, "profiles": [{"plugins": enabled}]},

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from apps.scheduler.clock import VirtualClock
 from apps.scheduler.config.errors import ConfigError
 from apps.scheduler.config.loading import load
 from apps.scheduler.config.types import API_VERSION, KIND
@@ -35,7 +36,6 @@ from apps.scheduler.plugins.registry import BUILT_IN, PLUGINS
 from apps.scheduler.queue.records import SubQueue
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import make_node, make_pod
-from apps.scheduler.testing.clock import FakeClock
 from tests.example_plugins import Licences, LicencesInColumns, Windows
 from tests.scheduler.cycle import attempt
 
@@ -46,7 +46,7 @@ New = Callable[..., Scheduler]
 
 
 @pytest.fixture
-def new(clock: FakeClock) -> Iterator[New]:
+def new(clock: VirtualClock) -> Iterator[New]:
     """``new(Plugin, args={...})``: the plugin is enabled wherever it can be."""
     made: list[Scheduler] = []
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from apps.scheduler.cache.devices_in_use import Allocated
+from apps.scheduler.clock import VirtualClock
 from apps.scheduler.config import ConfigError, load
 from apps.scheduler.config.encoding import encode
 from apps.scheduler.config.warnings import find_warnings
@@ -31,7 +32,6 @@ from apps.scheduler.plugins.helper.device_rows import shared_rows
 from apps.scheduler.plugins.registry import TABLE
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import make_node, make_pod
-from apps.scheduler.testing.clock import FakeClock
 from apps.scheduler.testing.storage import (
     make_claim,
     make_csi_node,
@@ -54,9 +54,9 @@ def faults(gates: dict[str, Any], **fields: Any) -> list[str]:
     return [str(cause) for cause in refusal.value.causes]
 
 
-def build(clock: FakeClock | None = None, *, fields: Any = None, **gates: bool) -> Scheduler:
+def build(clock: VirtualClock | None = None, *, fields: Any = None, **gates: bool) -> Scheduler:
     configuration = load(configured(gates, **(fields or {})), TABLE)
-    return Scheduler(configuration, clock=clock or FakeClock(), tie_break="first-name")
+    return Scheduler(configuration, clock=clock or VirtualClock(), tie_break="first-name")
 
 
 def storage_args(**args: Any) -> dict[str, Any]:
@@ -151,16 +151,16 @@ def rejected_pod_with_helpful_event(scheduler: Scheduler) -> None:
 
 def test_a_pod_completes_its_backoff_if_the_gate_is_off() -> None:
     for is_on in (True, False):
-        clock = FakeClock()
-        clock.set(1000.7)
+        clock = VirtualClock()
+        clock.at = 1000.7
         scheduler = build(clock, SchedulerPopFromBackoffQ=is_on)
         rejected_pod_with_helpful_event(scheduler)
         assert (scheduler.schedule_one() is not None) is is_on
     # the backoff of 1 s ends at 1001.7, to the moment
-    clock.set(1001.699)
+    clock.at = 1001.699
     scheduler.queue.flush_backoff_completed()
     assert scheduler.schedule_one() is None
-    clock.set(1001.7)
+    clock.at = 1001.7
     scheduler.queue.flush_backoff_completed()
     assert scheduler.schedule_one() is not None
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from apps.scheduler.clock import VirtualClock
 from apps.scheduler.config import API_VERSION, KIND, load
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.framework.intents import Eviction
@@ -18,16 +19,15 @@ from apps.scheduler.group_attempt import GroupAttempt
 from apps.scheduler.objects import decode
 from apps.scheduler.plugins.registry import TABLE
 from apps.scheduler.scheduler import Scheduler
-from apps.scheduler.testing.clock import FakeClock
 
 GANGS = {"GenericWorkload": True, "GangScheduling": True}
 PLACED = {**GANGS, "TopologyAwareWorkloadScheduling": True}
 PREEMPTING = {**GANGS, "WorkloadAwarePreemption": True}
 
 
-def build(gates: dict[str, bool], clock: FakeClock | None = None) -> Scheduler:
+def build(gates: dict[str, bool], clock: VirtualClock | None = None) -> Scheduler:
     config = load({"apiVersion": API_VERSION, "kind": KIND, "featureGates": gates}, TABLE)
-    return Scheduler(config, clock=clock or FakeClock(), tie_break="first-name")
+    return Scheduler(config, clock=clock or VirtualClock(), tie_break="first-name")
 
 
 def add(scheduler: Scheduler, kind: str, name: str, **fields: Any) -> None:
@@ -252,7 +252,7 @@ def evicted(decisions: list[Decision]) -> list[str]:
 
 
 def test_a_group_preempts_for_all_of_its_pods_at_once() -> None:
-    clock = FakeClock()
+    clock = VirtualClock()
     scheduler = build(PREEMPTING, clock)
     for number in range(3):
         add_node(scheduler, f"n{number}", 2)

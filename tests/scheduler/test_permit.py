@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from apps.scheduler.clock import VirtualClock
 from apps.scheduler.config.loading import load
 from apps.scheduler.config.types import API_VERSION, KIND
 from apps.scheduler.decision import Decision, Result
@@ -19,7 +20,6 @@ from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.plugins.registry import BUILT_IN, PLUGINS
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import make_node, make_pod
-from apps.scheduler.testing.clock import FakeClock
 
 
 @dataclass
@@ -53,7 +53,7 @@ class Gatekeeper:
 @dataclass
 class World:
     scheduler: Scheduler
-    clock: FakeClock
+    clock: VirtualClock
     plugin: Gatekeeper
 
     def decide(self) -> Decision:
@@ -64,7 +64,7 @@ class World:
 
 
 @pytest.fixture
-def world(clock: FakeClock) -> Iterator[World]:
+def world(clock: VirtualClock) -> Iterator[World]:
     enabled = {"multiPoint": {"enabled": [{"name": "Gatekeeper"}]}}
     config = load(
         {"apiVersion": API_VERSION, "kind": KIND, "profiles": [{"plugins": enabled}]},

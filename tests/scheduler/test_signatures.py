@@ -10,6 +10,7 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from apps.scheduler.clock import VirtualClock
 from apps.scheduler.config import load
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.framework.intents import Eviction
@@ -18,7 +19,6 @@ from apps.scheduler.objects import Node, Pod, Taint
 from apps.scheduler.plugins.registry import TABLE
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import NodeBuilder, PodBuilder, make_node, make_pod
-from apps.scheduler.testing.clock import FakeClock
 from tests.scheduler.conftest import NewScheduler
 from tests.scheduler.cycle import add, attempt, search_plainly
 from tests.scheduler.machines import machine_settings
@@ -125,7 +125,7 @@ class Twins(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         configuration = load(CONFIGURATION % self.percentage, TABLE)
-        self.clock = FakeClock(1000.0)
+        self.clock = VirtualClock(1000.0)
         self.both = [Scheduler(configuration, clock=self.clock) for _ in range(2)]
         search_plainly(self.both[1])
         self.templates = TEMPLATES

@@ -13,6 +13,7 @@ import numpy as np
 
 from apps.scheduler.cache.cache import Cache
 from apps.scheduler.cache.snapshot import Snapshot
+from apps.scheduler.clock import VirtualClock
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.nodes import Int64Array
 from apps.scheduler.framework.types import NodeInfo, PodInfo
@@ -22,7 +23,6 @@ from apps.scheduler.plugins.podtopologyspread.args import PodTopologySpreadArgs
 from apps.scheduler.plugins.podtopologyspread.plugin import PodTopologySpread
 from apps.scheduler.queue.nominator import Nominator
 from apps.scheduler.testing.builders import NodeBuilder, PodBuilder, make_node, make_pod
-from apps.scheduler.testing.clock import FakeClock
 
 HOSTNAME = "kubernetes.io/hostname"
 KEYS = ("zone", "rack", HOSTNAME)
@@ -155,7 +155,7 @@ class Cluster:
         spread: PodTopologySpreadArgs | None = None,
     ) -> None:
         self.cache, self.snapshot = Cache(), Snapshot()
-        handle = Handle(self.snapshot, self.cache.listers, Nominator(), FakeClock())
+        handle = Handle(self.snapshot, self.cache.listers, Nominator(), VirtualClock())
         self.spread = PodTopologySpread(spread, handle)
         self.affinity = InterPodAffinity(
             InterPodAffinityArgs(

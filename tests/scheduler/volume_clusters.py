@@ -9,12 +9,12 @@ import numpy as np
 
 from apps.scheduler.cache.cache import Cache
 from apps.scheduler.cache.snapshot import Snapshot
+from apps.scheduler.clock import VirtualClock
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import KubeObject, decode
 from apps.scheduler.queue.nominator import Nominator
 from apps.scheduler.testing.builders import NodeBuilder, PodBuilder, make_node, make_pod
-from apps.scheduler.testing.clock import FakeClock
 from apps.scheduler.testing.storage import (
     ClaimBuilder,
     VolumeBuilder,
@@ -201,7 +201,7 @@ class Cluster:
         self.cache = Cache()
         self.listers = self.cache.listers
         self.snapshot = Snapshot()
-        self.handle = Handle(self.snapshot, self.listers, Nominator(), FakeClock())
+        self.handle = Handle(self.snapshot, self.listers, Nominator(), VirtualClock())
         for name in CLASSES:
             self.listers.storage_classes.put(dice.storage_class(name))
         for driver in ("made.csi", "kept.csi", GCE):

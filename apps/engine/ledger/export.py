@@ -17,7 +17,7 @@ import msgspec
 from apps.cluster.access.reach import EVERYTHING, Reach
 from apps.cluster.errors import ApiError
 from apps.engine import files, queries
-from apps.engine.files import BATCH, Batches, Format
+from apps.engine.files import Batches, Format, read_batches
 from apps.engine.ledger import finding
 
 Row = dict[str, Any]
@@ -84,18 +84,10 @@ def batches(
     """The decisions that `finding.find` finds, newest first, as rows of FIELDS."""
     names = queries.list_cluster_names()
     decisions = finding.find(filters, cluster_id=cluster_id, reach=reach).values(*_COLUMNS)
-    last, left = None, limit
-    while left is None or left > 0:
-        rest = decisions if last is None else decisions.filter(id__lt=last)
-        rows = [
-            {"id": row["id"], "cluster": names.get(row["cluster_id"], ""), **row}
-            for row in rest[: BATCH if left is None else min(BATCH, left)]
+    for rows in read_batches(decisions, limit=limit):
+        yield [
+            {"id": row["id"], "cluster": names.get(row["cluster_id"], ""), **row} for row in rows
         ]
-        if not rows:
-            return
-        yield rows
-        last = rows[-1]["id"]
-        left = None if left is None else left - len(rows)
 
 
 def write_parquet(columns: Sequence[str], batches: Batches) -> Iterator[bytes]:

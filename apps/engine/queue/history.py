@@ -175,7 +175,7 @@ def find_moves(cluster: Cluster, query: Mapping[str, Any]) -> QuerySet[models.Qu
 
 def batches(cluster: Cluster, query: Mapping[str, Any]) -> Batches:
     """The moves that `find_moves` finds, newest first, as rows of FIELDS."""
-    return read_batches(find_moves(cluster, query), FIELDS)
+    return read_batches(find_moves(cluster, query).values(*FIELDS))
 
 
 def _parse_uid(text: str) -> UUID | None:

@@ -14,6 +14,7 @@ from apps.engine.profiles import plugins
 from apps.engine.profiles.schedulers import assemble_scheduler
 from apps.scheduler.cache.cache import Cache
 from apps.scheduler.cache.node_tree import NodeTree
+from apps.scheduler.clock import VirtualClock
 from apps.scheduler.config import ConfigError, Configuration, load
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import KINDS, KubeObject, Node, Pod, ResourceClaim
@@ -24,7 +25,6 @@ from apps.studies.bundles.sizes import check_tables
 from apps.studies.bundles.tables import Document, build_table, pack_array, read_array, read_table
 from apps.studies.rebuilding import PastState
 from apps.studies.rebuilding.draws import RecordedDraws
-from apps.studies.rebuilding.state import StoppedClock
 
 T = TypeVar("T", bound=KubeObject)
 
@@ -81,7 +81,7 @@ def rebuild(bundle: Bundle, version: int, at: float) -> PastState:
     stored, draws = bundle.state, RecordedDraws()
     check_tables([stored.nodes, stored.pods, *stored.objects.values()])
     scheduler = assemble_scheduler(
-        _load(bundle), clock=StoppedClock(at), tie_break=bundle.tie_break, draws=draws
+        _load(bundle), clock=VirtualClock(at), tie_break=bundle.tie_break, draws=draws
     )
     cluster = Cluster(name=bundle.cluster, tie_break=bundle.tie_break)
     state = PastState(cluster, version, scheduler, draws)

@@ -14,7 +14,7 @@ from apps.cluster.log import changelog
 from apps.cluster.log.versions import versions_between
 from apps.cluster.models import Change, Cluster, HistoricChange
 from apps.engine import periods
-from apps.engine.files import BATCH, Batches
+from apps.engine.files import Batches, Row, read_batches
 
 #: (parameter, meaning) of the filters besides the period.
 FILTERS = (
@@ -90,16 +90,13 @@ def changed_fields(
 
 def batches(cluster: Cluster, query: Mapping[str, Any]) -> Batches:
     """The changes that `find_changes` finds, newest first, as rows of FIELDS."""
-    found = find_changes(cluster, query).rows
-    return _read_batches(cluster, found)
+    found = find_changes(cluster, query).rows.filter(version__lte=cluster.resource_version)
+    return (_describe(cluster, rows) for rows in read_batches(found, by="version"))
 
 
-def _read_batches(cluster: Cluster, found: QuerySet[HistoricChange]) -> Batches:
-    below = cluster.resource_version + 1
-    while rows := list(found.filter(version__lt=below)[:BATCH]):
-        fields = changed_fields(cluster, rows)
-        yield [_row(change, paths) for change, paths in zip(rows, fields, strict=True)]
-        below = rows[-1].version
+def _describe(cluster: Cluster, changes: Sequence[HistoricChange]) -> Sequence[Row]:
+    fields = changed_fields(cluster, changes)
+    return [_row(change, paths) for change, paths in zip(changes, fields, strict=True)]
 
 
 def _row(change: HistoricChange, fields: list[FieldDifference]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from apps.cluster.errors import BadRequest
 from apps.cluster.log.versions import versions_between
 from apps.cluster.models import Change, Cluster, Event
 from apps.engine import periods
-from apps.engine.files import BATCH, Batches
+from apps.engine.files import Batches, read_batches
 
 #: (parameter, meaning) of the filters besides the period.
 FILTERS = (
@@ -108,18 +108,11 @@ def find_events(cluster: Cluster, query: Mapping[str, Any]) -> EventRange:
 
 def batches(cluster: Cluster, query: Mapping[str, Any]) -> Batches:
     """The events that `find_events` finds, last seen first, as rows of FIELDS."""
-    return _read_batches(find_events(cluster, query))
-
-
-def _read_batches(found: EventRange) -> Batches:
-    last: int | None = None
-    rows: Any = found.rows
-    while events := [
-        found.read(row)
-        for row in (rows if last is None else rows.filter(seen_version__lt=last))[:BATCH]
-    ]:
-        yield [describe_event(event) for event in events]
-        last = events[-1].seen_version
+    found = find_events(cluster, query)
+    return (
+        [describe_event(found.read(row)) for row in rows]
+        for rows in read_batches(found.rows, by="seen_version")
+    )
 
 
 def describe_event(event: FoundEvent) -> dict[str, Any]:

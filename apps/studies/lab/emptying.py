@@ -10,6 +10,7 @@ from apps.cluster import limits
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
 from apps.scheduler.attempt import Attempt, new_attempt
+from apps.scheduler.clock import VirtualClock
 from apps.scheduler.failure import handle_scheduling_failure, unreserve_and_forget
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.schedule_one import scheduling_cycle
@@ -22,7 +23,6 @@ from apps.studies.lab.changes import (
     with_unschedulable,
 )
 from apps.studies.lab.fitting import without_pods, without_preemption
-from apps.studies.lab.run import VirtualClock
 from apps.studies.lab.simulation import SimulationRequest, read_base_and_changes
 
 #: Nodes that are tried by default.

@@ -12,6 +12,7 @@ import msgspec
 
 from apps.cluster.errors import Timeout
 from apps.engine.results.presenting import DecisionResults, read_results
+from apps.scheduler.clock import VirtualClock
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.framework.intents import Eviction
 from apps.scheduler.framework.types import PodInfo
@@ -29,16 +30,6 @@ DEADLINE: Final = 60.0
 #: So often each pod is tried, on average; then the run ends as it is.
 _MAX_ATTEMPTS: Final = 10
 _SPARE_ATTEMPTS: Final = 1000
-
-
-class VirtualClock:
-    """A clock that the run sets; seconds since the epoch."""
-
-    def __init__(self, at: float) -> None:
-        self.at = at
-
-    def now(self) -> float:
-        return self.at
 
 
 @dataclass(slots=True)

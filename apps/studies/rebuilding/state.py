@@ -24,6 +24,7 @@ from apps.engine.models import ConfigurationRevision, SchedulingDecision
 from apps.engine.profiles import revisions
 from apps.engine.profiles.schedulers import assemble_scheduler
 from apps.scheduler.cache.cache import is_terminal
+from apps.scheduler.clock import VirtualClock
 from apps.scheduler.config import Configuration
 from apps.scheduler.decision import Result
 from apps.scheduler.framework.types import PodInfo
@@ -44,16 +45,6 @@ from apps.studies.rebuilding.nodes import fill_nodes
 from apps.studies.rebuilding.objects import PastObject, read_objects_at
 
 _BATCH = 2000
-
-
-class StoppedClock:
-    """A clock that always shows the time of a decision."""
-
-    def __init__(self, at: float) -> None:
-        self.at = at
-
-    def now(self) -> float:
-        return self.at
 
 
 @dataclass(slots=True)
@@ -190,7 +181,7 @@ def rebuild_state_at(
     draws = RecordedDraws()
     scheduler = assemble_scheduler(
         configuration or revisions.load_configuration(chosen_revision),
-        clock=StoppedClock(cluster.now().timestamp() if at is None else at),
+        clock=VirtualClock(cluster.now().timestamp() if at is None else at),
         tie_break=cluster.tie_break,
         bodies=StoredBodies(cluster.pk),
         draws=draws,

@@ -18,12 +18,12 @@ from apps.cluster.log.changelog import LoggedChange
 from apps.controllers import taint_eviction
 from apps.controllers.workloads.replicas import surplus
 from apps.engine.loop.informer import WATCHED, decode
+from apps.scheduler.clock import VirtualClock
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.framework.intents import Eviction
 from apps.scheduler.objects import KubeObject, Node, Pod
 from apps.scheduler.scheduler import Scheduler
 from apps.studies.lab.changes import is_bound_to_node
-from apps.studies.lab.run import VirtualClock
 from apps.studies.replay import pods
 from apps.studies.replay.inputs import Input, Inputs
 from apps.studies.replay.levels import Levels, Samples

@@ -13,10 +13,10 @@ import numpy as np
 from apps.cluster.log.changelog import LoggedChange
 from apps.cluster.models import Cluster
 from apps.engine.models import SchedulingDecision
+from apps.scheduler.clock import VirtualClock
 from apps.scheduler.objects import Pod
 from apps.studies.lab.base import Base, build_scheduler
 from apps.studies.lab.configurations import choose_configuration
-from apps.studies.lab.run import VirtualClock
 from apps.studies.replay.continuing import Continuing
 from apps.studies.replay.differences import Attempt, Differences
 from apps.studies.replay.draws import RecordedTies

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from apps.scheduler.clock import VirtualClock
 from apps.scheduler.config import load
 from apps.scheduler.config.types import API_VERSION, KIND
 from apps.scheduler.decision import Decision
@@ -35,7 +36,6 @@ from apps.scheduler.objects import (
 from apps.scheduler.plugins.registry import TABLE
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import PodBuilder, make_node, make_pod
-from apps.scheduler.testing.clock import FakeClock
 from apps.scheduler.testing.storage import make_claim, make_storage_class, make_volume
 from tests.legacy_plugins.policies import REGISTRY, converted, scoring_by, under_policy
 from tests.scheduler.conftest import NewScheduler
@@ -560,7 +560,7 @@ def test_volumes_count_in_the_balance_of_the_oldest_releases() -> None:
 
 def new_scheduler_with(**fields: Any) -> Scheduler:
     configuration = load({**CONFIGURATION, **fields}, TABLE)
-    return Scheduler(configuration, clock=FakeClock(), tie_break="first-name")
+    return Scheduler(configuration, clock=VirtualClock(), tie_break="first-name")
 
 
 def decide_and_check(

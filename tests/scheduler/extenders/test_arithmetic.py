@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from apps.scheduler.clock import VirtualClock
 from apps.scheduler.config import load
 from apps.scheduler.config.plugin_table import KnownPlugin
 from apps.scheduler.config.types import API_VERSION, KIND
@@ -21,7 +22,6 @@ from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.plugins.registry import BUILT_IN, TABLE
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import make_node, make_pod
-from apps.scheduler.testing.clock import FakeClock
 from tests.scheduler.extenders.running import RunningExtender
 
 SCORE = frozenset({"score"})
@@ -64,7 +64,7 @@ def scheduler(extender: RunningExtender) -> Any:
         {**TABLE, **{name: KnownPlugin(name=name, extension_points=SCORE) for name in LOGGED}},
     )
     plugins = {name: lambda args, handle, name=name: Logged(name) for name in LOGGED}
-    scheduler = Scheduler(config, clock=FakeClock(), registry={**BUILT_IN, **plugins})
+    scheduler = Scheduler(config, clock=VirtualClock(), registry={**BUILT_IN, **plugins})
     for name in ("node-1", "node-2"):
         scheduler.handle("Node", None, make_node(name).obj())
     yield scheduler

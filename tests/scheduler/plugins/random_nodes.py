@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from apps.scheduler.cache.cache import Cache
 from apps.scheduler.cache.snapshot import Snapshot
+from apps.scheduler.clock import VirtualClock
 from apps.scheduler.config import default_configuration
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.handle import Handle
@@ -20,7 +21,6 @@ from apps.scheduler.objects import Node
 from apps.scheduler.plugins.registry import BUILT_IN, TABLE
 from apps.scheduler.queue.nominator import Nominator
 from apps.scheduler.testing.builders import NodeBuilder, make_node, make_pod
-from apps.scheduler.testing.clock import FakeClock
 
 IMAGE = "registry.example/app:v1"
 EFFECTS = ("NoSchedule", "NoExecute", "PreferNoSchedule")
@@ -85,7 +85,7 @@ def pods(draw: Any) -> PodInfo:
 def framework_over(cache: Cache) -> Framework:
     snapshot = Snapshot()
     snapshot.update(cache)
-    handle = Handle(snapshot, cache.listers, Nominator(), FakeClock())
+    handle = Handle(snapshot, cache.listers, Nominator(), VirtualClock())
     return Framework(default_configuration(TABLE).profiles[0], BUILT_IN, handle)
 
 

@@ -7,19 +7,19 @@ from typing import Any
 
 import pytest
 
+from apps.scheduler.clock import VirtualClock
 from apps.scheduler.config import API_VERSION, KIND, load
 from apps.scheduler.decision import Result
 from apps.scheduler.objects import decode
 from apps.scheduler.plugins.registry import TABLE
 from apps.scheduler.scheduler import Scheduler
-from apps.scheduler.testing.clock import FakeClock
 
 GATES = {"GenericWorkload": True, "GangScheduling": True}
 
 
 def build(gates: dict[str, bool]) -> Scheduler:
     config = load({"apiVersion": API_VERSION, "kind": KIND, "featureGates": gates}, TABLE)
-    return Scheduler(config, clock=FakeClock())
+    return Scheduler(config, clock=VirtualClock())
 
 
 def add(scheduler: Scheduler, kind: str, name: str, **fields: Any) -> None:

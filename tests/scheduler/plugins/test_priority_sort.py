@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from apps.scheduler.clock import VirtualClock
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import make_node, make_pod
-from apps.scheduler.testing.clock import FakeClock
 from tests.scheduler.cycle import add
 
 
 def test_pods_of_higher_priority_come_first_then_those_that_wait_longer(
-    scheduler: Scheduler, clock: FakeClock
+    scheduler: Scheduler, clock: VirtualClock
 ) -> None:
     add(scheduler, make_node("n"))
     for name, priority in (("old", 0), ("young", 0), ("important", 5)):

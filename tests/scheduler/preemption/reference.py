@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from apps.scheduler.clock import VirtualClock
 from apps.scheduler.config.types import Configuration
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Node, PodDisruptionBudget
 from apps.scheduler.scheduler import Scheduler
-from apps.scheduler.testing.clock import FakeClock
 
 
 @dataclass
@@ -26,7 +26,7 @@ class Cluster:
 
     def scheduler(self, pods: Iterable[PodInfo]) -> Scheduler:
         """A scheduler that has never known another cluster."""
-        scheduler = Scheduler(self.config, clock=FakeClock(), tie_break="first-name")
+        scheduler = Scheduler(self.config, clock=VirtualClock(), tie_break="first-name")
         for node in self.nodes:
             scheduler.cache.add_node(node)
         for pod in pods:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from apps.scheduler.clock import VirtualClock
 from apps.scheduler.decision import Result
 from apps.scheduler.framework.intents import Eviction, MergePatch
 from apps.scheduler.framework.types import PodInfo
@@ -11,7 +12,6 @@ from apps.scheduler.objects import PodDisruptionBudget, decode_as
 from apps.scheduler.queue.records import SubQueue
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import PodBuilder, make_node, make_pod
-from apps.scheduler.testing.clock import FakeClock
 from tests.scheduler.conftest import NewScheduler
 from tests.scheduler.cycle import add, attempt
 
@@ -162,7 +162,9 @@ def test_a_less_important_pod_loses_its_nomination_to_the_node(scheduler: Schedu
 # -- until the victims are gone -----------------------------------------------------------------
 
 
-def test_the_pod_is_held_until_its_victims_are_gone(scheduler: Scheduler, clock: FakeClock) -> None:
+def test_the_pod_is_held_until_its_victims_are_gone(
+    scheduler: Scheduler, clock: VirtualClock
+) -> None:
     victims = add(scheduler, low("x", "a", "2"), low("y", "a", "2"))
     add(scheduler, low("z", "b").priority(20))
     attempt(scheduler, incoming())
@@ -177,7 +179,9 @@ def test_the_pod_is_held_until_its_victims_are_gone(scheduler: Scheduler, clock:
     assert decision.nominated_fast_path is False
 
 
-def test_a_victim_that_is_terminating_holds_nobody(scheduler: Scheduler, clock: FakeClock) -> None:
+def test_a_victim_that_is_terminating_holds_nobody(
+    scheduler: Scheduler, clock: VirtualClock
+) -> None:
     victims = add(scheduler, low("x", "a", "2"), low("y", "a", "2"))
     add(scheduler, low("z", "b").priority(20))
     attempt(scheduler, incoming())
@@ -190,7 +194,7 @@ def test_a_victim_that_is_terminating_holds_nobody(scheduler: Scheduler, clock: 
 
 
 def test_others_try_again_when_a_nominated_pod_is_deleted(
-    scheduler: Scheduler, clock: FakeClock
+    scheduler: Scheduler, clock: VirtualClock
 ) -> None:
     add(scheduler, low("x", "b").priority(20))
     (promised,) = add(scheduler, incoming("promised").nominated("a").gate("wait"))
@@ -204,7 +208,9 @@ def test_others_try_again_when_a_nominated_pod_is_deleted(
     assert (decision.pod_key, decision.node) == ("default/small", "a")
 
 
-def test_a_pod_that_lost_its_nomination_tries_again(scheduler: Scheduler, clock: FakeClock) -> None:
+def test_a_pod_that_lost_its_nomination_tries_again(
+    scheduler: Scheduler, clock: VirtualClock
+) -> None:
     add(scheduler, low("x", "a"), low("y", "b").priority(20))
     attempt(scheduler, incoming("first").priority(5))
     clock.step(60)

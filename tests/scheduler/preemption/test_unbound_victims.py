@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from apps.scheduler.clock import VirtualClock
 from apps.scheduler.config.loading import load
 from apps.scheduler.config.types import API_VERSION, KIND
 from apps.scheduler.decision import Decision, Result
@@ -23,7 +24,6 @@ from apps.scheduler.plugins.registry import BUILT_IN, PLUGINS
 from apps.scheduler.queue.records import SubQueue
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import make_node, make_pod
-from apps.scheduler.testing.clock import FakeClock
 from tests.scheduler.cycle import attempt
 
 
@@ -48,7 +48,7 @@ class Hesitant:
 
 
 @pytest.fixture
-def scheduler(clock: FakeClock) -> Iterator[Scheduler]:
+def scheduler(clock: VirtualClock) -> Iterator[Scheduler]:
     enabled = {"multiPoint": {"enabled": [{"name": "Hesitant"}]}}
     config = load(
         {"apiVersion": API_VERSION, "kind": KIND, "profiles": [{"plugins": enabled}]},
@@ -82,7 +82,7 @@ def decide(scheduler: Scheduler, name: str, priority: int) -> Decision:
     ],
 )
 def test_a_victim_that_is_not_bound_goes_back_to_the_queue(
-    scheduler: Scheduler, clock: FakeClock, victim: str, state: Result, message: str
+    scheduler: Scheduler, clock: VirtualClock, victim: str, state: Result, message: str
 ) -> None:
     assert decide(scheduler, victim, 0).result is state
     decision = decide(scheduler, "vip", 10)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from apps.scheduler.clock import VirtualClock
 from apps.scheduler.framework.events import (
     EVENT_NODE_ADD,
     ActionType,
@@ -21,7 +22,6 @@ from apps.scheduler.queue.hinting import build_queueing_hint_map
 from apps.scheduler.queue.queued_pod_info import QueuedPodInfo
 from apps.scheduler.queue.records import PodMove, SavedEntry, SubQueue
 from apps.scheduler.queue.scheduling_queue import PriorityQueue, QueuePlugins
-from apps.scheduler.testing.clock import FakeClock
 
 GATES_GONE = ClusterEvent(Resource.POD, ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
 
@@ -51,7 +51,7 @@ HINTS = build_queueing_hint_map(
 
 class World:
     def __init__(self) -> None:
-        self.clock = FakeClock(1000.0)
+        self.clock = VirtualClock(1000.0)
         self.moves: list[PodMove] = []
         self.pods: dict[str, Pod] = {}
         self.queue = self.new_queue()

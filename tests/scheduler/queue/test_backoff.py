@@ -13,10 +13,10 @@ def test_a_pod_that_deserves_a_retry_pauses_first(world):
 
 
 def test_a_pod_is_released_only_after_the_second_in_which_its_backoff_ends(world):
-    world.clock.set(1000.7)
+    world.clock.at = 1000.7
     world.add_rejected("a")
     for now, place in ((1001.999, SubQueue.BACKOFF), (1002.0, SubQueue.ACTIVE)):
-        world.clock.set(now)
+        world.clock.at = now
         world.queue.flush_backoff_completed()
         assert world.place("a") is place
 
@@ -57,9 +57,9 @@ def test_an_idle_scheduler_does_not_hurry_after_an_error(world):
 
 
 def test_pods_whose_backoff_ends_in_the_same_second_go_by_priority(world):
-    world.clock.set(1000.0)
+    world.clock.at = 1000.0
     world.add_rejected("a-small", "Eager", priority=1)
-    world.clock.set(1000.9)
+    world.clock.at = 1000.9
     world.add_rejected("z-big", "Eager", priority=5)
     world.node_added()
     assert [info.key for info in world.queue.contents.backoff_pods()] == [

@@ -52,11 +52,11 @@ def test_one_pod_in_backoff_is_enough_to_pop(world: World) -> None:
 
 def test_a_strict_backoff_ends_at_the_moment_of_its_expiry(world: World) -> None:
     listening(world, EVENT_NODE_ADD, backoff=BackoffRules(pops_early=False))
-    world.clock.set(1000.5)
+    world.clock.at = 1000.5
     world.add_rejected("a", "Eager")
     world.node_added()
     for now, place in ((1001.499, SubQueue.BACKOFF), (1001.5, SubQueue.ACTIVE)):
-        world.clock.set(now)
+        world.clock.at = now
         world.queue.flush_backoff_completed()
         assert world.place("a") is place
 

@@ -60,7 +60,7 @@ def test_a_restored_queue_goes_on_as_the_old_one_would_have(world):
     world.queue.done("uid-flies")
     world.queue, old = restored(world), world.queue
     for queue in (old, world.queue):
-        world.clock.set(1400.0)
+        world.clock.at = 1400.0
         queue.flush_backoff_completed()
         queue.flush_unschedulable_leftover()
     popped = [[queue.pop().key for _ in range(4)] for queue in (old, world.queue)]

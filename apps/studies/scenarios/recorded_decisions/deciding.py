@@ -9,6 +9,7 @@ from typing import Any
 from apps.cluster import kinds
 from apps.engine.profiles.schedulers import assemble_scheduler
 from apps.scheduler.attempt import new_attempt
+from apps.scheduler.clock import VirtualClock
 from apps.scheduler.config import Configuration
 from apps.scheduler.decision import Decision
 from apps.scheduler.framework.types import PodInfo
@@ -16,7 +17,6 @@ from apps.scheduler.objects import KubeObject, Pod, decode
 from apps.scheduler.objects.decoding import DecodeError
 from apps.scheduler.schedule_one import find_node
 from apps.studies.importers.events import Event, Key
-from apps.studies.rebuilding.state import StoppedClock
 from apps.studies.scenarios.recorded_decisions.results import RecordedDecision
 
 
@@ -45,7 +45,7 @@ class _State:
     def __init__(self, configuration: Configuration) -> None:
         self._scheduler = assemble_scheduler(
             configuration,
-            clock=StoppedClock(datetime(2026, 1, 1, tzinfo=UTC).timestamp()),
+            clock=VirtualClock(datetime(2026, 1, 1, tzinfo=UTC).timestamp()),
             tie_break="first-name",
             binds=False,
         )
