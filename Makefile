@@ -1,5 +1,5 @@
 # make up      the whole site on this machine, in the foreground; Ctrl-C ends it
-# make test    the tests, with everything they need, in a process per core (at most four)
+# make test    the tests, with everything they need, in a process per core and one more (at most five)
 # make quick   what a change of the scheduling core needs, in under a minute on two idle cores
 # make bench   pods per second of the scheduling core, on kube-scheduler's own workloads
 # make bench-house  the whole site: POST, end to end, latency, backlog, LIST, watchers, memory
@@ -35,7 +35,7 @@ db: runtime
 
 test: development
 	@tools/chromium.sh
-	$(BIN)/python -m pytest -n auto --maxprocesses 4
+	$(BIN)/python -m pytest -n auto --maxprocesses 5
 
 # The core's own tests on one core, every recorded case on the other.
 quick: development

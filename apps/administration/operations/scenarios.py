@@ -73,6 +73,6 @@ def result_of(operation: Operation) -> Body | None:
     """The result of a scenario that has been run; None while there is none."""
     if not operation.output_name:
         return None
-    _, content = service.output_of(operation.pk)
+    _, content = service.output_of(operation)
     result: Body = msgspec.json.decode(content)
     return result

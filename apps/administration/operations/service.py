@@ -136,7 +136,7 @@ def read_result(operation: Operation, kind: type[T]) -> T | None:
     """What an operation wrote as JSON, if it has succeeded."""
     if operation.state != Operation.State.SUCCEEDED:
         return None
-    _, text = output_of(operation.pk)
+    _, text = output_of(operation)
     return msgspec.json.decode(text, type=kind)
 
 
@@ -152,8 +152,9 @@ def start_export(cluster: Cluster, *, user: AnyUser, actor: Actor) -> Operation:
 
 
 def download(number: int, *, user: AnyUser) -> tuple[str, bytes]:
-    """`output_of`, for a user; Forbidden if it may have kinds that the user does not read."""
-    operation, output = get_operation(number), output_of(number)
+    """`output_of`, for a user; NotFound, or Forbidden if it may have kinds that the user does not read."""
+    operation = get_operation(number)
+    output = output_of(operation)
     if operation.kind == "export" and operation.cluster is not None:
         hidden = confidential.hidden_kinds(user, operation.cluster)
         for key in set(hidden) - set(operation.arguments.get("without", ())):
@@ -161,12 +162,11 @@ def download(number: int, *, user: AnyUser) -> tuple[str, bytes]:
     return output
 
 
-def output_of(number: int) -> tuple[str, bytes]:
+def output_of(operation: Operation) -> tuple[str, bytes]:
     """Name and content of the file an operation wrote; NotFound when there is none."""
-    operation = get_operation(number)
-    compressed = Operation.objects.values_list("output", flat=True).get(pk=number)
+    compressed = Operation.objects.values_list("output", flat=True).get(pk=operation.pk)
     if compressed is None:
-        raise NotFound("outputs of operations", str(number))
+        raise NotFound("outputs of operations", str(operation.pk))
     return operation.output_name, zstandard.decompress(bytes(compressed))
 
 
