@@ -152,7 +152,7 @@ def start_export(cluster: Cluster, *, user: AnyUser, actor: Actor) -> Operation:
 
 
 def download(number: int, *, user: AnyUser) -> tuple[str, bytes]:
-    """`output_of`, for a user; NotFound, or Forbidden if it may have kinds that the user does not read."""
+    """`output_of`, for a user; Forbidden if it may have kinds that the user does not read."""
     operation = get_operation(number)
     output = output_of(operation)
     if operation.kind == "export" and operation.cluster is not None:
