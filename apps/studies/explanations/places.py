@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from django.db import connection
 
@@ -34,6 +34,10 @@ _WAITING = """
             AND (w.backoff_expiry, w.id) < (own.backoff_expiry, own.id)))
     GROUP BY w.priority, w.namespace ORDER BY w.priority DESC, count(*) DESC, w.namespace
 """
+
+
+#: Why no pod of a paused cluster is scheduled, whatever else keeps it.
+PAUSED: Final = "The cluster is paused: no pod is scheduled until it is resumed."
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +93,7 @@ def find_queue_position(
         ahead,
         higher,
         tuple(groups[:_GROUPS]),
-        _describe_place(queue, ahead, higher, entry.gated_by if entry is not None else ""),
+        _describe_place(cluster, queue, ahead, higher, entry.gated_by if entry is not None else ""),
     )
 
 
@@ -101,7 +105,7 @@ def _describe_wait(cluster: Cluster, held: PermitWait) -> str:
     )
 
 
-def _describe_place(queue: str, ahead: int, higher: int, gated_by: str) -> str:
+def _describe_place(cluster: Cluster, queue: str, ahead: int, higher: int, gated_by: str) -> str:
     if queue == QueueEntry.Queue.GATED:
         if gated_by != SchedulingGates.name:
             return f"It is gated: it enters the queue when {gated_by} allows it."
@@ -110,7 +114,8 @@ def _describe_place(queue: str, ahead: int, higher: int, gated_by: str) -> str:
         return "It is unschedulable and waits for an event that may help."
     place = "activeQ" if queue == QueueEntry.Queue.ACTIVE else "backoffQ"
     if not ahead:
-        return f"It is first in {place}: the next pod to be scheduled."
+        when = " once the cluster is resumed" if cluster.paused else ""
+        return f"It is first in {place}: the next pod to be scheduled{when}."
     pods = "1 pod is" if ahead == 1 else f"{ahead:,} pods are"
     of_higher = f", {higher:,} of them of higher priority" if higher else ""
     return f"It is number {ahead + 1:,} in {place}: {pods} ahead of it{of_higher}."

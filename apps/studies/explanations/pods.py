@@ -19,7 +19,7 @@ from apps.scheduler.plugins.dynamicresources.plugin import DynamicResources
 from apps.scheduler.plugins.gang_scheduling import GangScheduling
 from apps.scheduler.plugins.volumebinding.plugin import VolumeBinding
 from apps.studies.explanations.claims import describe_binding_wait, describe_missing_claims
-from apps.studies.explanations.places import QueuePosition, find_queue_position
+from apps.studies.explanations.places import PAUSED, QueuePosition, find_queue_position
 from apps.studies.explanations.prospects import Outlook, find_prospects
 from apps.studies.explanations.reasons import find_dominant_reason
 from apps.studies.explanations.states import states
@@ -32,7 +32,7 @@ ENDED = ("Succeeded", "Failed")
 class PodExplanation:
     """One pod, as it is now."""
 
-    #: one or two sentences; empty for a pod that is not pending
+    #: a few sentences; empty for a pod that is not pending
     why_pending: str
     #: the message of the last attempt, as kube-scheduler reports it
     message: str = ""
@@ -116,12 +116,24 @@ def why_pending(
     profiles: Collection[str],
     held: PermitWait | None,
 ) -> str:
-    """One or two sentences; empty for a pod that is not pending.
+    """A few sentences; empty for a pod that is not pending.
 
     `profiles`: the schedulerNames of the cluster's active configuration.
     """
     if pod.node_name or pod.phase in ENDED:
         return ""
+    found = _why_pending(cluster, pod, entry, last, profiles, held)
+    return f"{PAUSED} {found}" if cluster.paused and pod.scheduler_name in profiles else found
+
+
+def _why_pending(
+    cluster: Cluster,
+    pod: Pod,
+    entry: QueueEntry | None,
+    last: SchedulingDecision | None,
+    profiles: Collection[str],
+    held: PermitWait | None,
+) -> str:
     if pod.scheduler_name not in profiles:
         return f"It waits for scheduler {pod.scheduler_name}, which no profile here has."
     if held is not None:

@@ -23,6 +23,7 @@ from apps.scheduler.framework.status import StatusError
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Node
 from apps.scheduler.scheduler import Scheduler
+from apps.studies.explanations.places import PAUSED
 from apps.studies.explanations.reasons import describe_refusals
 from apps.studies.explanations.states import states
 from apps.studies.explanations.waits import WaitEstimate, estimate_waits
@@ -130,10 +131,14 @@ def _find(cluster: Cluster, state: PastState, uids: Sequence[str]) -> dict[str, 
     waits = estimate_waits(
         cluster, (pod.pod for pod in pods if _waits_for_nodes(pod, classes[pod.uid][0]))
     )
-    return {
-        pod.uid: PodProspect(*classes[pod.uid], waits.get(pod.uid), pod.namespace, pod.name)
-        for pod in pods
-    }
+    found = {}
+    for pod in pods:
+        prospect, proof, reason = classes[pod.uid]
+        if cluster.paused and prospect is Prospect.WAITS_ITS_TURN:
+            reason = f"{reason} {PAUSED}".strip()
+        wait = waits.get(pod.uid)
+        found[pod.uid] = PodProspect(prospect, proof, reason, wait, pod.namespace, pod.name)
+    return found
 
 
 def _waits_for_nodes(pod: PodInfo, prospect: Prospect) -> bool:

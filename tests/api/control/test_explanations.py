@@ -150,6 +150,25 @@ def test_a_queued_pod_has_the_pods_ahead_of_it(admin_client: Client, cluster: Cl
     assert found["place"]["groups"] == [{"priority": 0, "namespace": "default", "pods": 2}]
 
 
+def test_a_paused_cluster_is_the_cause_of_a_pending_pod(
+    admin_client: Client, cluster: Cluster
+) -> None:
+    Cluster.objects.update(paused=True)
+    create(cluster, "a", "1")
+    found = get(admin_client, "lab/pods/default/a/explanation")
+    paused = "The cluster is paused: no pod is scheduled until it is resumed."
+    assert found["why_pending"] == f"{paused} It waits in activeQ for its first attempt."
+    assert found["place"]["sentence"] == (
+        "It is first in activeQ: the next pod to be scheduled once the cluster is resumed."
+    )
+    assert found["prospect"]["sentence"].endswith(paused)
+    page = admin_client.get("/clusters/lab/pods/default/a").content.decode()
+    assert paused in page and 'action="/clusters/lab/resume"' in page
+    # a pod that needs something else is told both
+    found = get(admin_client, "lab/pods/default/second/explanation")
+    assert found["why_pending"].startswith(f"{paused} It needs 7 cpu")
+
+
 def test_the_explanation_of_a_bound_pod_is_empty(admin_client: Client, cluster: Cluster) -> None:
     found = get(admin_client, "lab/pods/default/first/explanation")
     assert (found["why_pending"], found["place"], found["unblocking"]) == ("", None, None)
