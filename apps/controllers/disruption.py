@@ -9,13 +9,22 @@ from typing import Any, Final
 from apps.cluster.writing.metadata import timestamp
 from apps.controllers.cache import ControllerCache, Ref, ref_of
 from apps.controllers.controller import Controller, Requeue, Step, parse_time, scaled_value
+from apps.controllers.events.writer import PendingEvent
 from apps.controllers.writes import is_ready, set_status
 from apps.scheduler.labels import SelectorError, from_label_selector
-from apps.scheduler.objects import Pod, PodDisruptionBudget
+from apps.scheduler.objects import LabelSelector, Pod, PodDisruptionBudget
 
 Body = dict[str, Any]
 KIND: Final = "PodDisruptionBudget"
 
+#: The reporting component in events.
+_REPORTER: Final = "controllermanager"
+_UNMANAGED: Final = (
+    "Pods selected by this PodDisruptionBudget (selector: {}) were found to be unmanaged. As a "
+    "result, the status of the PDB cannot be calculated correctly, which may result in undefined "
+    'behavior. To account for these pods please set ".spec.minAvailable" field of the PDB to an '
+    "integer value."
+)
 #: An allowed eviction that has not happened within this time is ignored.
 GRANTED_FOR = timedelta(minutes=2)
 
@@ -60,11 +69,18 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
         for pod in candidates
         if pod.status.phase not in ("Succeeded", "Failed") and selects(budget, pod)
     ]
+    if not pods:
+        yield _event(budget, "NoPods", "No matching pods found")
     try:
-        expected, desired = _expectation(cache, budget, pods)
+        expected, desired, unmanaged = _expectation(cache, budget, pods)
     except _CannotCountError as why:
+        note = f"Failed to calculate the number of expected pods: {why}"
+        yield _event(budget, "CalculateExpectedPodCountFailed", note, warning=True)
         yield from _report(budget, ref, {"disruptionsAllowed": 0}, _failed_condition(str(why)), now)
         return
+    if unmanaged:
+        note = _UNMANAGED.format(_go_text(budget.spec.selector))
+        yield _event(budget, "UnmanagedPods", note, warning=True)
     granted = _pending_evictions(budget, pods, now)
     for end in granted.values():
         yield Requeue(end + GRANTED_FOR)
@@ -100,35 +116,61 @@ def _counts_pods_only(budget: PodDisruptionBudget) -> bool:
     return isinstance(budget.spec.min_available, int)
 
 
+def _event(
+    budget: PodDisruptionBudget, reason: str, note: str, *, warning: bool = False
+) -> PendingEvent:
+    subject = {"kind": KIND, "apiVersion": "policy/v1", "namespace": budget.metadata.namespace}
+    subject |= {"name": budget.metadata.name, "uid": budget.metadata.uid}
+    subject["resourceVersion"] = budget.metadata.resource_version
+    return PendingEvent(subject, reason, note, _REPORTER, warning=warning)
+
+
+def _go_text(selector: LabelSelector | None) -> str:
+    """The selector as upstream's messages print it."""
+    if selector is None:
+        return "nil"
+    labels = "".join(f"{name}: {value}," for name, value in sorted(selector.match_labels.items()))
+    expressions = "".join(
+        f"LabelSelectorRequirement{{Key:{each.key},Operator:{each.operator},"
+        f"Values:[{' '.join(each.values)}],}},"
+        for each in selector.match_expressions
+    )
+    return (
+        f"&LabelSelector{{MatchLabels:map[string]string{{{labels}}},"
+        f"MatchExpressions:[]LabelSelectorRequirement{{{expressions}}},}}"
+    )
+
+
 def _expectation(
     cache: ControllerCache, budget: PodDisruptionBudget, pods: list[Pod]
-) -> tuple[int, int]:
-    """(expected number of pods, number of them that must stay healthy)."""
+) -> tuple[int, int, bool]:
+    """(expected number of pods, how many of them must stay healthy, whether some do not count)."""
     spec = budget.spec
     if spec.max_unavailable is not None:
-        expected = _expected_replicas(cache, pods)
-        return expected, max(expected - scaled_value(spec.max_unavailable, expected), 0)
+        expected, unmanaged = _expected_replicas(cache, pods)
+        missing = scaled_value(spec.max_unavailable, expected)
+        return expected, max(expected - missing, 0), unmanaged
     least = spec.min_available
     if isinstance(least, str):
-        expected = _expected_replicas(cache, pods)
-        return expected, scaled_value(least, expected)
+        expected, unmanaged = _expected_replicas(cache, pods)
+        return expected, scaled_value(least, expected), unmanaged
     # upstream's default without a limit: one pod must stay
-    return len(pods), 1 if least is None else least
+    return len(pods), 1 if least is None else least, False
 
 
-def _expected_replicas(cache: ControllerCache, pods: list[Pod]) -> int:
-    """The sum of the replicas of these pods' controllers."""
+def _expected_replicas(cache: ControllerCache, pods: list[Pod]) -> tuple[int, bool]:
+    """The sum of the replicas of these pods' controllers, and whether some pods have none."""
     total = 0
     by_controller = {owner.uid if (owner := pod.metadata.controller) else "": pod for pod in pods}
     for pod in by_controller.values():
         controller = pod.metadata.controller
         if controller is None:
-            raise _CannotCountError(f'found no controller ref for pod "{pod.metadata.name}"')
+            continue
         body = cache.body((controller.kind, pod.metadata.namespace, controller.name))
         if body is None or "replicas" not in body["spec"]:
             raise _CannotCountError(f"{controller.kind} does not implement the scale subresource")
         total += body["spec"]["replicas"]
-    return total
+    return total, "" in by_controller
 
 
 def _pending_evictions(

@@ -16,7 +16,7 @@ from apps.cluster.writes import Delete
 from apps.cluster.writing.deletion import FOREGROUND, ORPHAN
 from apps.controllers.cache import UNWATCHED, ControllerCache, Ref, is_watched, ref_of
 from apps.controllers.controller import Concerns, Controller, Step
-from apps.controllers.writes import update_object
+from apps.controllers.writes import remove_owner, update_object
 from apps.scheduler.objects import KubeObject, OwnerReference
 
 Body = dict[str, Any]
@@ -64,7 +64,7 @@ def _orphan(cache: ControllerCache, ref: Ref, owner: KubeObject) -> Iterator[Ste
     for dependant in cache.owned_by(uid):
         item = cache.get(dependant, KubeObject)
         if item is not None:
-            yield update_object(dependant, item.metadata.uid, lambda body: _remove_owner(body, uid))
+            yield update_object(dependant, item.metadata.uid, lambda body: remove_owner(body, uid))
     yield update_object(ref, uid, lambda body: _remove_finalizer(body, ORPHAN))
 
 
@@ -117,14 +117,6 @@ def is_uuid(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _remove_owner(body: Body, uid: str) -> Body:
-    metadata = dict(body["metadata"])
-    owners = [each for each in metadata.pop("ownerReferences", []) if each["uid"] != uid]
-    if owners:
-        metadata["ownerReferences"] = owners
-    return {**body, "metadata": metadata}
 
 
 def _remove_finalizer(body: Body, finalizer: str) -> Body:

@@ -10,6 +10,7 @@ from apps.cluster import kinds
 from apps.cluster.errors import ApiError
 from apps.cluster.writes import Create, Delete, Update
 from apps.cluster.writing.binding import set_condition
+from apps.cluster.writing.parts import BY_CONTROLLER
 from apps.controllers.cache import Ref
 from apps.controllers.controller import ReportedWrite, Requeue, parse_time
 from apps.controllers.events.writer import PendingEvent, pod_reference
@@ -45,9 +46,18 @@ def disrupt(pod: Pod, reason: str, message: str, now: datetime, **status: str) -
 
 
 def update_object(ref: Ref, uid: str, change: Callable[[Body], Body]) -> Update:
-    """Change the object with this UID, without a new generation."""
+    """Change the object with this UID, its status included."""
     kind, namespace, name = ref
-    return Update(kinds.by_key(kind), namespace, name, change, "controller", trusted=True, uid=uid)
+    return Update(kinds.by_key(kind), namespace, name, change, BY_CONTROLLER, trusted=True, uid=uid)
+
+
+def remove_owner(body: Body, uid: str) -> Body:
+    """The object without its reference to this owner."""
+    metadata = dict(body["metadata"])
+    owners = [each for each in metadata.pop("ownerReferences", []) if each["uid"] != uid]
+    if owners:
+        metadata["ownerReferences"] = owners
+    return {**body, "metadata": metadata}
 
 
 def set_status(ref: Ref, uid: str, status: Body) -> Update:
@@ -64,7 +74,7 @@ def set_status(ref: Ref, uid: str, status: Body) -> Update:
 def object_reference(body: Body) -> dict[str, str]:
     """The reference to a stored object in events."""
     metadata = body["metadata"]
-    named = {"name": metadata["name"], "uid": metadata["uid"]}
+    named = {name: metadata[name] for name in ("name", "uid", "resourceVersion")}
     home = {"namespace": metadata["namespace"]} if metadata.get("namespace") else {}
     return {"kind": body["kind"], "apiVersion": body["apiVersion"], **home, **named}
 
@@ -118,9 +128,18 @@ def availability(
     return available, [Requeue(min(waiting))] if waiting else []
 
 
+def is_unfinished(pod: Pod) -> bool:
+    return pod.status.phase not in ("Succeeded", "Failed")
+
+
 def is_active(pod: Pod) -> bool:
     """Whether a workload counts the pod: it is not finished and not being deleted."""
-    return pod.status.phase not in ("Succeeded", "Failed") and not pod.metadata.deletion_timestamp
+    return is_unfinished(pod) and not pod.metadata.deletion_timestamp
+
+
+def is_terminating(pod: Pod) -> bool:
+    """Whether the pod is being deleted and has not ended yet."""
+    return is_unfinished(pod) and bool(pod.metadata.deletion_timestamp)
 
 
 def is_ready(pod: Pod) -> bool:

@@ -58,12 +58,24 @@ def test_an_eviction_the_budget_allows_is_followed_by_one_it_denies(lab: Lab) ->
     evict(lab.cluster, "default", "web-1", actor=ACTOR)
 
 
-def test_a_percentage_needs_pods_with_a_controller(lab: Lab) -> None:
+def test_pods_without_a_controller_do_not_count_for_a_percentage(lab: Lab) -> None:
     web_pods(lab, 3)
     budget(lab, maxUnavailable=1)
     condition = lab.condition("PodDisruptionBudget", "budget", "DisruptionAllowed")
-    assert (condition["status"], condition["reason"]) == ("False", "SyncFailed")
-    assert "found no controller ref for pod" in condition["message"]
+    assert (condition["status"], condition["reason"]) == ("False", "InsufficientPods")
+    (event,) = lab.events("UnmanagedPods")
+    assert event["type"] == "Warning"
+    assert event["source"] == {"component": "controllermanager"}
+    assert event["message"].startswith(
+        "Pods selected by this PodDisruptionBudget (selector: &LabelSelector{MatchLabels:"
+        "map[string]string{app: web,},MatchExpressions:[]LabelSelectorRequirement{},}) were found"
+    )
+
+
+def test_a_budget_without_pods_says_so(lab: Lab) -> None:
+    budget(lab, minAvailable=1)
+    (event,) = lab.events("NoPods")
+    assert (event["type"], event["message"]) == ("Normal", "No matching pods found")
 
 
 def test_a_pod_that_is_not_ready_is_not_healthy(lab: Lab) -> None:

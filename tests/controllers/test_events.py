@@ -194,7 +194,7 @@ def test_stateful_sets_and_daemon_sets_record_events(lab: Lab) -> None:
     lab.create("DaemonSet", workload("DaemonSet", "agent"))
     lab.settle()
     told = {each["source"]["component"]: each["message"] for each in lab.events("SuccessfulCreate")}
-    assert told["statefulset-controller"] == "create Pod web-0 in StatefulSet web successful"
+    assert told["statefulset-controller"] == "Create Pod web-0 in StatefulSet web successful"
     assert told["daemonset-controller"].startswith("Created pod: agent-")
 
 

@@ -144,3 +144,107 @@ def test_a_daemon_set_that_surges_has_two_pods_on_a_node_but_never_none(nodes: L
         nodes.advance(10)
     assert images(nodes) == ["i:2", "i:2", "i:2"]
     assert status(nodes, "DaemonSet")["updatedNumberScheduled"] == 3
+
+
+def replica_sets(lab: Lab) -> dict[str, int]:
+    """Image -> replicas."""
+    return {
+        each["spec"]["template"]["spec"]["containers"][0]["image"]: each["spec"]["replicas"]
+        for each in lab.all("ReplicaSet")
+    }
+
+
+def scale(lab: Lab, replicas: int) -> None:
+    def change(body: Body) -> Body:
+        return {**body, "spec": {**body["spec"], "replicas": replicas}}
+
+    lab.change("Deployment", "web", change)
+    lab.settle()
+
+
+def test_a_deployment_adopts_a_set_with_its_template(nodes: Lab) -> None:
+    kept = workload("old", replicas=2)
+    kept["metadata"]["labels"] = {"app": "web"}
+    nodes.create("ReplicaSet", kept)
+    nodes.create("Deployment", workload("web", replicas=3))
+    nodes.settle()
+    (adopted,) = nodes.all("ReplicaSet")
+    assert adopted["metadata"]["name"] == "old"
+    assert adopted["metadata"]["ownerReferences"][0]["name"] == "web"
+    assert adopted["spec"]["replicas"] == 3
+    assert status(nodes, "Deployment")["readyReplicas"] == 3
+
+
+def test_a_deployment_that_is_created_again_keeps_the_pods_that_were_orphaned(nodes: Lab) -> None:
+    nodes.create("Deployment", workload("web", replicas=2))
+    nodes.settle()
+    before = {pod["metadata"]["uid"] for pod in living(nodes)}
+    nodes.delete("Deployment", "web", propagationPolicy="Orphan")
+    nodes.settle()
+    nodes.create("Deployment", workload("web", replicas=2))
+    nodes.settle()
+    assert {pod["metadata"]["uid"] for pod in living(nodes)} == before
+    assert status(nodes, "Deployment")["availableReplicas"] == 2
+
+
+def test_a_paused_deployment_is_scaled(nodes: Lab) -> None:
+    nodes.create("Deployment", workload("web", replicas=2))
+    nodes.settle()
+    nodes.change(
+        "Deployment", "web", lambda body: {**body, "spec": {**body["spec"], "paused": True}}
+    )
+    scale(nodes, 3)
+    assert replica_sets(nodes) == {"i:1": 3}
+
+
+def test_during_a_rollout_all_sets_are_scaled_in_proportion(nodes: Lab) -> None:
+    nodes.create("Deployment", workload("web", replicas=6))
+    nodes.settle()
+    waiting = {"schedulerName": "nobody"}
+
+    def stall(body: Body) -> Body:
+        template = body["spec"]["template"]
+        containers = [{**template["spec"]["containers"][0], "image": "i:2"}]
+        spec = {**template["spec"], **waiting, "containers": containers}
+        return {**body, "spec": {**body["spec"], "template": {**template, "spec": spec}}}
+
+    nodes.change("Deployment", "web", stall)
+    nodes.settle()
+    nodes.advance(60)
+    assert replica_sets(nodes) == {"i:1": 5, "i:2": 3}
+    scale(nodes, 10)
+    assert replica_sets(nodes) == {"i:1": 8, "i:2": 5}
+    (current,) = (each for each in nodes.all("ReplicaSet") if each["spec"]["replicas"] == 5)
+    annotations = current["metadata"]["annotations"]
+    assert annotations["deployment.kubernetes.io/desired-replicas"] == "10"
+    assert annotations["deployment.kubernetes.io/max-replicas"] == "13"
+
+
+def test_recreate_waits_until_the_old_pods_have_ended(nodes: Lab) -> None:
+    nodes.create("Deployment", workload("web", replicas=2, strategy={"type": "Recreate"}))
+    nodes.settle()
+    set_image(nodes, "Deployment", "i:2")
+    assert replica_sets(nodes) == {"i:1": 0}
+    assert status(nodes, "Deployment")["terminatingReplicas"] == 2
+    nodes.advance(30)
+    assert replica_sets(nodes) == {"i:1": 0, "i:2": 2}
+    assert images(nodes) == ["i:2", "i:2"]
+
+
+def test_generations_count_changes_of_the_spec_alone(nodes: Lab) -> None:
+    nodes.create("Deployment", workload("web", replicas=1))
+    nodes.settle()
+    assert nodes.get("Deployment", "web")["metadata"]["generation"] == 1
+    scale(nodes, 2)
+    (created,) = nodes.all("ReplicaSet")
+    assert created["metadata"]["generation"] == 2
+    assert nodes.get("Deployment", "web")["metadata"]["generation"] == 2
+
+
+def test_a_set_gets_the_annotations_of_its_deployment(nodes: Lab) -> None:
+    body = workload("web", replicas=1)
+    body["metadata"]["annotations"] = {"kubernetes.io/change-cause": "first"}
+    nodes.create("Deployment", body)
+    nodes.settle()
+    (created,) = nodes.all("ReplicaSet")
+    assert created["metadata"]["annotations"]["kubernetes.io/change-cause"] == "first"

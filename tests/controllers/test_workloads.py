@@ -157,8 +157,8 @@ def test_stateful_pods_are_created_in_order_with_their_own_claims(nodes: Lab) ->
         "data-web-0"
     ]
     assert [each["message"] for each in nodes.events("SuccessfulCreate")] == [
-        "create Claim data-web-0 Pod web-0 in StatefulSet web success",
-        "create Pod web-0 in StatefulSet web successful",
+        "Create Claim data-web-0 Pod web-0 in StatefulSet web success",
+        "Create Pod web-0 in StatefulSet web successful",
     ]
 
 
@@ -315,3 +315,73 @@ def test_daemon_set_creates_a_part_of_its_pods_at_a_time(lab: Lab) -> None:
     kinds_written = list(written.order_by("version").values_list("kind", flat=True))
     # the DaemonSet is created, then its first pods; its status ends the pass
     assert kinds_written.index("DaemonSet", 1) == 501
+
+
+@pytest.mark.parametrize("kind", ["ReplicaSet", "DaemonSet", "StatefulSet"])
+def test_a_pod_that_no_longer_matches_is_released(nodes: Lab, kind: str) -> None:
+    given = {} if kind == "DaemonSet" else {"replicas": 1}
+    nodes.create(kind, workload("web", **given))
+    nodes.settle()
+    name = living(nodes)[0]["metadata"]["name"]
+
+    def relabel(body: Body) -> Body:
+        return {**body, "metadata": {**body["metadata"], "labels": {"app": "other"}}}
+
+    nodes.change("Pod", name, relabel)
+    nodes.settle()
+    assert "ownerReferences" not in nodes.get("Pod", name)["metadata"]
+
+
+def test_a_stateful_set_adopts_its_orphans(nodes: Lab) -> None:
+    nodes.create("StatefulSet", workload("web", replicas=2))
+    nodes.settle()
+    nodes.delete("StatefulSet", "web", propagationPolicy="Orphan")
+    nodes.settle()
+    before = {pod["metadata"]["uid"] for pod in living(nodes)}
+    nodes.create("StatefulSet", workload("web", replicas=2))
+    nodes.settle()
+    assert {pod["metadata"]["uid"] for pod in living(nodes)} == before
+    assert nodes.get("StatefulSet", "web")["status"]["readyReplicas"] == 2
+
+
+def test_pods_of_a_stateful_set_name_their_revision(nodes: Lab) -> None:
+    claim = {
+        "metadata": {"name": "data", "annotations": {"a": "b"}},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    }
+    nodes.create("StatefulSet", workload("web", replicas=1, volumeClaimTemplates=[claim]))
+    nodes.settle()
+    metadata = nodes.get("Pod", "web-0")["metadata"]
+    (revision,) = nodes.all("ControllerRevision")
+    assert metadata["labels"]["controller-revision-hash"] == revision["metadata"]["name"]
+    assert metadata["generateName"] == "web-"
+    digest = revision["metadata"]["labels"]["controller.kubernetes.io/hash"]
+    assert revision["metadata"]["name"] == f"web-{digest}"
+    created = nodes.get("PersistentVolumeClaim", "data-web-0")
+    assert created["metadata"]["annotations"]["a"] == "b"
+
+
+def test_deleting_the_pods_by_hand_leaves_the_current_revision(nodes: Lab) -> None:
+    nodes.create("StatefulSet", workload("web", replicas=1, updateStrategy={"type": "OnDelete"}))
+    nodes.settle()
+    before = nodes.get("StatefulSet", "web")["status"]["currentRevision"]
+    set_image(nodes, "StatefulSet", "i:2")
+    nodes.delete("Pod", "web-0", gracePeriodSeconds=0)
+    nodes.settle()
+    assert images(nodes) == ["i:2"]
+    assert nodes.get("StatefulSet", "web")["status"]["currentRevision"] == before
+
+
+def test_pods_of_a_daemon_set_have_the_generation_of_their_template(nodes: Lab) -> None:
+    nodes.create("DaemonSet", workload("web"))
+    nodes.settle()
+    labels = living(nodes)[0]["metadata"]["labels"]
+    assert labels["pod-template-generation"] == "1"
+
+
+def test_a_job_without_labels_has_those_of_its_pods(nodes: Lab) -> None:
+    body = workload("web", pod={"restartPolicy": "Never"})
+    del body["spec"]["selector"]
+    labels = nodes.create("Job", body)["metadata"]["labels"]
+    assert labels["job-name"] == labels["batch.kubernetes.io/job-name"] == "web"
+    assert labels["app"] == "web"

@@ -119,16 +119,19 @@ def stamp_updated(kind: Kind, old: Body, new: Mapping[str, Any], subresource: st
     return body
 
 
-def count_generation(kind: Kind, old: Body, new: Body) -> None:
-    """Increment the generation of `new` if its spec, with all defaults, has changed."""
-    if kind.has_generation and _desired(kind, new) != _desired(kind, old):
+def count_generation(kind: Kind, old: Body, new: Body, *, metadata: bool = True) -> None:
+    """Increment the generation of `new` if its spec, with all defaults, has changed.
+
+    With `metadata`, changes of the metadata that count for this kind do so, too.
+    """
+    if kind.has_generation and _desired(kind, new, metadata) != _desired(kind, old, metadata):
         generation = old["metadata"].get("generation", 0) + 1
         new["metadata"] = {**new["metadata"], "generation": generation}
 
 
-def _desired(kind: Kind, body: Body) -> Any:
+def _desired(kind: Kind, body: Body, metadata: bool) -> Any:
     """The part whose changes are counted."""
-    counted = _COUNTED_METADATA.get(kind.key)
+    counted = _COUNTED_METADATA.get(kind.key) if metadata else None
     also = body["metadata"].get(counted) or {} if counted else {}
     if not kind.is_data:
         return also, body.get("spec")

@@ -14,8 +14,10 @@ Body = dict[str, Any]
 
 #: The conditions of a CertificateSigningRequest that only `approval` sets.
 APPROVALS: Final = ("Approved", "Denied")
-#: Subresources that change the spec of a pod, and count as a change of it.
-SPEC_PARTS: Final = frozenset({"ephemeralcontainers", "resize"})
+#: What a controller changes: the object with its status.
+BY_CONTROLLER: Final = "controller"
+#: Parts whose updates may change the spec, which is counted in the generation.
+SPEC_PARTS: Final = frozenset({"", BY_CONTROLLER, "ephemeralcontainers", "resize"})
 
 
 def changed_part(kind: Kind, old: Body, new: Mapping[str, Any], subresource: str) -> Body:

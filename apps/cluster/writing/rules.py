@@ -46,7 +46,7 @@ from apps.cluster.writing.metadata import (
     stamp_updated,
     timestamp,
 )
-from apps.cluster.writing.parts import SPEC_PARTS
+from apps.cluster.writing.parts import BY_CONTROLLER, SPEC_PARTS
 from apps.cluster.writing.preconditions import check_deletable, check_namespace, check_preconditions
 
 Body = dict[str, Any]
@@ -335,8 +335,9 @@ class WriteRules:
         if not write.trusted:
             self._check_grant(kind, new, old)
             new, owners = self._admit(write, new, old, changed)
-        if not part or part in SPEC_PARTS:
-            count_generation(kind, old, new)
+        if part in SPEC_PARTS:
+            # controllers write annotations as a part of the status
+            count_generation(kind, old, new, metadata=part != BY_CONTROLLER)
         new = self._recount(write, old, new)
         if not write.trusted:
             new = self._with_owners(write, old, new, changed) if owners is None else new

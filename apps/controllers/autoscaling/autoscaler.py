@@ -207,8 +207,7 @@ def _scale(
     ref = target["kind"], metadata["namespace"], metadata["name"]
 
     def change(body: Body) -> Body:
-        counted = {**body["metadata"], "generation": body["metadata"].get("generation", 0) + 1}
-        return {**body, "metadata": counted, "spec": {**body["spec"], "replicas": size}}
+        return {**body, "spec": {**body["spec"], "replicas": size}}
 
     def on_success(_: Body) -> PendingEvent:
         history.changes.append((now, size - current))

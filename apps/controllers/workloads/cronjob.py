@@ -177,8 +177,7 @@ def _report(
 
 
 def _reference(job: Body) -> Body:
-    version = job["metadata"]["resourceVersion"]
-    return {**object_reference(job), "resourceVersion": version}
+    return object_reference(job)
 
 
 CONTROLLER = Controller(

@@ -11,7 +11,7 @@ from apps.controllers.cache import ControllerCache, Ref, ref_of
 from apps.controllers.controller import Controller, Step
 from apps.controllers.kubelet.admission import selects
 from apps.controllers.workloads import daemon_rollout as rollout
-from apps.controllers.workloads.ownership import map_object, map_pods, own_pods
+from apps.controllers.workloads.ownership import claim_pods, map_object, map_pods, own_pods
 from apps.controllers.workloads.revisions import current_key, keep_history, map_revisions
 from apps.controllers.workloads.templates import REVISION_LABEL, new_pod
 from apps.controllers.writes import (
@@ -54,6 +54,12 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
     daemons = cache.body(ref)
     if daemons is None:
         return
+    if not daemons["metadata"].get("deletionTimestamp"):
+        claimed = list(claim_pods(cache, daemons))
+        if claimed:
+            # they count once the change is observed
+            yield from claimed
+            return
     digest = current_key(cache, daemons)
     sample = _sample_pod(daemons)
     by_node: dict[str, list[Pod]] = {}

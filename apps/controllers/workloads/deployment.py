@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
+from itertools import chain
 from typing import Any, Final
 
 from apps.cluster import kinds
@@ -14,42 +15,69 @@ from apps.controllers.cache import ControllerCache, Ref, controller_refs, owner_
 from apps.controllers.controller import Controller, ReportedWrite, Step, scaled_value
 from apps.controllers.events.writer import PendingEvent
 from apps.controllers.workloads import progress
-from apps.controllers.workloads.ownership import map_object
+from apps.controllers.workloads.ownership import adopters, claim_objects, map_object
 from apps.controllers.workloads.templates import is_same_template, template_hash
-from apps.controllers.writes import object_reference, set_status, update_object
+from apps.controllers.writes import is_unfinished, object_reference, set_status, update_object
 from apps.scheduler.objects import KubeObject
 from apps.scheduler.objects.meta import POD_TEMPLATE_HASH
 
 Body = dict[str, Any]
+_KIND: Final = "Deployment"
 _REPLICA_SET: Final = kinds.by_name("ReplicaSet")
 _REVISION: Final = "deployment.kubernetes.io/revision"
 _HISTORY: Final = "deployment.kubernetes.io/revision-history"
+#: The replicas of the deployment when the set was scaled, without and with the surge.
+_DESIRED: Final = "deployment.kubernetes.io/desired-replicas"
+_MOST: Final = "deployment.kubernetes.io/max-replicas"
+_NOT_COPIED: Final = frozenset(
+    {
+        "kubectl.kubernetes.io/last-applied-configuration",
+        "deprecated.deployment.rollback.to",
+        _REVISION,
+        _HISTORY,
+        _DESIRED,
+        _MOST,
+    }
+)
 USER: Final = "deployment-controller"
 
 
 def refs_for_replica_set(
-    _: ControllerCache, old: KubeObject | None, new: KubeObject | None
+    cache: ControllerCache, old: KubeObject | None, new: KubeObject | None
 ) -> Iterable[Ref]:
     replica_set = new or old
     assert replica_set is not None
-    return controller_refs(replica_set, ("Deployment",))
+    owners = controller_refs(replica_set, (_KIND,))
+    if owners or new is None or new.metadata.controller is not None:
+        return owners
+    return adopters(cache, new, (_KIND,))
 
 
 def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]:
     deployment = cache.body(ref)
     if deployment is None:
         return
+    if not deployment["metadata"].get("deletionTimestamp"):
+        claimed = list(claim_objects(cache, "ReplicaSet", deployment))
+        if claimed:
+            # they count once the change is observed
+            yield from claimed
+            return
     sets = _replica_sets(cache, deployment)
     new = _current_set(deployment, sets)
     old = [each for each in sets if each is not new]
     if not deployment["metadata"].get("deletionTimestamp"):
-        if deployment["spec"].get("paused"):
-            pass
+        if new is not None:
+            yield from _renumber(ref, deployment, new, old)
+        if deployment["spec"].get("paused") or _is_scaled(deployment, sets):
+            yield from _spread(deployment, new, old)
+        elif _is_recreate(deployment):
+            yield from _recreate(cache, deployment, new, old)
         elif new is None:
             yield _new_replica_set(deployment, old)
         else:
-            yield from _renumber(ref, deployment, new, old)
             yield from _roll(deployment, new, old)
+        if new is not None:
             yield from _delete_old_sets(deployment, old)
     yield from _report(ref, deployment, new, sets, now)
 
@@ -65,21 +93,35 @@ def _current_set(deployment: Body, sets: Sequence[Body]) -> Body | None:
     """The oldest ReplicaSet with the deployment's template, whoever named it."""
     template = deployment["spec"]["template"]
     same = (each for each in sets if is_same_template(each["spec"]["template"], template))
-    return min(same, key=lambda each: str(each["metadata"]["creationTimestamp"]), default=None)
+    return min(same, key=_creation, default=None)
 
 
 def _renumber(ref: Ref, deployment: Body, new: Body, old: Sequence[Body]) -> Iterator[Step]:
-    """Give the current set the highest revision; after a rollback, a new one."""
+    """Give the current set the highest revision; after a rollback, a new one.
+
+    It also gets the annotations and the minReadySeconds of the deployment.
+    """
     revision = max(_revision(new), max(map(_revision, old), default=0) + 1)
-    if _revision(new) and revision != _revision(new):
-        yield update_object(_ref(new), new["metadata"]["uid"], partial(_set_revision, revision))
     seconds = deployment["spec"].get("minReadySeconds") or None
-    if new["spec"].get("minReadySeconds") != seconds:
-        yield update_object(
-            _ref(new), new["metadata"]["uid"], partial(_set_min_ready_seconds, seconds)
+
+    def change(body: Body) -> Body:
+        return _set_min_ready_seconds(
+            seconds, _set_revision(revision, _annotated(deployment, body))
         )
+
+    if change(new) != new:
+        yield update_object(_ref(new), new["metadata"]["uid"], change)
     if _revision(deployment) != revision:
         yield update_object(ref, deployment["metadata"]["uid"], partial(_set_revision, revision))
+
+
+def _annotated(deployment: Body, replica_set: Body) -> Body:
+    """The set with the annotations of the deployment, but those that are its own."""
+    given = deployment["metadata"].get("annotations") or {}
+    copied = {name: value for name, value in given.items() if name not in _NOT_COPIED}
+    metadata = replica_set["metadata"]
+    annotations = {**(metadata.get("annotations") or {}), **copied}
+    return {**replica_set, "metadata": {**metadata, "annotations": annotations}}
 
 
 def _set_revision(revision: int, body: Body) -> Body:
@@ -87,6 +129,8 @@ def _set_revision(revision: int, body: Body) -> Body:
     metadata = body["metadata"]
     annotations = dict(metadata.get("annotations") or {})
     before = annotations.get(_REVISION)
+    if before == str(revision):
+        return body
     if before and body["kind"] == "ReplicaSet":
         past = annotations.get(_HISTORY)
         annotations[_HISTORY] = f"{past},{before}" if past else before
@@ -111,7 +155,7 @@ def _new_replica_set(deployment: Body, old: Sequence[Body]) -> ReportedWrite:
         "metadata": {
             "name": f"{metadata['name']}-{digest}",
             "labels": labels,
-            "annotations": {_REVISION: str(revision)},
+            "annotations": {_REVISION: str(revision), **_sizes(deployment)},
             "ownerReferences": [owner_reference(deployment)],
         },
         "spec": {
@@ -122,6 +166,7 @@ def _new_replica_set(deployment: Body, old: Sequence[Body]) -> ReportedWrite:
     }
     if seconds := deployment["spec"].get("minReadySeconds"):
         body["spec"]["minReadySeconds"] = seconds
+    body = _annotated(deployment, body)
     subject = object_reference(deployment)
 
     def on_success(body: Body) -> PendingEvent | None:
@@ -133,6 +178,85 @@ def _new_replica_set(deployment: Body, old: Sequence[Body]) -> ReportedWrite:
         return PendingEvent(subject, "ReplicaSetCreateError", note, USER, warning=True)
 
     return ReportedWrite(Create(_REPLICA_SET, body, metadata["namespace"]), on_success, on_failure)
+
+
+def _is_scaled(deployment: Body, sets: Sequence[Body]) -> bool:
+    """Whether the number of replicas has changed since its sets with pods were scaled."""
+    wanted = str(deployment["spec"].get("replicas", 1))
+    known = [_annotation(each, _DESIRED) for each in sets if _size(each)]
+    return any(each not in ("", wanted) for each in known)
+
+
+def _spread(deployment: Body, new: Body | None, old: Sequence[Body]) -> Iterator[Step]:
+    """Scale the sets to a new number of replicas, without going on with the rollout."""
+    wanted = deployment["spec"].get("replicas", 1)
+    sets = [*old, *([] if new is None else [new])]
+    active = [each for each in sets if _size(each)]
+    if len(active) <= 1:
+        for each in active or sets[-1:]:
+            if _size(each) != wanted:
+                yield _scale(deployment, each, wanted)
+    elif new is not None and _is_saturated(deployment, new):
+        yield from (_scale(deployment, each, 0) for each in old if _size(each))
+    elif not _is_recreate(deployment):
+        allowed = wanted + _limits(deployment)[0] if wanted else 0
+        added = allowed - sum(map(_size, active))
+        for each, size in _proportions(deployment, active, added):
+            if size != _size(each) or _sizes(deployment).items() - _annotations(each).items():
+                yield _scale(deployment, each, size)
+
+
+def _is_saturated(deployment: Body, new: Body) -> bool:
+    wanted = deployment["spec"].get("replicas", 1)
+    is_known = _annotation(new, _DESIRED) == str(wanted)
+    return is_known and _size(new) == wanted == _available(new)
+
+
+def _proportions(deployment: Body, sets: Sequence[Body], added: int) -> list[tuple[Body, int]]:
+    """The sizes of sets to which `added` pods are given in proportion, the largest first.
+
+    Of equal ones, the newest set gets more, and the oldest one loses more; the largest takes what
+    rounding leaves.
+    """
+    newest_first = sorted(sets, key=_creation, reverse=added > 0)
+    ordered = sorted(newest_first, key=_size, reverse=True)
+    changes: list[int] = []
+    for each in ordered:
+        left = added - sum(changes)
+        share = _share(deployment, each)
+        changes.append(min(share, left) if added > 0 else max(share, left))
+    changes[0] += added - sum(changes)
+    return [
+        (each, max(_size(each) + change, 0)) for each, change in zip(ordered, changes, strict=True)
+    ]
+
+
+def _share(deployment: Body, replica_set: Body) -> int:
+    """By how much a set grows in proportion to the deployment, with its surge."""
+    wanted, size = deployment["spec"].get("replicas", 1), _size(replica_set)
+    if not wanted:
+        return -size
+    before = _annotation(replica_set, _MOST)
+    most = int(before) if before.isdecimal() else (deployment.get("status") or {}).get("replicas")
+    if not most:
+        return 0
+    # halves are rounded up, as in Go
+    return int((2 * size * (wanted + _limits(deployment)[0]) + most) // (2 * most)) - size
+
+
+def _recreate(
+    cache: ControllerCache, deployment: Body, new: Body | None, old: Sequence[Body]
+) -> Iterator[Step]:
+    """Scale the old sets down; when their pods have ended, create the new one."""
+    shrinking = [each for each in old if _size(each)]
+    if shrinking:
+        yield from (_scale(deployment, each, 0) for each in shrinking)
+    elif any(map(is_unfinished, chain(*(cache.pods_of(each["metadata"]["uid"]) for each in old)))):
+        return
+    elif new is None:
+        yield _new_replica_set(deployment, old)
+    elif _size(new) != deployment["spec"].get("replicas", 1):
+        yield _scale(deployment, new, deployment["spec"].get("replicas", 1))
 
 
 def _roll(deployment: Body, new: Body, old: Sequence[Body]) -> Iterator[Step]:
@@ -147,32 +271,33 @@ def _roll(deployment: Body, new: Body, old: Sequence[Body]) -> Iterator[Step]:
 def _new_size(deployment: Body, current: int, old: Sequence[Body]) -> int:
     """The number of pods that the new set may have now."""
     wanted = deployment["spec"].get("replicas", 1)
-    if current >= wanted:
+    if current >= wanted or _is_recreate(deployment):
         return int(wanted)
-    if _is_recreate(deployment):
-        present = any((each.get("status") or {}).get("replicas") for each in old)
-        return int(current if present else wanted)
     surge, _ = _limits(deployment)
     room = wanted + surge - current - sum(map(_size, old))
     return int(min(current + max(room, 0), wanted))
 
 
 def _shrink(deployment: Body, new: Body, old: Sequence[Body]) -> Iterator[Step]:
-    """Scale the old sets down, first pods that are not available."""
-    if _is_recreate(deployment):
-        yield from (_scale(deployment, each, 0) for each in old if _size(each))
-        return
-    wanted = deployment["spec"].get("replicas", 1)
-    least = wanted - _limits(deployment)[1]
+    """Scale the old sets down: first by their pods that are not available, then by others."""
+    least = deployment["spec"].get("replicas", 1) - _limits(deployment)[1]
     # pods of the new set that are not available yet count as missing
-    spare = sum(map(_size, (new, *old))) - least - (_size(new) - _available(new))
-    for each in old:
-        broken = min(max(_size(each) - _available(each), 0), max(spare, 0))
-        rest = max(min(spare - broken, _size(each) - broken), 0)
-        taken = min(broken + rest, _size(each))
-        if taken > 0:
-            spare -= taken
-            yield _scale(deployment, each, _size(each) - taken)
+    room = sum(map(_size, (new, *old))) - least - (_size(new) - _available(new))
+    if not sum(map(_size, old)) or room <= 0:
+        return
+    sizes: list[tuple[Body, int]] = []
+    for each in sorted(old, key=_creation):
+        broken = min(max(_size(each) - _available(each), 0), room)
+        room -= broken
+        sizes.append((each, _size(each) - broken))
+        if broken:
+            yield _scale(deployment, each, _size(each) - broken)
+    spare = sum(map(_available, (new, *old))) - least
+    for each, size in sizes:
+        taken = min(size, max(spare, 0))
+        spare -= taken
+        if taken:
+            yield _scale(deployment, each, size - taken, before=size)
 
 
 def _delete_old_sets(deployment: Body, old: Sequence[Body]) -> Iterator[Step]:
@@ -194,15 +319,30 @@ def _limits(deployment: Body) -> tuple[int, int]:
     return surge, missing if surge or missing else 1
 
 
-def _scale(deployment: Body, replica_set: Body, size: int) -> ReportedWrite:
+def _scale(
+    deployment: Body, replica_set: Body, size: int, *, before: int | None = None
+) -> ReportedWrite:
+    """Set the size of a set; `before` if an earlier step has changed it."""
+
     def change(body: Body) -> Body:
         metadata = body["metadata"]
-        counted = {**metadata, "generation": metadata.get("generation", 0) + 1}
-        return {**body, "metadata": counted, "spec": {**body["spec"], "replicas": size}}
+        annotations = {**(metadata.get("annotations") or {}), **_sizes(deployment)}
+        spec = {**body["spec"], "replicas": size}
+        return {**body, "metadata": {**metadata, "annotations": annotations}, "spec": spec}
 
     write = update_object(_ref(replica_set), replica_set["metadata"]["uid"], change)
-    event = _scale_event(deployment, replica_set, _size(replica_set), size)
+    before = _size(replica_set) if before is None else before
+    if size == before:
+        return ReportedWrite(write, lambda _: None)
+    event = _scale_event(deployment, replica_set, before, size)
     return ReportedWrite(write, lambda _: event)
+
+
+def _sizes(deployment: Body) -> dict[str, str]:
+    """The annotations of a set that say for which number of replicas it was scaled."""
+    wanted = deployment["spec"].get("replicas", 1)
+    surge = 0 if _is_recreate(deployment) else _limits(deployment)[0]
+    return {_DESIRED: str(wanted), _MOST: str(wanted + surge)}
 
 
 def _scale_event(deployment: Body, replica_set: Body, before: int, size: int) -> PendingEvent:
@@ -232,7 +372,8 @@ def _report(
         "updatedReplicas": updated or None,
         "readyReplicas": total("readyReplicas") or None,
         "availableReplicas": available or None,
-        "unavailableReplicas": max(wanted - available, 0) or None,
+        "unavailableReplicas": max(sum(map(_size, sets)) - available, 0) or None,
+        "terminatingReplicas": total("terminatingReplicas"),
     }
     listed = progress.conditions(deployment, status, new, now, enough=enough)
     yield set_status(ref, deployment["metadata"]["uid"], {**status, "conditions": listed})
@@ -251,14 +392,26 @@ def _available(replica_set: Body) -> int:
     return int((replica_set.get("status") or {}).get("availableReplicas", 0))
 
 
+def _annotations(body: Body) -> Body:
+    return body["metadata"].get("annotations") or {}
+
+
+def _annotation(body: Body, name: str) -> str:
+    return str(_annotations(body).get(name, ""))
+
+
+def _creation(body: Body) -> tuple[str, str]:
+    return body["metadata"]["creationTimestamp"], body["metadata"]["name"]
+
+
 def _revision(body: Body) -> int:
-    text = (body["metadata"].get("annotations") or {}).get(_REVISION, "0")
+    text = _annotation(body, _REVISION)
     return int(text) if text.isdecimal() else 0
 
 
 CONTROLLER = Controller(
     name="deployments",
     user=USER,
-    concerns={"Deployment": map_object("Deployment"), "ReplicaSet": refs_for_replica_set},
+    concerns={_KIND: map_object(_KIND), "ReplicaSet": refs_for_replica_set},
     reconcile=reconcile,
 )

@@ -10,7 +10,7 @@ from apps.cluster import kinds
 from apps.controllers.cache import ControllerCache
 from apps.controllers.workloads.job_indexes import indexes_of, read_indexes, read_number
 from apps.controllers.workloads.job_policies import FailureVerdict, judge_failure
-from apps.controllers.writes import is_active
+from apps.controllers.writes import is_active, is_terminating
 from apps.scheduler.objects import Pod
 
 Body = dict[str, Any]
@@ -62,16 +62,12 @@ def count_pods(cache: ControllerCache, job: Body, pods: Sequence[Pod]) -> PodCou
             )
     return PodCounts(
         [pod for pod in pods if is_active(pod)],
-        [pod for pod in pods if pod.metadata.deletion_timestamp and _is_unfinished(pod)],
+        [pod for pod in pods if is_terminating(pod)],
         succeeded,
         failures,
         done,
         given_up,
     )
-
-
-def _is_unfinished(pod: Pod) -> bool:
-    return pod.status.phase not in ("Succeeded", "Failed")
 
 
 def _failures(cache: ControllerCache, job: Body, failed: Sequence[Pod]) -> list[Failure]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -11,7 +11,7 @@ import msgspec
 from apps.cluster.writes import Update
 from apps.controllers.cache import ControllerCache, Ref, controller_refs, owner_reference, ref_of
 from apps.controllers.controller import Concerns
-from apps.controllers.writes import is_active, update_object
+from apps.controllers.writes import is_active, remove_owner, update_object
 from apps.scheduler.labels import Selector, SelectorError, from_label_selector, from_set
 from apps.scheduler.objects import KubeObject, LabelSelector, Pod
 
@@ -41,19 +41,20 @@ def map_pods(*kinds: str) -> Concerns:
                 refs += controller_refs(new, kinds)
             # most clusters have no workloads: then a pod costs next to nothing
             if cache.has_any(kinds) and new.metadata.controller is None and is_active(new):
-                refs += _adopters(cache, new, kinds)
+                refs += adopters(cache, new, kinds)
         return refs
 
     return refs_for_change
 
 
-def _adopters(cache: ControllerCache, pod: Pod, kinds: Iterable[str]) -> list[Ref]:
+def adopters(cache: ControllerCache, item: KubeObject, kinds: Iterable[str]) -> list[Ref]:
+    """The workloads of these kinds that select the object."""
     return [
         ref_of(kind, workload)
         for kind in kinds
-        for workload in cache.list_all(kind, KubeObject, pod.metadata.namespace)
+        for workload in cache.list_all(kind, KubeObject, item.metadata.namespace)
         if (body := cache.body(ref_of(kind, workload))) is not None
-        and selector_of(body).matches(pod.metadata.labels)
+        and selector_of(body).matches(item.metadata.labels)
     ]
 
 
@@ -75,20 +76,44 @@ def own_pods(cache: ControllerCache, workload: Body) -> list[Pod]:
     return [pod for pod in pods if selector.matches(pod.metadata.labels)]
 
 
-def adoptions(cache: ControllerCache, workload: Body) -> Iterator[Update]:
-    """Adopt the active pods that match and have no controller."""
-    selector, reference = selector_of(workload), owner_reference(workload)
+def claim_pods(
+    cache: ControllerCache, workload: Body, *, may_adopt: Callable[[Pod], bool] = lambda _: True
+) -> Iterator[Update]:
+    """Adopt active pods that match and have no controller, and release those that do not match."""
+    selector = selector_of(workload)
+    for pod in cache.pods_of(workload["metadata"]["uid"]):
+        if not selector.matches(pod.metadata.labels):
+            yield _release(ref_of("Pod", pod), pod, workload)
     for pod in cache.list_all("Pod", Pod, workload["metadata"]["namespace"]):
-        if pod.metadata.controller is not None or not is_active(pod):
-            continue
-        if selector.matches(pod.metadata.labels):
-            change = partial(_add_owner, reference)
-            yield update_object(ref_of("Pod", pod), pod.metadata.uid, change)
+        is_free = pod.metadata.controller is None and is_active(pod)
+        if is_free and selector.matches(pod.metadata.labels) and may_adopt(pod):
+            yield _adopt(ref_of("Pod", pod), pod, workload)
 
 
-def _add_owner(reference: Body, pod: Body) -> Body:
-    metadata = dict(pod["metadata"])
+def claim_objects(cache: ControllerCache, kind: str, workload: Body) -> Iterator[Update]:
+    """The same for the objects of another kind, by their labels."""
+    selector, uid = selector_of(workload), workload["metadata"]["uid"]
+    for each in cache.list_all(kind, KubeObject, workload["metadata"]["namespace"]):
+        matches, owner = selector.matches(each.metadata.labels), each.metadata.controller
+        if owner is None and matches and not each.metadata.deletion_timestamp:
+            yield _adopt(ref_of(kind, each), each, workload)
+        elif owner is not None and owner.uid == uid and not matches:
+            yield _release(ref_of(kind, each), each, workload)
+
+
+def _adopt(ref: Ref, item: KubeObject, workload: Body) -> Update:
+    return update_object(ref, item.metadata.uid, partial(_add_owner, owner_reference(workload)))
+
+
+def _release(ref: Ref, item: KubeObject, workload: Body) -> Update:
+    return update_object(
+        ref, item.metadata.uid, partial(remove_owner, uid=workload["metadata"]["uid"])
+    )
+
+
+def _add_owner(reference: Body, body: Body) -> Body:
+    metadata = dict(body["metadata"])
     owners = metadata.get("ownerReferences") or []
     if not any(each.get("controller") for each in owners):
         metadata["ownerReferences"] = [*owners, reference]
-    return {**pod, "metadata": metadata}
+    return {**body, "metadata": metadata}

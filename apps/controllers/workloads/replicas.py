@@ -9,7 +9,7 @@ from typing import Any
 
 from apps.controllers.cache import ControllerCache, Ref
 from apps.controllers.controller import Controller, Step
-from apps.controllers.workloads.ownership import adoptions, map_object, map_pods, own_pods
+from apps.controllers.workloads.ownership import claim_pods, map_object, map_pods, own_pods
 from apps.controllers.workloads.templates import new_pod
 from apps.controllers.writes import (
     BURST,
@@ -18,6 +18,7 @@ from apps.controllers.writes import (
     delete_with_event,
     is_active,
     is_ready,
+    is_terminating,
     set_status,
 )
 from apps.scheduler.objects import Pod
@@ -32,12 +33,13 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
     workload = cache.body(ref)
     if workload is None:
         return
-    pods = [pod for pod in own_pods(cache, workload) if is_active(pod)]
+    owned = own_pods(cache, workload)
+    pods = [pod for pod in owned if is_active(pod)]
     if not workload["metadata"].get("deletionTimestamp"):
-        adopted = list(adoptions(cache, workload))
-        if adopted:
+        claimed = list(claim_pods(cache, workload))
+        if claimed:
             # they count once the change is observed
-            yield from adopted
+            yield from claimed
             return
         missing = workload["spec"].get("replicas", 1) - len(pods)
         for _ in range(min(missing, BURST)):
@@ -45,7 +47,7 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
         if missing < 0:
             for pod in surplus(pods, min(-missing, BURST)):
                 yield delete_with_event(workload, pod, _USERS[ref[0]])
-    yield from _report(ref, workload, pods, now)
+    yield from _report(ref, workload, pods, sum(map(is_terminating, owned)), now)
 
 
 def surplus(pods: Sequence[Pod], count: int) -> list[Pod]:
@@ -75,7 +77,9 @@ def _cost(pod: Pod) -> int:
         return 0
 
 
-def _report(ref: Ref, workload: Body, pods: Sequence[Pod], now: datetime) -> Iterator[Step]:
+def _report(
+    ref: Ref, workload: Body, pods: Sequence[Pod], terminating: int, now: datetime
+) -> Iterator[Step]:
     ready = sum(map(is_ready, pods))
     available, later = availability(pods, workload, now)
     yield from later
@@ -86,6 +90,7 @@ def _report(ref: Ref, workload: Body, pods: Sequence[Pod], now: datetime) -> Ite
         "fullyLabeledReplicas": labelled or None,
         "readyReplicas": ready or None,
         "availableReplicas": len(available) or None,
+        "terminatingReplicas": terminating if ref[0] == "ReplicaSet" else None,
         "observedGeneration": workload["metadata"].get("generation"),
     }
     yield set_status(ref, workload["metadata"]["uid"], status)

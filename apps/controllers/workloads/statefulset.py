@@ -12,7 +12,7 @@ from apps.cluster.writes import Create
 from apps.controllers.cache import ControllerCache, Ref
 from apps.controllers.controller import Controller, ReportedWrite, Step
 from apps.controllers.events.writer import PendingEvent
-from apps.controllers.workloads.ownership import map_object, map_pods, own_pods
+from apps.controllers.workloads.ownership import claim_pods, map_object, map_pods, own_pods
 from apps.controllers.workloads.revisions import current_key, keep_history, map_revisions
 from apps.controllers.workloads.templates import REVISION_LABEL, new_pod
 from apps.controllers.writes import (
@@ -40,6 +40,12 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
     pods = _by_ordinal(stateful, own_pods(cache, stateful))
     available, later = availability(filter(is_active, pods.values()), stateful, now)
     if not stateful["metadata"].get("deletionTimestamp"):
+        name = stateful["metadata"]["name"]
+        claimed = list(claim_pods(cache, stateful, may_adopt=lambda pod: _is_member(pod, name)))
+        if claimed:
+            # they count once the change is observed
+            yield from claimed
+            return
         used = {pod.metadata.labels.get(REVISION_LABEL, "") for pod in pods.values()}
         yield from keep_history(cache, stateful, revision, used)
         yield from _step(cache, stateful, pods, available, revision)
@@ -50,10 +56,15 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
 def _by_ordinal(stateful: Body, pods: list[Pod]) -> dict[int, Pod]:
     by_ordinal = {}
     for pod in pods:
-        base, _, number = pod.metadata.name.rpartition("-")
-        if base == stateful["metadata"]["name"] and number.isdecimal():
-            by_ordinal[int(number)] = pod
+        if _is_member(pod, stateful["metadata"]["name"]):
+            by_ordinal[int(pod.metadata.name.rpartition("-")[2])] = pod
     return by_ordinal
+
+
+def _is_member(pod: Pod, name: str) -> bool:
+    """Whether the pod is called as one of the StatefulSet with this name."""
+    base, _, number = pod.metadata.name.rpartition("-")
+    return base == name and number.isdecimal()
 
 
 def _step(
@@ -93,10 +104,10 @@ def _replace(
     stateful: Body, wanted: range, pods: Mapping[int, Pod], available: set[str], revision: str
 ) -> Iterator[Step]:
     """Delete one pod of an older template, the highest ordinal first."""
-    strategy = stateful["spec"].get("updateStrategy") or {}
-    if strategy.get("type") != "RollingUpdate":
+    if _strategy(stateful) != "RollingUpdate":
         return
-    partition = (strategy.get("rollingUpdate") or {}).get("partition", 0)
+    rolling = stateful["spec"]["updateStrategy"].get("rollingUpdate") or {}
+    partition = rolling.get("partition", 0)
     for ordinal in reversed(wanted):
         pod = pods.get(ordinal)
         if ordinal < partition or pod is None or pod.metadata.name not in available:
@@ -104,6 +115,10 @@ def _replace(
         if pod.metadata.labels.get(REVISION_LABEL) != revision:
             yield _delete_member(stateful, pod)
             return
+
+
+def _strategy(stateful: Body) -> str:
+    return str((stateful["spec"].get("updateStrategy") or {}).get("type", ""))
 
 
 def _create_member(stateful: Body, ordinal: int, revision: str) -> Step:
@@ -119,6 +134,7 @@ def _create_member(stateful: Body, ordinal: int, revision: str) -> Step:
     pod = new_pod(
         stateful,
         name=name,
+        prefix=f"{stateful['metadata']['name']}-",
         labels={
             REVISION_LABEL: revision,
             "apps.kubernetes.io/pod-index": str(ordinal),
@@ -126,17 +142,17 @@ def _create_member(stateful: Body, ordinal: int, revision: str) -> Step:
         },
         spec={**extra, **({"volumes": volumes} if volumes else {})},
     )
-    event = _event(stateful, "create", name, "SuccessfulCreate")
+    event = _event(stateful, "Create", name, "SuccessfulCreate")
 
     def on_failure(refusal: ApiError) -> PendingEvent:
         why = f"failed error: {refusal.message}"
-        return _event(stateful, "create", name, "FailedCreate", why, warning=True)
+        return _event(stateful, "Create", name, "FailedCreate", why, warning=True)
 
     return ReportedWrite(pod, lambda _: event, on_failure)
 
 
 def _delete_member(stateful: Body, pod: Pod) -> Step:
-    event = _event(stateful, "delete", pod.metadata.name, "SuccessfulDelete")
+    event = _event(stateful, "Delete", pod.metadata.name, "SuccessfulDelete")
     return ReportedWrite(delete_pod(pod), lambda _: event)
 
 
@@ -161,7 +177,11 @@ def _missing_claims(cache: ControllerCache, stateful: Body, ordinal: int) -> Ite
         name = f"{metadata['name']}-{stateful['metadata']['name']}-{ordinal}"
         if cache.body((_CLAIM.name, namespace, name)) is None:
             labels = stateful["spec"]["selector"].get("matchLabels") or {}
-            named = {"name": name, "labels": {**labels, **(metadata.get("labels") or {})}}
+            named = {
+                "name": name,
+                "labels": {**labels, **(metadata.get("labels") or {})},
+                "annotations": dict(metadata.get("annotations") or {}),
+            }
             claim = Create(_CLAIM, {"metadata": named, "spec": template["spec"]}, namespace)
             yield _reported_claim(stateful, claim, name, ordinal)
 
@@ -171,11 +191,11 @@ def _reported_claim(stateful: Body, claim: Create, name: str, ordinal: int) -> R
     pod = f"Pod {set_name}-{ordinal} in StatefulSet {set_name}"
 
     def on_success(_: Body) -> PendingEvent:
-        note = f"create Claim {name} {pod} success"
+        note = f"Create Claim {name} {pod} success"
         return PendingEvent(subject, "SuccessfulCreate", note, USER)
 
     def on_failure(refusal: ApiError) -> PendingEvent:
-        note = f"create Claim {name} for {pod} failed error: {refusal.message}"
+        note = f"Create Claim {name} for {pod} failed error: {refusal.message}"
         return PendingEvent(subject, "FailedCreate", note, USER, warning=True)
 
     return ReportedWrite(claim, on_success, on_failure)
@@ -187,8 +207,10 @@ def _report(
     active = [pod for pod in pods.values() if is_active(pod)]
     ready = sum(map(is_ready, active))
     updated = sum(pod.metadata.labels.get(REVISION_LABEL) == revision for pod in active)
-    complete = updated == len(active) == stateful["spec"].get("replicas", 1)
     before = (stateful.get("status") or {}).get("currentRevision")
+    complete = updated == len(active) == stateful["spec"].get("replicas", 1)
+    # only a rolling update makes the new revision the current one
+    complete &= before == revision or _strategy(stateful) == "RollingUpdate"
     status = {
         "observedGeneration": stateful["metadata"].get("generation"),
         "replicas": len(pods),

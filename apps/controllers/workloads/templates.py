@@ -63,13 +63,15 @@ def new_pod(
 ) -> Create:
     """A pod of the owner's template, with these labels, annotations and fields in addition.
 
-    Without a name, it is generated from the prefix, by default the name of the owner.
+    Without a name, it is generated from the prefix, by default the name of the owner. With both,
+    the pod says what its name begins with.
     """
     template, metadata = owner["spec"]["template"], owner["metadata"]
     given = template.get("metadata") or {}
     body: Body = {
         "metadata": {
-            **({"name": name} if name else {"generateName": prefix or f"{metadata['name']}-"}),
+            **({"name": name} if name else {}),
+            **({"generateName": prefix or f"{metadata['name']}-"} if prefix or not name else {}),
             "namespace": metadata["namespace"],
             "labels": {**(given.get("labels") or {}), **(labels or {})},
             "annotations": {**(given.get("annotations") or {}), **(annotations or {})},

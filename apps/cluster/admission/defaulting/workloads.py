@@ -128,7 +128,8 @@ def select_own_pods(job: Body) -> None:
 def _default_labels(metadata: Body, template: Body) -> None:
     labels = template["metadata"].get("labels")
     if labels and not metadata.get("labels"):
-        metadata["labels"] = dict(labels)
+        # the same ones, as upstream: labels that a Job's pods get later are the Job's, too
+        metadata["labels"] = labels
 
 
 def _add_own_labels(metadata: Body, spec: Body) -> None:
