@@ -1,0 +1,56 @@
+"""What is random in the objects of a story is replaced, and nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tools.truth.stories.appearance import Looks, differences
+
+Body = dict[str, Any]
+
+
+def pod(name: str, digest: str, **status: Any) -> Body:
+    metadata = {
+        "name": name,
+        "generateName": f"web-{digest}-",
+        "creationTimestamp": "2030-01-01T00:00:00Z",
+        "resourceVersion": "7",
+        "uid": "11111111-2222-3333-4444-555555555555",
+    }
+    return {"kind": "Pod", "metadata": metadata, "status": status}
+
+
+def replica_set(digest: str) -> Body:
+    labels = {"pod-template-hash": digest}
+    metadata = {"name": f"web-{digest}", "labels": labels, "creationTimestamp": "2030-01-01"}
+    return {"kind": "ReplicaSet", "metadata": metadata}
+
+
+def event(uid: str, version: int, reason: str) -> Body:
+    about = {"kind": "ReplicaSet", "name": "web-abc", "uid": "u"}
+    metadata = {"uid": uid, "resourceVersion": str(version)}
+    return {"kind": "Event", "metadata": metadata, "involvedObject": about, "reason": reason}
+
+
+def test_random_names_and_hashes_are_replaced() -> None:
+    one = Looks().appearance([replica_set("abc"), pod("web-abc-x7k2p", "abc")], [])
+    other = Looks().appearance([replica_set("6f9"), pod("web-6f9-zzzzz", "6f9")], [])
+    assert one == other
+    assert "Pod web-<hash 0>-<random>" in one
+
+
+def test_another_status_is_a_difference() -> None:
+    one = Looks().appearance([pod("web-abc-x7k2p", "abc", phase="Running")], [])
+    other = Looks().appearance([pod("web-abc-x7k2p", "abc", phase="Failed")], [])
+    (place,) = differences(one, other)
+    assert place == (".Pod web-abc-<random>[0].status.phase", "Running", "Failed")
+
+
+def test_events_about_an_object_keep_their_order() -> None:
+    def told(*reasons: str) -> Body:
+        events = [event(f"e{number}", number, each) for number, each in enumerate(reasons)]
+        return dict(Looks().appearance([], events[::-1]))
+
+    assert told("A", "B") != told("B", "A")
+    (listed,) = told("A", "B")["events of ReplicaSet web-abc"]
+    assert [each["reason"] for each in listed["events"]] == ["A", "B"]

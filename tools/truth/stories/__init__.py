@@ -1,0 +1,1 @@
+"""Stories of workloads, told to the controllers of a real cluster and to ours."""

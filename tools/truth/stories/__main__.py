@@ -1,0 +1,95 @@
+"""Compare the controllers with those of a real kube-controller-manager.
+
+    python -m tools.truth.stories [--only STORY ...] [--show 20]
+
+The folder named by REAL_KUBERNETES, or ../shared/real beside the checkout, starts the real one with
+its scheduler; without it nothing is compared, and the output says so. Both clusters are told the
+same stories of workloads, each in a namespace of its own, and the same program plays the kubelets
+of both (kubelet.py). After each step, all objects of the namespace are compared when the
+controllers have come to rest, with the events about each object in their order. Random names, uids,
+times and addresses are replaced; what else differs is in var/truth/stories.jsonl.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import django
+
+os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
+django.setup()
+
+# ruff: noqa: E402
+from tools.truth.__main__ import OUTPUT, real_folder
+from tools.truth.stories.appearance import Appearance, differences
+from tools.truth.stories.plots import STORIES
+from tools.truth.stories.telling import Telling
+from tools.truth.stories.worlds import our_world, real_world
+
+Body = dict[str, Any]
+
+
+def main() -> int:
+    options = _parser().parse_args()
+    scripts = real_folder()
+    if not (scripts / "start").exists():
+        print(f"NOTHING WAS COMPARED: {scripts / 'start'} does not exist (set REAL_KUBERNETES)")
+        return 0
+    chosen = [each for each in STORIES if not options.only or each.name in options.only]
+    OUTPUT.mkdir(parents=True, exist_ok=True)
+    with our_world() as ours:
+        told = Telling(ours, chosen).tell()
+    with real_world(scripts, OUTPUT / "stories") as real:
+        expected = Telling(real, chosen).tell()
+    return _report([each.name for each in chosen], expected, told, options.show)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tools.truth.stories")
+    parser.add_argument("--only", nargs="*", metavar="STORY")
+    parser.add_argument("--show", type=int, default=20, help="differences")
+    return parser
+
+
+def _report(
+    names: Sequence[str],
+    real: dict[str, list[Appearance]],
+    ours: dict[str, list[Appearance]],
+    most: int,
+) -> int:
+    compared: Counter[str] = Counter()
+    differing: Counter[str] = Counter()
+    shown = 0
+    with (OUTPUT / "stories.jsonl").open("w") as file:
+        for name in names:
+            for step, (expected, actual) in enumerate(zip(real[name], ours[name], strict=True)):
+                for about in sorted(expected.keys() | actual.keys()):
+                    left, right = expected.get(about, []), actual.get(about, [])
+                    compared[name] += max(len(left), len(right))
+                    if left == right:
+                        continue
+                    differing[name] += max(len(left), len(right))
+                    for where, one, other in differences(left, right):
+                        found = {"story": name, "step": step, "object": about, "where": where}
+                        line = json.dumps({**found, "real": one, "ours": other})
+                        print(line, file=file)
+                        if shown < most:
+                            print(line)
+                        shown += 1
+    print(f"{'story':40}{'compared':>10}{'equal':>10}{'differing':>10}")
+    for name in [*names, "total"]:
+        total, different = (
+            counts.total() if name == "total" else counts[name] for counts in (compared, differing)
+        )
+        print(f"{name:40}{total:10}{total - different:10}{different:10}")
+    return 1 if differing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
