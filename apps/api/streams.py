@@ -50,7 +50,7 @@ BOOKMARK_SECONDS = 60.0
 
 
 class _Ended(Exception):
-    """The client of a watch has disconnected."""
+    """A watch is over: the client has disconnected, or there is nothing to send."""
 
 
 async def watch(
@@ -93,6 +93,8 @@ async def _send_events(stream: Watch, send: Send) -> None:
         kind = watching.content_type(stream.call.media)
         await send(_start(200, [(b"content-type", kind.encode())]))
         try:
+            if stream.is_empty:
+                raise _Ended
             await _send_from_thread(stream.begin, send)
             feed = listener().feed(cluster, stream.version)
             lines = await _read_log(stream, feed)
@@ -107,6 +109,8 @@ async def _send_events(stream: Watch, send: Send) -> None:
                     break
                 if await subscription.wait(min(left, BOOKMARK_SECONDS)) is None:
                     lines = _idle(stream, time.monotonic() < end)
+        except _Ended:
+            pass
         except ApiError as refusal:
             await send(_chunk(error_line(stream.call.media, refusal)))
         await send({"type": "http.response.body", "body": b"", "more_body": False})

@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
 from django.db import connection
 
+from apps.api.kubernetes.tables import row_of
+from apps.cluster import kinds
+from apps.cluster.kinds import Kind
 from apps.cluster.log.changelog import LoggedChange
 from apps.cluster.models import Cluster
 from tests.api.asgi import StreamClient, request_stream
@@ -230,3 +234,30 @@ def test_a_disconnected_client_ends_the_stream(kube: Kube) -> None:
         await running
 
     play(scene)
+
+
+def test_bookmarks_have_the_form_of_the_other_events(kube: Kube) -> None:
+    initial = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+    form = "application/json;as={};v=v1;g=meta.k8s.io"
+    roles = (
+        f"/apis/rbac.authorization.k8s.io/v1/rolebindings?{initial}&fieldSelector=metadata.name=x"
+    )
+    (bookmark,) = events(kube, roles, accept=form.format("Table"))
+    assert (bookmark["type"], bookmark["object"]["kind"]) == ("BOOKMARK", "Table")
+    (row,) = bookmark["object"]["rows"]
+    assert row["cells"][:3] == ["", "/", "<unknown>"]
+    assert row["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
+
+    path = f"/api/v1/namespaces?{initial}"
+    *_, last = events(kube, path, accept=form.format("PartialObjectMetadata"))
+    assert (last["type"], last["object"]["kind"]) == ("BOOKMARK", "PartialObjectMetadata")
+    # of a list there are no events
+    assert events(kube, path, accept=form.format("PartialObjectMetadataList")) == []
+    assert events(kube, "/api/v1/namespaces?timeoutSeconds=-1") == []
+
+
+@pytest.mark.parametrize("kind", kinds.ALL, ids=lambda kind: kind.name)
+def test_a_bookmark_of_any_kind_has_a_row(kind: Kind) -> None:
+    bookmark = {"kind": kind.name, "metadata": {"resourceVersion": "1"}}
+    cells = row_of(kind, "Metadata", "v1", datetime.now(UTC))(bookmark)["cells"]
+    assert len(cells) == len(kind.columns)

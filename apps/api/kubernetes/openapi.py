@@ -242,6 +242,7 @@ def _describe(resource: Resource, found: dict[str, Schema]) -> None:
     """Add the definitions that the operations of a resource refer to."""
     for name in openapi_paths.referenced(resource):
         _collect(name, found)
+    found[openapi_paths.PATCH] = openapi_paths.PATCH_DEFINITION
     if "list" in resource.verbs:
         name = openapi_paths.list_name(resource)
         if name in DEFINITIONS:

@@ -14,6 +14,9 @@ Body = dict[str, Any]
 
 GVK: Final = "x-kubernetes-group-version-kind"
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1"
+#: The definition of the body of a PATCH, which may be anything.
+PATCH: Final = f"{_META}.Patch"
+PATCH_DEFINITION: Final = {"description": "The body of a PATCH.", "type": "object"}
 _PATCHES: Final = ("json-patch", "merge-patch", "strategic-merge-patch")
 _STREAMED: Final = ("application/json", "application/vnd.kubernetes.protobuf")
 _SENT: Final = (*_STREAMED, "application/yaml")
@@ -40,6 +43,7 @@ _SELECTION: Final = {
     "resourceVersion": ("string", "The version of the list, or where a watch starts."),
     "resourceVersionMatch": ("string", "How resourceVersion is meant: Exact or NotOlderThan."),
     "sendInitialEvents": ("boolean", "A watch first sends the objects that exist."),
+    "shardSelector": ("string", "Accepted and ignored."),
     "timeoutSeconds": ("integer", "When the request ends, also a watch."),
 }
 _WATCH: Final = {
@@ -56,6 +60,7 @@ _FORCE: Final = {"force": ("boolean", "An apply takes fields that others own.")}
 _DELETE: Final = {
     **_DRY_RUN,
     "gracePeriodSeconds": ("integer", "How long the object has until it is deleted."),
+    "ignoreStoreReadErrorWithClusterBreakingPotential": ("boolean", "Accepted and ignored."),
     "orphanDependents": ("boolean", "Deprecated: propagationPolicy."),
     "propagationPolicy": ("string", "Orphan, Background or Foreground."),
 }
@@ -163,12 +168,11 @@ def _operation(resource: Resource, verb: str, *, everywhere: bool = False) -> Bo
         case "list":
             schema, parameters = _ref(list_name(resource)), {**_SELECTION, **_WATCH}
         case "deletecollection":
-            schema, parameters = _ref(list_name(resource)), {**_SELECTION, **_DELETE}
+            schema, parameters = _ref(f"{_META}.Status"), {**_SELECTION, **_DELETE}
         case "delete":
             parameters = _DELETE
             if not resource.kind.returns_deleted:
-                # an object that finalizers hold is returned
-                schema = {"anyOf": [_ref(f"{_META}.Status"), schema]}
+                schema = _ref(f"{_META}.Status")
     if verb in ("delete", "deletecollection"):
         operation["requestBody"] = _body({"*/*": _ref(f"{_META}.DeleteOptions")}, required=False)
     return _complete(operation, verb, schema, parameters, is_custom=resource.custom is not None)
@@ -213,7 +217,7 @@ def _begin(resource: Resource, verb: str, subject: str, gvk: Body) -> Body:
     if verb == "deletecollection":
         identifier = f"{first}{called}{version}Collection{subject.removeprefix('Collection')}"
     return {
-        "tags": [f"{'_'.join(group)}_{resource.version}"],
+        "tags": [f"{called[:1].lower()}{called[1:]}_{resource.version}"],
         "description": f"{first} {resource.kind.name}",
         "operationId": identifier,
         "x-kubernetes-action": action,
@@ -239,19 +243,8 @@ def _complete(
     elif verb == "patch":
         parameters = {**_WRITE, **_FORCE}
         forms = [form for form in _PATCHES if not (is_custom and form.startswith("strategic"))]
-        operation["requestBody"] = _body(
-            {
-                "application/apply-patch+yaml": {"type": "object"},
-                **{
-                    f"application/{form}+json": {
-                        "type": "array" if form == "json-patch" else "object",
-                        **({"items": {"type": "object"}} if form == "json-patch" else {}),
-                    }
-                    for form in forms
-                },
-            },
-            required=True,
-        )
+        types = ("application/apply-patch+yaml", *(f"application/{form}+json" for form in forms))
+        operation["requestBody"] = _body(dict.fromkeys(types, _ref(PATCH)), required=True)
     if parameters:
         operation["parameters"] = _query(parameters)
     codes = {"create": ("200", "201", "202"), "update": ("200", "201"), "patch": ("200", "201")}

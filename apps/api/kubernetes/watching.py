@@ -150,14 +150,19 @@ class Watch:
         metadata: Body = {"resourceVersion": str(self.version)}
         if initial_events_end:
             metadata["annotations"] = {_INITIAL_EVENTS_END: "true"}
-        return _encode(
-            self.call.media,
-            "BOOKMARK",
-            {
-                "kind": resource.kind.name,
-                "apiVersion": resource.api_version,
-                "metadata": metadata,
-            },
+        body = {
+            "kind": resource.kind.name,
+            "apiVersion": resource.api_version,
+            "metadata": metadata,
+        }
+        return self._line("BOOKMARK", body)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it ends before its first event: at once, or because no event has its form."""
+        timeout = self.options.timeout
+        return (timeout is not None and timeout < 0) or (
+            self.call.media.as_ == "PartialObjectMetadataList"
         )
 
     def _events(self, changes: list[LoggedChange]) -> Iterator[bytes]:

@@ -35,7 +35,7 @@ def _request_condition(request: Body, now: datetime) -> str:
 
 BINDINGS = (
     NAME,
-    Column("Role", lambda b, now: f"{b['roleRef']['kind']}/{b['roleRef']['name']}"),
+    Column("Role", lambda b, now: "/".join(get(b, "roleRef", each) for each in ("kind", "name"))),
     AGE,
     Column("Users", _subjects("User"), priority=1),
     Column("Groups", _subjects("Group"), priority=1),

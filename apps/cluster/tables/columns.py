@@ -65,7 +65,9 @@ def get(body: Any, *steps: str, default: Any = "") -> Any:
 
 NAME = Column("Name", path("metadata", "name"), format="name")
 AGE = Column("Age", lambda body, now: age(get(body, "metadata", "creationTimestamp"), now))
-CREATED = Column("Created At", path("metadata", "creationTimestamp"), "date")
+#: Of an object that was not created: a bookmark.
+_ZERO_TIME = "0001-01-01T00:00:00Z"
+CREATED = Column("Created At", path("metadata", "creationTimestamp", default=_ZERO_TIME), "date")
 
 
 def age(timestamp: str, now: datetime) -> str:

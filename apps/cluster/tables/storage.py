@@ -58,7 +58,7 @@ _STORAGE_CLASS = Column("StorageClass", _storage_class)
 
 VOLUMES = (
     NAME,
-    Column("Capacity", path("spec", "capacity", "storage")),
+    Column("Capacity", path("spec", "capacity", "storage", default="0")),
     Column(
         "Access Modes",
         lambda volume, now: access_modes(get(volume, "spec", "accessModes", default=[])),

@@ -173,7 +173,7 @@ CRON_JOBS: Final = (
     NAME,
     Column("Schedule", path("spec", "schedule")),
     Column("Timezone", path("spec", "timeZone", default=NONE)),
-    Column("Suspend", lambda b, now: str(get(b, "spec", "suspend", default=False)), "boolean"),
+    Column("Suspend", lambda b, now: str(get(b, "spec", "suspend", default=UNSET)), "boolean"),
     Column("Active", count("status", "active"), "integer"),
     Column("Last Schedule", _last_schedule),
     AGE,
