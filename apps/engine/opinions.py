@@ -14,7 +14,7 @@ from apps.engine.models import SecondOpinion
 
 Verdict = SecondOpinion.Verdict
 
-AGREEMENTS = (Verdict.SAME_NODE, Verdict.TIE)
+AGREEMENTS = (Verdict.SAME_NODE, Verdict.TIE, Verdict.ORDER, Verdict.MOVED_ON)
 DISAGREEMENTS = (Verdict.OTHER_NODE, Verdict.NODE_REJECTED, Verdict.UNSCHEDULABLE)
 
 
@@ -29,7 +29,7 @@ class Agreement:
 
     @property
     def agreed(self) -> int:
-        """The same node, or one with the same score."""
+        """The same node, or one with the same score, in a state that the client can have seen."""
         return sum(self.counts[verdict] for verdict in AGREEMENTS)
 
     @property

@@ -90,7 +90,7 @@ class EventHandlers:
 
         A pod that changes sides leaves the one before it enters the other.
         """
-        was_assigned, is_assigned = _is_assigned(old), _is_assigned(new)
+        was_assigned, is_assigned = takes_room(old), takes_room(new)
         was_pending, is_pending = self._is_pending(old), self._is_pending(new)
         if was_pending and not is_pending:
             assert old is not None
@@ -233,5 +233,6 @@ def _as_pod(item: KubeObject | None) -> Pod | None:
     return item
 
 
-def _is_assigned(pod: Pod | None) -> bool:
+def takes_room(pod: Pod | None) -> bool:
+    """Whether a pod takes room on a node."""
     return pod is not None and bool(pod.spec.node_name) and not is_terminal(pod)

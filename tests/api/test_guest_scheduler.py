@@ -267,5 +267,88 @@ def test_each_binding_of_a_guest_gets_a_second_opinion(
     assert {row.name for row in SecondOpinion.objects.all()} == {"c", "d"}
 
 
+def review(cluster: Cluster) -> dict[str, SecondOpinion]:
+    engines = Engines()
+    engines.run(cluster.pk)
+    engines.close()
+    return {row.name: row for row in SecondOpinion.objects.all()}
+
+
+def test_the_order_of_decisions_explains_bindings(key: str, cluster: Cluster) -> None:
+    guest = Guest(key, cluster.name)
+    for name in ("n1", "n2"):
+        guest.post(NODES, node(name))
+    change_settings(cluster, {"scheduling": "external"})
+    # 2 CPUs remain on n1, 4 on n2
+    guest.post(PODS, requesting("first", "2"))
+    guest.bind("first", "n1")
+    for name, cpu in (("a", "3"), ("b", "1"), ("c", "1")):
+        guest.post(PODS, requesting(name, cpu))
+    # the guest decided a, b, c, and bound c, b, a: b counts a on n2, which is not bound yet
+    guest.bind("c", "n2")
+    guest.bind("b", "n1")
+    guest.bind("a", "n2")
+    found = review(cluster)
+    assert found["b"].verdict == "order"
+    assert found["b"].message == (
+        "Decided before default/c on n2, bound earlier and after default/a on n2, bound later."
+    )
+    assert "other-node" not in {row.verdict for row in found.values()}
+    assert opinions.read_agreement(cluster).percent == 100
+
+
+def test_an_earlier_state_explains_a_binding(key: str, cluster: Cluster) -> None:
+    guest = Guest(key, cluster.name)
+    for name in ("n1", "n2"):
+        guest.post(NODES, node(name))
+    change_settings(cluster, {"scheduling": "external"})
+    guest.post(PODS, requesting("first", "2"))
+    guest.bind("first", "n1")
+    guest.post(PODS, requesting("late", "1"))
+    # n2 was the better node until it was cordoned, which the guest had not read
+    cordoned = {"spec": {"unschedulable": True}}
+    assert guest.patch(f"{NODES}/n2", cordoned, "merge-patch").status_code == 200
+    guest.bind("late", "n2")
+    # what was bound before the pod existed is known to who has read the pod
+    guest.post(PODS, requesting("wrong", "1"))
+    guest.bind("wrong", "n2")
+    found = review(cluster)
+    assert found["late"].verdict == "moved-on"
+    assert "before other changes" in found["late"].message
+    assert found["wrong"].verdict == "node-rejected"
+
+
+def test_a_pod_is_reviewed_before_its_volume_was_chosen(key: str, cluster: Cluster) -> None:
+    guest = Guest(key, cluster.name)
+    for name in ("n1", "n2"):
+        guest.post(NODES, node(name))
+    change_settings(cluster, {"scheduling": "external"})
+    waits = {"volumeBindingMode": "WaitForFirstConsumer", "provisioner": "csi.example"}
+    guest.post("/apis/storage.k8s.io/v1/storageclasses", {"metadata": {"name": "waits"}, **waits})
+    claims = "/api/v1/namespaces/default/persistentvolumeclaims"
+    for name in ("good", "bad"):
+        storage = {"resources": {"requests": {"storage": "1Gi"}}, "storageClassName": "waits"}
+        spec = {"accessModes": ["ReadWriteOnce"], **storage}
+        assert guest.post(claims, {"metadata": {"name": name}, "spec": spec}).status_code == 201
+    guest.post(PODS, requesting("first", "2"))
+    guest.bind("first", "n1")
+    engines = Engines()
+    for name, chosen in (("good", "n2"), ("bad", "n1")):
+        volume = {"name": "v", "persistentVolumeClaim": {"claimName": name}}
+        guest.post(PODS, requesting(name, "1", volumes=[volume]))
+        selected = {"annotations": {"volume.kubernetes.io/selected-node": chosen}}
+        patched = guest.patch(f"{claims}/{name}", {"metadata": selected}, "merge-patch")
+        assert patched.status_code == 200
+        # the volume is provisioned there: afterwards, no other node fits
+        engines.run(cluster.pk)
+        assert guest.get(f"{claims}/{name}").json()["spec"]["volumeName"]
+        guest.bind(name, chosen)
+        engines.run(cluster.pk)
+    engines.close()
+    found = {row.name: row for row in SecondOpinion.objects.all()}
+    assert found["good"].verdict == "same-node"
+    assert (found["bad"].verdict, found["bad"].node) == ("other-node", "n2")
+
+
 def cluster_now(cluster: Cluster) -> Cluster:
     return Cluster.objects.get(pk=cluster.pk)

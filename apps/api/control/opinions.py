@@ -26,11 +26,11 @@ class SecondOpinionSerializer(serializers.ModelSerializer[SecondOpinion]):
         model = SecondOpinion
         exclude = ("cluster", "recorded_at")
         extra_kwargs = {
-            "version": {"help_text": "Version of the binding; the state before it was used."},
+            "version": {"help_text": "Version of the binding."},
             "user": {"help_text": "Who bound the pod."},
             "guest_node": {"help_text": "The node to which the client bound the pod."},
             "node": {"help_text": "The node that this site's scheduler would have selected."},
-            "message": {"help_text": "The explanation of a disagreement."},
+            "message": {"help_text": "Explains a disagreement, order or moved-on."},
             "comparison": {"help_text": "Both nodes plugin by plugin; null without scores."},
         }
 
@@ -44,7 +44,8 @@ class AgreementView(ControlView):
     def get(self, request: Request, cluster: str) -> Response:
         """Agreement with an external scheduler.
 
-        Nodes that were not sampled are not compared; ties count as agreement.
+        Nodes that were not sampled are not compared; ties count as agreement, and so does what
+        another order of decisions, or an earlier state that the client can have seen, explains.
         """
         return answer(opinions.read_agreement(cluster_named(cluster)))
 

@@ -99,7 +99,7 @@ class Engine:
         self.controllers = Controllers(ControllerCache(cluster, gates_of), commit)
         self.informer.observe = self.controllers.take_in
         self.opinions = SecondOpinions(cluster, self.scheduler, self.revision.revision)
-        self.informer.before_binding = self.opinions.review
+        self.informer.before_change = self.opinions.take_in
         self.event_ttl = EventTtl(cluster, renew, note)
 
     def close(self) -> None:
@@ -167,6 +167,7 @@ class Engine:
             if state is None or state.paused:
                 return False
             if not self.fits(state, self.lease):
+                self.opinions.save(quiet=True)
                 return True
             if self._work(state):
                 wait_until = 0.0
@@ -175,7 +176,8 @@ class Engine:
                 self.signals.clear()
                 if waits() and not stopping() and self._wait_for_change(wait_until):
                     continue
-                if self._rest() and not self.signals.progress.is_set():
+                has_opinions = self.opinions.save(quiet=True)
+                if not has_opinions and self._rest() and not self.signals.progress.is_set():
                     return False
             if time.monotonic() > deadline or stopping():
                 return True
@@ -183,7 +185,7 @@ class Engine:
     def _work(self, state: ClusterState) -> bool:
         """Read the changes, act on them, schedule a batch and record it; False if all is quiet."""
         self.informer.catch_up(state.version)
-        self.opinions.save()
+        has_opinions = self.opinions.save()
         acted = self._run_controllers() | self.event_ttl.act()
         if self.informer.read_upto > state.version:
             # between the writes of controllers: a revision may have been activated before them
@@ -198,6 +200,7 @@ class Engine:
         return (
             self._commits.record(batch, activations)
             or acted
+            or has_opinions
             or is_divided
             or (not self.signals.progress.is_set() and self.timers.jump(self.informer.position))
         )

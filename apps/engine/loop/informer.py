@@ -41,6 +41,10 @@ Body = dict[str, Any]
 Observer = Callable[[str, KubeObject | None, KubeObject | None, Body | str | None], None]
 
 
+#: Called with (kind, old, new, change).
+BeforeChange = Callable[[str, KubeObject | None, KubeObject | None, ObjectChange], None]
+
+
 class Handler(Protocol):
     """`Scheduler.handle`."""
 
@@ -90,8 +94,8 @@ class Informer:
     handle: Handler
     #: Also called for each change; the controllers.
     observe: Observer | None = None
-    #: Called with (pending pod, bound pod, change) before the scheduler processes a binding.
-    before_binding: Callable[[Pod, Pod, ObjectChange], None] | None = None
+    #: Called before the scheduler processes a change of another writer.
+    before_change: BeforeChange | None = None
     #: The version up to which the scheduler has received all changes.
     position: int = 0
     #: The version at which existing objects were loaded; later changes followed in order.
@@ -255,9 +259,8 @@ class Informer:
             self._pending.put(new, change.body)
         elif change.kind == "Pod":
             self._pending.remove(change.uid)
-        if self.before_binding is not None and _is_binding(old, new):
-            assert isinstance(old, Pod) and isinstance(new, Pod)
-            self.before_binding(old, new, change)
+        if self.before_change is not None:
+            self.before_change(change.kind, old, new, change)
         if old is not None or new is not None:
             self._pass_on(change.kind, old, new, change.at.timestamp())
             if self.observe is not None:
@@ -348,15 +351,6 @@ class Informer:
                 item = decode(name, body)
                 if item is not None:
                     yield name, item, body, created_at
-
-
-def _is_binding(old: KubeObject | None, new: KubeObject | None) -> bool:
-    return (
-        isinstance(old, Pod)
-        and isinstance(new, Pod)
-        and bool(new.spec.node_name)
-        and not old.spec.node_name
-    )
 
 
 def decode(kind: str, body: dict[str, object] | str) -> KubeObject | None:

@@ -3,34 +3,69 @@
 In a cluster with external scheduling, each binding is reviewed when the loop reads it from the
 change log: then cache and nominations are those of the version before it. Nothing is assumed,
 reserved or preempted, so the review leaves no trace but its row.
+
+    binding ──▶ the state before it ──▶ agrees: stored
+                       │
+                       └──▶ held until the bindings that were decided before it are read, too
+                                └──▶ other orders, earlier states ──▶ one agrees, or none: stored
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from operator import attrgetter
+from typing import Final
 
 from apps.cluster.log.announce import announcer
 from apps.cluster.log.changelog import ObjectChange
 from apps.cluster.models import Change, Cluster
+from apps.engine.loop.guest_pods import AssumedPod, GuestPods, WaitingPod
+from apps.engine.loop.hindsight import Entry, Journal, Order, Others, is_nominated, list_states
 from apps.engine.models import SecondOpinion
-from apps.engine.opinions import DISAGREEMENTS, list_disagreements
+from apps.engine.opinions import AGREEMENTS, DISAGREEMENTS, list_disagreements
 from apps.engine.results.comparison import compare_nodes
 from apps.engine.results.scores import score_matrix
 from apps.scheduler.attempt import Attempt, new_attempt
 from apps.scheduler.decision import Decision, Result
+from apps.scheduler.event_handlers import takes_room
 from apps.scheduler.failure import finish_decision
 from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.status import SUCCESS
 from apps.scheduler.framework.types import PodInfo
-from apps.scheduler.objects import Pod
+from apps.scheduler.objects import KubeObject, Pod
 from apps.scheduler.schedule_pod import schedule_pod
 from apps.scheduler.scheduler import Scheduler
 
 log = logging.getLogger(__name__)
 
 Verdict = SecondOpinion.Verdict
+
+#: A binding is held so long for others that may have been decided before it.
+_HOLD_SECONDS: Final = 5.0
+#: Held bindings are judged for so long before the loop goes on.
+_JUDGE_SECONDS: Final = 0.5
+#: All of them are judged when so many are held: the changes since then must be known.
+_MOST_HELD: Final = 2000
+#: Pods that an explanation names.
+_NAMED: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A binding that the state before it does not explain."""
+
+    change: ObjectChange
+    waiting: WaitingPod
+    node: str
+    #: the version in which the client has decided, at the latest
+    upto: int
+    #: what was decided in that state, if it is known
+    first: Decision | None
+    since: float
 
 
 class SecondOpinions:
@@ -41,24 +76,163 @@ class SecondOpinions:
         self._scheduler = scheduler
         self._profile_revision = profile_revision
         self._waiting: list[SecondOpinion] = []
+        self._begin()
 
-    def review(self, pod: Pod, bound: Pod, change: ObjectChange) -> None:
-        """Decide for a pod that `change` binds; the scheduler has not processed the change yet.
+    def _begin(self) -> None:
+        """Follow the changes from now on."""
+        cache = self._scheduler.cache
+        self._journal = Journal(cache, self._scheduler.queue.nominator)
+        self._pods = GuestPods(cache.listers)
+        self._held: list[_Held] = []
+
+    def take_in(
+        self, kind: str, old: KubeObject | None, new: KubeObject | None, change: ObjectChange
+    ) -> None:
+        """A change that the scheduler processes next; it is reviewed if it binds a pod.
 
         Pods of no scheduler profile, and those that this scheduler has bound itself, are skipped.
         """
         if self._cluster.scheduling != Cluster.Scheduling.EXTERNAL:
+            if self._journal:
+                # what happens now is not noted: the cache cannot be set back any more
+                self._begin()
             return
-        if self._scheduler.cache.is_assumed(pod.metadata.uid):
+        born = decided = -1
+        if isinstance(old, Pod) and isinstance(new, Pod) and _binds(old, new):
+            waiting = self._pods.take(old)
+            born, decided = waiting.born, waiting.decided or change.version
+            if not self._scheduler.cache.is_assumed(change.uid):
+                self._review(waiting, new.spec.node_name, change)
+        else:
+            self._pods.handle(kind, old, new, change.version)
+        if born >= 0 or self._matters(kind, old, new):
+            self._journal.add(Entry(change.version, kind, old, new, born, decided))
+
+    def _matters(self, kind: str, old: KubeObject | None, new: KubeObject | None) -> bool:
+        """Whether a change may change a decision."""
+        if kind != "Pod":
+            return kind == "Node" or kind in self._scheduler.cache.listers.by_kind
+        assert old is None or isinstance(old, Pod)
+        assert new is None or isinstance(new, Pod)
+        if old and new and takes_room(old) and takes_room(new):
+            return not PodInfo(old).has_same_footprint(PodInfo(new))
+        if old and new and is_nominated(old) and is_nominated(new):
+            return old.status.nominated_node_name != new.status.nominated_node_name
+        return any(takes_room(pod) or is_nominated(pod) for pod in (old, new))
+
+    def _review(self, waiting: WaitingPod, node: str, change: ObjectChange) -> None:
+        first = None
+        if not waiting.decided:
+            first = decide_in_shadow(self._scheduler, PodInfo(waiting.pod))
+            if first is None:
+                return
+            if find_verdict(first, node) not in DISAGREEMENTS:
+                self._add(change, node, first)
+                return
+        elif waiting.pod.spec.scheduler_name not in self._scheduler.profiles:
             return
+        upto = (waiting.decided or change.version) - 1
+        self._held.append(_Held(change, waiting, node, upto, first, time.monotonic()))
+
+    def save(self, *, quiet: bool = False) -> bool:
+        """Store the reviews; True if some are ready but not stored yet.
+
+        One that another worker has stored is not stored again. `quiet`: no binding is expected.
+        """
+        left = self._judge_held(quiet=quiet) if self._held else False
+        if not self._waiting:
+            return left
+        waiting, self._waiting = sorted(self._waiting, key=attrgetter("version")), []
+        users = self._read_users([each.version for each in waiting])
+        for opinion in waiting:
+            opinion.user = users.get(opinion.version, "")
+        self._warn_of_first(waiting)
+        SecondOpinion.objects.bulk_create(waiting, ignore_conflicts=True)
+        # pages show the opinions, which are not in the change log
+        announcer.announce(self._cluster.pk, waiting[-1].version, due=False)
+        return left
+
+    def _judge_held(self, *, quiet: bool) -> bool:
+        """Judge the bindings for which nothing else is expected; True if the time was too short."""
+        oldest, now = self._pods.oldest(), time.monotonic()
+        ready: list[_Held] = []
+        kept: list[_Held] = []
+        for held in self._held:
+            is_complete = oldest is None or oldest > held.upto
+            is_ready = quiet or is_complete or now - held.since >= _HOLD_SECONDS
+            (ready if is_ready else kept).append(held)
+        # the cache goes back step by step
+        ready.sort(key=lambda each: -each.upto)
+        try:
+            for number, held in enumerate(ready):
+                is_late = time.monotonic() - now > _JUDGE_SECONDS
+                if is_late and len(kept) + len(ready) - number < _MOST_HELD:
+                    kept += ready[number:]
+                    return True
+                self._judge(held)
+        finally:
+            self._held = kept
+            self._journal.go_to_end()
+        return False
+
+    def _judge(self, held: _Held) -> None:
+        """Find out whether any state in which the client can have decided explains a binding."""
+        pod, node, born = held.waiting.pod, held.node, held.waiting.born
+        first, assumed = held.first, [*map(_entry_of, self._pods.assumed())]
+        for state in (held.upto, *list_states(self._journal, born, held.upto)):
+            self._journal.go_to(state)
+            others = Others(self._journal, assumed, pod, born, state)
+            nodes = (node, first.node) if first is not None and first.node else (node,)
+            for number, order in enumerate(others.list_orders(nodes)):
+                decision = self._decide(pod, order)
+                first = first or decision
+                found = find_verdict(decision, node)
+                if found in DISAGREEMENTS:
+                    continue
+                # the first is what the log shows
+                if found in AGREEMENTS and (state < held.upto or number):
+                    found = Verdict.ORDER if state == held.upto else Verdict.MOVED_ON
+                why = _explain(order, nodes, state if state != held.upto else None)
+                known = found in (Verdict.ORDER, Verdict.MOVED_ON)
+                self._add(held.change, node, decision, found, why if known else "")
+                return
+        assert first is not None
+        self._add(held.change, node, first)
+
+    def _decide(self, pod: Pod, order: Order) -> Decision:
+        """What the scheduler would decide if the pods had been bound in another order."""
+        cache, nominator = self._scheduler.cache, self._scheduler.queue.nominator
+        taken = cache.take_out(
+            [cache.pods[e.uid].pod for e in order.without if e.uid in cache.pods]
+        )
+        added = [each for each in order.beside if each.uid not in cache.pods]
+        nominated = [n for each in added if (n := nominator.get(each.uid)) is not None]
+        for entry in added:
+            # as in a scheduler: an assumed pod is no longer nominated
+            nominator.delete(entry.uid)
+            cache.add_pod(PodInfo(entry.pod))
         decision = decide_in_shadow(self._scheduler, PodInfo(pod))
-        if decision is None:
-            return
-        node = bound.spec.node_name
-        verdict = find_verdict(decision, node)
+        for entry in added:
+            cache.remove_pod(entry.uid)
+        for nomination in nominated:
+            nominator.add(nomination.pod_info, nomination.node_name)
+        cache.put_back(taken)
+        assert decision is not None
+        return decision
+
+    def _add(
+        self,
+        change: ObjectChange,
+        node: str,
+        decision: Decision,
+        verdict: Verdict | None = None,
+        message: str = "",
+    ) -> None:
+        verdict = verdict or find_verdict(decision, node)
         comparison = None
         if verdict == Verdict.OTHER_NODE:
             comparison = compare_nodes(score_matrix(decision), decision.node, node)
+            message = comparison.sentence if comparison else ""
         self._waiting.append(
             SecondOpinion(
                 cluster=self._cluster,
@@ -72,26 +246,13 @@ class SecondOpinions:
                 verdict=verdict,
                 guest_node=node,
                 node=decision.node,
-                message=comparison.sentence if comparison else _describe(decision, verdict, node),
+                message=message or _describe(decision, verdict, node),
                 comparison=asdict(comparison) if comparison else None,
                 nodes=decision.total_nodes,
                 feasible_nodes=len(decision.feasible),
                 tied_nodes=decision.ranking.tied,
             )
         )
-
-    def save(self) -> None:
-        """Store the reviews; one that another worker has stored is not stored again."""
-        if not self._waiting:
-            return
-        waiting, self._waiting = self._waiting, []
-        users = self._read_users([each.version for each in waiting])
-        for opinion in waiting:
-            opinion.user = users.get(opinion.version, "")
-        self._warn_of_first(waiting)
-        SecondOpinion.objects.bulk_create(waiting, ignore_conflicts=True)
-        # pages show the opinions, which are not in the change log
-        announcer.announce(self._cluster.pk, waiting[-1].version, due=False)
 
     def _warn_of_first(self, waiting: Sequence[SecondOpinion]) -> None:
         """Log the first disagreement of the cluster."""
@@ -110,6 +271,41 @@ class SecondOpinions:
     def _read_users(self, versions: list[int]) -> Mapping[int, str]:
         changes = Change.objects.filter(cluster=self._cluster, version__in=versions)
         return dict(changes.values_list("version", "user"))
+
+
+def _entry_of(assumed: AssumedPod) -> Entry:
+    """A pod that is not bound, as if it was bound when that was known, or will be next."""
+    version = sys.maxsize if assumed.ended is None else assumed.ended
+    return Entry(version, "Pod", None, assumed.pod, assumed.born, assumed.decided)
+
+
+def _binds(old: Pod, new: Pod) -> bool:
+    return bool(new.spec.node_name) and not old.spec.node_name
+
+
+def _explain(order: Order, nodes: Sequence[str], state: int | None) -> str:
+    """What the client has not read yet, and what it has decided before."""
+    causes = []
+    if order.without:
+        causes.append(f"before {_name(order.without, nodes)}, bound earlier")
+    if order.beside:
+        causes.append(f"after {_name(order.beside, nodes)}, bound later")
+    order_text = f"Decided {' and '.join(causes)}" if causes else ""
+    if state is None:
+        return f"{order_text}."
+    moved = f"explained by the state at version {state}, before other changes"
+    return f"{order_text}; {moved}." if causes else f"{moved[0].upper()}{moved[1:]}."
+
+
+def _name(entries: Iterable[Entry], nodes: Sequence[str]) -> str:
+    """The pods, those on these nodes first."""
+    listed = sorted(entries, key=lambda each: each.node not in nodes)
+    names = [f"{each.pod.key} on {each.node}" for each in listed[:_NAMED]]
+    more = len(listed) - len(names)
+    if more:
+        return f"{', '.join(names)} and {more} more"
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def decide_in_shadow(scheduler: Scheduler, pod: PodInfo) -> Decision | None:

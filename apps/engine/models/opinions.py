@@ -14,6 +14,10 @@ class SecondOpinion(models.Model):
     class Verdict(models.TextChoices):
         SAME_NODE = "same-node", "same node"
         TIE = "tie", "node with the same score"
+        #: one of both, if some pods were decided in another order than they were bound
+        ORDER = "order", "explained by the order"
+        #: one of both in an earlier state, which the client may still have seen
+        MOVED_ON = "moved-on", "explained by an earlier state"
         OTHER_NODE = "other-node", "another node has more points"
         NODE_REJECTED = "node-rejected", "the node is rejected"
         UNSCHEDULABLE = "unschedulable", "no node is feasible"
@@ -21,7 +25,7 @@ class SecondOpinion(models.Model):
         NOT_SAMPLED = "not-sampled", "not sampled"
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, db_index=False)
-    #: Version of the binding; the decision is based on the state before it.
+    #: Version of the binding.
     version = models.BigIntegerField()
     #: By the cluster's clock.
     at = models.DateTimeField()
@@ -38,7 +42,7 @@ class SecondOpinion(models.Model):
     guest_node = models.CharField(max_length=253)
     #: The node that this site's scheduler would have selected; empty if none.
     node = models.CharField(max_length=253, blank=True)
-    #: The explanation of a disagreement; empty for an agreement.
+    #: The explanation of a disagreement, or the cause that explains the binding; otherwise empty.
     message = models.TextField(blank=True)
     #: Both nodes plugin by plugin, as `results.comparison.Comparison`; null without scores.
     comparison = models.JSONField(null=True)

@@ -72,7 +72,7 @@ def pod_claims(pod: PodInfo, listers: Listers) -> PodClaims:
             continue
         if is_bound(claim):
             bound.append(claim)
-        elif not claim.spec.volume_name and _waits(claim, listers):
+        elif not claim.spec.volume_name and waits_for_consumer(claim, listers):
             delayed.append(claim)
         else:
             immediate.append(claim)
@@ -101,7 +101,8 @@ def requested_storage(claim: PersistentVolumeClaim) -> int:
     return quantity.parse(claim.spec.resources.requests.get("storage", 0)).nanos
 
 
-def _waits(claim: PersistentVolumeClaim, listers: Listers) -> bool:
+def waits_for_consumer(claim: PersistentVolumeClaim, listers: Listers) -> bool:
+    """Whether the class of the claim binds it when a pod with it has a node."""
     storage_class = listers.storage_classes.get(class_of_claim(claim))
     return (
         storage_class is not None and storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
