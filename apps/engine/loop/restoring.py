@@ -16,7 +16,8 @@ from django.db.models import Max
 
 from apps.cluster.models import Change, Cluster, Pod
 from apps.engine.loop.informer import PendingPod
-from apps.engine.models import LoopLease, QueueEntry, SchedulingDecision
+from apps.engine.models import ConfigurationRevision, LoopLease, QueueEntry, SchedulingDecision
+from apps.engine.profiles import revisions
 from apps.scheduler import objects
 from apps.scheduler.framework import events
 from apps.scheduler.plugins import default_preemption
@@ -59,20 +60,22 @@ def restore_queue(
     """Fill the scheduler's empty queue with the pods of `pending`.
 
     If the active revision is not the one that the queue used, every rejected pod is activated, and
-    pods without an entry are handled as new: a profile may be responsible for them only now.
+    pods for which only a profile of the active one is responsible are handled as new.
     """
     reconfigured = saved.profile_revision != profile_revision
-    arrivals = [] if reconfigured else list(_find_arrivals(saved, pending, scheduler, loaded_at))
+    known = _find_known(saved, pending, scheduler, reconfigured=reconfigured)
+    arrivals = list(_find_arrivals(saved, pending, known, loaded_at))
     queue = scheduler.queue
     # before PreEnqueue runs, which asks for the members of a gang
     for uid, each in pending.items():
-        if uid in saved.entries or (not reconfigured and _was_known(each, saved, scheduler)):
+        if uid in saved.entries or uid in known:
             scheduler.cache.pod_groups.add_pending(each.pod)
     queue.restore(
         [*saved.entries.values(), *arrivals],
         lambda uid: pending[uid].pod if uid in pending else None,
         *saved.cycles,
         kept_gates=() if reconfigured else _find_kept_gates(saved, scheduler, loaded_at),
+        has_other_plugins=reconfigured,
     )
     _nominate_expected_pods(scheduler)
     if reconfigured:
@@ -81,7 +84,7 @@ def restore_queue(
     elif saved.entries and loaded_at != saved.version:
         # the changes in between are no longer known, and may have made any pod schedulable
         queue.move_all_to_active_or_backoff_queue(events.EVENT_EVENTS_FORGOTTEN)
-    unknown = list(_find_unknown(saved, pending, scheduler, loaded_at, reconfigured))
+    unknown = [e for uid, e in pending.items() if uid not in saved.entries and uid not in known]
     for each in unknown:
         scheduler.handle("Pod", None, each.pod, each.created_at)
     if reconfigured:
@@ -119,39 +122,49 @@ def _continue_counting(cluster_id: int, scheduler: Scheduler, pods: Sequence[obj
             info.attempts = last.get(UUID(pod.metadata.uid), 0)
 
 
-def _find_arrivals(
-    saved: SavedQueue, pending: Mapping[str, PendingPod], scheduler: Scheduler, loaded_at: int
-) -> Iterator[SavedEntry]:
-    """The pods in the recorded queue that waited for their first attempt."""
-    known = {
-        uid: each
-        for uid, each in pending.items()
-        if uid not in saved.entries and _was_known(each, saved, scheduler)
-    }
-    # when objects are loaded as of the record, leave out the pods that the record itself bound
-    bound = _find_bound(saved.cluster_id, known) if loaded_at == saved.version else set()
-    for uid, each in known.items():
-        # a terminating pod has been dropped when it was popped
-        if uid not in bound and each.pod.metadata.deletion_timestamp is None:
-            yield arrival(each.pod.key, uid, each.created_at)
-
-
-def _find_unknown(
+def _find_known(
     saved: SavedQueue,
     pending: Mapping[str, PendingPod],
     scheduler: Scheduler,
-    loaded_at: int,
+    *,
     reconfigured: bool,
-) -> Iterator[PendingPod]:
-    """The pods that were not in the recorded queue."""
-    for uid, each in pending.items():
-        if uid not in saved.entries and (reconfigured or not _was_known(each, saved, scheduler)):
-            yield each
+) -> set[str]:
+    """The uids of the pods that the recorded queue knew, and for which there still is a profile."""
+    names = set(scheduler.profiles)
+    if reconfigured:
+        names &= _names_of(saved)
+    return {
+        uid
+        for uid, each in pending.items()
+        if each.pod.spec.scheduler_name in names and each.created_by <= saved.version
+    }
 
 
-def _was_known(each: PendingPod, saved: SavedQueue, scheduler: Scheduler) -> bool:
-    is_ours = each.pod.spec.scheduler_name in scheduler.profiles
-    return is_ours and each.created_by <= saved.version
+def _names_of(saved: SavedQueue) -> set[str]:
+    """The names of the scheduler profiles of the revision that the queue used."""
+    revision = ConfigurationRevision.objects.filter(
+        cluster=saved.cluster_id, revision=saved.profile_revision
+    ).first()
+    if revision is None:
+        return set()
+    configuration = revisions.load_configuration(revision)
+    return {profile.scheduler_name for profile in configuration.profiles}
+
+
+def _find_arrivals(
+    saved: SavedQueue, pending: Mapping[str, PendingPod], known: Collection[str], loaded_at: int
+) -> Iterator[SavedEntry]:
+    """The pods in the recorded queue that waited for their first attempt."""
+    without_entry = {
+        uid: pending[uid] for uid in pending if uid in known and uid not in saved.entries
+    }
+    # when objects are loaded as of the record, leave out the pods that the record itself bound
+    is_record = loaded_at == saved.version
+    bound = _find_bound(saved.cluster_id, without_entry) if is_record else set()
+    for uid, each in without_entry.items():
+        # a terminating pod has been dropped when it was popped
+        if uid not in bound and each.pod.metadata.deletion_timestamp is None:
+            yield arrival(each.pod.key, uid, each.created_at)
 
 
 def _find_bound(cluster_id: int, uids: Collection[str]) -> set[str]:

@@ -45,11 +45,14 @@ def restore(
     pod_by_uid: Callable[[str], Pod | None],
     view: Callable[[PodInfo], PodInfo],
     kept_gates: Collection[str],
+    *,
+    has_other_plugins: bool,
 ) -> None:
     """Fill an empty queue; entries whose pod no longer exists are left out.
 
-    PreEnqueue plugins run again, because later only a change of the pod would make them run. Pods
-    that a plugin of `kept_gates` gated stay gated.
+    PreEnqueue plugins run again for gated pods, because later only a change of the pod would make
+    them run; for those in activeQ, too, if they are other plugins now. Pods that a plugin of
+    `kept_gates` gated stay gated.
     """
     nominations = []
     for entry in entries:
@@ -58,6 +61,8 @@ def restore(
             continue
         info = _info(entry, view(PodInfo(pod)))
         match entry.queue:
+            case SubQueue.ACTIVE if has_other_plugins:
+                parts.to_active(info, RESTORED, SubQueue.ACTIVE)
             case SubQueue.ACTIVE:
                 parts.active.add(info)
             case SubQueue.BACKOFF:

@@ -395,17 +395,27 @@ class PriorityQueue:
         scheduling_cycle: int = 0,
         move_request_cycle: int = 0,
         kept_gates: Collection[str] = (),
+        *,
+        has_other_plugins: bool = False,
     ) -> None:
         """Fill the empty queue with the entries of another one's dump.
 
         `pod_by_uid` returns the pods as they were when the entries were saved; changes since then
         follow with `update` and `delete`. An entry whose pod no longer exists is left out. Pods
         that a plugin of `kept_gates` gated stay gated until an event: it does not know them any
-        more. Other gated pods are moved if their plugin lets them pass.
+        more. Other gated pods are moved if their plugin lets them pass; with `has_other_plugins`,
+        pods in activeQ if a plugin gates them.
         """
         if len(self) or len(self._parts.in_flight):
             raise ValueError("only an empty queue can be restored")
-        persistence.restore(self._parts, entries, pod_by_uid, self._view, kept_gates)
+        persistence.restore(
+            self._parts,
+            entries,
+            pod_by_uid,
+            self._view,
+            kept_gates,
+            has_other_plugins=has_other_plugins,
+        )
         self.scheduling_cycle = scheduling_cycle
         self.move_request_cycle = move_request_cycle
 

@@ -362,3 +362,27 @@ def test_pages_learn_of_moves_in_the_queue_that_change_no_object(cluster: Cluste
         engine.recorder.record([], engine.scheduler.queue.take_changes())
         [heard] = pages.notifies(timeout=10, stop_after=1)
     assert heard.payload.split()[0] == str(cluster.pk)
+
+
+def test_moves_are_consistent_when_configurations_are_activated_meanwhile(cluster: Cluster) -> None:
+    create_pods(cluster, *(pod(f"p{number}", cpu="10m") for number in range(60)))
+    nowhere = {"nodeSelector": {"there-is": "none"}}
+    create_pods(cluster, *(pod(f"x{number}", **nowhere) for number in range(5)))
+    with patch("apps.engine.loop.scheduling.BATCH_DECISIONS", 10):
+        for percentage in (100, 90, 80):
+            engine = load(cluster)
+            engine.run(10, stopping=lambda: True)
+            engine.close()
+            configure(cluster, percentageOfNodesToScore=percentage)
+    engines = Engines()
+    engines.run(cluster.pk)
+    engines.close()
+    assert Pod.objects.filter(cluster=cluster).exclude(node_name="").count() == 60
+    places: dict[str, str] = {}
+    for move in QueueMove.objects.filter(cluster=cluster).order_by("id"):
+        assert move.source == places.get(move.name, ""), (move.name, move.event)
+        assert move.source != move.target
+        places[move.name] = move.target
+    assert {name: place for name, place in places.items() if name.startswith("p")} == {
+        f"p{number}": "" for number in range(60)
+    }
