@@ -145,3 +145,18 @@ def test_a_negative_status_is_refused(kube: Kube, resource: str) -> None:
     refused = kube.patch(f"{path}/x/status", {"status": {"replicas": -1}}).json()
     assert refused["code"] == 422
     assert "status.readyReplicas: Invalid value: 0: cannot be greater than" in refused["message"]
+
+
+def test_an_object_without_a_kind_is_of_the_kind_in_the_path(
+    kube: Kube, stored: dict[str, Any]
+) -> None:
+    without = {key: value for key, value in stored.items() if key not in ("kind", "apiVersion")}
+    replaced = kube.put(f"{NODES}/n1", with_label(without, "b"))
+    assert replaced.status_code == 200
+    assert (replaced.json()["kind"], replaced.json()["metadata"]["labels"]) == (
+        "Node",
+        {"team": "b"},
+    )
+    limits = "/api/v1/namespaces/default/limitranges"
+    kube.post(limits, {"metadata": {"name": "most"}, "spec": {"limits": []}})
+    assert kube.put(f"{limits}/most", {}).status_code == 200

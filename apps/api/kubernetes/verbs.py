@@ -232,7 +232,8 @@ def _check_namespace(target: Target, metadata: Body) -> None:
 
 def check_kind(call: Call, body: Body) -> None:
     """Reject a custom resource of another kind; other objects are checked as they are read."""
-    resource, said = call.resource, body["kind"]
+    # without one, an object of a built-in kind is of the kind in the path
+    resource, said = call.resource, body.get("kind", "")
     if resource.custom is not None and said != resource.kind.name:
         causes = [wrong_kind(resource.kind, said)]
         raise Invalid(said, call.target.name, causes, resource.group)
