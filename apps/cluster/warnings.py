@@ -31,12 +31,25 @@ _TOKENS_IN_ATTRIBUTES: Final = (
     "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to "
     "prevent possible logging of tokens in volume attributes"
 )
+_STANDARD_FINALIZERS: Final = frozenset({"foregroundDeletion", "orphan"})
+_NO_PATH: Final = (
+    "prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts "
+    "with other finalizer writers"
+)
 _NO_SELECTOR: Final = "a null labelSelector results in matching no pod"
 
 
 def warnings_of(kind: Kind, body: Body) -> list[str]:
     """The warnings for the creation of an object."""
+    if kind.schema_name:
+        return list(_finalizer_warnings(body["metadata"]))
     return list(kind.warn(body)) if kind.warn is not None else []
+
+
+def _finalizer_warnings(metadata: Body) -> Iterator[str]:
+    for finalizer in metadata.get("finalizers") or ():
+        if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
+            yield f'metadata.finalizers: "{finalizer}": {_NO_PATH}'
 
 
 def pod_warnings(pod: Body) -> Iterator[str]:

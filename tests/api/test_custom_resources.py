@@ -579,6 +579,114 @@ def test_rules_check_objects_and_transitions(kube: Kube) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("conversion", "message"),
+    [
+        (
+            {"strategy": "Other"},
+            'strategy: Unsupported value: "Other": supported values: "None", "Webhook"',
+        ),
+        (
+            {"strategy": "None", "webhook": {"conversionReviewVersions": ["v1"]}},
+            "conversionReviewVersions: Forbidden: should not be set when strategy is not set to "
+            "Webhook",
+        ),
+        (
+            {
+                "strategy": "Webhook",
+                "webhook": {
+                    "conversionReviewVersions": ["v3"],
+                    "clientConfig": {"url": "https://a/"},
+                },
+            },
+            'conversionReviewVersions: Invalid value: ["v3"]: must include at least one of v1, '
+            "v1beta1",
+        ),
+        (
+            {
+                "strategy": "Webhook",
+                "webhook": {
+                    "conversionReviewVersions": ["v1"],
+                    "clientConfig": {"url": "http://a/"},
+                },
+            },
+            "webhookClientConfig.url: Invalid value: \"http\": 'https' is the only allowed URL "
+            "scheme; desired format: https://host[/path]",
+        ),
+    ],
+)
+def test_a_conversion_is_validated(kube: Kube, conversion: Any, message: str) -> None:
+    definition = copy.deepcopy(JOBS)
+    definition["spec"]["conversion"] = conversion
+    answer = kube.post(CRDS, definition)
+    about = 'CustomResourceDefinition.apiextensions.k8s.io "jobs.batch.volcano.sh" is invalid: '
+    assert answer.json()["message"] == f"{about}spec.conversion.{message}"
+
+
+def test_a_finalizer_without_a_domain_is_warned_of(kube: Kube) -> None:
+    kube.post(CRDS, JOBS)
+    body = job(queue="a")
+    body["metadata"]["finalizers"] = ["resources-finalizer.example.com"]
+    path = "/apis/batch.volcano.sh/v1/namespaces/default/jobs"
+    made = kube.post(path, body)
+    assert made.status_code == 201, made.json()
+    assert made.headers["Warning"] == (
+        '299 - "metadata.finalizers: \\"resources-finalizer.example.com\\": prefer a '
+        "domain-qualified finalizer name including a path (/) to avoid accidental conflicts with "
+        'other finalizer writers"'
+    )
+    changed = kube.patch(f"{path}/{made.json()['metadata']['name']}", {"spec": {"queue": "b"}})
+    assert changed.status_code == 200
+
+
+def test_a_new_object_has_the_defaults_of_its_status(kube: Kube) -> None:
+    definition = copy.deepcopy(JOBS)
+    for version in definition["spec"]["versions"]:
+        fields = version["schema"]["openAPIV3Schema"]["properties"]
+        fields["status"] = {
+            "type": "object",
+            "properties": {"phase": {"type": "string"}},
+            "default": {"phase": "Waiting"},
+        }
+    kube.post(CRDS, definition)
+    body = {**job(queue="a"), "status": {"phase": "Mine"}}
+    made = kube.post("/apis/batch.volcano.sh/v1/namespaces/default/jobs", body)
+    assert made.json()["status"] == {"phase": "Waiting"}
+
+
+def test_fields_are_owned_in_the_version_of_the_request(kube: Kube) -> None:
+    kube.post(CRDS, JOBS)
+    other = next(v["name"] for v in JOBS["spec"]["versions"] if not v["storage"])
+    body = {**job(queue="a"), "apiVersion": f"batch.volcano.sh/{other}"}
+    made = kube.post(f"/apis/batch.volcano.sh/{other}/namespaces/default/jobs", body).json()
+    (entry,) = made["metadata"]["managedFields"]
+    assert entry["apiVersion"] == f"batch.volcano.sh/{other}"
+
+
+def test_a_refusal_has_the_warnings_about_unknown_fields(kube: Kube) -> None:
+    kube.post(CRDS, JOBS)
+    path = "/apis/batch.volcano.sh/v1/namespaces/default/jobs"
+    refused = kube.post(path, job(queue="A", surprise=1))
+    assert refused.status_code == 422
+    assert refused.headers["Warning"] == '299 - "unknown field \\"spec.surprise\\""'
+
+
+def test_an_apply_that_changes_no_field_has_no_time(kube: Kube) -> None:
+    kube.post(CRDS, JOBS)
+    path = "/apis/batch.volcano.sh/v1/namespaces/default/jobs"
+    made = kube.post(path, job(queue="a")).json()
+    name = made["metadata"]["name"]
+    applied = {**job(queue="a"), "metadata": {"name": name}}
+    again = kube.request(
+        "PATCH",
+        f"{path}/{name}?fieldManager=x",
+        applied,
+        content_type="application/apply-patch+yaml",
+    ).json()
+    times = {each["manager"]: each.get("time") for each in again["metadata"]["managedFields"]}
+    assert times["x"] is None
+
+
 def test_columns_of_lists_and_warnings_of_deprecated_versions(kube: Kube) -> None:
     """As HTTPRoutes of the Gateway API show host names, and Kueue retires versions."""
     definition = copy.deepcopy(JOBS)

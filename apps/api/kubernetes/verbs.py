@@ -62,7 +62,11 @@ def create(call: Call) -> Answer:
         raise Invalid(body["kind"], body["metadata"].get("name", ""), causes, call.resource.group)
     check_room(call.cluster.pk, call.cluster.resource_version)
     warnings += drop_topology_labels(call, body)
-    created = _create_once(call, body, options.dry_run)
+    try:
+        created = _create_once(call, body, options.dry_run)
+    except ApiError as refusal:
+        refusal.warnings = [*warnings, *refusal.warnings]
+        raise
     warnings += warnings_of(call.resource.kind, created)
     if options.dry_run and call.resource.kind is kinds.POD:
         warnings += simulated_creation(call, created)

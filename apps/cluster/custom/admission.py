@@ -44,6 +44,9 @@ _NOT_CHECKED: Final = Cause(
 
 def admit_custom(kind: Kind, body: Mapping[str, Any], old: Mapping[str, Any] | None) -> Body:
     """The object to validate and store: pruned, named and with its defaults."""
+    if old is None and kind.has_status:
+        # of the status of a new object, defaults alone remain
+        body = {name: value for name, value in body.items() if name != "status"}
     try:
         draft = decode_custom(kind, body)
     except ShapeError as error:
@@ -51,8 +54,6 @@ def admit_custom(kind: Kind, body: Mapping[str, Any], old: Mapping[str, Any] | N
     metadata = draft["metadata"]
     if old is None:
         generate_name(metadata)
-        if kind.has_status:
-            draft.pop("status", None)
     default_metadata(metadata)
     if old is None:
         own_created(draft, kind.schema_name, has_status=kind.has_status)

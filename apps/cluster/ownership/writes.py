@@ -86,6 +86,8 @@ class Applying:
     force: bool
     _managers: dict[Manager, Ownership] = field(default_factory=dict)
     _before: Ownership | None = None
+    #: whether the patch changes the object, and not only who owns its fields
+    _changes: bool = True
 
     def owned(self) -> Paths:
         """The paths that the patch sets."""
@@ -108,6 +110,7 @@ class Applying:
             kept = wanted.union(*(each.paths for each in managers.values()))
             merged = objects.remove(merged, _given_up(before.paths, kept), definition)
         found = objects.compare(live, merged, definition)
+        self._changes = bool(found.added or found.modified or found.removed)
         taken = without_unowned(
             found.added | found.modified,
             self.manager.subresource,
@@ -137,8 +140,9 @@ class Applying:
 
     def _entries(self, now: str) -> list[Body]:
         paths = self.owned()
-        same = self._before is not None and self._before.paths == paths
-        time = self._before.time if same and self._before is not None else now
+        # the time of the last apply that changed something, if there was one
+        before = self._before.time if self._before is not None else ""
+        time = now if self._changes else before
         return entries_of({**self._managers, self.manager: Ownership(paths, time)})
 
 

@@ -9,9 +9,17 @@ from urllib.parse import urlsplit
 from apps.cel import regexes
 from apps.cel.effort import CostExceeded
 from apps.cluster.validation import names
-from apps.cluster.validation.causes import Causes, all_invalid, invalid, not_supported, required
+from apps.cluster.validation.causes import (
+    Causes,
+    all_invalid,
+    forbidden,
+    invalid,
+    not_supported,
+    required,
+)
 from apps.cluster.validation.custom_costs import count_inside
 from apps.cluster.validation.custom_rules import TOO_LONG, Budget, find_faults
+from apps.cluster.validation.webhook_clients import validate_client
 
 Body = Mapping[str, Any]
 
@@ -27,6 +35,8 @@ _NOT_PRESERVED: Final = (
     "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in "
     "spec.versions[*].schema instead"
 )
+_STRATEGIES: Final = ("None", "Webhook")
+_REVIEWS: Final = ("v1", "v1beta1")
 
 
 def validate_definition(body: Body) -> Causes:
@@ -50,6 +60,7 @@ def validate_definition(body: Body) -> Causes:
         if not given.get(field):
             yield required(f"spec.names.{field}")
     yield from _shared_parts(versions)
+    yield from _conversion(spec.get("conversion") or {}, "spec.conversion")
 
 
 def validate_new_definition(body: Body) -> Causes:
@@ -58,6 +69,30 @@ def validate_new_definition(body: Body) -> Causes:
     if name != f"{(spec.get('names') or {}).get('plural', '')}.{spec.get('group', '')}":
         yield invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
     yield from validate_approval(body)
+
+
+def _conversion(conversion: Body, path: str) -> Causes:
+    """How objects are converted; the paths are those of the API server's internal version."""
+    strategy, webhook = conversion.get("strategy"), conversion.get("webhook") or {}
+    client, versions = webhook.get("clientConfig"), webhook.get("conversionReviewVersions")
+    at_client, at_versions = f"{path}.webhookClientConfig", f"{path}.conversionReviewVersions"
+    if strategy not in _STRATEGIES:
+        yield not_supported(f"{path}.strategy", strategy, _STRATEGIES)
+        return
+    if strategy != "Webhook":
+        for value, at in ((client, at_client), (versions, at_versions)):
+            if value:
+                yield forbidden(at, "should not be set when strategy is not set to Webhook")
+        return
+    if client is None:
+        yield required(at_client, "required when strategy is set to Webhook")
+    else:
+        yield from validate_client(client, at_client)
+    if not versions:
+        yield required(at_versions)
+    elif not set(versions) & set(_REVIEWS):
+        detail = f"must include at least one of {', '.join(_REVIEWS)}"
+        yield invalid(at_versions, versions, detail)
 
 
 def validate_approval(body: Body) -> Causes:

@@ -39,7 +39,9 @@ def validate_metadata(kind: Kind, metadata: Body) -> Causes:
     """The metadata of an object."""
     yield from _names(metadata, kind.check_name or names.dns_subdomain)
     yield from common(metadata, "metadata")
-    yield from _finalizer_domains(metadata)
+    if not kind.schema_name:
+        # custom objects are only warned of
+        yield from _finalizer_domains(metadata)
 
 
 def _finalizer_domains(metadata: Body) -> Causes:
@@ -111,7 +113,8 @@ def validate_metadata_update(
         yield from common(metadata, "metadata")
     if repeated is not _Repeated.NOTHING:
         yield from _update(metadata, old)
-    if repeated in (_Repeated.UPDATE_AND_FINALIZERS, _Repeated.WHOLE):
+    checks_domains = repeated in (_Repeated.UPDATE_AND_FINALIZERS, _Repeated.WHOLE)
+    if checks_domains and not kind.schema_name:
         yield from _finalizer_domains(metadata)
     if repeated is _Repeated.WHOLE:
         yield from validate_metadata(kind, metadata)

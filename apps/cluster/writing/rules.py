@@ -171,6 +171,8 @@ class WriteRules:
             write.uid,
             write.restored,
         )
+        if self.actor.asked.version and self.actor.manager:
+            stamped["metadata"]["managedFields"][0]["apiVersion"] = self._api_version(kind)
         if write.applying is not None:
             owners = write.applying.creation_entries(timestamp(self.now))
             stamped["metadata"]["managedFields"] = owners
@@ -461,11 +463,17 @@ class WriteRules:
         if not self.actor.manager:
             return new
         kind = write.kind
-        manager = Manager(self.actor.manager, "Update", kind.api_version, write.subresource)
+        manager = Manager(self.actor.manager, "Update", self._api_version(kind), write.subresource)
         owners = write.applying or Updating(kind, manager)
         given = changed["metadata"].get("managedFields")
         entries = owners.entries(old, new, given, timestamp(self.now))
-        return {**new, "metadata": {**new["metadata"], "managedFields": entries}}
+        metadata = {k: v for k, v in new["metadata"].items() if k != "managedFields"}
+        return {**new, "metadata": {**metadata, "managedFields": entries} if entries else metadata}
+
+    def _api_version(self, kind: Kind) -> str:
+        """The version of the API in which the client writes."""
+        version = self.actor.asked.version
+        return f"{kind.group}/{version}" if version else kind.api_version
 
 
 def _known(admitted: Admitted, old: Body) -> Body | None:

@@ -142,6 +142,9 @@ def _default_match(resources: Body) -> None:
     resources.setdefault("matchPolicy", "Equivalent")
     resources.setdefault("namespaceSelector", {})
     resources.setdefault("objectSelector", {})
+    for field in ("resourceRules", "excludeResourceRules"):
+        for rule in resources.get(field) or ():
+            rule.setdefault("scope", "*")
 
 
 def default_webhooks(draft: Body) -> None:
@@ -164,8 +167,6 @@ def default_admission_policy(draft: Body) -> None:
     spec.setdefault("failurePolicy", "Fail")
     if "matchConstraints" in spec:
         _default_match(spec["matchConstraints"])
-        for rule in spec["matchConstraints"].get("resourceRules") or ():
-            rule.setdefault("scope", "*")
 
 
 def default_validating_policy(draft: Body) -> None:
