@@ -39,7 +39,7 @@ RESULTS: Final[Mapping[str, tuple[int, str]]] = {
     "f07_tables": (98, "33-34 95-96"),
     "f09_eviction": (64, "40 53-54 64"),
     "f11_scale": (47, "14 17 19 24 29 43-44 46"),
-    "f13_malformed_core": (43, "5 7-8 10 15-17 19-24 27 31 33 35 39"),
+    "f13_malformed_core": (43, "5 7-8 10 15-17 19-24 31 33 35 39"),
     "f15_crd_cel": (49, ""),
     "f17_defaults_names": (47, "19 24"),
     "f19_protocol": (92, "57 88"),
