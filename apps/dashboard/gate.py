@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 from django.contrib import messages
 from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.contrib.auth.models import AnonymousUser
+from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 
 from apps.cluster.access import gate
@@ -40,7 +42,11 @@ class Rights:
 
 
 class SignInRequired(LoginRequiredMiddleware):
-    """Middleware: leads anonymous users to the login page, which says so if a form was lost."""
+    """Middleware: leads anonymous users to the login page, which says so if a form was lost.
+
+    The login leads to the page that was asked for, or to the one with the form: most addresses of
+    forms are no pages.
+    """
 
     def handle_no_permission(self, request: HttpRequest, view_func: Any) -> Any:
         if request.method == "POST":
@@ -49,7 +55,17 @@ class SignInRequired(LoginRequiredMiddleware):
                 "You are no longer signed in, so nothing was changed. Go back to see what you "
                 "entered, or sign in and enter it again.",
             )
-        return super().handle_no_permission(request, view_func)
+        if request.method in ("GET", "HEAD"):
+            return super().handle_no_permission(request, view_func)
+        return redirect_to_login(_page_with_form(request))
+
+
+def _page_with_form(request: HttpRequest) -> str:
+    """The address of the page that sent the request, if it is one of this site."""
+    page = urlsplit(request.headers.get("Referer", ""))
+    if page.netloc != request.get_host() or not page.path.startswith("/"):
+        return "/"
+    return urlunsplit(("", "", page.path, page.query, ""))
 
 
 class RouteGate:

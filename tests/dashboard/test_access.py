@@ -161,6 +161,28 @@ def test_a_region_redirects_the_page_to_the_login_after_the_session(client: Clie
     assert response.headers["HX-Redirect"] == "/login?next=/clusters/lab/queue%3Fpod%3Da+b"
 
 
+@pytest.mark.parametrize(
+    ("page", "target"),
+    [
+        ("http://testserver/clusters/lab/queue?pod=a", "/clusters/lab/queue%3Fpod%3Da"),
+        ("http://elsewhere.example/clusters/lab", "/"),
+        ("http://testserver//elsewhere.example/", None),
+        ("", "/"),
+    ],
+)
+def test_a_login_after_an_action_leads_back_to_its_page(
+    client: Client, page: str, target: str | None
+) -> None:
+    User.objects.create_user("bob", password="the builder")
+    sent = client.post("/clusters/lab/pause", headers={"referer": page})
+    address = sent.headers["Location"]
+    if target is not None:
+        assert address == f"/login?next={target}"
+    done = client.post(address, {"username": "bob", "password": "the builder"})
+    assert done.headers["Location"].startswith("/")
+    assert not done.headers["Location"].startswith("//")
+
+
 def test_the_login_page_says_that_a_form_was_not_saved(client: Client) -> None:
     page = client.post("/clusters/lab/new-pod", {"name": "web"}, follow=True)
     assert "nothing was changed" in page.content.decode()
