@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from django.db import InterfaceError, OperationalError
+from psycopg.errors import DeadlockDetected, IdleInTransactionSessionTimeout
 from psycopg.errors import DiskFull as DiskFullError
-from psycopg.errors import IdleInTransactionSessionTimeout
 
 from apps.cluster.errors import ApiError
 from apps.cluster.storage import DiskFull
@@ -48,3 +48,8 @@ def is_database_unavailable(error: BaseException) -> bool:
     if isinstance(error, (OperationalError, InterfaceError)):
         return True
     return isinstance(error.__cause__, IdleInTransactionSessionTimeout)
+
+
+def is_deadlock(error: BaseException) -> bool:
+    """Whether the database has ended a transaction because of a deadlock: nothing is written."""
+    return isinstance(error, DeadlockDetected) or isinstance(error.__cause__, DeadlockDetected)

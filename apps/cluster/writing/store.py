@@ -1,17 +1,25 @@
 """The only way to change objects: every change of every cluster goes through `write`.
 
 One write is one short transaction: lock the rows it changes, apply the changes, take one version
-per change from the cluster's counter, write the rows and one log row per change, commit. The
-counter is locked last, because its row stays locked until the commit is on disk: versions become
-visible in order, and a reader of the log never misses one.
+per change from the cluster's counter, write the rows and one log row per change, commit. Every way
+to write takes its locks in one order, so that no two of them wait for each other:
+
+    lease of the loop ──▶ rows, by kind and by id ──▶ counter of the cluster ──▶ quotas
+
+The counter is locked late, because its row stays locked until the commit is on disk: versions
+become visible in order, and a reader of the log never misses one.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
+
+from django.db import OperationalError, connection
 
 from apps.cluster import kinds
+from apps.cluster.availability import is_deadlock
 from apps.cluster.custom.versions import DEFINITION
 from apps.cluster.errors import ApiError
 from apps.cluster.kinds import Kind
@@ -24,7 +32,12 @@ from apps.cluster.writing.definitions import follow_up
 from apps.cluster.writing.rows import Row
 from apps.cluster.writing.transaction import WriteTransaction
 
+log = logging.getLogger(__name__)
+
 Body = dict[str, Any]
+
+#: How often a write is tried that ends in a deadlock.
+_TRIES: Final = 3
 
 
 def ask(
@@ -60,10 +73,24 @@ def write(
 
     Raises BadRequest for a malformed object, Invalid by validation, Forbidden by admission,
     NotFound for a deleted cluster, and what the functions below name.
+
+    The database ends a transaction that waits in a circle: nothing of it is written, so it is tried
+    again, unless there is an outer transaction.
     """
-    outcomes = WriteTransaction(cluster, actor, collect_refusals, journal, found).run(
-        writes, dry_run=dry_run, wake=wake
-    )
+    tries = 1 if connection.in_atomic_block else _TRIES
+    while True:
+        tries -= 1
+        try:
+            outcomes = WriteTransaction(cluster, actor, collect_refusals, journal, found).run(
+                writes, dry_run=dry_run, wake=wake
+            )
+            break
+        except OperationalError as error:
+            if tries == 0 or not is_deadlock(error):
+                raise
+            log.warning("cluster %s: a write ended in a deadlock, trying again", cluster.name)
+            # the row may have changed meanwhile
+            found = None
     for written, outcome in [] if dry_run else zip(writes, outcomes, strict=True):
         if isinstance(written, ApiError) or isinstance(outcome, ApiError):
             continue

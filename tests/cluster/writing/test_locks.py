@@ -135,3 +135,28 @@ def test_a_write_for_one_uid_leaves_another_object_of_that_name_alone(cluster: C
     writes = [Update(CONFIG_MAP, "default", "a", add_one, uid=new["metadata"]["uid"])]
     store.write(cluster, writes, actor=ACTOR)
     assert queries.get(cluster, CONFIG_MAP, "default", "a")["data"] == {"count": "6"}
+
+
+def test_a_write_that_ends_in_a_deadlock_is_tried_again(
+    cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    done: list[Body] = []
+
+    def write() -> None:
+        done.append(
+            store.patch(cluster, CONFIG_MAP, "default", "a", add_one, actor=ACTOR),
+        )
+
+    counter = "SELECT FROM cluster_cluster WHERE id = %s FOR NO KEY UPDATE"
+    row = "SELECT FROM cluster_dataobject WHERE name = 'a' FOR NO KEY UPDATE"
+    with transaction.atomic(), connection.cursor() as cursor:
+        # the other one finds out
+        cursor.execute("SET LOCAL deadlock_timeout = '1min'")
+        # against the order: the counter, then a row
+        cursor.execute(counter, [cluster.pk])
+        writer = in_thread(write)
+        wait_until(someone_waits_for_a_lock)
+        cursor.execute(row)
+    writer.join()
+    assert [each["data"] for each in done] == [{"count": "1"}]
+    assert "a write ended in a deadlock, trying again" in caplog.text
