@@ -5,8 +5,9 @@
 The folder named by REAL_KUBERNETES, or ../shared/real beside the checkout, starts the real one;
 without it nothing is compared, and the output says so. Both get the same requests about every kind:
 reads in all forms, creations, updates, patches, applies and deletions of valid and of mutated
-manifests. Times, uids and resource versions are blanked; all else is compared, managedFields and
-texts too. Exchanges that differ are written to var/truth/exchanges.jsonl.
+manifests, and creations of random pods and workloads with few of their fields. Times, uids and
+resource versions are blanked; all else is compared, managedFields and texts too. Exchanges that
+differ are written to var/truth/exchanges.jsonl.
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ django.setup()
 # ruff: noqa: E402
 from tests.api.replay import Replay, first_difference, warnings
 from tools.truth.__main__ import OUTPUT, real_folder
-from tools.truth.requests import Requests, Step, collections, manifests
+from tools.truth.requests import Requests, Step, collections, creation, manifests
 from tools.truth.servers import HUNG_UP, our_server, real_server
+from tools.truth.templates import Templates
 
 
 def main() -> int:
@@ -61,6 +63,7 @@ def main() -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tools.truth.exchanges")
     parser.add_argument("--mutations", type=int, default=8, help="of each kind, twice")
+    parser.add_argument("--templates", type=int, default=200, help="random pods and workloads")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", nargs="*", metavar="KIND")
     return parser
@@ -79,6 +82,10 @@ def _steps(real: Replay, options: argparse.Namespace) -> Iterator[Step]:
                 seed = f"{options.seed} {version} {kind}"
                 requests = Requests(path, below, known.get((version, kind)), seed)
                 yield from requests.all(options.mutations)
+    if options.only is None:
+        templates = Templates(options.seed)
+        for number in range(options.templates):
+            yield creation(templates.workload() if number % 2 else templates.pod())
 
 
 def _get(replay: Replay, path: str) -> Any:

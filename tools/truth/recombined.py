@@ -71,7 +71,7 @@ class Recombined:
             number += 1
             # `decide` does not run PreBind, and takes every pod once
             case.pop("preBind", None)
-            case["pods"] = [*{each["metadata"]["uid"]: each for each in case["pods"]}.values()]
+            case["pods"] = [*{_identity(each): each for each in case["pods"]}.values()]
             yield case
 
     def _borrow(self, case: Body, other: Body) -> None:
@@ -95,8 +95,7 @@ class Recombined:
 
     def _add_object(self, case: Body, other: Body) -> None:
         body = self.dice.choice(other.get("objects") or [None])
-        known = {(_kind(each), each["metadata"]["uid"]) for each in _bodies(case)}
-        if body is None or (_kind(body), body["metadata"]["uid"]) in known:
+        if body is None or _identity(body) in map(_identity, _bodies(case)):
             return
         if (body.get("spec") or {}).get("nodeName") and body["kind"] == "Pod":
             body["spec"]["nodeName"] = self._node(case) or body["spec"]["nodeName"]
@@ -115,8 +114,8 @@ class Recombined:
                 case["objects"] = [e for e in objects if not _is_on(e, gone["metadata"]["name"])]
 
     def _add_pod(self, case: Body, other: Body) -> None:
-        known = {each["metadata"]["uid"] for each in _bodies(case)}
-        new = [p for p in other.get("pods") or () if p["metadata"]["uid"] not in known]
+        known = {_identity(each) for each in _bodies(case)}
+        new = [each for each in other.get("pods") or () if _identity(each) not in known]
         if new:
             case["pods"] = [*(case.get("pods") or ()), self.dice.choice(new)]
 
@@ -138,6 +137,11 @@ def _bodies(case: Body) -> list[Body]:
 
 def _kind(body: Body) -> str:
     return str(body.get("kind", "Pod"))
+
+
+def _identity(body: Body) -> tuple[str, str, str]:
+    metadata = body["metadata"]
+    return _kind(body), metadata.get("namespace", ""), metadata["name"]
 
 
 def _is_on(body: Body, node: str) -> bool:

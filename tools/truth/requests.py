@@ -92,6 +92,20 @@ def collections(document: Body) -> dict[str, tuple[str, list[str]]]:
     return found
 
 
+def creation(body: Body) -> Step:
+    """A dry run that shows the defaults of an object."""
+    group = "apis" if "/" in body["apiVersion"] else "api"
+    plural = f"{body['kind'].lower()}s"
+    return {
+        "about": "defaults",
+        "kind": body["kind"],
+        "method": "POST",
+        "path": f"/{group}/{body['apiVersion']}/namespaces/default/{plural}?dryRun=All",
+        "headers": JSON,
+        "body": body,
+    }
+
+
 class Requests:
     """The requests about one kind; `manifest` is a valid object of it, if users create any."""
 

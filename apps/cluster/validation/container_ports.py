@@ -66,11 +66,11 @@ def validate_host_ports(containers: Sequence[Body], path: str, host_network: boo
 
 
 def validate_host_network_ports(containers: Sequence[Body], path: str) -> Causes:
-    """On the host's network, the ports of containers are host ports."""
+    """On the host's network, ports are host ports. Templates may leave these out."""
     for index, container in enumerate(containers):
         for position, port in enumerate(container.get("ports", ())):
             host = port.get("hostPort", 0)
-            if host != port.get("containerPort", 0):
+            if host and host != port.get("containerPort", 0):
                 yield invalid(
                     f"{path}[{index}].ports[{position}].hostPort",
                     host,

@@ -39,6 +39,7 @@ _PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
 _MESSAGE_POLICIES: Final = ("FallbackToLogsOnError", "File")
 _ONLY_SIDECARS: Final = ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
 _NOT_EPHEMERAL: Final = (*_ONLY_SIDECARS, "ports", "resources", "restartPolicy")
+_NOT_RESTARTED: Final = "must not be set to 'RestartContainer' for non-sidecar initContainers"
 _NEEDS_SIDECAR: Final = "may not be set for init containers without restartPolicy=Always"
 
 
@@ -55,10 +56,10 @@ class Surroundings:
     host_users: bool
 
     @classmethod
-    def of(cls, spec: Body) -> Surroundings:
-        """What surrounds the containers of this spec."""
+    def of(cls, spec: Body, volumes: Mapping[str, Body]) -> Surroundings:
+        """What surrounds the containers of this spec, with its valid volumes."""
         return cls(
-            volumes={volume.get("name", ""): volume for volume in spec.get("volumes", ())},
+            volumes=volumes,
             claims=frozenset(
                 claim["name"] for claim in spec.get("resourceClaims", ()) if claim.get("name")
             ),
@@ -100,6 +101,10 @@ def validate_init_containers(
             for field in _ONLY_SIDECARS:
                 if field in container:
                     yield forbidden(f"{place}.{field}", _NEEDS_SIDECAR)
+            for number, each in enumerate(container.get("resizePolicy", ())):
+                if each.get("restartPolicy") == "RestartContainer":
+                    where = f"{place}.resizePolicy[{number}].restartPolicy"
+                    yield invalid(where, "RestartContainer", _NOT_RESTARTED)
     if around.host_network:
         yield from validate_host_network_ports(containers, path)
 

@@ -121,6 +121,7 @@ def _label_keys(term: Body, path: str) -> Causes:
             yield forbidden(f"{path}.{field}", _NO_SELECTOR)
         for index, key in enumerate(keys):
             yield from validate_label_key(key, f"{path}.{field}[{index}]")
+    yield from _selected_twice(term, path)
     both = set(term.get("mismatchLabelKeys") or ())
     for index, key in enumerate(term.get("matchLabelKeys") or ()):
         if key in both:
@@ -128,6 +129,18 @@ def _label_keys(term: Body, path: str) -> Causes:
                 f"{path}.matchLabelKeys[{index}]",
                 key,
                 "exists in both matchLabelKeys and mismatchLabelKeys",
+            )
+
+
+def _selected_twice(term: Body, path: str) -> Causes:
+    """Keys that the selector had before those of the pod's labels were merged into it."""
+    selector = term.get("labelSelector") or {}
+    expressions = selector.get("matchExpressions") or ()
+    keys = [*(selector.get("matchLabels") or ()), *(each.get("key") for each in expressions)]
+    for index, key in enumerate(term.get("matchLabelKeys") or ()):
+        if keys.count(key) > 1:
+            yield invalid(
+                f"{path}[{index}]", key, "exists in both matchLabelKeys and labelSelector"
             )
 
 

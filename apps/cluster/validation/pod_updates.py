@@ -68,7 +68,9 @@ def validate_ephemeral_containers(pod: Body, old: Body) -> Causes:
     others = {
         each["name"] for field in ("containers", "initContainers") for each in spec.get(field) or ()
     }
-    yield from validate_debug_containers(listed, path, Surroundings.of(spec), others)
+    # a stored volume is valid
+    volumes = {volume["name"]: volume for volume in spec.get("volumes") or ()}
+    yield from validate_debug_containers(listed, path, Surroundings.of(spec, volumes), others)
     for index, container in enumerate(listed):
         before = known.get(container.get("name", ""))
         if before is not None and before != container:

@@ -70,11 +70,12 @@ def validate_new_pod(pod: Body) -> Causes:
 
 def validate_pod_spec(spec: Body, path: str) -> Causes:
     """The spec of a pod or a pod template."""
-    yield from validate_volumes(spec.get("volumes", ()), f"{path}.volumes")
+    volumes: dict[str, Body] = {}
+    yield from validate_volumes(spec.get("volumes", ()), f"{path}.volumes", volumes)
     yield from validate_resource_claims(spec.get("resourceClaims") or (), f"{path}.resourceClaims")
     if "resources" in spec:
         yield from validate_pod_resources(spec, f"{path}.resources")
-    yield from _all_containers(spec, path)
+    yield from _all_containers(spec, path, volumes)
     yield from _choices(spec, path)
     yield from _placement(spec, path)
     yield from _rest(spec, path)
@@ -86,9 +87,9 @@ def validate_preemption_policy(policy: str | None, path: str) -> Causes:
         yield not_supported(path, policy, _PREEMPTION_POLICIES)
 
 
-def _all_containers(spec: Body, path: str) -> Causes:
+def _all_containers(spec: Body, path: str, volumes: Mapping[str, Body]) -> Causes:
     containers = spec.get("containers", ())
-    around = Surroundings.of(spec)
+    around = Surroundings.of(spec, volumes)
     yield from validate_containers(containers, f"{path}.containers", around)
     if "initContainers" in spec:
         yield from validate_init_containers(

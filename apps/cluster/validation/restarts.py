@@ -53,5 +53,5 @@ def validate_resize_policies(policies: Sequence[Body], path: str, restart_policy
         elif policy not in _RESIZE_POLICIES:
             yield not_supported(path, policy, _RESIZE_POLICIES)
         if restart_policy == "Never" and policy != "NotRequired":
-            problem = "must be 'NotRequired' when `restartPolicy` is 'Never'"
+            problem = "must be 'NotRequired' when pod `restartPolicy` is 'Never'"
             yield invalid(path, policy, problem)

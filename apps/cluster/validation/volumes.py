@@ -81,6 +81,17 @@ REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
     "scaleIO": ("gateway", "system", "volumeName"),
     "storageos": ("volumeName",),
 }
+_CACHING_MODES: Final = ("None", "ReadOnly", "ReadWrite")
+_AZURE_DISK_KINDS: Final = ("Dedicated", "Managed", "Shared")
+#: how the URI of a disk begins, and its form: of blobs, and of managed disks
+_AZURE_DISK_URIS: Final = (
+    ("https://", "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd"),
+    (
+        "/subscriptions/",
+        "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/"
+        "{disk-id}",
+    ),
+)
 _DRIVER_NAME_LENGTH: Final = 63
 _HOST_PATH_TYPES: Final = (
     "",
@@ -94,19 +105,21 @@ _HOST_PATH_TYPES: Final = (
 )
 
 
-def validate_volumes(volumes: Sequence[Body], path: str) -> Causes:
-    """spec.volumes."""
-    seen: set[str] = set()
+def validate_volumes(volumes: Sequence[Body], path: str, valid: dict[str, Body]) -> Causes:
+    """spec.volumes. Those without a fault are added to ``valid`` by name: others do not exist for
+    the containers."""
     for index, volume in enumerate(volumes):
         place, name = f"{path}[{index}]", volume.get("name", "")
-        yield from validate_sources(volume, place, _SOURCES)
+        causes = [*validate_sources(volume, place, _SOURCES)]
         if not name:
-            yield required(f"{place}.name")
+            causes.append(required(f"{place}.name"))
         else:
-            yield from all_invalid(f"{place}.name", name, names.dns_label(name))
-        if name in seen:
-            yield duplicate(f"{place}.name", name)
-        seen.add(name)
+            causes += all_invalid(f"{place}.name", name, names.dns_label(name))
+        if name in valid:
+            causes.append(duplicate(f"{place}.name", name))
+        if not causes:
+            valid[name] = volume
+        yield from causes
 
 
 def validate_sources(holder: Body, path: str, sources: Sequence[str]) -> Causes:
@@ -120,6 +133,17 @@ def validate_sources(holder: Body, path: str, sources: Sequence[str]) -> Causes:
     yield from validate_files_of_source(found[0], holder[found[0]], place)
     for name in found[1:]:
         yield forbidden(f"{path}.{name}", "may not specify more than 1 volume type")
+
+
+def _azure_disk(source: Body, path: str) -> Causes:
+    caching, kind, uri = (source.get(field, "") for field in ("cachingMode", "kind", "diskURI"))
+    if "cachingMode" in source and caching not in _CACHING_MODES:
+        yield not_supported(f"{path}.cachingMode", caching, _CACHING_MODES)
+    if "kind" in source and kind not in _AZURE_DISK_KINDS:
+        yield not_supported(f"{path}.kind", kind, _AZURE_DISK_KINDS)
+    prefix, form = _AZURE_DISK_URIS[kind == "Managed"]
+    if not uri.startswith(prefix):
+        yield not_supported(f"{path}.diskURI", uri, (form,))
 
 
 def validate_driver_name(name: str, path: str) -> Causes:
@@ -143,6 +167,8 @@ def _source(source: Body, path: str, needed: Sequence[str]) -> Causes:
         yield invalid(f"{path}.path", source["path"], "must be an absolute path")
     if path.endswith(".hostPath") and source.get("type", "") not in _HOST_PATH_TYPES:
         yield not_supported(f"{path}.type", source["type"], _HOST_PATH_TYPES)
+    if path.endswith(".azureDisk"):
+        yield from _azure_disk(source, path)
     limit = source.get("sizeLimit")
     if limit is not None and quantity.parse(limit).nanos < 0:
         yield forbidden(f"{path}.sizeLimit", "SizeLimit field must be a valid resource quantity")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cluster.recorded import Cluster, admit, validate
 from tests.cluster.validation.test_pods import complaints, container, pod
 
 MODE = "must be a number between 0 and 0777 (octal), both inclusive"
@@ -32,6 +33,9 @@ def mount(**fields):
 
 def volume(**source):
     return {"volumes": [{"name": "v", **source}]}
+
+
+RESTARTED = {"resourceName": "cpu", "restartPolicy": "RestartContainer"}
 
 
 @pytest.mark.parametrize(
@@ -214,6 +218,67 @@ def test_an_invalid_container_is_refused(fields, complaint):
 )
 def test_an_invalid_field_of_the_pod_is_refused(fields, complaint):
     assert complaints(pod(**fields)) == [f"spec.{complaint}"]
+
+
+def test_a_resize_may_restart_sidecars_but_no_other_init_container_and_no_pod_that_never_restarts():
+    init = {"name": "i", "image": "pause:1", "resizePolicy": [RESTARTED]}
+    where = "spec.initContainers[0].resizePolicy"
+    assert complaints(pod(initContainers=[init])) == [
+        f'{where}[0].restartPolicy: Invalid value: "RestartContainer": '
+        "must not be set to 'RestartContainer' for non-sidecar initContainers"
+    ]
+    sidecar = {**init, "restartPolicy": "Always"}
+    assert complaints(pod(initContainers=[sidecar])) == []
+    assert complaints(pod(restartPolicy="Never", initContainers=[sidecar])) == [
+        f'{where}: Invalid value: "RestartContainer": '
+        "must be 'NotRequired' when pod `restartPolicy` is 'Never'"
+    ]
+
+
+def test_a_template_on_the_network_of_the_host_may_leave_host_ports_out():
+    template = pod(hostNetwork=True, **container(ports=[{"containerPort": 80}]))["spec"]
+    labels = {"app": "a"}
+    body = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "d", "namespace": "default"},
+        "spec": {
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": template},
+        },
+    }
+    assert [*validate("Deployment", admit("Deployment", body, Cluster()))] == []
+
+
+@pytest.mark.parametrize(("keys", "complains"), [(["app"], True), (["version"], False)])
+def test_a_key_of_match_label_keys_is_not_in_the_selector_as_well(keys, complains):
+    selector = {"labelSelector": {"matchLabels": {"app": "a"}}, "matchLabelKeys": keys}
+    spread = {"topologyKey": "z", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", **selector}
+    terms = [{"topologyKey": "z", **selector}]
+    body = pod(
+        topologySpreadConstraints=[spread],
+        affinity={"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}},
+    )
+    body["metadata"]["labels"] = {"app": "a", "version": "1"}
+    said = 'Invalid value: "app": exists in both matchLabelKeys and labelSelector'
+    places = (
+        "affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0][0]",
+        "topologySpreadConstraints[0][0]",
+    )
+    assert complaints(body) == [f"spec.{place}: {said}" for place in places if complains]
+
+
+def test_an_invalid_volume_cannot_be_mounted():
+    disk = volume(azureDisk={"diskName": "d", "diskURI": "/subscriptions/s"})
+    body = pod(**disk, **container(volumeMounts=[{"name": "v", "mountPath": "/v"}]))
+    assert complaints(body) == [
+        'spec.volumes[0].azureDisk.diskURI: Unsupported value: "/subscriptions/s": supported '
+        'values: "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd"',
+        'spec.containers[0].volumeMounts[0].name: Not found: "v"',
+    ]
+    disk["volumes"][0]["azureDisk"]["kind"] = "Managed"
+    body = pod(**disk, **container(volumeMounts=[{"name": "v", "mountPath": "/v"}]))
+    assert complaints(body) == []
 
 
 def test_what_charts_use_is_accepted():
