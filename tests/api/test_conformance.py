@@ -34,7 +34,7 @@ RESULTS: Final[Mapping[str, tuple[int, str]]] = {
     "18_events_leases": (28, ""),
     "19_expired": (13, ""),
     "f01_apply_lists": (37, "19"),
-    "f03_patch_lists": (39, "8 32"),
+    "f03_patch_lists": (39, "32"),
     "f05_chunks": (40, "18-19"),
     "f07_tables": (98, "33-34 95-96"),
     "f09_eviction": (64, "40 53-54 64"),

@@ -14,11 +14,14 @@ from apps.conformance.options import Options
 from apps.conformance.scheduling import CaseReplay
 from apps.scheduler.config import default_configuration, load
 from apps.scheduler.plugins.registry import TABLE
+from tests.cluster import recorded
+from tests.cluster.recorded import admit, validate
 from tools.truth import batches, extender, groups
 from tools.truth.clusters import Cluster
 from tools.truth.recombined import Recombined, families
 from tools.truth.sampled import compare_sampled
 from tools.truth.shapes import SHAPES
+from tools.truth.templates import Templates
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -120,3 +123,15 @@ def test_a_sequence_of_groups_is_the_same_for_a_seed_and_is_played() -> None:
     states = groups.play_ours(3, {"featureGates": gates}, steps)
     assert len(states) == len(steps) > 1
     assert any(name.startswith("group g") for name in states[-1])
+
+
+def test_random_objects_are_the_same_for_a_seed_and_most_are_valid() -> None:
+    first, second = Templates(1), Templates(1)
+    bodies = [body for _ in range(20) for body in (first.pod(), first.workload())]
+    assert bodies == [body for _ in range(20) for body in (second.pod(), second.workload())]
+    assert len({body["kind"] for body in bodies}) == 6
+    faulty = 0
+    for body in bodies:
+        admitted = admit(body["kind"], body, recorded.Cluster())
+        faulty += any(True for _ in validate(body["kind"], admitted))
+    assert 0 < faulty < len(bodies) / 2

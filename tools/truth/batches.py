@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from apps.scheduler.decision import Decision
-from tools.truth.__main__ import OUTPUT, real_folder
+from tools.truth.__main__ import OUTPUT, Row, real_folder
 from tools.truth.groups import READY, Real, build, play_ours, print_difference
 from tools.truth.servers import control_plane
 
@@ -138,7 +138,7 @@ def main() -> int:
     if not (scripts / "start").exists():
         print(f"NOTHING WAS COMPARED: {scripts / 'start'} does not exist (set REAL_KUBERNETES)")
         return 0
-    compared = batched = differing = 0
+    row, batched = Row("pods in batches, in sequences"), 0
     with control_plane(scripts, folder, "--scheduler", "--controllers", config=CONFIG) as server:
         for seed in range(options.seed, options.seed + options.sequences):
             steps, ours, continued = untied(seed)
@@ -146,15 +146,15 @@ def main() -> int:
                 real = Real(server).play(steps)
                 if real == ours:
                     break
-            compared += sum("kind" in each for each in sum(steps[1:], []))
+            row.compared += 1
             batched += continued
             print(f"sequence {seed}: {len(steps)} steps", flush=True)
             if real != ours:
-                differing += 1
+                row.differing.append(f"sequence {seed}")
                 print_difference(seed, real, ours)
-    print(f"{options.sequences} sequences, {compared} pods, {batched} of them from a batch")
-    print(f"{differing} sequences differ")
-    return 1 if differing else 0
+    print(f"{batched} pods took the next node of a batch")
+    print(row)
+    return 1 if row.differing else 0
 
 
 def _parser() -> argparse.ArgumentParser:

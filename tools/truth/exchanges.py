@@ -104,11 +104,11 @@ def _answer(server: Replay, step: Step) -> dict[str, Any]:
 
 
 def _report(compared: Counter[str], differing: Counter[str]) -> int:
-    print(f"{'exchanges':22}{'compared':>10}{'equal':>10}{'differing':>10}")
+    print(f"{'exchanges':46}{'compared':>11}{'equal':>11}{'differing':>11}")
     rows = {**compared, "total": compared.total()}
     for about, count in rows.items():
         different = differing.total() if about == "total" else differing[about]
-        print(f"{about:22}{count:10}{count - different:10}{different:10}")
+        print(f"{about:46}{count:11}{count - different:11}{different:11}")
     return 1 if differing else 0
 
 

@@ -33,7 +33,7 @@ from apps.scheduler.decision import Decision
 from apps.scheduler.plugins.registry import TABLE
 from apps.studies.scenarios.memory.cluster import MemoryCluster
 from apps.studies.scenarios.memory.objects import object_kind
-from tools.truth.__main__ import OUTPUT, real_folder
+from tools.truth.__main__ import OUTPUT, Row, real_folder
 from tools.truth.servers import RealServer, control_plane
 
 Body = dict[str, Any]
@@ -374,7 +374,7 @@ def main() -> int:
     gates = [gate for gate in GATES if gate not in options.without]
     on = ",".join(f"{gate}=true" for gate in gates)
     flags = ("--scheduler", "--controllers", "--gates", on)
-    compared = differing = 0
+    row = Row("groups of pods, in steps")
     with control_plane(
         scripts, OUTPUT / "groups", *flags, "--api-flags", "--runtime-config=api/all=true"
     ) as server:
@@ -385,13 +385,17 @@ def main() -> int:
                 real = Real(server).play(steps)
                 if real == ours:
                     break
-            compared += len(steps)
+            row.compared += len(steps)
             if real != ours:
-                differing += 1
+                row.differing += [
+                    f"sequence {seed}, step {number}"
+                    for number, (theirs, mine) in enumerate(zip(real, ours, strict=True))
+                    if theirs != mine
+                ]
                 print_difference(seed, real, ours)
             print(f"sequence {seed}: {len(steps)} steps", flush=True)
-    print(f"{options.sequences} sequences, {compared} steps, {differing} sequences differ")
-    return 1 if differing else 0
+    print(row)
+    return 1 if row.differing else 0
 
 
 def print_difference(seed: int, real: list[Body], ours: list[Body]) -> None:
