@@ -84,7 +84,7 @@ screenshots: development
 	@tools/chromium.sh
 	SCREENSHOTS=screenshots $(BIN)/python -m pytest -q tests/browser/test_every_page.py
 
-# FUZZ_SECONDS: for each document.
+# FUZZ_SECONDS: for each document. FUZZ_SLOWEST: an answer that takes longer fails.
 fuzz: development
 	$(BIN)/python -m tests.stack.fuzz
 

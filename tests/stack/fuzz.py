@@ -3,7 +3,8 @@
     make fuzz                      # FUZZ_SECONDS: for each document; 120 by default
 
 `schemathesis`, which is not among the dependencies, must be on the PATH. Fails at an answer of 5xx,
-and at one of the Kubernetes API that does not have the documented form.
+at one of the Kubernetes API that does not have the documented form, and if the memory of the web
+process has grown by more than 100 MB. An answer that takes FUZZ_SLOWEST seconds fails, too.
 
 Objects are generated from a document that is cut off below a few levels: with all of a pod template
 in each body, generating one request takes longer than sending hundreds. Lists are not watched: a
@@ -27,8 +28,11 @@ from urllib.request import Request, urlopen
 from tests.stack.running_site import RunningSite
 
 #: Operations that would end the run: they delete its token or never end. Schemathesis does not read
-#: the YAML streams of imports and exports. A Service without endpoints is answered with 503.
-_EXCLUDED: Final = "token|password|stream|live|import|export|services/[^/]+/proxy"
+#: the YAML streams of imports and exports, nor bundles. What is proxied to a pod, or to a Service
+#: without endpoints, is answered with 503.
+_EXCLUDED: Final = "token|password|stream|live|import|export|bundles|(pods|services)/[^/]+/proxy"
+#: By how much the memory of the web process may grow, in MB.
+_GROWTH: Final = 100
 #: How many references a generated object follows; below them anything is sent.
 _LEVELS: Final = 3
 _CHECKS: Final = ("not_a_server_error", "response_schema_conformance", "content_type_conformance")
@@ -45,14 +49,24 @@ def main() -> int:
         site = RunningSite(Path(folder))
         site.start()
         try:
-            return _fuzz(program, site, Path(folder))
+            before = _web_megabytes(site)
+            failed = _fuzz(program, site, Path(folder))
+            after = _web_megabytes(site)
+            print(f"memory of the web process: {before:.0f} MB, then {after:.0f} MB")
+            return failed or int(after > before + _GROWTH)
         finally:
             site.close()
+
+
+def _web_megabytes(site: RunningSite) -> float:
+    status = Path(f"/proc/{site.process(r'schedweb.front')}/status").read_text()
+    return int(re.findall(r"VmRSS:\s+(\d+)", status)[0]) / 1024
 
 
 def _fuzz(program: str, site: RunningSite, folder: Path) -> int:
     kubeconfig = site.manage("kubeconfig", "demo", "--user", "admin")
     token = re.findall(r"token: (\S+)", kubeconfig)[0]
+    slowest = os.environ.get("FUZZ_SLOWEST")
     base, failed = f"http://localhost:{site.port()}", 0
     for number, document in enumerate((*_DOCUMENTS, "")):
         # the control API last: its requests delete clusters
@@ -72,6 +86,7 @@ def _fuzz(program: str, site: RunningSite, folder: Path) -> int:
             *("--checks", ",".join(_CHECKS if document else _CHECKS[:1])),
             *("--phases", "fuzzing", "--warnings", "off"),
             *("--max-time", os.environ.get("FUZZ_SECONDS", "120"), "--request-timeout", "30"),
+            *(("--max-response-time", slowest) if slowest else ()),
             *("--suppress-health-check", "all", "--exclude-path-regex", _EXCLUDED),
         ]
         failed |= subprocess.run([program, *arguments], check=False, cwd=folder).returncode
@@ -98,8 +113,9 @@ def _cut(value: Any, schemas: dict[str, Any], levels: int) -> Any:
     if isinstance(target := value.get("$ref"), str):
         return _cut(schemas[target.rpartition("/")[2]], schemas, levels - 1) if levels else {}
     found = {name: _cut(each, schemas, levels) for name, each in value.items()}
-    # a required list without an element is null, as the real API server writes it
-    return found | ({"nullable": True} if found.get("type") == "array" else {})
+    # a required list without an element is null, and so is a time, as the real API server writes it
+    may_be_null = found.get("type") == "array" or found.get("format") == "date-time"
+    return found | ({"nullable": True} if may_be_null else {})
 
 
 if __name__ == "__main__":
