@@ -385,3 +385,43 @@ def test_a_job_without_labels_has_those_of_its_pods(nodes: Lab) -> None:
     labels = nodes.create("Job", body)["metadata"]["labels"]
     assert labels["job-name"] == labels["batch.kubernetes.io/job-name"] == "web"
     assert labels["app"] == "web"
+
+
+@pytest.mark.parametrize(
+    ("when_deleted", "when_scaled", "after_scaling", "after_deletion"),
+    [
+        ("Retain", "Retain", 2, 2),
+        ("Delete", "Retain", 2, 0),
+        ("Retain", "Delete", 1, 1),
+        ("Delete", "Delete", 1, 0),
+    ],
+)
+def test_claims_are_kept_as_their_stateful_set_says(
+    nodes: Lab, when_deleted: str, when_scaled: str, after_scaling: int, after_deletion: int
+) -> None:
+    claim = {
+        "metadata": {"name": "data"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    }
+    volume = {
+        "capacity": {"storage": "1Gi"},
+        "accessModes": ["ReadWriteOnce"],
+        "hostPath": {"path": "/x"},
+    }
+    for name in ("one", "two"):
+        nodes.create("PersistentVolume", {"metadata": {"name": name}, "spec": volume})
+    policy = {"whenDeleted": when_deleted, "whenScaled": when_scaled}
+    spec = {"volumeClaimTemplates": [claim], "persistentVolumeClaimRetentionPolicy": policy}
+    nodes.create("StatefulSet", workload("web", replicas=2, **spec))
+    nodes.settle()
+    assert len(nodes.all("PersistentVolumeClaim")) == 2
+    nodes.change(
+        "StatefulSet", "web", lambda body: {**body, "spec": {**body["spec"], "replicas": 1}}
+    )
+    for _ in range(3):
+        nodes.advance(30)
+    assert len(nodes.all("PersistentVolumeClaim")) == after_scaling
+    nodes.delete("StatefulSet", "web", propagationPolicy="Background")
+    for _ in range(3):
+        nodes.advance(30)
+    assert len(nodes.all("PersistentVolumeClaim")) == after_deletion

@@ -12,6 +12,7 @@ from apps.cluster.writes import Create
 from apps.controllers.cache import ControllerCache, Ref
 from apps.controllers.controller import Controller, ReportedWrite, Step
 from apps.controllers.events.writer import PendingEvent
+from apps.controllers.workloads import claim_owners
 from apps.controllers.workloads.ownership import claim_pods, map_object, map_pods, own_pods
 from apps.controllers.workloads.revisions import current_key, keep_history, map_revisions
 from apps.controllers.workloads.templates import REVISION_LABEL, new_pod
@@ -48,6 +49,7 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
             return
         used = {pod.metadata.labels.get(REVISION_LABEL, "") for pod in pods.values()}
         yield from keep_history(cache, stateful, revision, used)
+        yield from claim_owners.update(cache, stateful, pods)
         yield from _step(cache, stateful, pods, available, revision)
     yield from later
     yield from _report(ref, stateful, pods, available, revision)
@@ -181,6 +183,7 @@ def _missing_claims(cache: ControllerCache, stateful: Body, ordinal: int) -> Ite
                 "name": name,
                 "labels": {**labels, **(metadata.get("labels") or {})},
                 "annotations": dict(metadata.get("annotations") or {}),
+                "ownerReferences": claim_owners.of_new_claim(stateful),
             }
             claim = Create(_CLAIM, {"metadata": named, "spec": template["spec"]}, namespace)
             yield _reported_claim(stateful, claim, name, ordinal)
