@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -39,7 +40,8 @@ class FieldRequirement:
 
 def parse_field_selector(kind: Kind, text: str) -> list[FieldRequirement]:
     """The terms of a fieldSelector; BadRequest for a field that this kind does not support."""
-    terms = split_field_selector(text)
+    # a term without a field and a value selects everything
+    terms = [each for each in split_field_selector(text) if each.path or each.value]
     for term in terms:
         if term.path not in ("metadata.name", "metadata.namespace", *kind.fields):
             raise _unknown_field(kind, term.path)
@@ -90,7 +92,8 @@ def _unknown_field(kind: Kind, path: str) -> BadRequest:
     if kind.fields:
         return BadRequest(f"field label not supported: {path}")
     return BadRequest(
-        f'"{path}" is not a known field selector: only "metadata.name", "metadata.namespace"'
+        f"{json.dumps(path, ensure_ascii=False)} is not a known field selector: only "
+        '"metadata.name", "metadata.namespace"'
     )
 
 

@@ -183,3 +183,10 @@ def test_a_quota_refuses_what_exceeds_it_and_shows_what_is_used(kube: Kube) -> N
     table = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
     (row,) = kube.get(quotas, headers=table).json()["rows"]
     assert row["cells"][:3] == ["q", "pods: 1/1", ""]
+
+
+def test_a_refused_object_is_warned_about_too(kube: Kube) -> None:
+    body = {"metadata": {"name": "Bad_"}, "dataX": {}}
+    refused = kube.post("/api/v1/namespaces/default/configmaps", body)
+    assert refused.status_code == 422
+    assert refused.headers["Warning"] == r'299 - "unknown field \"dataX\""'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +17,7 @@ from apps.api.kubernetes.paths import Target
 from apps.api.kubernetes.resources import Resource
 from apps.cluster import queries
 from apps.cluster.access.identity import Identity
-from apps.cluster.errors import NotFound
+from apps.cluster.errors import ApiError, NotFound
 from apps.cluster.models import Cluster
 from apps.cluster.schema import definition_of
 from apps.cluster.writes import Actor
@@ -114,6 +115,16 @@ class Answer:
     @property
     def is_status(self) -> bool:
         return self.body.get("kind") == "Status"
+
+
+@contextmanager
+def warning(warnings: list[str]) -> Iterator[None]:
+    """Also refuse with the warnings about what a client sent."""
+    try:
+        yield
+    except ApiError as refusal:
+        refusal.warnings = [*warnings, *refusal.warnings]
+        raise
 
 
 def success(details: Body | None = None, code: int = 0) -> Body:

@@ -6,11 +6,11 @@ from typing import Any
 
 from apps.api.kubernetes import params
 from apps.api.kubernetes.bodies import wrong_type
-from apps.api.kubernetes.calls import Answer, Call
+from apps.api.kubernetes.calls import Answer, Call, warning
 from apps.api.kubernetes.params import WriteOptions
 from apps.api.kubernetes.patching import is_apply, is_strategic, read_apply, read_patch
 from apps.api.kubernetes.verbs import check_kind, check_name, check_times, modify, without_version
-from apps.cluster.errors import ApiError, BadRequest, Cause, Conflict, Invalid, NotFound
+from apps.cluster.errors import BadRequest, Cause, Conflict, Invalid, NotFound
 from apps.cluster.ownership.managers import Manager
 from apps.cluster.ownership.objects import InvalidList
 from apps.cluster.ownership.paths import display
@@ -44,11 +44,8 @@ def patch(call: Call) -> Answer:
         check_times(call, old, body)
         return body
 
-    try:
+    with warning(warnings):
         body = modify(call, change, options.dry_run)
-    except ApiError as refusal:
-        refusal.warnings = [*warnings, *refusal.warnings]
-        raise
     return Answer(body, 200, warnings)
 
 

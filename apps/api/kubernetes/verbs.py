@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Any, Final
 
 from apps.api.kubernetes import listing, params
-from apps.api.kubernetes.calls import Answer, Call, success
+from apps.api.kubernetes.calls import Answer, Call, success, warning
 from apps.api.kubernetes.deletion import delete_options
 from apps.api.kubernetes.errors import WrongMethod
 from apps.api.kubernetes.exposing import drop_topology_labels
+from apps.api.kubernetes.params import WriteOptions
 from apps.api.kubernetes.paths import Target
 from apps.api.kubernetes.repeating import find_created, uid_of_creation, with_generated_name
 from apps.api.kubernetes.simulating import simulated_creation
@@ -55,6 +56,11 @@ def list_(call: Call) -> Answer:
 def create(call: Call) -> Answer:
     options = params.write_options(call.query, call.method)
     body, warnings = call.read_object(options.validation)
+    with warning(warnings):
+        return _create(call, options, body, warnings)
+
+
+def _create(call: Call, options: WriteOptions, body: Body, warnings: list[str]) -> Answer:
     check_creatable(call.target, body)
     if call.resource.custom is not None and body["kind"] != call.resource.kind.name:
         # not known by this name, it gets no defaults
@@ -102,6 +108,11 @@ def _create_once(call: Call, body: Body, dry_run: bool) -> Body:
 def update(call: Call) -> Answer:
     options = params.write_options(call.query, call.method)
     body, warnings = call.read_object(options.validation)
+    with warning(warnings):
+        return _update(call, options, body, warnings)
+
+
+def _update(call: Call, options: WriteOptions, body: Body, warnings: list[str]) -> Answer:
     check_name(call, body)
 
     def change(old: Body) -> Body:

@@ -91,7 +91,7 @@ def _validate(schema: Schema, value: Any, path: str, old: Any = _ABSENT) -> Caus
 
 def _wrong_type(schema: Schema, value: Any, path: str) -> Cause | None:
     if schema.get(_INT_OR_STRING):
-        fits = isinstance(value, int | str) and not isinstance(value, bool)
+        fits = isinstance(value, str) or _is_whole(value)
         return None if fits else _type_error(path, _name_of(value), "integer,string")
     wanted, formatted = schema.get("type"), schema.get("format", "")
     if not wanted:
@@ -99,7 +99,7 @@ def _wrong_type(schema: Schema, value: Any, path: str) -> Cause | None:
     name = _name_of(value)
     is_number = wanted in ("integer", "number")
     fits = name == wanted or (name == "integer" and is_number)
-    fits = fits or (wanted == "integer" and isinstance(value, float) and value.is_integer())
+    fits = fits or (wanted == "integer" and _is_whole(value))
     if formatted and value is not None:
         if isinstance(value, str | list):
             # the format alone is checked, of texts
@@ -115,6 +115,13 @@ def _name_of(value: Any) -> str:
         return "null"
     # Go reads whole numbers that are too large as any others
     return "number" if _is_large(value) else _NAMES.get(type(value), "array")
+
+
+def _is_whole(value: Any) -> bool:
+    """Whether a value is a whole number of 64 bits, however it was written."""
+    if isinstance(value, float):
+        return value.is_integer() and int(value) in _INT64
+    return _name_of(value) == "integer"
 
 
 def _format_of(value: Any) -> str:
@@ -254,7 +261,9 @@ def _number(schema: Schema, value: float, path: str) -> Causes:
         text = f"Checked value must be of type {kind} {with_format} in {path}"
         yield _unplaced(text)
     factor = _bound(schema.get("multipleOf"), value)
-    if factor and value % factor:
+    if factor == 0:
+        yield invalid(path, 0, f"factor MultipleOf declared for {path} must be positive: 0")
+    elif factor and value % factor:
         yield invalid(path, value, f"{path} in body should be a multiple of {factor}")
     high, low = _bound(schema.get("maximum"), value), _bound(schema.get("minimum"), value)
     if high is not None and (value > high or (schema.get("exclusiveMaximum") and value == high)):
