@@ -99,7 +99,8 @@ class Recombined:
             return
         if (body.get("spec") or {}).get("nodeName") and body["kind"] == "Pod":
             body["spec"]["nodeName"] = self._node(case) or body["spec"]["nodeName"]
-        case["objects"] = [*(case.get("objects") or ()), body]
+        # `decide` visits nodes in their order here, and a replay in that of their names
+        case["objects"] = sorted([*(case.get("objects") or ()), body], key=_node_name)
 
     def _node(self, case: Body) -> str:
         nodes = [e["metadata"]["name"] for e in case.get("objects") or () if e["kind"] == "Node"]
@@ -142,6 +143,10 @@ def _kind(body: Body) -> str:
 def _identity(body: Body) -> tuple[str, str, str]:
     metadata = body["metadata"]
     return _kind(body), metadata.get("namespace", ""), metadata["name"]
+
+
+def _node_name(body: Body) -> str:
+    return str(body["metadata"]["name"]) if body["kind"] == "Node" else ""
 
 
 def _is_on(body: Body, node: str) -> bool:
