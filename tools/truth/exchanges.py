@@ -1,6 +1,6 @@
 """Compare the responses of ours with those of a real kube-apiserver.
 
-    python -m tools.truth.exchanges [--mutations 8] [--seed 1] [--only KIND ...]
+    python -m tools.truth.exchanges [--mutations 8] [--topics 40] [--seed 1] [--only KIND ...]
 
 The folder named by REAL_KUBERNETES, or ../shared/real beside the checkout, starts the real one;
 without it nothing is compared, and the output says so. Both get the same requests about every kind:
@@ -31,6 +31,7 @@ from tools.truth.__main__ import OUTPUT, real_folder
 from tools.truth.requests import Requests, Step, collections, creation, manifests
 from tools.truth.servers import HUNG_UP, our_server, real_server
 from tools.truth.templates import Templates
+from tools.truth.topics import topics
 
 
 def main() -> int:
@@ -65,12 +66,15 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--mutations", type=int, default=8, help="of each kind, twice")
     parser.add_argument("--templates", type=int, default=200, help="random pods and workloads")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--topics", type=int, default=40, help="of each topic that kinds share")
     parser.add_argument("--only", nargs="*", metavar="KIND")
     return parser
 
 
 def _steps(real: Replay, options: argparse.Namespace) -> Iterator[Step]:
-    """All requests, kind by kind."""
+    """All requests: about what kinds share, and kind by kind."""
+    if not options.only:
+        yield from topics(str(options.seed), options.topics)
     known = {(body["apiVersion"], body["kind"]): body for body in manifests()}
     for place in _get(real, "/openapi/v3")["paths"]:
         if not place.startswith(("api/", "apis/")) or place.count("/") != 1 + (place[3] == "s"):
