@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -122,7 +122,9 @@ def _read_step(step: Any, index: int) -> PatchStep:
 
 
 def _pointer(text: str | None) -> tuple[str, ...] | None:
-    """The parts of a JSON pointer; None if it is missing or names the whole object."""
+    """The parts of a JSON pointer; none for the whole object, and None if it is missing."""
+    if text == "":
+        return ()
     if not text or "/" not in text:
         return None
     parts = text.split("/")[1:]
@@ -149,12 +151,18 @@ def _pointer_text(parts: tuple[str, ...] | None) -> str:
     return "".join(f"/{part.replace('~', '~0').replace('/', '~1')}" for part in parts or ())
 
 
+#: Steps for which the path may be the whole object.
+_OF_ALL: Final = ("add", "replace", "test")
+
+
 def _apply(holder: Body, step: PatchStep) -> None:
     """Execute a step. A missing member of an object is null for `replace`, `test` and `copy`."""
     path, source = step.path, step.source
     if step.op not in _STEPS:
         raise PatchProblem(f"Unexpected kind: {step.op or 'unknown'}")
     if path is None or (step.op in _NEEDS_FROM and source is None):
+        raise _Missing
+    if path == () and step.op not in _OF_ALL:
         raise _Missing
     match step.op:
         case "add":

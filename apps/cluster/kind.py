@@ -101,6 +101,8 @@ class Kind:
     creates_on_update: bool = False
     #: Fields of the metadata that an update of the status leaves as they are.
     status_keeps: tuple[str, ...] = ()
+    #: Of its fields, only the metadata has owners: the server sets the rest of new objects.
+    is_unowned: bool = False
     #: A PUT has to name the version that it replaces.
     needs_version: bool = False
     #: A deletion that does not say otherwise leaves the dependants.

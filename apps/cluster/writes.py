@@ -9,7 +9,7 @@ from typing import Any, Final
 from apps.cluster.access.identity import Identity
 from apps.cluster.errors import ApiError
 from apps.cluster.kind import Kind
-from apps.cluster.ownership.writes import Applying
+from apps.cluster.ownership.writes import Applying, Owners
 
 Body = dict[str, Any]
 #: kind, namespace ("" for cluster-scoped), name
@@ -86,9 +86,9 @@ class Update:
 
     `change` gets the stored object, which it must not alter, and returns the new one; it raises
     an ApiError to reject the write. `trusted` changes are made by the control plane itself: they
-    are not admitted and validated again. `uid`, if given, must be the object's. `applying` is the
-    server-side apply that `change` executes. `reviewed`: policies and webhooks were asked before,
-    or are by `change`.
+    are not admitted and validated again. `uid`, if given, must be the object's. `owners` is the
+    server-side apply or the scaling that `change` executes. `reviewed`: policies and webhooks were
+    asked before, or are by `change`.
     """
 
     kind: Kind
@@ -98,7 +98,7 @@ class Update:
     subresource: str = ""
     trusted: bool = False
     uid: str = ""
-    applying: Applying | None = None
+    owners: Owners | None = None
     reviewed: bool = False
     admitted: Admitted | None = None
 

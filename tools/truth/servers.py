@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import yaml
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management import call_command
@@ -22,6 +23,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from apps.administration.clusters.lifecycle import create_cluster
 from apps.cluster.models import Cluster
+from apps.engine.profiles.revisions import add_revision, get_active
 from apps.people.tokens import create_token
 from schedweb.embedded.postgres import Postgres
 from tests.api.replay import Replay, Views
@@ -30,6 +32,7 @@ Body = dict[str, Any]
 
 #: As the recordings say.
 _GATES = ("--gates", "GenericWorkload=true")
+_OUR_GATES = {"GenericWorkload": True}
 _FLAGS = ("--api-flags", "--runtime-config=scheduling.k8s.io/v1alpha2=true")
 _TOKEN = "real"
 _SECONDS = 60.0
@@ -140,6 +143,9 @@ def _cluster(url: str) -> Replay:
     # the real one calls its user so, too
     user = User.objects.create_superuser("admin")
     cluster = create_cluster("truth", user=user.username)
+    active = get_active(cluster)
+    gates = {**(yaml.safe_load(active.configuration) or {}), "featureGates": _OUR_GATES}
+    add_revision(cluster, yaml.safe_dump(gates), user=user.username)
     Cluster.objects.update(paused=True)
     settings.ALLOWED_HOSTS = ["*"]
     return Replay(Views(f"/k8s/{cluster.name}"), create_token(user, "truth").key)

@@ -10,13 +10,16 @@ from apps.api.kubernetes.calls import Answer, Call, warning
 from apps.api.kubernetes.params import WriteOptions
 from apps.api.kubernetes.patching import is_apply, is_strategic, read_apply, read_patch
 from apps.api.kubernetes.verbs import check_kind, check_name, check_times, modify, without_version
+from apps.cluster.documents import parse_json
 from apps.cluster.errors import BadRequest, Cause, Conflict, Invalid, NotFound
 from apps.cluster.ownership.managers import Manager
 from apps.cluster.ownership.objects import InvalidList
 from apps.cluster.ownership.paths import display
 from apps.cluster.ownership.writes import Applying
-from apps.cluster.schema import Decoded, ShapeError, decode
-from apps.cluster.validation.causes import invalid
+from apps.cluster.schema import ShapeError, decode
+from apps.cluster.schema.definitions import is_custom
+from apps.cluster.schema.go_types import print_value
+from apps.cluster.validation.causes import format_value, invalid
 from apps.cluster.writing import store
 
 Body = dict[str, Any]
@@ -33,12 +36,8 @@ def patch(call: Call) -> Answer:
     def change(old: Body) -> Body:
         patched = apply(resource.to_wire(old))
         _check_type(call, patched)
-        decoded = _decode_patched(patched, resource.definition)
-        complaints = [f'unknown field "{path}"' for path in decoded.unknown]
-        if complaints and options.validation == "Strict":
-            raise _invalid_patch(f"strict decoding error: {', '.join(complaints)}")
-        warnings[:] = complaints if options.validation == "Warn" else []
-        body = resource.from_wire(decoded.body)
+        decoded, warnings[:] = decode_patched(call, patched, resource.definition, options)
+        body = resource.from_wire(decoded)
         check_name(call, body)
         _check_uid_unchanged(call, old, body)
         check_times(call, old, body)
@@ -101,7 +100,22 @@ def _read_applied(call: Call) -> Body:
         raise _untyped(call, f".{error.field}", error.message) from error
     if decoded.unknown:
         raise _untyped(call, f".{decoded.unknown[0]}", "field not declared in schema")
+    if not is_custom(resource.definition):
+        _restore_empty(applied, decoded.body)
     return resource.from_wire(decoded.body)
+
+
+def _restore_empty(said: Any, decoded: Any) -> None:
+    """Put back empty values and nulls, which decoding leaves out: an apply owns them, too."""
+    if isinstance(said, dict) and isinstance(decoded, dict):
+        for name, value in said.items():
+            if name in decoded:
+                _restore_empty(value, decoded[name])
+            elif not value and name != "status":
+                decoded[name] = value
+    elif isinstance(said, list) and isinstance(decoded, list):
+        for one, other in zip(said, decoded, strict=True):
+            _restore_empty(one, other)
 
 
 def _check_lists(call: Call, applying: Applying) -> None:
@@ -121,6 +135,7 @@ def _untyped(call: Call, path: str, why: str) -> BadRequest:
 
 def _new_object(call: Call, applied: Body) -> Body:
     body = {**applied, "metadata": dict(applied.get("metadata") or {})}
+    body["metadata"].setdefault("name", call.target.name)
     check_name(call, body)
     uid = body["metadata"].get("uid")
     if uid:
@@ -169,15 +184,24 @@ def _check_type(call: Call, patched: Body) -> None:
         raise _invalid_patch(why)
 
 
-def _decode_patched(body: Body, definition: str) -> Decoded:
+def decode_patched(
+    call: Call, body: Body, definition: str, options: WriteOptions
+) -> tuple[Body, list[str]]:
+    """A patched object, and warnings about fields that it does not have."""
     try:
-        return decode(definition, body)
+        decoded = decode(definition, body)
     except ShapeError as error:
+        if is_strategic(call.content_type):
+            raise _invalid_patch(error.conversion, print_value(parse_json(call.raw))) from error
         raise _invalid_patch(error.message) from error
+    complaints = [f'unknown field "{path}"' for path in decoded.unknown]
+    if complaints and options.validation == "Strict":
+        raise _invalid_patch(f"strict decoding error: {', '.join(complaints)}")
+    return decoded.body, complaints if options.validation == "Warn" else []
 
 
-def _invalid_patch(why: str) -> Invalid:
-    cause = Cause("FieldValueInvalid", f'Invalid value: "{{...}}": {why}', "patch")
+def _invalid_patch(why: str, shown: str = "{...}") -> Invalid:
+    cause = Cause("FieldValueInvalid", f"Invalid value: {format_value(shown)}: {why}", "patch")
     refusal = Invalid("", "", [cause])
     refusal.details.pop("kind")
     return refusal

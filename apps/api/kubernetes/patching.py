@@ -67,10 +67,9 @@ def read_patch(raw: bytes, content_type: str, definition: str) -> Patch:
         return _json_patch(json_patch.read(patch))
     if not isinstance(patch, dict):
         name = json_patch.JSON_NAMES.get(type(patch), "number")
-        raise BadRequest(
-            f"error decoding patch: json: cannot unmarshal {name} into Go value of type "
-            "map[string]interface {}"
-        )
+        why = f"json: cannot unmarshal {name} into Go value of type map[string]interface {{}}"
+        lead = "error decoding patch: " if media_type == MERGE_PATCH else ""
+        raise BadRequest(f"{lead}{why}")
     if media_type == MERGE_PATCH:
         return lambda body: merge_patch.merge(body, patch)
     return lambda body: strategic_merge_patch.merge(body, patch, definition)

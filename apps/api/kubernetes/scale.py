@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from apps.api.kubernetes import params
 from apps.api.kubernetes.calls import Answer, Call
+from apps.api.kubernetes.patches import decode_patched
 from apps.api.kubernetes.patching import read_patch
 from apps.api.kubernetes.subresources import review_part
+from apps.api.kubernetes.verbs import check_name, check_same_object
 from apps.cluster.custom import paths
-from apps.cluster.errors import BadRequest, Cause, Invalid
-from apps.cluster.schema import ShapeError, decode, definition_of
+from apps.cluster.errors import BadRequest, Invalid
+from apps.cluster.ownership.managers import Manager
+from apps.cluster.ownership.writes import Scaling
+from apps.cluster.schema import definition_of
+from apps.cluster.validation import names
+from apps.cluster.validation.causes import invalid
 from apps.cluster.writing import store
 
 Body = dict[str, Any]
@@ -21,6 +28,9 @@ _KEPT = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
 def get(call: Call) -> Answer:
+    wanted, _, _ = _paths(call)
+    if call.resource.custom is not None and not paths.find(call.stored(), wanted):
+        raise BadRequest(f'the spec replicas field "{wanted}" does not exist')
     return Answer(_scale(call, call.stored()))
 
 
@@ -31,44 +41,51 @@ def update(call: Call) -> Answer:
 
 def patch(call: Call) -> Answer:
     apply = read_patch(call.raw, call.content_type, _DEFINITION)
+    options = params.write_options(call.query, call.method)
+    warnings: list[str] = []
 
     def change(old: Body) -> Body:
-        try:
-            return decode(_DEFINITION, apply(old)).body
-        except ShapeError as error:
-            raise BadRequest(error.message) from error
+        scale, warnings[:] = decode_patched(call, apply(old), _DEFINITION, options)
+        return scale
 
-    return _write(call, change, [])
+    return _write(call, change, warnings)
 
 
-def _write(call: Call, change: Any, warnings: list[str]) -> Answer:
+def _write(call: Call, change: Callable[[Body], Body], warnings: list[str]) -> Answer:
+    wanted, _, _ = _paths(call)
+
     def set_replicas(workload: Body) -> Body:
         current = _scale(call, workload)
-        wanted = change(current)
-        metadata = wanted.get("metadata") or {}
-        if metadata.get("name", call.target.name) != call.target.name:
-            raise BadRequest(
-                f"the name of the object ({metadata['name']}) does not match the name on the URL "
-                f"({call.target.name})"
-            )
+        scale = change(current)
+        check_name(call, scale)
+        check_same_object(call, workload, scale)
+        metadata = scale["metadata"]
         version = metadata.get("resourceVersion") or workload["metadata"]["resourceVersion"]
         scaled = {
             **workload,
             "metadata": {**workload["metadata"], "resourceVersion": version},
         }
-        replicas_path = _paths(call)[0]
-        _replicas(call, wanted)
-        wanted = review_part(call, ("autoscaling/v1", "Scale"), wanted, current)
-        return paths.assign(scaled, replicas_path, _replicas(call, wanted))
+        _replicas(call, scale)
+        scale = review_part(call, ("autoscaling/v1", "Scale"), scale, current)
+        return paths.assign(scaled, wanted, _replicas(call, scale))
 
+    kind = call.resource.kind
+    manager = Manager(
+        call.actor.manager,
+        "Update",
+        call.resource.api_version,
+        "" if call.resource.custom is None else "scale",
+    )
+    path = tuple(f"f:{name}" for name in wanted.strip(".").split("."))
     body = store.patch(
         call.cluster,
-        call.resource.kind,
+        kind,
         call.namespace,
         call.target.name,
         set_replicas,
         actor=call.actor,
         dry_run=params.dry_run(call.query, call.method),
+        owners=Scaling(kind, manager, path),
         found=call.found.row,
         reviewed=True,
     )
@@ -77,14 +94,14 @@ def _write(call: Call, change: Any, warnings: list[str]) -> Answer:
 
 def _replicas(call: Call, scale: Body) -> int:
     replicas: int = (scale.get("spec") or {}).get("replicas", 0)
-    if replicas < 0:
-        cause = Cause(
-            "FieldValueInvalid",
-            f"Invalid value: {replicas}: must be greater than or equal to 0",
-            "spec.replicas",
-        )
-        raise Invalid("Scale", call.target.name, [cause], "autoscaling")
-    return replicas
+    if replicas >= 0:
+        return replicas
+    kind, (path, _, _) = call.resource.kind, _paths(call)
+    if call.resource.custom is not None:
+        cause = invalid(path, replicas, "should be a non-negative integer")
+        raise Invalid(kind.name, call.target.name, [cause], kind.group)
+    cause = invalid("spec.replicas", replicas, names.NOT_NEGATIVE)
+    raise Invalid("Scale", call.target.name, [cause], "autoscaling")
 
 
 def _paths(call: Call) -> tuple[str, str, str]:

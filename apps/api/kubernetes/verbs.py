@@ -25,7 +25,7 @@ from apps.cluster.errors import (
     Invalid,
     NotFound,
 )
-from apps.cluster.ownership.writes import Applying
+from apps.cluster.ownership.writes import Owners
 from apps.cluster.quota.room import check_room
 from apps.cluster.validation.causes import IMMUTABLE, invalid
 from apps.cluster.warnings import warnings_of, warnings_of_deletion
@@ -68,11 +68,7 @@ def _create(call: Call, options: WriteOptions, body: Body, warnings: list[str]) 
         raise Invalid(body["kind"], body["metadata"].get("name", ""), causes, call.resource.group)
     check_room(call.cluster.pk, call.cluster.resource_version)
     warnings += drop_topology_labels(call, body)
-    try:
-        created = _create_once(call, body, options.dry_run)
-    except ApiError as refusal:
-        refusal.warnings = [*warnings, *refusal.warnings]
-        raise
+    created = _create_once(call, body, options.dry_run)
     warnings += warnings_of(call.resource.kind, created)
     if options.dry_run and call.resource.kind is kinds.POD:
         warnings += simulated_creation(call, created)
@@ -116,7 +112,7 @@ def _update(call: Call, options: WriteOptions, body: Body, warnings: list[str]) 
     check_name(call, body)
 
     def change(old: Body) -> Body:
-        _check_same_object(call, old, body)
+        check_same_object(call, old, body)
         _check_version_is_named(call, body)
         check_kind(call, body)
         check_times(call, old, body)
@@ -143,17 +139,18 @@ def _update(call: Call, options: WriteOptions, body: Body, warnings: list[str]) 
 def delete(call: Call) -> Answer:
     options = delete_options(call)
     resource, target = call.resource, call.target
-    body = store.delete(
-        call.cluster,
-        resource.kind,
-        call.namespace,
-        target.name,
-        actor=call.actor,
-        options=options,
-        dry_run=options["dryRun"],
-        found=call.found.row,
-    )
     warnings = warnings_of_deletion(resource.kind.key, options)
+    with warning(warnings):
+        body = store.delete(
+            call.cluster,
+            resource.kind,
+            call.namespace,
+            target.name,
+            actor=call.actor,
+            options=options,
+            dry_run=options["dryRun"],
+            found=call.found.row,
+        )
     if resource.kind.returns_deleted or _is_held(call, body, options):
         return Answer(body, warnings=warnings)
     about = {"name": target.name, "kind": resource.plural, "uid": body["metadata"]["uid"]}
@@ -199,7 +196,7 @@ def modify(
     call: Call,
     change: Callable[[Body], Mapping[str, Any]],
     dry_run: bool,
-    applying: Applying | None = None,
+    owners: Owners | None = None,
 ) -> Body:
     """Change the object of a call in the store; returns it as stored.
 
@@ -221,7 +218,7 @@ def modify(
         actor=call.actor,
         subresource=call.target.subresource,
         dry_run=dry_run,
-        applying=applying,
+        owners=owners,
         found=call.found.row,
     )
     if not dry_run:
@@ -257,7 +254,12 @@ def check_kind(call: Call, body: Body) -> None:
 def check_name(call: Call, body: Body) -> None:
     """Reject an object whose name is not that of the path."""
     metadata = body.setdefault("metadata", {})
-    name = metadata.setdefault("name", call.target.name)
+    name = metadata.get("name")
+    if not name:
+        raise BadRequest(
+            f"the name of the object ({call.target.name} based on URL) was undeterminable: name "
+            "must be provided"
+        )
     if name != call.target.name:
         raise BadRequest(
             f"the name of the object ({name}) does not match the name on the URL "
@@ -269,7 +271,7 @@ def check_name(call: Call, body: Body) -> None:
         raise BadRequest(f'strconv.ParseUint: parsing "{version}": invalid syntax')
 
 
-def _check_same_object(call: Call, old: Body, new: Body) -> None:
+def check_same_object(call: Call, old: Body, new: Body) -> None:
     """Reject the replacement of an object by one with another uid."""
     said, is_ = new["metadata"].get("uid"), old["metadata"]["uid"]
     if said and said != is_:

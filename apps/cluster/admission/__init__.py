@@ -12,7 +12,7 @@ from typing import Any
 
 from apps.cluster.admission.defaulting import set_defaults
 from apps.cluster.admission.defaulting.statuses import default_status
-from apps.cluster.admission.draft import Body, definition_of_body, draft_of
+from apps.cluster.admission.draft import Body, definition_of_body, draft_of, write_empty
 from apps.cluster.admission.gated_fields import drop_gated_fields
 from apps.cluster.admission.names import generate_name
 from apps.cluster.admission.nodes import taint_not_ready
@@ -25,7 +25,7 @@ from apps.cluster.lookups import Lookups
 from apps.cluster.ownership.creation import own_created
 from apps.cluster.validation.gates import GROUP_PREEMPTION
 
-__all__ = ["Lookups", "admit"]
+__all__ = ["Lookups", "admit", "as_sent"]
 
 
 def admit(
@@ -64,6 +64,13 @@ def admit(
     return draft
 
 
+def as_sent(kind: Kind, body: Mapping[str, Any]) -> Body:
+    """An update as its client sent it, with defaults only: its client owns what it changes."""
+    draft = draft_of(kind.name, {**body, "apiVersion": kind.api_version, "kind": kind.name})
+    set_defaults(kind, draft)
+    return draft
+
+
 def _create(
     kind: Kind,
     draft: Body,
@@ -75,7 +82,8 @@ def _create(
 ) -> None:
     generate_name(draft["metadata"])
     set_defaults(kind, draft)
-    own_created(draft, definition_of_body(draft), has_status=True)
+    own_created(draft, definition_of_body(draft), kind)
+    write_empty(draft)
     if kind.initial_status is not None:
         if not (restored and draft.get("status")):
             draft["status"] = kind.initial_status(draft)
@@ -100,6 +108,7 @@ def _update(
     if kind.keep is not None:
         kind.keep(draft, old)
     set_defaults(kind, draft)
+    write_empty(draft)
     if kind.prepare is not None:
         kind.prepare(draft)
     if kind.admit_update is not None:

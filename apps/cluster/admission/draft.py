@@ -60,7 +60,16 @@ def drop_empty(parent: Body, *names: str) -> None:
             del parent[name]
 
 
-def write_empty(parent: Body, *names: str) -> None:
-    """Set lists without an entry to null, as the API writes those that it never leaves out."""
+def write_missing(parent: Body, *names: str) -> None:
+    """Set missing lists to null, as the API writes those that it never leaves out."""
     for name in names:
-        parent[name] = parent.get(name) or None
+        parent.setdefault(name, None)
+
+
+def write_empty(draft: Body) -> None:
+    """Set lists without an entry to null, as they are read from storage."""
+    for parent in (draft, draft.get("spec")):
+        if type(parent) is dict:
+            for name, value in parent.items():
+                if value == []:
+                    parent[name] = None

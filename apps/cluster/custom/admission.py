@@ -56,7 +56,7 @@ def admit_custom(kind: Kind, body: Mapping[str, Any], old: Mapping[str, Any] | N
         generate_name(metadata)
     default_metadata(metadata)
     if old is None:
-        own_created(draft, kind.schema_name, has_status=kind.has_status)
+        own_created(draft, kind.schema_name, kind)
     return draft
 
 

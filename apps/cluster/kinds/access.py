@@ -9,7 +9,6 @@ from apps.cluster.admission.defaulting.data import (
     default_binding,
     default_empty_status,
     default_role,
-    empty_rules,
 )
 from apps.cluster.kind import STATUS_VERBS, Kind, Subresource
 from apps.cluster.tables.access import BINDINGS, CERTIFICATE_SIGNING_REQUESTS
@@ -43,7 +42,6 @@ KINDS: Final = (
         is_looked_up=True,
         creates_on_update=True,
         default=default_role,
-        prepare=empty_rules,
         check_name=path_segment,
         validate=validate_role,
     ),
@@ -67,7 +65,6 @@ KINDS: Final = (
         is_looked_up=True,
         creates_on_update=True,
         default=default_role,
-        prepare=empty_rules,
         check_name=path_segment,
         validate=validate_role,
     ),
@@ -93,6 +90,7 @@ KINDS: Final = (
         fields=("spec.signerName",),
         has_status=True,
         subresources=(Subresource("approval", "CertificateSigningRequest", STATUS_VERBS),),
+        is_unowned=True,
         keep=keep_request,
         validate=validate_signing_request,
         columns=CERTIFICATE_SIGNING_REQUESTS,

@@ -134,7 +134,7 @@ KINDS: Final = (
         namespaced=False,
         short_names=("ip",),
         validate=validate_ip_address,
-        validate_update=immutable("spec"),
+        validate_update=immutable("spec", "networking.IPAddressSpec"),
         columns=IP_ADDRESSES,
         check_name=address_name,
     ),

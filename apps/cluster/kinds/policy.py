@@ -34,7 +34,6 @@ from apps.cluster.tables.policy import (
 )
 from apps.cluster.validation.data import (
     immutable,
-    validate_limit_range,
     validate_pod_group,
     validate_workload,
 )
@@ -51,6 +50,7 @@ from apps.cluster.validation.devices.statuses import validate_claim_status
 from apps.cluster.validation.flow_control import validate_flow_schema, validate_priority_level
 from apps.cluster.validation.gates import NODE_RESOURCES
 from apps.cluster.validation.group_claims import validate_group_status
+from apps.cluster.validation.limit_ranges import validate_limit_range
 from apps.cluster.validation.quotas import validate_resource_quota, validate_resource_quota_update
 from apps.cluster.validation.scheduling import (
     validate_priority_class,
@@ -154,7 +154,7 @@ KINDS: Final = (
         feature_gate=_GROUPS,
         gated_fields=FIELDS_OF_TEMPLATES,
         validate=validate_workload,
-        validate_update=immutable("spec"),
+        validate_update=immutable("spec", "scheduling.WorkloadSpec"),
         columns=(NAME, AGE),
     ),
     Kind(
@@ -169,7 +169,7 @@ KINDS: Final = (
         admit_new=admit_pod_group,
         gated_fields=FIELDS_OF_GROUPS,
         validate=validate_pod_group,
-        validate_update=immutable("spec"),
+        validate_update=immutable("spec", "scheduling.PodGroupSpec"),
         validate_status=validate_group_status,
         columns=POD_GROUPS,
     ),
@@ -183,7 +183,7 @@ KINDS: Final = (
         default=default_claim,
         admit_new=check_admin_access,
         validate=claim_rule("spec"),
-        validate_update=immutable("spec"),
+        validate_update=immutable("spec", "resource.ResourceClaimSpec"),
         validate_status=validate_claim_status,
         compares_updates=True,
         columns=RESOURCE_CLAIMS,
@@ -196,7 +196,7 @@ KINDS: Final = (
         default=default_claim_template,
         admit_new=check_admin_access,
         validate=claim_rule("spec.spec"),
-        validate_update=immutable("spec"),
+        validate_update=immutable("spec", "resource.ResourceClaimTemplateSpec"),
         compares_updates=True,
         columns=(NAME, AGE),
     ),

@@ -271,7 +271,7 @@ KINDS: Final = (
         replicas="parallelism",
         columns=JOBS,
         orphans=True,
-        prepare=select_own_pods,
+        admit_new=lambda job, _: select_own_pods(job),
         validate_status=validate_job_status,
     ),
     Kind(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
+from apps.cluster.kind import Kind
 from apps.cluster.ownership.managers import UNOWNED_METADATA
 from apps.cluster.ownership.objects import children, fits
 from apps.cluster.ownership.shapes import Shape, struct
@@ -18,7 +19,7 @@ _SELF: Final[Body] = {".": {}}
 _UNOWNED: Final = frozenset(("apiVersion", "kind", "metadata"))
 
 
-def own_created(body: Body, definition: str, *, has_status: bool) -> None:
+def own_created(body: Body, definition: str, kind: Kind) -> None:
     """Write the fields of a new object into the entry of its creator, before admission plugins.
 
     What plugins and the server add later belongs to no one. An entry that has fields stays.
@@ -27,7 +28,9 @@ def own_created(body: Body, definition: str, *, has_status: bool) -> None:
     entries = metadata.get("managedFields")
     if not entries or entries[0]["fieldsV1"]:
         return
-    fields = {**metadata_fields(metadata), **part_fields(body, definition, has_status=has_status)}
+    fields = metadata_fields(metadata)
+    if not kind.is_unowned:
+        fields |= part_fields(body, definition, has_status=kind.has_status or not kind.schema_name)
     set_fields(metadata, fields)
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from types import MappingProxyType
 from typing import Any, Final, Literal
 
+from apps.cluster.kind import Kind
 from apps.cluster.ownership.objects import paths_of
 from apps.cluster.ownership.paths import Path, Paths, UnreadableFields, from_fields, to_fields
 
@@ -71,7 +74,7 @@ def creation_entry(name: str, api_version: str, time: str) -> Body:
     }
 
 
-def managers_of(body: Body, definition: str, *, has_status: bool) -> dict[Manager, Ownership]:
+def managers_of(body: Body, definition: str, kind: Kind) -> dict[Manager, Ownership]:
     """The managers of a stored object.
 
     In objects of earlier versions an entry without fields owns all that no other entry lists.
@@ -80,7 +83,7 @@ def managers_of(body: Body, definition: str, *, has_status: bool) -> dict[Manage
     managers = read_entries(entries)
     for manager, owned in managers.items():
         if not owned.paths:
-            present = owned_paths(body, definition, "", has_status=has_status)
+            present = owned_paths(body, definition, kind)
             others = frozenset[Path]().union(*(each.paths for each in managers.values()))
             managers[manager] = replace(owned, paths=present - others)
     return managers
@@ -103,34 +106,52 @@ def read_entries(entries: Sequence[Mapping[str, Any]]) -> dict[Manager, Ownershi
     return managers
 
 
-def entries_of(managers: Managers) -> list[Body]:
-    """The entries of these managers: first those that apply, then by time and name."""
+def entries_of(managers: Managers, more: Managers = MappingProxyType({})) -> list[Body]:
+    """The entries of these managers: first those that apply, then by time and name.
+
+    Among `more` may be managers that have an entry already.
+    """
     order = sorted(
-        _merge_oldest(managers).items(),
+        (*_merge_oldest(managers).items(), *more.items()),
         key=lambda pair: (pair[0].operation != "Apply", pair[1].time, pair[0].name),
     )
     return [_entry(manager, owned) for manager, owned in order if owned.paths]
 
 
 def owned_paths(
-    body: Body, definition: str, subresource: str, *, has_status: bool, strict: bool = False
+    body: Body, definition: str, kind: Kind, subresource: str = "", *, strict: bool = False
 ) -> Paths:
     """The paths that a client owns which sends this object to the object or a subresource.
 
     *strict* raises InvalidList for items of a list that have the same key or none.
     """
     paths = paths_of(body, definition, strict=strict)
-    return without_unowned(paths, subresource, has_status=has_status)
+    return without_unowned(paths, kind, subresource)
 
 
-def without_unowned(paths: Iterable[Path], subresource: str, *, has_status: bool) -> Paths:
+def without_unowned(paths: Iterable[Path], kind: Kind, subresource: str) -> Paths:
     """The paths without what no client owns, or may set at this subresource."""
-    ignored = "f:spec" if subresource == "status" else "f:status" if has_status else ""
+    ignored = _ignored(kind, subresource)
     return frozenset(
         path
         for path in paths
-        if path and path[:2] not in _UNOWNED and path not in _UNOWNED and path[0] != ignored
+        if path
+        and path not in _UNOWNED
+        and path[:2] not in _UNOWNED
+        and path[:1] not in ignored
+        and path[:2] not in ignored
     )
+
+
+@cache
+def _ignored(kind: Kind, subresource: str) -> frozenset[Path]:
+    """What a write to an object, or to a subresource of it, leaves as it is."""
+    ignored: list[Path] = [("f:spec",)] if subresource == "status" or kind.is_unowned else []
+    if subresource == "status":
+        ignored += [("f:metadata", f"f:{name}") for name in kind.status_keeps]
+    elif kind.has_status:
+        ignored.append(("f:status",))
+    return frozenset(ignored)
 
 
 def _entry(manager: Manager, owned: Ownership) -> Body:

@@ -60,6 +60,11 @@ class Comparison:
     modified: set[Path] = field(default_factory=set)
     removed: set[Path] = field(default_factory=set)
 
+    @property
+    def changed(self) -> set[Path]:
+        """All of them."""
+        return self.added | self.modified | self.removed
+
 
 def compare(old: Body, new: Body, definition: str) -> Comparison:
     """What an object has that an older version of it has not, and the other way round."""

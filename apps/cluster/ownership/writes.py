@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, Final, Protocol
 
 from apps.cluster.errors import ApiError
 from apps.cluster.kind import Kind
@@ -22,6 +22,7 @@ from apps.cluster.ownership.paths import Path, Paths, UnreadableFields, display,
 from apps.cluster.schema import definition_of
 
 Body = dict[str, Any]
+_BEFORE_FIRST_APPLY: Final = "before-first-apply"
 Conflicts = list[tuple[Manager, Path]]
 
 
@@ -42,6 +43,13 @@ class ApplyConflict(ApiError):
         super().__init__(_conflict_message(conflicts), details={"causes": causes})
 
 
+class Owners(Protocol):
+    """What a write does to the managers of an object."""
+
+    def entries(self, old: Body, new: Body, given: list[Body] | None, now: str) -> list[Body]:
+        """The managedFields after an update of `old` to `new`, as its client sent it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Updating:
     """The owners after a create, an update or a patch by `manager`."""
@@ -50,22 +58,18 @@ class Updating:
     manager: Manager
 
     def entries(self, old: Body, new: Body, given: list[Body] | None, now: str) -> list[Body]:
-        """The managedFields of `new`, which replaces `old`.
+        """The managedFields after an update of `old` to `new`, as its client sent it.
 
-        `given` are those that the client sent: an empty list, or an empty entry, resets the
-        owners; other readable entries replace those of the object.
+        An object that no one owns stays so. `given` are those that the client sent: an empty list,
+        or an empty entry, resets the owners; other readable entries replace those of the object.
         """
         definition = definition_of_kind(self.kind)
         managers = _managers_before(self.kind, old, given)
-        found = objects.compare(old, new, definition)
-        strip = partial(
-            without_unowned,
-            subresource=self.manager.subresource,
-            has_status=self.kind.has_status,
-        )
-        taken, removed = strip(found.added | found.modified), strip(found.removed)
-        if given is not None and not managers:
+        if not managers:
             return []
+        found = objects.compare(old, new, definition)
+        strip = partial(without_unowned, kind=self.kind, subresource=self.manager.subresource)
+        taken, removed = strip(found.added | found.modified), strip(found.removed)
         owned = managers.pop(self.manager, Ownership(frozenset()))
         result = {
             other: Ownership(each.paths - taken - removed, each.time)
@@ -74,6 +78,35 @@ class Updating:
         paths = (owned.paths | taken) - removed
         result[self.manager] = Ownership(paths, owned.time if paths == owned.paths else now)
         return entries_of(result)
+
+
+@dataclass(frozen=True, slots=True)
+class Scaling:
+    """The owners after a write of `manager` to the subresource `scale`, which has one field.
+
+    Every write separates its owner from the owners of other fields, and forgets its time.
+    """
+
+    kind: Kind
+    manager: Manager
+    #: The path of the replicas.
+    path: Path
+
+    def entries(self, old: Body, new: Body, given: list[Body] | None, now: str) -> list[Body]:
+        """The managedFields after an update of `old` to `new`."""
+        definition = definition_of_kind(self.kind)
+        managers = managers_of(old, definition, self.kind)
+        replicas = Ownership(frozenset((self.path,)))
+        changes = self.path in objects.compare(old, new, definition).changed
+        kept = dict(managers)
+        parted = {self.manager: replicas} if changes and managers else {}
+        for manager, owned in managers.items():
+            # the server finds entries of applies again, but not those that name a version
+            if self.path in owned.paths and (changes or manager.operation == "Update"):
+                kept[manager] = Ownership(owned.paths - replicas.paths, owned.time)
+                if not changes:
+                    parted[manager] = replicas
+        return entries_of(kept, parted)
 
 
 @dataclass(slots=True)
@@ -86,7 +119,8 @@ class Applying:
     force: bool
     _managers: dict[Manager, Ownership] = field(default_factory=dict)
     _before: Ownership | None = None
-    #: whether the patch changes the object, and not only who owns its fields
+    #: the manager of what no one owned before
+    _first: Manager | None = None
     _changes: bool = True
 
     def owned(self) -> Paths:
@@ -94,15 +128,19 @@ class Applying:
         return owned_paths(
             self.applied,
             definition_of_kind(self.kind),
+            self.kind,
             self.manager.subresource,
-            has_status=self.kind.has_status,
             strict=True,
         )
 
     def merge(self, live: Body) -> Body:
         """The object after the patch, before defaults; ApplyConflict unless forced."""
         definition = definition_of_kind(self.kind)
-        managers = managers_of(live, definition, has_status=self.kind.has_status)
+        managers = managers_of(live, definition, self.kind)
+        if not managers:
+            owned = without_unowned(objects.compare({}, live, definition).added, self.kind, "")
+            self._first = Manager(_BEFORE_FIRST_APPLY, "Update", self.kind.api_version)
+            managers = {self._first: Ownership(owned)}
         before = self._before = managers.pop(self.manager, None)
         wanted = self.owned()
         merged: Body = objects.merge(live, self.applied, definition)
@@ -110,12 +148,7 @@ class Applying:
             kept = wanted.union(*(each.paths for each in managers.values()))
             merged = objects.remove(merged, _given_up(before.paths, kept), definition)
         found = objects.compare(live, merged, definition)
-        self._changes = bool(found.added or found.modified or found.removed)
-        taken = without_unowned(
-            found.added | found.modified,
-            self.manager.subresource,
-            has_status=self.kind.has_status,
-        )
+        taken = without_unowned(found.added | found.modified, self.kind, self.manager.subresource)
         conflicts = [
             (manager, path)
             for manager, owned in managers.items()
@@ -124,6 +157,7 @@ class Applying:
         if conflicts and not self.force:
             raise ApplyConflict(conflicts)
         removed = frozenset(found.removed)
+        self._changes = merged != live
         self._managers = {
             manager: Ownership(owned.paths - taken - removed, owned.time)
             for manager, owned in managers.items()
@@ -140,10 +174,12 @@ class Applying:
 
     def _entries(self, now: str) -> list[Body]:
         paths = self.owned()
-        # the time of the last apply that changed something, if there was one
-        before = self._before.time if self._before is not None else ""
-        time = now if self._changes else before
-        return entries_of({**self._managers, self.manager: Ownership(paths, time)})
+        # the time is that of the last apply that changed the object
+        time = now if self._changes else self._before.time if self._before is not None else ""
+        managers = dict(self._managers)
+        if self._first is not None:
+            managers[self._first] = replace(managers[self._first], time=now)
+        return entries_of({**managers, self.manager: Ownership(paths, time)})
 
 
 def definition_of_kind(kind: Kind) -> str:
@@ -161,7 +197,7 @@ def _managers_before(kind: Kind, old: Body, given: list[Body] | None) -> dict[Ma
         except UnreadableFields:
             # an update with unreadable entries keeps those of the object
             pass
-    return managers_of(old, definition, has_status=kind.has_status)
+    return managers_of(old, definition, kind)
 
 
 def _given_up(before: Paths, kept: Paths) -> Paths:

@@ -2,6 +2,7 @@
 
 One data file is the source of the fields of a body (`decoding`), of strategic merge patch rules
 (`definitions.patch_field`) and of the OpenAPI documents. `scripts/extract_openapi.py` generates it.
+A second one has what shows of the server's own types (`go_types`), from `extract_go_types.py`.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 from zoneinfo import available_timezones
 
+from apps.cluster.schema.go_types import internal
 from apps.cluster.validation import names
 from apps.cluster.validation.addresses import validate_prefixed_path
 from apps.cluster.validation.causes import (
@@ -58,8 +59,12 @@ _PLACEMENT: Final = ("nodeSelector", "tolerations", "affinity", "schedulingGates
 
 def validate_job(job: Body) -> Causes:
     """A Job, whose pods terminate."""
+    yield from _own_selector(job, job.get("spec", {}))
+    yield from _selected_pods(job)
+
+
+def _selected_pods(job: Body) -> Causes:
     spec, selector = job.get("spec", {}), job.get("spec", {}).get("selector")
-    yield from _own_selector(job, spec)
     if selector is None:
         yield required("spec.selector")
     else:
@@ -89,8 +94,8 @@ def _own_selector(job: Body, spec: Body) -> Causes:
 
 def validate_job_update(job: Body, old: Body) -> Causes:
     """The completions of a Job that is not indexed, its selector and its template are immutable."""
-    # the API server checks the new Job as a whole twice
-    yield from validate_job(job)
+    # the API server checks the new spec twice
+    yield from _selected_pods(job)
     spec, before = job.get("spec", {}), old.get("spec") or {}
     elastic = spec.get("completionMode") == _INDEXED and (
         spec.get("completions") == spec.get("parallelism")
@@ -101,8 +106,11 @@ def validate_job_update(job: Body, old: Body) -> Causes:
         yield invalid("spec.selector", sort_keys(spec.get("selector")), _IMMUTABLE)
     may_move = before.get("suspend") and not (old.get("status") or {}).get("startTime")
     after, template = spec.get("template"), before.get("template")
-    if after != template and not (may_move and _unmoved(after) == _unmoved(template)):
-        yield invalid("spec.template", after, _IMMUTABLE)
+    if may_move and _unmoved(after) != _unmoved(template):
+        shown = internal("core.PodSpec", (after or {}).get("spec"))
+        yield invalid("spec.template.spec", shown, _IMMUTABLE)
+    elif after != template and not may_move:
+        yield invalid("spec.template", internal("core.PodTemplateSpec", after), _IMMUTABLE)
     for field in _IMMUTABLE_FIELDS:
         if spec.get(field) != before.get(field):
             yield invalid(f"spec.{field}", spec.get(field), _IMMUTABLE)

@@ -14,6 +14,9 @@ from apps.cluster.errors import Cause
 _FIRST_EXPONENT: Final = 1e6
 IMMUTABLE: Final = "field is immutable"
 
+#: What Go escapes in JSON.
+_ESCAPED: Final = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
+
 #: The result of a validation function: errors in the order in which they are reported.
 Causes = Iterator[Cause]
 
@@ -73,10 +76,11 @@ def too_many(field: str, number: int, limit: int) -> Cause:
 
 
 def format_value(value: Any) -> str:
-    """A value as shown in messages: JSON, but for numbers with a fraction, which Go formats."""
+    """A value as shown in messages: a text in quotes, all else as Go writes it."""
     if type(value) is float:
         return _format_number(value)
-    return msgspec.json.encode(value).decode()
+    text = msgspec.json.encode(value).decode()
+    return text if isinstance(value, str) else text.translate(_ESCAPED)
 
 
 def _format_number(value: float) -> str:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Callable, Mapping
-from fractions import Fraction
 from typing import Any, Final
 
-import msgspec
-
+from apps.cluster.schema.go_types import internal
 from apps.cluster.validation import names
 from apps.cluster.validation.addresses import validate_canonical_network
 from apps.cluster.validation.causes import (
@@ -24,12 +23,19 @@ from apps.cluster.validation.causes import (
 from apps.cluster.validation.group_claims import validate_group_claims
 from apps.cluster.validation.pod_groups import validate_group_fields
 from apps.cluster.validation.templates import validate_pod_template
-from apps.quantity import parse
 
 Body = Mapping[str, Any]
 Rule = Callable[[Body], Causes]
 UpdateRule = Callable[[Body, Body], Causes]
 
+_LITERALS: Final = ("true", "false", "null")
+#: What the parser of Python says -> where the API server says that it was.
+_PLACES: Final = (
+    ("Expecting property name", "looking for beginning of object key string"),
+    ("Expecting ':'", "after object key"),
+    ("Expecting ','", "after array element"),
+    ("Extra data", "after top-level value"),
+)
 _MAX_DATA: Final = 1024 * 1024
 _MAX_TEMPLATES: Final = 8
 _FAMILIES: Final = 2
@@ -84,16 +90,36 @@ def validate_secret(body: Body) -> Causes:
 
 
 def _json(encoded: str, path: str) -> Causes:
-    text = base64.b64decode(encoded).strip()
+    text = base64.b64decode(encoded).decode(errors="replace")
+    why = _json_problem(text)
+    if why:
+        yield invalid(path, "<secret contents redacted>", why)
+
+
+def _json_problem(text: str) -> str:
+    """Why a text is no JSON object, in the words of the API server; "" if it is one."""
     try:
-        valid = isinstance(msgspec.json.decode(text), dict)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        valid = False
-    if not valid:
-        shown = repr(text[:1].decode(errors="replace"))
-        wrong = f"invalid character {shown} looking for beginning of value"
-        detail = wrong if text else "unexpected end of JSON input"
-        yield invalid(path, "<secret contents redacted>", detail)
+        found = json.loads(text)
+    except ValueError as error:
+        return _scanner_problem(text, error) if isinstance(error, json.JSONDecodeError) else ""
+    if isinstance(found, dict) or found is None:
+        return ""
+    name = {str: "string", bool: "bool", list: "array"}.get(type(found), "number")
+    return f"json: cannot unmarshal {name} into Go value of type map[string]interface {{}}"
+
+
+def _scanner_problem(text: str, error: json.JSONDecodeError) -> str:
+    at = error.pos
+    word = next((each for each in _LITERALS if text[at : at + 1] == each[0]), "")
+    while word and text[at : at + 1] and text[at] == word[at - error.pos]:
+        at += 1
+    if at >= len(text.rstrip()):
+        return "unexpected end of JSON input"
+    places = (said for start, said in _PLACES if error.msg.startswith(start))
+    where = next(places, "looking for beginning of value")
+    if at > error.pos:
+        where = f"in literal {word} (expecting '{word[at - error.pos]}')"
+    return f"invalid character {text[at]!r} {where}"
 
 
 def immutable_data(*fields: str) -> UpdateRule:
@@ -125,65 +151,16 @@ def required_fields(*paths: str) -> Rule:
     return rule
 
 
-def validate_limit_range(body: Body) -> Causes:
-    seen: set[str] = set()
-    for index, item in enumerate(body["spec"].get("limits") or ()):
-        path = f"spec.limits[{index}]"
-        if item.get("type") in seen:
-            yield duplicate(f"{path}.type", item["type"])
-        seen.add(item.get("type", ""))
-        if item.get("type") == "Pod":
-            for field in ("default", "defaultRequest"):
-                if item.get(field):
-                    detail = "may not be specified when `type` is 'Pod'"
-                    yield forbidden(f"{path}.{field}", detail)
-        yield from _bounds(item, path)
-
-
-#: (field, another that must not be less than it)
-_ORDER: Final = (
-    ("min", "max"),
-    ("min", "defaultRequest"),
-    ("defaultRequest", "max"),
-    ("defaultRequest", "default"),
-    ("default", "max"),
-)
-_SAID: Final = {
-    "min": "min",
-    "max": "max",
-    "default": "default",
-    "defaultRequest": "default request",
-}
-
-
-def _amount(given: Any) -> Fraction:
-    return Fraction(parse(given).nanos, 10**9)
-
-
-def _bounds(item: Body, path: str) -> Causes:
-    for low, high in _ORDER:
-        for name in sorted((item.get(low) or {}).keys() & (item.get(high) or {}).keys()):
-            small, large = item[low][name], item[high][name]
-            if _amount(small) > _amount(large):
-                said = f"{_SAID[low]} value {small} is greater than {_SAID[high]} value {large}"
-                yield invalid(f"{path}.{low}[{name}]", small, said)
-    for name, ratio in sorted((item.get("maxLimitRequestRatio") or {}).items()):
-        if _amount(ratio) < 1:
-            field = f"{path}.maxLimitRequestRatio[{name}]"
-            yield invalid(field, ratio, f"ratio {ratio} is less than 1")
-
-
-def immutable(*fields: str) -> UpdateRule:
-    """Fields that cannot be changed."""
+def immutable(path: str, type_name: str = "") -> UpdateRule:
+    """A field that cannot be changed; `type_name` is its internal type, if it has a structure."""
 
     def rule(new: Body, old: Body) -> Causes:
-        for path in fields:
-            before: Any = old
-            after: Any = new
-            for step in path.split("."):
-                before, after = (before or {}).get(step), (after or {}).get(step)
-            if before != after:
-                yield invalid(path, after, IMMUTABLE_FIELD)
+        before: Any = old
+        after: Any = new
+        for step in path.split("."):
+            before, after = (before or {}).get(step), (after or {}).get(step)
+        if before != after:
+            yield invalid(path, internal(type_name, after) if type_name else after, IMMUTABLE_FIELD)
 
     return rule
 
@@ -228,9 +205,11 @@ def _policy(policy: Body, path: str) -> Causes:
         detail = f"must specify exactly one of: {', '.join(f'`{name}`' for name in given)}"
         yield invalid(path, f"{{{', '.join(given)}}}", detail)
     gang = policy.get("gang")
-    if gang is not None and gang.get("minCount", 0) < 1:
+    if gang is not None and not gang.get("minCount"):
+        yield required(f"{path}.gang.minCount")
+    elif gang is not None and gang["minCount"] < 1:
         detail = "must be greater than or equal to 1"
-        yield invalid(f"{path}.gang.minCount", gang.get("minCount", 0), detail)
+        yield invalid(f"{path}.gang.minCount", gang["minCount"], detail)
 
 
 def validate_pod_group(body: Body) -> Causes:

@@ -17,7 +17,8 @@ Body = Mapping[str, Any]
 
 _SOURCES: Final = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
 _NO_SOURCE: Final = (
-    "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef` or `secretKeyRef`"
+    "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or "
+    "`fileKeyRef`"
 )
 _TOO_MANY: Final = "may not have more than one field specified at a time"
 

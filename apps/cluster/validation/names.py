@@ -67,7 +67,7 @@ _NOT_CONFIG_KEY: Final = (
     "'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
 )
 _NOT_SEARCH_DOMAIN: Final = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-', '_' "
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' "
     "or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used "
     f"for validation is '{_SEARCH_DOMAIN}')"
 )

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from ipaddress import ip_network
 from typing import Any, Final
 
+from apps.cluster.schema.go_types import internal
 from apps.cluster.validation import names
 from apps.cluster.validation.causes import Causes, duplicate, forbidden, invalid
 from apps.cluster.validation.placement import validate_taint_effect
@@ -34,7 +35,7 @@ def validate_node(node: Body) -> Causes:
     networks = spec.get("podCIDRs", ())
     yield from _taints(spec.get("taints", ()))
     yield from _amounts(status)
-    yield from _reported(status)
+    yield from _features(status)
     for index, network in enumerate(networks):
         if not _is_network(network):
             yield invalid(f"spec.podCIDRs[{index}]", network, _NOT_A_NETWORK)
@@ -48,7 +49,8 @@ def validate_node_update(node: Body, old: Body) -> Causes:
     """An update may not change the pod networks or the provider id of a node."""
     spec, before = node.get("spec", {}), old.get("spec") or {}
     yield from _amounts(node.get("status", {}))
-    yield from _reported(node.get("status", {}))
+    yield from _distinct_addresses(node.get("status", {}))
+    yield from _features(node.get("status", {}))
     for field, label in _SET_ONCE:
         if before.get(field) and spec.get(field) != before[field]:
             yield forbidden(
@@ -57,13 +59,15 @@ def validate_node_update(node: Body, old: Body) -> Causes:
     yield from _taints(spec.get("taints", ()))
 
 
-def _reported(status: Body) -> Causes:
-    """What the kubelet reports of its node besides resources."""
+def _distinct_addresses(status: Body) -> Causes:
     addresses = status.get("addresses") or ()
-    shown = [{"Type": one.get("type"), "Address": one.get("address")} for one in addresses]
+    shown = internal("core.NodeAddress", addresses)
     for index, address in enumerate(shown):
         if address in shown[:index]:
             yield duplicate(f"status.addresses[{index}]", address)
+
+
+def _features(status: Body) -> Causes:
     last = ""
     for index, feature in enumerate(status.get("declaredFeatures") or ()):
         path = f"status.declaredFeatures[{index}]"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
+from apps.cluster.schema.go_types import internal
 from apps.cluster.validation import names
 from apps.cluster.validation.causes import (
     Causes,
@@ -17,11 +18,9 @@ from apps.cluster.validation.causes import (
 
 Body = Mapping[str, Any]
 
-_SOURCES: Final = {
-    "resourceClaimName": "ResourceClaimName",
-    "resourceClaimTemplateName": "ResourceClaimTemplateName",
-}
-_CHOICES: Final = "of: `resourceClaimName`, `resourceClaimTemplateName`"
+_SOURCES: Final = ("resourceClaimName", "resourceClaimTemplateName")
+_NONE: Final = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
+_BOTH: Final = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
 
 
 def validate_resource_claims(claims: Sequence[Body], path: str) -> Causes:
@@ -78,9 +77,7 @@ def _validate_name(name: str, seen: set[str], path: str) -> Causes:
 def _validate_source(claim: Body, path: str) -> Causes:
     given = [field for field in _SOURCES if claim.get(field) is not None]
     if len(given) != 1:
-        seen = {"Name": claim.get("name", "")}
-        seen |= {shown: claim.get(field) for field, shown in _SOURCES.items()}
-        number = "at most one" if given else "one"
-        yield invalid(path, seen, f"must specify {number} {_CHOICES}")
+        shown = internal("core.PodResourceClaim", claim)
+        yield invalid(path, shown, _BOTH if given else _NONE)
     for field in given:
         yield from all_invalid(f"{path}.{field}", claim[field], names.dns_subdomain(claim[field]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any, Final
 
 from apps.cluster.validation import names
@@ -13,6 +14,7 @@ from apps.cluster.validation.causes import (
     invalid,
     not_supported,
     required,
+    too_long,
 )
 from apps.cluster.validation.containers import (
     Surroundings,
@@ -43,6 +45,9 @@ _RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
 _DNS_POLICIES: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 _PREEMPTION_POLICIES: Final = ("Never", "PreemptLowerPriority")
 _SYSTEMS: Final = ("linux", "windows")
+_MAX_HOSTNAME: Final = 64
+_MIRROR: Final = "kubernetes.io/config.mirror"
+_APP_ARMOR: Final = "container.apparmor.security.beta.kubernetes.io/"
 _MAX_SECONDS: Final = 2**31 - 1
 #: Names in the spec: (field, rule).
 _NAMES: Final[tuple[tuple[str, names.Check], ...]] = (
@@ -59,6 +64,7 @@ def validate_new_pod(pod: Body) -> Causes:
     """A pod that is being created."""
     spec = pod.get("spec", {})
     yield from validate_claim_names(pod["metadata"].get("name", ""), spec)
+    yield from _annotations(pod["metadata"].get("annotations") or {}, spec)
     yield from validate_pod_spec(spec, "spec")
     if "ephemeralContainers" in spec:
         yield forbidden("spec.ephemeralContainers", "cannot be set on create")
@@ -66,6 +72,24 @@ def validate_new_pod(pod: Body) -> Causes:
         yield forbidden(
             "spec.nodeName", "cannot be set until all schedulingGates have been cleared"
         )
+
+
+def _annotations(annotations: Mapping[str, str], spec: Body) -> Causes:
+    """What annotations say of the pod itself."""
+    if annotations.get(_MIRROR) and not spec.get("nodeName"):
+        why = "must set spec.nodeName if mirror pod annotation is set"
+        yield invalid(f"metadata.annotations[{_MIRROR}]", annotations[_MIRROR], why)
+    for key, profile in annotations.items():
+        if not key.startswith(_APP_ARMOR):
+            continue
+        path, container = f"metadata.annotations[{key}]", key.removeprefix(_APP_ARMOR)
+        lists = (spec.get(field) or () for field in ("initContainers", "containers"))
+        if all(each.get("name") != container for each in chain(*lists)):
+            yield invalid(path, container, "container not found")
+        if profile not in ("", "runtime/default", "unconfined") and not profile.startswith(
+            "localhost/"
+        ):
+            yield invalid(path, profile, f'invalid AppArmor profile name: "{profile}"')
 
 
 def validate_pod_spec(spec: Body, path: str) -> Causes:
@@ -132,8 +156,21 @@ def _placement(spec: Body, path: str) -> Causes:
         )
 
 
+def _hostname_override(spec: Body, path: str) -> Causes:
+    name = spec["hostnameOverride"]
+    if spec.get("setHostnameAsFQDN"):
+        yield forbidden(path, "may not be specified when setHostnameAsFQDN is true")
+    if spec.get("hostNetwork"):
+        yield forbidden(path, "may not be specified when hostNetwork is true")
+    yield from all_invalid(path, name, names.dns_subdomain(name))
+    if len(name) > _MAX_HOSTNAME:
+        yield too_long(path, _MAX_HOSTNAME)
+
+
 def _rest(spec: Body, path: str) -> Causes:
     yield from validate_host_users(spec, path)
+    if spec.get("hostnameOverride") is not None:
+        yield from _hostname_override(spec, f"{path}.hostnameOverride")
     for field, rule in _NAMES:
         name = spec.get(field)
         if name:

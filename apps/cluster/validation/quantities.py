@@ -88,22 +88,36 @@ def may_be_overcommitted(name: str) -> bool:
 
 def _named_amount(name: str, given: Any, path: str) -> Causes:
     if name not in _OF_CONTAINERS:
-        yield from _container_resource_name(name, path)
+        yield from validate_container_resource_name(name, path)
     yield from validate_amount(name, given, path)
     if name.startswith(HUGE_PAGES):
         yield from _whole_pages(name, given, path)
 
 
-def _container_resource_name(name: str, path: str) -> Causes:
+def validate_resource_name(name: str, path: str) -> Causes:
+    """A resource that Kubernetes knows, or one with a domain."""
+    problems = names.qualified_name(name)
+    yield from all_invalid(path, name, problems)
+    if "/" not in name and not problems and not is_standard(name):
+        yield invalid(path, name, "must be a standard resource type or fully qualified")
+
+
+def is_standard(name: str) -> bool:
+    """Whether Kubernetes knows the resource."""
+    return name in _STANDARD or name.startswith(_STANDARD_PREFIXES)
+
+
+def validate_container_resource_name(name: str, path: str) -> Causes:
+    """A resource that containers may request."""
     problems = names.qualified_name(name)
     yield from all_invalid(path, name, problems)
     if "/" in name:
         if not is_native(name) and not is_extended(name):
             yield invalid(path, name, "doesn't follow extended resource name standard")
         return
-    if not problems and name not in _STANDARD and not name.startswith(_STANDARD_PREFIXES):
+    if not problems and not is_standard(name):
         yield invalid(path, name, "must be a standard resource type or fully qualified")
-    if not name.startswith(HUGE_PAGES):
+    if name not in _OF_CONTAINERS and not name.startswith(HUGE_PAGES):
         yield invalid(path, name, "must be a standard resource for containers")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from apps.cluster.schema.go_types import internal
 from apps.cluster.validation import names
 from apps.cluster.validation.causes import Causes, all_invalid, invalid, not_supported, required
 from apps.cluster.validation.selectors import validate_label_selector
@@ -90,6 +91,4 @@ def validate_role_binding_update(new: Body, old: Body) -> Causes:
     """The role of a binding is immutable."""
     role = new.get("roleRef") or {}
     if role != old.get("roleRef"):
-        shown = {name: role.get(name[0].lower() + name[1:], "") for name in ("Kind", "Name")}
-        value = {"APIGroup": role.get("apiGroup", ""), **shown}
-        yield invalid("roleRef", value, "cannot change roleRef")
+        yield invalid("roleRef", internal("rbac.RoleRef", role), "cannot change roleRef")

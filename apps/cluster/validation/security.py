@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from apps.cluster.schema.go_types import internal
 from apps.cluster.validation.causes import (
     Causes,
     duplicate,
@@ -34,10 +35,14 @@ _NOT_WINDOWS: Final = "cannot be set for a windows pod"
 _LINUX_OF_POD: Final = (
     "appArmorProfile",
     "seLinuxOptions",
+    "hostUsers",
+    "hostPID",
+    "hostIPC",
     "seccompProfile",
     "fsGroup",
     "fsGroupChangePolicy",
     "sysctls",
+    "shareProcessNamespace",
     "runAsUser",
     "runAsGroup",
     "supplementalGroups",
@@ -69,11 +74,12 @@ def validate_container_security(context: Body, path: str, *, host_users: bool) -
         yield invalid(f"{path}.procMount", mount, problem)
     yield from _profiles(context, path)
     if context.get("allowPrivilegeEscalation") is False:
-        place, start = f"{path}.allowPrivilegeEscalation", "cannot set `allowPrivilegeEscalation`"
+        shown = internal("core.SecurityContext", context)
+        start = "cannot set `allowPrivilegeEscalation`"
         if context.get("privileged"):
-            yield invalid(place, False, f"{start} to false and `privileged` to true")
+            yield invalid(path, shown, f"{start} to false and `privileged` to true")
         if "CAP_SYS_ADMIN" in ((context.get("capabilities") or {}).get("add") or ()):
-            yield invalid(place, False, f"{start} to false and `capabilities.Add` CAP_SYS_ADMIN")
+            yield invalid(path, shown, f"{start} to false and `capabilities.Add` CAP_SYS_ADMIN")
 
 
 def validate_pod_security(context: Body, spec: Body, path: str) -> Causes:
@@ -98,9 +104,9 @@ def validate_host_users(spec: Body, path: str) -> Causes:
         return
     for field, shown in (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID")):
         if spec.get(field):
-            yield forbidden(f"{path}.{shown}", "when `pod.Spec.HostUsers` is false")
+            yield forbidden(f"{path}.{shown}", "when `hostUsers` is false")
     if spec.get("hostIPC"):
-        yield forbidden(f"{path}.HostIPC", "when `pod.Spec.HostUsers` is false")
+        yield forbidden(f"{path}.HostIPC", "when `hostUsers` is false")
 
 
 def validate_system_fields(spec: Body, path: str, system: str) -> Causes:
@@ -118,11 +124,10 @@ def validate_system_fields(spec: Body, path: str, system: str) -> Causes:
                 yield forbidden(f"{place}.windowsOptions", problem)
         return
     for field in _LINUX_OF_POD:
-        if context.get(field) is not None:
-            yield forbidden(f"{path}.securityContext.{field}", _NOT_WINDOWS)
-    for field in _LINUX_OF_SPEC:
-        if spec.get(field):
+        if field in _LINUX_OF_SPEC and spec.get(field):
             yield forbidden(f"{path}.{field}", _NOT_WINDOWS)
+        elif context.get(field) is not None:
+            yield forbidden(f"{path}.securityContext.{field}", _NOT_WINDOWS)
     for each, place in contexts:
         for field in _LINUX_OF_CONTAINER:
             if each.get(field) is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from apps.cluster.schema.go_types import internal
 from apps.cluster.validation import names
 from apps.cluster.validation.addresses import (
     NOT_AN_ADDRESS,
@@ -35,6 +36,7 @@ _TRAFFIC_POLICIES: Final = ("Cluster", "Local")
 _DISTRIBUTIONS: Final = ("PreferClose", "PreferSameNode", "PreferSameZone")
 _FAMILIES: Final = ("IPv4", "IPv6")
 _FAMILY_POLICIES: Final = ("PreferDualStack", "RequireDualStack", "SingleStack")
+_MAX_ADDRESSES: Final = 2
 _HEADLESS: Final = "None"
 _KUBELET_PORT: Final = 10250
 _NODE_PORTS: Final = range(30_000, 32_768)
@@ -52,6 +54,11 @@ _BALANCED: Final = ("allocateLoadBalancerNodePorts", "loadBalancerClass")
 def validate_service(service: Body) -> Causes:
     """A Service."""
     spec = service.get("spec", {})
+    # addresses are allocated for a new service before the rest of it is looked at
+    is_new = "resourceVersion" not in service["metadata"]
+    if is_new and (causes := list(_cluster_addresses(spec))):
+        yield from causes
+        return
     valid = True
     for rule in _RULES:
         for cause in rule(spec):
@@ -156,20 +163,32 @@ def _affinity(spec: Body) -> Causes:
             yield invalid("spec.sessionAffinityConfig.clientIP.timeoutSeconds", seconds, detail)
 
 
+def _cluster_addresses(spec: Body) -> Causes:
+    """The addresses within the cluster, and their families."""
+    if spec.get("type") == "ExternalName":
+        return
+    given, first = spec.get("clusterIPs") or (), spec.get("clusterIP", "")
+    if given and first and given[0] != first:
+        yield invalid("spec.clusterIPs", given, "first value must match `clusterIP`")
+    families: Sequence[str] = spec.get("ipFamilies") or ()
+    for index, family in enumerate(families):
+        if family not in _FAMILIES:
+            yield not_supported(f"spec.ipFamilies[{index}]", family, _FAMILIES)
+        elif family in families[:index]:
+            yield duplicate(f"spec.ipFamilies[{index}]", family)
+    policy = spec.get("ipFamilyPolicy")
+    if policy is not None and policy not in _FAMILY_POLICIES:
+        yield not_supported("spec.ipFamilyPolicy", policy, _FAMILY_POLICIES)
+    for index, address in enumerate(given):
+        if address != _HEADLESS and read_address(address) is None:
+            yield invalid(f"spec.clusterIPs[{index}]", address, NOT_AN_ADDRESS)
+    if len(given) > _MAX_ADDRESSES:
+        detail = f"may only hold up to {_MAX_ADDRESSES} values"
+        yield invalid("spec.clusterIPs", given, detail)
+
+
 def _addresses(spec: Body) -> Causes:
-    if spec.get("type") != "ExternalName":
-        given, first = spec.get("clusterIPs") or (), spec.get("clusterIP", "")
-        if given and first and given[0] != first:
-            yield invalid("spec.clusterIPs", given, "first value must match `clusterIP`")
-        policy = spec.get("ipFamilyPolicy")
-        if policy is not None and policy not in _FAMILY_POLICIES:
-            yield not_supported("spec.ipFamilyPolicy", policy, _FAMILY_POLICIES)
-        for index, family in enumerate(spec.get("ipFamilies") or ()):
-            if family not in _FAMILIES:
-                yield not_supported(f"spec.ipFamilies[{index}]", family, _FAMILIES)
-        for index, address in enumerate(given):
-            if address != _HEADLESS and read_address(address) is None:
-                yield invalid(f"spec.clusterIPs[{index}]", address, NOT_AN_ADDRESS)
+    yield from _cluster_addresses(spec)
     for index, address in enumerate(spec.get("externalIPs") or ()):
         path = f"spec.externalIPs[{index}]"
         yield from validate_address(address, path)
@@ -201,8 +220,8 @@ def _distinct_ports(ports: Sequence[Body]) -> Causes:
     for index, port in enumerate(ports):
         protocol, number = port.get("protocol", ""), port.get("port", 0)
         if (protocol, number) in seen:
-            shown = {"Name": "", "Protocol": protocol, "AppProtocol": None, "Port": number}
-            yield duplicate(f"spec.ports[{index}]", {**shown, "TargetPort": 0, "NodePort": 0})
+            shown = internal("core.ServicePort", {"protocol": protocol, "port": number})
+            yield duplicate(f"spec.ports[{index}]", shown)
         seen.add((protocol, number))
 
 

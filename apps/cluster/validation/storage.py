@@ -6,6 +6,7 @@ import posixpath
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from apps.cluster.schema.go_types import internal
 from apps.cluster.validation import names
 from apps.cluster.validation.causes import (
     Causes,
@@ -114,7 +115,8 @@ def validate_persistent_volume_update(volume: Body, old: Body) -> Causes:
         # the API server's messages name these fields without the spec
         yield invalid("volumeMode", spec.get("volumeMode"), _IMMUTABLE)
     if before.get("nodeAffinity") and spec.get("nodeAffinity") != before["nodeAffinity"]:
-        yield invalid("nodeAffinity", spec.get("nodeAffinity"), _IMMUTABLE)
+        shown = internal("core.VolumeNodeAffinity", spec.get("nodeAffinity"))
+        yield invalid("nodeAffinity", shown, _IMMUTABLE)
 
 
 def validate_storage_class(storage_class: Body) -> Causes:
@@ -188,16 +190,7 @@ def validate_volume_attachment_update(attachment: Body, old: Body) -> Causes:
     """The spec of a VolumeAttachment is immutable."""
     spec, before = attachment.get("spec", {}), old.get("spec") or {}
     if spec != before:
-        source = spec.get("source", {})
-        value = {
-            "Attacher": spec.get("attacher", ""),
-            "Source": {
-                "PersistentVolumeName": source.get("persistentVolumeName"),
-                "InlineVolumeSpec": source.get("inlineVolumeSpec"),
-            },
-            "NodeName": spec.get("nodeName", ""),
-        }
-        yield invalid("spec", value, _IMMUTABLE)
+        yield invalid("spec", internal("storage.VolumeAttachmentSpec", spec), _IMMUTABLE)
 
 
 def validate_csi_node_update(node: Body, old: Body) -> Causes:
@@ -207,13 +200,8 @@ def validate_csi_node_update(node: Body, old: Body) -> Causes:
         for driver in drivers:
             same = all(driver.get(each) == before.get(each) for each in ("nodeID", "topologyKeys"))
             if driver.get("name") == before.get("name") and not same:
-                value = {
-                    "Name": driver.get("name", ""),
-                    "NodeID": driver.get("nodeID", ""),
-                    "TopologyKeys": driver.get("topologyKeys"),
-                    "Allocatable": None,
-                }
-                yield invalid("spec.drivers", value, _IMMUTABLE)
+                shown = internal("storage.CSINodeDriver", driver)
+                yield invalid("spec.drivers", shown, _IMMUTABLE)
 
 
 def validate_csi_storage_capacity_update(capacity: Body, old: Body) -> Causes:

@@ -93,6 +93,7 @@ _AZURE_DISK_URIS: Final = (
     ),
 )
 _DRIVER_NAME_LENGTH: Final = 63
+_MAX_UNIT: Final = 255
 _HOST_PATH_TYPES: Final = (
     "",
     "BlockDevice",
@@ -146,10 +147,19 @@ def _azure_disk(source: Body, path: str) -> Causes:
         yield not_supported(f"{path}.diskURI", uri, (form,))
 
 
+def _iscsi(source: Body, path: str) -> Causes:
+    name, unit = source.get("iqn", ""), source.get("lun", 0)
+    if name and not name.startswith(("iqn", "eui", "naa")):
+        yield invalid(f"{path}.iqn", name, "must be valid format starting with iqn, eui, or naa")
+    if not 0 <= unit <= _MAX_UNIT:
+        yield invalid(f"{path}.lun", unit, f"must be between 0 and {_MAX_UNIT}, inclusive")
+
+
 def validate_driver_name(name: str, path: str) -> Causes:
     """The name of a CSI driver."""
     if not name:
         yield required(path)
+        return
     if len(name) > _DRIVER_NAME_LENGTH:
         yield too_long(path, _DRIVER_NAME_LENGTH)
     yield from all_invalid(path, name, names.dns_subdomain(name.lower()))
@@ -163,8 +173,10 @@ def _source(source: Body, path: str, needed: Sequence[str]) -> Causes:
         yield from validate_driver_name(source.get("driver", ""), f"{path}.driver")
     if path.endswith((".hostPath", ".local")) and has_backsteps(source.get("path", "")):
         yield invalid(f"{path}.path", source["path"], "must not contain '..'")
-    if path.endswith(".nfs") and source.get("path") and not source["path"].startswith("/"):
-        yield invalid(f"{path}.path", source["path"], "must be an absolute path")
+    if path.endswith(".nfs") and not source.get("path", "").startswith("/"):
+        yield invalid(f"{path}.path", source.get("path", ""), "must be an absolute path")
+    if path.endswith(".iscsi"):
+        yield from _iscsi(source, path)
     if path.endswith(".hostPath") and source.get("type", "") not in _HOST_PATH_TYPES:
         yield not_supported(f"{path}.type", source["type"], _HOST_PATH_TYPES)
     if path.endswith(".azureDisk"):

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from apps.cluster.schema.go_types import internal
 from apps.cluster.validation import names
 from apps.cluster.validation.causes import (
     Causes,
@@ -107,23 +108,14 @@ def _stateful_strategy(strategy: Body) -> Causes:
     if not kind:
         yield required(path)
     elif kind not in _UPDATE_STRATEGIES:
-        value = {"Type": kind, "RollingUpdate": _stateful_as_internal(rolling)}
+        value = internal("apps.StatefulSetUpdateStrategy", strategy)
         yield invalid(path, value, "must be 'RollingUpdate' or 'OnDelete'")
     elif rolling is not None and kind == "OnDelete":
         why = "only allowed for updateStrategy 'RollingUpdate'"
-        yield invalid(f"{path}.rollingUpdate", _stateful_as_internal(rolling), why)
+        value = internal("apps.RollingUpdateStatefulSetStrategy", rolling)
+        yield invalid(f"{path}.rollingUpdate", value, why)
     elif rolling is not None and rolling.get("partition", 0) < 0:
         yield invalid(f"{path}.rollingUpdate.partition", rolling["partition"], names.NOT_NEGATIVE)
-
-
-def _stateful_as_internal(rolling: Body | None) -> Body | None:
-    """A rolling update as messages show it, with the names of the server's own type."""
-    if rolling is None:
-        return None
-    return {
-        "Partition": rolling.get("partition", 0),
-        "MaxUnavailable": rolling.get("maxUnavailable"),
-    }
 
 
 def validate_deployment(deployment: Body) -> Causes:

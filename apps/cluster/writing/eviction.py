@@ -9,6 +9,8 @@ from typing import Any
 from apps.cluster import kinds, queries
 from apps.cluster.errors import ApiError, BadRequest, Forbidden, TooManyRequests
 from apps.cluster.models import Cluster
+from apps.cluster.ownership.managers import Manager
+from apps.cluster.ownership.writes import Updating
 from apps.cluster.queries import Selection
 from apps.cluster.writes import Actor, Delete, Update, Write
 from apps.cluster.writing import store
@@ -109,14 +111,15 @@ def _needs_no_budget(pod: Body) -> bool:
 
 
 def _charge_budget(budget: Body, pod: Body, now: datetime) -> Update:
-    metadata = budget["metadata"]
+    metadata, kind = budget["metadata"], kinds.by_name("PodDisruptionBudget")
     return Update(
-        kinds.by_name("PodDisruptionBudget"),
+        kind,
         metadata["namespace"],
         metadata["name"],
         lambda current: _allow_one_fewer(current, pod, now),
         "status",
         trusted=True,
+        owners=Updating(kind, Manager("kube-apiserver", "Update", kind.api_version, "status")),
     )
 
 

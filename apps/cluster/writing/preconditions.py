@@ -14,6 +14,8 @@ from apps.cluster.system_classes import SYSTEM_CLASSES
 
 Body = dict[str, Any]
 
+#: Kinds whose deletion only sets a time at first: storage checks it, in its own words.
+_CHECKED_BY_STORAGE = frozenset({"Namespace", "CustomResourceDefinition"})
 _IMMORTAL_NAMESPACES = frozenset({"default", "kube-public", "kube-system"})
 
 
@@ -66,6 +68,12 @@ def check_preconditions(kind: Kind, body: Body, wanted: Mapping[str, Any]) -> No
         ("resourceVersion", "ResourceVersion", metadata["resourceVersion"], "modified"),
     ):
         asked = wanted.get(precondition)
+        if asked and asked != actual and kind.key in _CHECKED_BY_STORAGE:
+            why = (
+                f"Precondition failed: {label} in precondition: {asked}, {label} in object meta: "
+                f"{actual}"
+            )
+            raise Conflict(kind.plural, metadata["name"], why, kind.group)
         if asked and asked != actual:
             raise Conflict(
                 kind.name,

@@ -17,7 +17,7 @@ import msgspec
 from apps.cluster import kinds
 from apps.cluster.access.default_policy import RBAC
 from apps.cluster.access.escalation import check_grant
-from apps.cluster.admission import admit, certificates
+from apps.cluster.admission import admit, as_sent, certificates
 from apps.cluster.admission.dynamic import DynamicAdmission, World
 from apps.cluster.admission.nodes import is_tainted_when_new
 from apps.cluster.admission.plugins.registry import Chain
@@ -346,6 +346,8 @@ class WriteRules:
             self._check_size(new)
             if not write.reviewed:
                 self.review(UPDATE, kind, new, old, part)
+        elif write.owners is not None:
+            new = self._with_owners(write, old, new, changed)
         return new
 
     def _recount(self, write: Update, old: Body, new: Body) -> Body:
@@ -464,9 +466,10 @@ class WriteRules:
             return new
         kind = write.kind
         manager = Manager(self.actor.manager, "Update", self._api_version(kind), write.subresource)
-        owners = write.applying or Updating(kind, manager)
-        given = changed["metadata"].get("managedFields")
-        entries = owners.entries(old, new, given, timestamp(self.now))
+        owners = write.owners or Updating(kind, manager)
+        given = (changed.get("metadata") or {}).get("managedFields")
+        sent = new if kind.schema_name else as_sent(kind, changed)
+        entries = owners.entries(old, sent, given, timestamp(self.now))
         metadata = {k: v for k, v in new["metadata"].items() if k != "managedFields"}
         return {**new, "metadata": {**metadata, "managedFields": entries} if entries else metadata}
 

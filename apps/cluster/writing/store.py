@@ -25,7 +25,7 @@ from apps.cluster.errors import ApiError
 from apps.cluster.kinds import Kind
 from apps.cluster.log.changelog import ObjectChange
 from apps.cluster.models import Cluster, Node
-from apps.cluster.ownership.writes import Applying
+from apps.cluster.ownership.writes import Applying, Owners
 from apps.cluster.writes import Actor, Create, Delete, Update, Write
 from apps.cluster.writing.binding import bind_change
 from apps.cluster.writing.definitions import follow_up
@@ -167,7 +167,7 @@ def patch(
     actor: Actor,
     subresource: str = "",
     dry_run: bool = False,
-    applying: Applying | None = None,
+    owners: Owners | None = None,
     found: Row | None = None,
     reviewed: bool = False,
 ) -> Body:
@@ -177,9 +177,7 @@ def patch(
     one. `reviewed`: it asks admission policies itself. Raises NotFound for the object, Conflict for
     an older resourceVersion or uid in the result, and the errors of `write` and of `change`.
     """
-    wanted = Update(
-        kind, namespace, name, change, subresource, applying=applying, reviewed=reviewed
-    )
+    wanted = Update(kind, namespace, name, change, subresource, owners=owners, reviewed=reviewed)
     return _single_outcome(write(cluster, [wanted], actor=actor, dry_run=dry_run, found=found))
 
 

@@ -19,7 +19,8 @@ def owned(kind: str, body: Body) -> Body | None:
     metadata = {"name": "x", "managedFields": [creation_entry("a", "v1", "")]}
     metadata |= body.pop("metadata", {})
     draft = {"metadata": metadata, **body}
-    own_created(draft, definition_of_kind(kinds.by_name(kind)), has_status=True)
+    declared = kinds.by_name(kind)
+    own_created(draft, definition_of_kind(declared), declared)
     entries = metadata.get("managedFields")
     return entries[0]["fieldsV1"] if entries else None
 

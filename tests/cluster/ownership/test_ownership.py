@@ -7,7 +7,13 @@ from typing import Any
 import pytest
 
 from apps.cluster import kinds
-from apps.cluster.ownership.managers import Manager, creation_entry, read_entries
+from apps.cluster.ownership.managers import (
+    Manager,
+    Ownership,
+    creation_entry,
+    entries_of,
+    read_entries,
+)
 from apps.cluster.ownership.objects import InvalidList, compare, paths_of
 from apps.cluster.ownership.paths import UnreadableFields, display, from_fields, to_fields
 from apps.cluster.ownership.writes import ApplyConflict, Applying, Updating, definition_of_kind
@@ -128,6 +134,8 @@ def test_what_is_no_longer_applied_is_removed_unless_another_owns_it() -> None:
 
 def test_old_updates_are_merged_into_one_entry() -> None:
     body = pod({"name": "c", "image": "0"})
+    first = Ownership(frozenset({("f:spec",)}), "2026-01-01T11:00:00Z")
+    body = owned(body, *entries_of({Manager("first", "Update", "v1"): first}))
     for number in range(14):
         updating = Updating(kinds.POD, Manager(f"m{number:02}", "Update", "v1"))
         new = pod({"name": "c", "image": "0"}, labels={f"l{n}": "" for n in range(number + 1)})

@@ -9,7 +9,8 @@ from tests.cluster.validation.test_pods import complaints, container, pod
 
 MODE = "must be a number between 0 and 0777 (octal), both inclusive"
 ONE_SOURCE = (
-    "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef` or `secretKeyRef`"
+    "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or "
+    "`fileKeyRef`"
 )
 USER = "must be between 0 and 2147483647, inclusive"
 FILES = (
@@ -123,7 +124,10 @@ RESTARTED = {"resourceName": "cpu", "restartPolicy": "RestartContainer"}
         ),
         (
             container(securityContext={"privileged": True, "allowPrivilegeEscalation": False}),
-            "securityContext.allowPrivilegeEscalation: Invalid value: false: cannot set "
+            'securityContext: Invalid value: {"Capabilities":null,"Privileged":true,'
+            '"SELinuxOptions":null,"WindowsOptions":null,"RunAsUser":null,"RunAsGroup":null,'
+            '"RunAsNonRoot":null,"ReadOnlyRootFilesystem":null,"AllowPrivilegeEscalation":false,'
+            '"ProcMount":null,"SeccompProfile":null,"AppArmorProfile":null}: cannot set '
             "`allowPrivilegeEscalation` to false and `privileged` to true",
         ),
     ],
@@ -184,7 +188,7 @@ def test_an_invalid_container_is_refused(fields, complaint):
         ),
         (
             {"hostUsers": False, "hostNetwork": True},
-            "hostNetwork: Forbidden: when `pod.Spec.HostUsers` is false",
+            "hostNetwork: Forbidden: when `hostUsers` is false",
         ),
         (
             {"os": {"name": "windows"}, "securityContext": {"runAsUser": 1}},

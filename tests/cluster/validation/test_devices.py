@@ -441,7 +441,8 @@ def test_the_status_of_a_claim_fits_its_spec() -> None:
     assert causes({**allocated, "devices": [device]}, allocated) == [
         (
             "status.devices[0]",
-            'Invalid value: "gpu.example.com/p/e": must be an allocated device in the claim',
+            'Invalid value: {"Driver":"gpu.example.com","Pool":"p","Device":"e","ShareID":""}: '
+            "must be an allocated device in the claim",
         )
     ]
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from apps import quantity
 from apps.cluster.admission.defaulting.resources import canonicalize
-from apps.cluster.admission.draft import Body, child, drop_empty, write_empty
+from apps.cluster.admission.draft import Body, child, drop_empty, write_missing
 
 #: Fields of nodeInfo that are always written.
 _NODE_INFO: Final = (
@@ -91,9 +91,9 @@ def default_event(event: Body) -> None:
 def default_csi_node(node: Body) -> None:
     """A CSINode, in which lists are written even without an entry."""
     spec = child(node, "spec")
-    write_empty(spec, "drivers")
+    write_missing(spec, "drivers")
     for driver in spec["drivers"] or ():
-        write_empty(driver, "topologyKeys")
+        write_missing(driver, "topologyKeys")
 
 
 def default_csi_driver(driver: Body) -> None:

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from apps.cluster.admission.defaulting.pods import default_template
-from apps.cluster.admission.draft import Body, child, drop_empty, write_empty
+from apps.cluster.admission.draft import Body, child, drop_empty, write_missing
+from apps.cluster.random_ids import random_uuid_text
 
 #: How fast an autoscaler scales if its behavior does not say it.
 _SCALING: Final[Mapping[str, Mapping[str, Any]]] = {
@@ -49,7 +50,7 @@ def default_endpoints(draft: Body) -> None:
 
 
 def default_endpoint_slice(draft: Body) -> None:
-    write_empty(draft, "endpoints", "ports")
+    write_missing(draft, "endpoints", "ports")
     for endpoint in draft.get("endpoints") or ():
         child(endpoint, "conditions")
     for port in draft.get("ports") or ():
@@ -74,7 +75,8 @@ def default_network_policy(draft: Body) -> None:
 
 def default_limit_range(draft: Body) -> None:
     """Defaults follow from the maximum, and default requests from the default limits."""
-    write_empty(child(draft, "spec"), "limits")
+    draft["metadata"].setdefault("name", random_uuid_text())
+    write_missing(child(draft, "spec"), "limits")
     for item in child(draft, "spec").get("limits") or ():
         if item.get("type") != "Container":
             continue
@@ -120,12 +122,7 @@ def default_autoscaler(draft: Body) -> None:
 
 
 def default_role(draft: Body) -> None:
-    draft.setdefault("rules", None)
-
-
-def empty_rules(draft: Body) -> None:
-    """Rules that a client sets to an empty list are its own, but stored as none."""
-    write_empty(draft, "rules")
+    write_missing(draft, "rules")
 
 
 def default_binding(draft: Body) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any, Final
 
+from apps.cluster.schema.go_types import internal
 from apps.cluster.validation.causes import (
     Causes,
     forbidden,
@@ -62,7 +63,8 @@ def validate_claim_status(claim: Body, old: Body) -> Causes:
         known = request_names((claim.get("spec") or {}).get("devices") or {})
         yield from _validate_allocation(known, allocation, "status.allocation")
     elif allocation != before["allocation"]:
-        yield invalid("status.allocation", allocation, "field is immutable")
+        shown = internal("resource.AllocationResult", allocation)
+        yield invalid("status.allocation", shown, "field is immutable")
 
 
 def _validate_reservations(claim: Body, status: Body, before: Body) -> Causes:
@@ -94,7 +96,9 @@ def _shared_id(device: Body) -> str:
 def _validate_device(allocated: Collection[str], device: Body, path: str) -> Causes:
     yield from _validate_device_names(device, path)
     if _shared_id(device) not in allocated:
-        yield invalid(path, _shared_id(device), "must be an allocated device in the claim")
+        names = ("Driver", "Pool", "Device", "ShareID")
+        shown = {name: device.get(name[0].lower() + name[1:], "") for name in names}
+        yield invalid(path, shown, "must be an allocated device in the claim")
     conditions = device.get("conditions") or ()
     if len(conditions) > _MAX_CONDITIONS:
         yield too_many(f"{path}.conditions", len(conditions), _MAX_CONDITIONS)

@@ -1,0 +1,91 @@
+"""The types of the API server, as its messages and responses show them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from apps.cluster.schema import ShapeError, decode, definition_of
+from apps.cluster.schema.go_types import internal, print_value
+
+SECRET = definition_of("", "v1", "Secret")
+POD = definition_of("", "v1", "Pod")
+
+
+def test_a_value_is_printed_with_every_field_of_its_internal_type() -> None:
+    claim = {"name": "a", "resourceClaimName": "b"}
+    assert json.dumps(internal("core.PodResourceClaim", claim)) == (
+        '{"Name": "a", "ResourceClaimName": "b", "ResourceClaimTemplateName": null}'
+    )
+
+
+def test_host_fields_and_metadata_are_where_the_internal_type_has_them() -> None:
+    template = {"metadata": {"labels": {"b": "1", "a": "2"}}, "spec": {"hostPID": True}}
+    shown = internal("core.PodTemplateSpec", template)
+    assert list(shown) == ["labels", "Spec"]
+    assert list(shown["labels"]) == ["a", "b"]
+    assert shown["Spec"]["SecurityContext"]["HostPID"] is True
+    assert shown["Spec"]["Containers"] is None
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ({"b": [1, None], "a": True}, "map[a:true b:[1 <nil>]]"),
+        ({"a": {}, "b": 1.5, "c": 2.0}, "map[a:map[] b:1.5 c:2]"),
+    ],
+)
+def test_a_value_of_a_patch_is_printed_as_go_prints_it(value: Any, text: str) -> None:
+    assert print_value(value) == text
+
+
+def test_empty_fields_are_left_out_where_the_server_leaves_them_out() -> None:
+    spec = {"nodeName": "", "tolerations": [], "hostNetwork": False, "containers": []}
+    assert decode(POD, {"spec": spec}).body == {"spec": {"containers": []}}
+    # those that may be set to nothing are kept
+    assert decode(POD, {"spec": {"priority": 0}}).body == {"spec": {"priority": 0}}
+
+
+def test_a_null_item_is_an_empty_object() -> None:
+    assert decode(POD, {"spec": {"containers": [None]}}).body["spec"] == {"containers": [{}]}
+
+
+@pytest.mark.parametrize(
+    ("text", "place"), [("!!!", 0), ("YQ=", 0), ("YWJjYQ==YQ==", 6), ("YWJj!", 4)]
+)
+def test_bytes_that_are_not_base64_are_refused(text: str, place: int) -> None:
+    with pytest.raises(ShapeError) as refused:
+        decode(SECRET, {"data": {"a": text}})
+    assert refused.value.message == f"illegal base64 data at input byte {place}"
+    assert decode(SECRET, {"data": {"a": "YW\nJj"}}).body
+
+
+@pytest.mark.parametrize(
+    ("body", "message", "conversion"),
+    [
+        (
+            {"type": -1},
+            "json: cannot unmarshal number into Go struct field Secret.type of type v1.SecretType",
+            "cannot convert int64 to v1.SecretType",
+        ),
+        (
+            {"type": []},
+            "json: cannot unmarshal array into Go struct field Secret.type of type v1.SecretType",
+            "unrecognized type: string",
+        ),
+        (
+            {"metadata": "x"},
+            "json: cannot unmarshal string into Go struct field Secret.metadata of type "
+            "v1.ObjectMeta",
+            "cannot restore struct from: string",
+        ),
+    ],
+)
+def test_a_value_of_a_wrong_type_names_the_type(
+    body: dict[str, Any], message: str, conversion: str
+) -> None:
+    with pytest.raises(ShapeError) as refused:
+        decode(SECRET, body)
+    assert (refused.value.message, refused.value.conversion) == (message, conversion)
