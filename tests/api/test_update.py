@@ -159,4 +159,6 @@ def test_an_object_without_a_kind_is_of_the_kind_in_the_path(
     )
     limits = "/api/v1/namespaces/default/limitranges"
     kube.post(limits, {"metadata": {"name": "most"}, "spec": {"limits": []}})
-    assert kube.put(f"{limits}/most", {}).status_code == 200
+    assert kube.put(f"{limits}/most", {"metadata": {"name": "most"}}).status_code == 200
+    # an object without a name is of no path
+    assert kube.put(f"{limits}/most", {}).status_code == 400
