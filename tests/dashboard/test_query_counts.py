@@ -90,7 +90,7 @@ BOUNDS = {
     "objects": 7,
     "operation": 5,
     "opinions": 6,
-    "operation-output": 9,
+    "operation-output": 8,
     "operations": 6,
     "past": 10,
     "plugin": 2,
