@@ -104,6 +104,7 @@ def definition(properties):
         "spec": {
             "group": "a.example",
             "scope": "Cluster",
+            "conversion": {"strategy": "None"},
             "names": names,
             "versions": [{**version, "schema": {"openAPIV3Schema": schema}}],
         },
