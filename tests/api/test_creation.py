@@ -6,7 +6,9 @@ import asyncio
 import json
 import re
 import threading
+import uuid
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -568,6 +570,41 @@ def test_a_connection_lost_in_a_statement_fails_its_group_alone(
     # p2 was in the statement; p3 waited for the next one
     assert play(scene) == ([503, 201], 201)
     assert sorted(Pod.objects.values_list("name", flat=True)) == ["p1", "p3", "p4"]
+
+
+def waits_for_a_lock(cursor: Any) -> bool:
+    cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
+    return bool(cursor.fetchone()[0])
+
+
+def test_a_creation_that_ends_in_a_deadlock_is_tried_again(
+    front: CreationClient, cluster: Cluster
+) -> None:
+    def block() -> None:
+        """Take the name of the next pod, and then, against the order of locks, the counter."""
+        with transaction.atomic(), connection.cursor() as cursor:
+            # the other one finds out
+            cursor.execute("SET LOCAL deadlock_timeout = '1min'")
+            taken = Pod.objects.get(name="p1")
+            taken.pk, taken.uid, taken.name = None, uuid.uuid4(), "p2"
+            taken.save(force_insert=True)
+            blocked.set()
+            wait_until(partial(waits_for_a_lock, cursor))
+            cursor.execute("SELECT FROM cluster_cluster WHERE id = %s FOR UPDATE", [cluster.pk])
+            transaction.set_rollback(True)
+
+    blocked = threading.Event()
+
+    async def scene() -> list[int]:
+        assert (await front.post(PODS, pod("p1")))[0] == 201
+        blocking = asyncio.ensure_future(do(block))
+        await do(blocked.wait)
+        created = await asyncio.gather(front.post(PODS, pod("p2")), front.post(PODS, pod("p3")))
+        await blocking
+        return [status for status, _, _ in created]
+
+    assert play(scene) == [201, 201]
+    assert sorted(Pod.objects.values_list("name", flat=True)) == ["p1", "p2", "p3"]
 
 
 def test_a_form_of_a_page_is_passed_on(client: Client) -> None:

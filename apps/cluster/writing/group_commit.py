@@ -31,6 +31,8 @@ from apps.cluster.writing.memory import AdmissionState
 
 #: Objects of one statement; more of them hold the counter for too long.
 LARGEST_GROUP: Final = 100
+#: How often a group is sent that ends in a deadlock.
+_TRIES: Final = 3
 
 #: Called with a cluster's id, its version, and whether its loop has to be woken.
 Announce = Callable[[int, int, bool], None]
@@ -96,6 +98,7 @@ class GroupCommit:
             if not fits or each.creation.key in names:
                 break
             names.add(each.creation.key)
+            each.tries += 1
             group.append(self._waiting.popleft())
         return group
 
@@ -105,7 +108,10 @@ class GroupCommit:
             on_outcome = partial(self._refuse_existing, channel, group)
             find_existing(channel, creations, state, on_outcome)
             return
-        if isinstance(outcome, Exception):
+        if isinstance(outcome, psycopg.errors.DeadlockDetected) and group[0].tries < _TRIES:
+            # nothing was written, and the other transaction goes on
+            self._waiting.extendleft(reversed(group))
+        elif isinstance(outcome, Exception):
             _fail(group, outcome)
         elif not outcome:
             _fail(group, StaleState())
@@ -144,6 +150,8 @@ class _Waiting:
     creation: Creation
     state: AdmissionState
     done: asyncio.Future[int]
+    #: how often it was sent to the database
+    tries: int = 0
 
 
 def _fail(group: list[_Waiting], error: Exception) -> None:
