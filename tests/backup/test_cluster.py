@@ -161,30 +161,33 @@ def test_a_restored_fork_has_the_history_that_it_shares_with_a_deleted_cluster(
     compare(found, before)
 
 
-def test_a_cluster_from_a_backup_of_the_site_has_no_members_but_the_owner_that_is_given(
-    shop: Cluster, tmp_path: Path
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_restored_cluster_has_no_members_but_the_owner_that_is_given(
+    shop: Cluster, tmp_path: Path, whole: bool
 ) -> None:
     alice, bob = User.objects.create_user("alice"), User.objects.create_user("bob")
     Group.objects.create(name="sre")
     members.set_owner(shop, "alice", actor="root")
     members.add_member(shop, user="bob", role=Role.OPERATOR, actor="alice")
     members.add_member(shop, group="sre", role=Role.VIEWER, actor="alice")
-    saved, said = tmp_path / "site.backup", StringIO()
-    call_command("backup", str(saved), stdout=StringIO())
-    shop.delete()
-    options = ["--cluster", "shop"]
+    saved, said = tmp_path / "shop.backup", StringIO()
+    call_command("backup", str(saved), *([] if whole else ["--cluster", "shop"]), stdout=StringIO())
+    name = "shop" if whole else "shop-2"
+    if whole:
+        shop.delete()
+    options = ["--cluster", name]
     with pytest.raises(CommandError, match='users "carol" not found'):
         call_command("restore", str(saved), *options, "--owner", "carol")
     call_command("restore", str(saved), *options, stdout=said)
     assert "it has no owner and no members" in said.getvalue()
-    access = ClusterAccess.objects.get(cluster=Cluster.objects.get(name="shop"))
-    assert (access.name, access.owner) == ("shop", None)
+    access = ClusterAccess.objects.get(cluster=Cluster.objects.get(name=name))
+    assert (access.name, access.owner) == (name, None)
     assert not members.list_members(access.cluster).exists()
-    assert [role_of(user, "shop", fresh=True) for user in (alice, bob)] == [None, None]
+    assert [role_of(user, name, fresh=True) for user in (alice, bob)] == [None, None]
     delete_cluster(access.cluster, user="root")
     call_command("restore", str(saved), *options, "--owner", "alice", stdout=said)
-    assert role_of(alice, "shop", fresh=True) is Role.ADMIN
-    assert role_of(bob, "shop", fresh=True) is None
+    assert role_of(alice, name, fresh=True) is Role.ADMIN
+    assert role_of(bob, name, fresh=True) is None
 
 
 def test_a_file_of_an_earlier_version_with_members_is_restored(
