@@ -39,13 +39,13 @@ class Identities:
         before = metadata.get("uid")
         # a copy of an object that is in the file, too, is an object of its own
         is_first = _is_uid(before) and before not in self._known
-        found = before if is_first and self._keep else random_uuid_text()
+        found = str(before) if is_first and self._keep else random_uuid_text()
         if is_first:
             self._known[before] = found
         namespace = metadata.get("namespace") or "default" if namespaced else ""
-        names = body.get("apiVersion"), body.get("kind"), namespace, metadata.get("name")
-        self._owners[tuple(map(str, names))] = found  # type: ignore[index]
-        return str(found)
+        api_version, kind = str(body.get("apiVersion")), str(body.get("kind"))
+        self._owners[api_version, kind, str(namespace), str(metadata.get("name"))] = found
+        return found
 
     def translate(self, body: Body, namespace: str) -> Body:
         """The object with the uids that other objects of the file have here.

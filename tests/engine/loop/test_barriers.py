@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from unittest.mock import patch
 
 import pytest
@@ -24,14 +25,14 @@ def cluster() -> Cluster:
     return create_cluster("c1", user="tests", nodes=1)
 
 
-def run_with(cluster: Cluster, engines: Engines, between: object) -> None:
+def run_with(cluster: Cluster, engines: Engines, between: Callable[[], None]) -> None:
     """Run the loop; `between` happens once, before controllers write."""
     acts = Controllers.act
     pending = [between]
 
     def act(manager: Controllers) -> bool:
         if pending:
-            pending.pop()()  # type: ignore[operator]
+            pending.pop()()
         return acts(manager)
 
     with patch.object(Controllers, "act", act):
