@@ -85,6 +85,8 @@ class ControllerCache:
         self.tainted_slices: dict[str, ResourceSlice] = {}
         #: uid of an autoscaler -> what its controller remembers
         self.scalings: dict[str, History] = {}
+        #: uid of a workload -> until when it creates no pods, and why the last one was refused
+        self.refusals: dict[str, tuple[datetime, str]] = {}
         #: node -> what its kubelet remembers of thresholds, for nodes whose usage is set
         self.pressures: dict[str, NodePressure] = {}
         #: missing node that pods refer to -> when it was first missed
@@ -103,6 +105,7 @@ class ControllerCache:
             if new is None:
                 self.leaving.pop(ref_of(kind, old), None)
                 self.leaving_devices.pop(ref_of(kind, old), None)
+                self.refusals.pop(old.metadata.uid, None)
         if new is not None:
             self._index(kind, new, body)
 

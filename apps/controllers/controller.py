@@ -10,13 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
 
 from apps.cluster.errors import ApiError
 from apps.cluster.writes import Write
 from apps.controllers.cache import ControllerCache, Ref
 from apps.controllers.events.writer import PendingEvent
+
+#: Delay after a rejected write (a quota, an invalid template) or an error.
+RETRY: Final = timedelta(seconds=10)
 
 
 @dataclass(frozen=True, slots=True)

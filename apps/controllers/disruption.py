@@ -10,9 +10,10 @@ from apps.cluster.writing.metadata import timestamp
 from apps.controllers.cache import ControllerCache, Ref, ref_of
 from apps.controllers.controller import Controller, Requeue, Step, parse_time, scaled_value
 from apps.controllers.events.writer import PendingEvent
+from apps.controllers.selector_text import selector_text
 from apps.controllers.writes import is_ready, set_status
 from apps.scheduler.labels import SelectorError, from_label_selector
-from apps.scheduler.objects import LabelSelector, Pod, PodDisruptionBudget
+from apps.scheduler.objects import Pod, PodDisruptionBudget
 
 Body = dict[str, Any]
 KIND: Final = "PodDisruptionBudget"
@@ -79,7 +80,7 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
         yield from _report(budget, ref, {"disruptionsAllowed": 0}, _failed_condition(str(why)), now)
         return
     if unmanaged:
-        note = _UNMANAGED.format(_go_text(budget.spec.selector))
+        note = _UNMANAGED.format(selector_text(budget.spec.selector))
         yield _event(budget, "UnmanagedPods", note, warning=True)
     granted = _pending_evictions(budget, pods, now)
     for end in granted.values():
@@ -123,22 +124,6 @@ def _event(
     subject |= {"name": budget.metadata.name, "uid": budget.metadata.uid}
     subject["resourceVersion"] = budget.metadata.resource_version
     return PendingEvent(subject, reason, note, _REPORTER, warning=warning)
-
-
-def _go_text(selector: LabelSelector | None) -> str:
-    """The selector as upstream's messages print it."""
-    if selector is None:
-        return "nil"
-    labels = "".join(f"{name}: {value}," for name, value in sorted(selector.match_labels.items()))
-    expressions = "".join(
-        f"LabelSelectorRequirement{{Key:{each.key},Operator:{each.operator},"
-        f"Values:[{' '.join(each.values)}],}},"
-        for each in selector.match_expressions
-    )
-    return (
-        f"&LabelSelector{{MatchLabels:map[string]string{{{labels}}},"
-        f"MatchExpressions:[]LabelSelectorRequirement{{{expressions}}},}}"
-    )
 
 
 def _expectation(

@@ -7,7 +7,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import count
 from typing import Any
 
@@ -21,7 +21,7 @@ from apps.cluster.quota.room import no_room, take_room
 from apps.cluster.writes import Actor, Create, Write
 from apps.cluster.writing import store
 from apps.controllers.cache import ControllerCache, Ref
-from apps.controllers.controller import Concerns, Controller, ReportedWrite, Requeue
+from apps.controllers.controller import RETRY, Concerns, Controller, ReportedWrite, Requeue
 from apps.controllers.events.writer import EventWriter, PendingEvent
 from apps.controllers.kubelet.starting import ImmediateStarts
 from apps.controllers.registry import CONTROLLERS, KUBELET
@@ -31,16 +31,13 @@ log = logging.getLogger(__name__)
 
 #: Approximate number of writes per transaction; the rest waits for the next round.
 BATCH = 1000
-#: Delay after a rejected write (a quota, an invalid template) or an error.
-RETRY = timedelta(seconds=10)
-
 #: A controller, by its index in the registry, and an object to reconcile.
 Item = tuple[int, Ref]
 #: (user, writes) -> the resulting object or the error of each
 Commit = Callable[[str, Sequence[Write]], "list[dict[str, Any] | ApiError]"]
 NoteWrites = Callable[[Sequence[ObjectChange]], None]
-#: A write that a controller has requested, and for which object.
-Wanted = tuple[Item, Write | ReportedWrite]
+#: A write or an event that a controller has requested, and for which object.
+Wanted = tuple[Item, Write | ReportedWrite | PendingEvent]
 
 
 @dataclass(slots=True)
@@ -170,21 +167,17 @@ class Controllers:
         now = self._cluster.now()
         self._queue.update(dict.fromkeys(self._timers.pop_due(now)))
         wanted: dict[str, list[Wanted]] = {}
-        events: dict[str, list[PendingEvent]] = {}
         written = 0
         while self._queue and written < BATCH:
             item, _ = self._queue.popitem(last=False)
-            writes, reported = self._reconcile(item, now)
-            written += len(writes)
+            steps = self._reconcile(item, now)
+            written += sum(not isinstance(step, PendingEvent) for step in steps)
             user = self._controllers[item[0]].user
-            wanted.setdefault(user, []).extend((item, write) for write in writes)
-            events.setdefault(user, []).extend(reported)
-        for user, requested in wanted.items():
-            if requested:
-                events[user] += self._write(user, requested, now)
-        for user, reported in events.items():
-            if reported and self._records_events:
-                self._record_events(user, reported, now)
+            wanted.setdefault(user, []).extend((item, step) for step in steps)
+        reported = {user: self._write(user, requested, now) for user, requested in wanted.items()}
+        for user, events in reported.items():
+            if events and self._records_events:
+                self._record_events(user, events, now)
         return bool(written) or bool(self._queue)
 
     def immediate_starts(self) -> ImmediateStarts | None:
@@ -204,34 +197,37 @@ class Controllers:
             for ref in concerns(self.cache, old, new):
                 self._queue[place, ref] = None
 
-    def _reconcile(
-        self, item: Item, now: datetime
-    ) -> tuple[list[Write | ReportedWrite], list[PendingEvent]]:
+    def _reconcile(self, item: Item, now: datetime) -> list[Write | ReportedWrite | PendingEvent]:
         """Reconcile an object; returns writes and events. An error stops no other controller."""
         place, ref = item
         self._timers.forget(item)
-        writes: list[Write | ReportedWrite] = []
-        reported: list[PendingEvent] = []
+        steps: list[Write | ReportedWrite | PendingEvent] = []
         try:
             for step in self._controllers[place].reconcile(self.cache, ref, now):
                 if isinstance(step, Requeue):
                     self._timers.schedule(item, step.at)
-                elif isinstance(step, PendingEvent):
-                    reported.append(step)
                 else:
-                    writes.append(step)
+                    steps.append(step)
         except Exception:
             log.exception("%s failed on %s %s/%s", self._controllers[place].name, *ref)
             self._timers.schedule(item, now + RETRY)
-            return [], []
-        return writes, reported
+            return []
+        return steps
 
     def _write(self, user: str, requested: list[Wanted], now: datetime) -> list[PendingEvent]:
-        """Write what was requested; returns the events about the outcomes."""
-        writes = [each.write if isinstance(each, ReportedWrite) else each for _, each in requested]
-        events = []
-        outcomes = self._commit(user, writes)
-        for (item, step), outcome in zip(requested, outcomes, strict=True):
+        """Write what was requested; returns all events, in the order of the steps."""
+        writes = [
+            each.write if isinstance(each, ReportedWrite) else each
+            for _, each in requested
+            if not isinstance(each, PendingEvent)
+        ]
+        events: list[PendingEvent] = []
+        outcomes = iter(self._commit(user, writes) if writes else ())
+        for item, step in requested:
+            if isinstance(step, PendingEvent):
+                events.append(step)
+                continue
+            outcome = next(outcomes)
             # the deletion of the object is a change of its own
             if isinstance(outcome, NotFound):
                 continue

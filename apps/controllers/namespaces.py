@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 from apps.cluster import kinds
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster, DataObject
 from apps.cluster.writes import Delete, Update
+from apps.cluster.writing.binding import set_condition
 from apps.controllers.cache import UNWATCHED, ControllerCache, Ref
 from apps.controllers.controller import Controller, Requeue, Step
+from apps.controllers.writes import set_status
 from apps.scheduler.objects import KubeObject, Namespace
 
 Body = dict[str, Any]
@@ -42,17 +45,25 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
     namespace = cache.get(ref, Namespace)
     if namespace is None or not namespace.metadata.deletion_timestamp:
         return
-    left = False
+    left: Counter[str] = Counter()
+    held: Counter[str] = Counter()
+    is_ending = True
     for kind in _CONTENT:
         for item in cache.list_all(kind.name, KubeObject, ref[2]):
-            left = True
+            left[f"{kind.plural}.{kind.group}"] += 1
+            held.update(item.metadata.finalizers)
             if not item.metadata.deletion_timestamp:
+                is_ending = False
                 yield Delete(kind, ref[2], item.metadata.name, {"propagationPolicy": "Background"})
-    for kind, name, held in _uncached(cache.cluster, ref[2]):
-        left |= held
+    for kind, name, finalizers in _uncached(cache.cluster, ref[2]):
+        if finalizers:
+            left[f"{kind.plural}.{kind.group}"] += 1
+            held.update(finalizers)
         yield Delete(kind, ref[2], name)
     if left:
         yield Requeue(now + _RETRY)
+        if is_ending:
+            yield from _report(cache, ref, left, held, now)
     else:
         uid = namespace.metadata.uid
         yield Update(
@@ -60,16 +71,72 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
         )
 
 
-def _uncached(cluster: Cluster, namespace: str) -> Iterator[tuple[Kind, str, bool]]:
-    """The objects of the namespace that are not cached, and whether finalizers hold them."""
+def _report(
+    cache: ControllerCache, ref: Ref, left: Counter[str], held: Counter[str], now: datetime
+) -> Iterator[Step]:
+    """Write what is left in the namespace as its conditions, if that has changed."""
+    namespace = cache.find_stored(kinds.NAMESPACE, "", ref[2])
+    if namespace is None:
+        return
+    before = (namespace.get("status") or {}).get("conditions") or []
+    conditions = before
+    for type_, reason, message in (*_SUCCEEDED, _remaining(left), _finalizers(held)):
+        status = "False" if (type_, reason, message) in (*_SUCCEEDED, _NOT_HELD) else "True"
+        condition = {"type": type_, "status": status, "reason": reason, "message": message}
+        conditions = set_condition(conditions, condition, now, probed=False)
+    if conditions != before:
+        yield set_status(ref, namespace["metadata"]["uid"], {"conditions": conditions})
+
+
+def _remaining(left: Counter[str]) -> tuple[str, str, str]:
+    counts = ", ".join(f"{name} has {left[name]} resource instances" for name in sorted(left))
+    return "NamespaceContentRemaining", "SomeResourcesRemain", f"{_REMAINING}{counts}"
+
+
+def _finalizers(held: Counter[str]) -> tuple[str, str, str]:
+    if not held:
+        return _NOT_HELD
+    counts = ", ".join(f"{name} in {held[name]} resource instances" for name in sorted(held))
+    return "NamespaceFinalizersRemaining", "SomeFinalizersRemain", f"{_HELD}{counts}"
+
+
+_REMAINING: Final = "Some resources are remaining: "
+_HELD: Final = "Some content in the namespace has finalizers remaining: "
+_NOT_HELD: Final = (
+    "NamespaceFinalizersRemaining",
+    "ContentHasNoFinalizers",
+    "All content-preserving finalizers finished",
+)
+#: What cannot fail here: type, reason and message.
+_SUCCEEDED: Final = (
+    (
+        "NamespaceDeletionDiscoveryFailure",
+        "ResourcesDiscovered",
+        "All resources successfully discovered",
+    ),
+    (
+        "NamespaceDeletionGroupVersionParsingFailure",
+        "ParsedGroupVersions",
+        "All legacy kube types successfully parsed",
+    ),
+    (
+        "NamespaceDeletionContentFailure",
+        "ContentDeleted",
+        "All content successfully deleted, may be waiting on finalization",
+    ),
+)
+
+
+def _uncached(cluster: Cluster, namespace: str) -> Iterator[tuple[Kind, str, list[str]]]:
+    """The objects of the namespace that are not cached, with their finalizers."""
     for kind in _UNCACHED:
         rows = kind.objects(cluster).filter(namespace=namespace)
         for name, held in rows.values_list("name", "body__metadata__finalizers"):
-            yield kind, name, bool(held)
+            yield kind, name, held or []
     data = DataObject.objects.filter(cluster=cluster, namespace=namespace)
     data = data.exclude(kind__in=[kind.key for kind in _CONTENT if kind.is_data])
     for key, name, held in data.values_list("kind", "name", "body__metadata__finalizers"):
-        yield kinds.by_key(key), name, bool(held)
+        yield kinds.by_key(key), name, held or []
 
 
 def _remove_finalizer(namespace: Body) -> Body:

@@ -81,7 +81,8 @@ def object_reference(body: Body) -> dict[str, str]:
 
 def reference_to(pod: Pod) -> dict[str, str]:
     """The reference to a pod in events."""
-    return pod_reference(pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
+    metadata = pod.metadata
+    return pod_reference(metadata.namespace, metadata.name, metadata.uid, metadata.resource_version)
 
 
 def create_with_event(owner: Body, pod: Create, reporter: str) -> ReportedWrite:

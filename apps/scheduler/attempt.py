@@ -61,6 +61,7 @@ def new_attempt(framework: Framework, pod: PodInfo, queued: QueuedPodInfo | None
     decision = Decision(
         pod_key=pod.key,
         pod_uid=pod.uid,
+        pod_version=pod.pod.metadata.resource_version,
         workload=pod.pod.metadata.workload,
         profile=framework.name,
         attempt=queued.attempts if queued is not None else 1,

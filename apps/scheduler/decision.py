@@ -59,6 +59,8 @@ class Decision(msgspec.Struct, kw_only=True, eq=False):
 
     pod_key: str
     pod_uid: str
+    #: the resourceVersion of the pod that was scheduled, as its events name it; not stored
+    pod_version: str = ""
     #: the pod's controller, "Deployment/web"; "" without one
     workload: str = ""
     #: the profile's schedulerName

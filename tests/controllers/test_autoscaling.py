@@ -104,12 +104,19 @@ def test_why_a_workload_is_not_scaled(scaled: Lab) -> None:
     set_spec(metrics=[{"type": "Resource", "resource": memory}])
     assert reasons(scaled)["ScalingActive"] == "FailedGetResourceMetric"
     message = scaled.condition("HorizontalPodAutoscaler", "web", "ScalingActive")["message"]
-    assert message.endswith("missing request for memory")
+    assert "failed to get memory utilization: missing request for memory in container c" in message
+    (event,) = scaled.events("FailedComputeMetricsReplicas")
+    first = "first error is: failed to get memory resource metric value: failed to get memory"
+    assert f"invalid metrics (1 invalid out of 1), {first}" in event["message"]
+    status = scaled.get("HorizontalPodAutoscaler", "web")["status"]
+    assert status["currentMetrics"] == [{"type": ""}]
     external = {"metric": {"name": "queue"}, "target": {"type": "Value", "value": "1"}}
     set_spec(metrics=[{"type": "External", "external": external}])
     assert reasons(scaled)["ScalingActive"] == "FailedGetExternalMetric"
     set_spec(scaleTargetRef={"apiVersion": "apps/v1", "kind": "Deployment", "name": "none"})
     assert reasons(scaled)["AbleToScale"] == "FailedGetScale"
+    message = scaled.condition("HorizontalPodAutoscaler", "web", "AbleToScale")["message"]
+    assert message.endswith('deployments.apps "none" not found')
     assert replicas(scaled) == size
 
     set_spec(behavior={"scaleUp": {"selectPolicy": "Disabled"}})
@@ -122,3 +129,67 @@ def test_why_a_workload_is_not_scaled(scaled: Lab) -> None:
     assert replicas(scaled) == 3
     (*_, event) = scaled.events("SuccessfulRescale")
     assert event["message"].endswith("Current number of replicas above Spec.MaxReplicas")
+
+
+def test_autoscalers_of_one_workload_do_not_scale_it(scaled: Lab) -> None:
+    size = replicas(scaled)
+    second = autoscaler(maxReplicas=2)
+    second["metadata"]["name"] = "second"
+    scaled.create("HorizontalPodAutoscaler", second)
+    scaled.advance(15)
+    assert replicas(scaled) == size
+    assert reasons(scaled)["ScalingActive"] == "AmbiguousSelector"
+    message = scaled.condition("HorizontalPodAutoscaler", "web", "ScalingActive")["message"]
+    both = "[default/second default/web]"
+    assert message == f"pods by selector app=web are controlled by multiple HPAs: {both}"
+
+
+@pytest.mark.parametrize(
+    ("metric", "message"),
+    [
+        (
+            {
+                "type": "Pods",
+                "pods": {
+                    "metric": {"name": "m"},
+                    "target": {"type": "AverageValue", "averageValue": "1"},
+                },
+            },
+            "failed to get pods metric value: unable to get metric m: unable to fetch metrics from "
+            "custom metrics API: no custom metrics API (custom.metrics.k8s.io) registered",
+        ),
+        (
+            {
+                "type": "Object",
+                "object": {
+                    "metric": {"name": "m"},
+                    "describedObject": {"kind": "Service", "name": "s"},
+                    "target": {"type": "AverageValue", "averageValue": "1"},
+                },
+            },
+            "failed to get object metric value: failed to get m object metric: unable to get "
+            "metric m: Service on default s/unable to fetch metrics from custom metrics API: "
+            "no custom metrics API (custom.metrics.k8s.io) registered",
+        ),
+        (
+            {
+                "type": "External",
+                "external": {
+                    "metric": {"name": "m", "selector": {"matchLabels": {"x": "y"}}},
+                    "target": {"type": "Value", "value": "1"},
+                },
+            },
+            "failed to get m external metric value: failed to get external metric m: unable to get "
+            "external metric default/m/&LabelSelector{MatchLabels:map[string]string{x: y,},"
+            "MatchExpressions:[]LabelSelectorRequirement{},}: unable to fetch metrics from "
+            "external metrics API: the server could not find the requested resource "
+            "(get m.external.metrics.k8s.io)",
+        ),
+    ],
+)
+def test_metrics_of_other_apis_are_missing(scaled: Lab, metric: Body, message: str) -> None:
+    changed = autoscaler(metrics=[metric])["spec"]
+    scaled.change("HorizontalPodAutoscaler", "web", lambda body: {**body, "spec": changed})
+    scaled.advance(15)
+    (event,) = scaled.events("FailedComputeMetricsReplicas")
+    assert event["message"].partition("first error is: ")[2] == message

@@ -104,3 +104,23 @@ def test_an_object_whose_owner_never_existed_here_is_kept(lab: Lab) -> None:
     service(lab, "imported", stranger)
     lab.settle()
     assert lab.exists("Service", "imported")
+
+
+def test_a_namespace_says_what_is_left_in_it(lab: Lab) -> None:
+    lab.create("Namespace", {"metadata": {"name": "old"}})
+    held = {"name": "held", "finalizers": ["example.com/f"]}
+    lab.create("ConfigMap", {"metadata": held}, "old")
+    lab.settle()
+    lab.delete("Namespace", "old")
+    lab.settle()
+    conditions = {
+        each["type"]: each for each in lab.get("Namespace", "old")["status"]["conditions"]
+    }
+    assert conditions["NamespaceContentRemaining"]["message"] == (
+        "Some resources are remaining: configmaps. has 1 resource instances"
+    )
+    assert conditions["NamespaceFinalizersRemaining"]["message"] == (
+        "Some content in the namespace has finalizers remaining: "
+        "example.com/f in 1 resource instances"
+    )
+    assert conditions["NamespaceDeletionContentFailure"]["status"] == "False"

@@ -249,3 +249,30 @@ def test_a_deleted_event_is_recorded_again(lab: Lab) -> None:
     for _ in range(3):
         lab.advance(330)
     assert lab.events("FailedScheduling")
+
+
+def test_the_tenth_similar_event_and_those_after_it_are_combined(lab: Lab) -> None:
+    lab.create("ReplicaSet", workload("ReplicaSet", replicas=12))
+    lab.settle()
+    created = lab.events("SuccessfulCreate")
+    assert [each["count"] for each in created] == [*[1] * 9, 3]
+    assert all(each["message"].startswith("Created pod: web-") for each in created[:-1])
+    assert created[-1]["message"].startswith("(combined from similar events): Created pod: web-")
+
+
+def test_of_many_events_about_an_object_one_is_recorded_every_five_minutes(lab: Lab) -> None:
+    lab.create("ReplicaSet", workload("ReplicaSet", replicas=40))
+    lab.settle()
+    assert sum(each["count"] for each in lab.events("SuccessfulCreate")) == 25
+    lab.advance(600)
+    lab.change("ReplicaSet", "web", lambda body: {**body, "spec": {**body["spec"], "replicas": 50}})
+    lab.settle()
+    assert sum(each["count"] for each in lab.events("SuccessfulCreate")) == 27
+
+
+def test_events_of_the_scheduler_name_the_version_of_the_pod_that_it_saw(lab: Lab) -> None:
+    lab.node("n1")
+    created = lab.pod("p")
+    lab.settle()
+    (event,) = lab.events("Scheduled")
+    assert event["involvedObject"]["resourceVersion"] == created["metadata"]["resourceVersion"]

@@ -425,3 +425,23 @@ def test_claims_are_kept_as_their_stateful_set_says(
     for _ in range(3):
         nodes.advance(30)
     assert len(nodes.all("PersistentVolumeClaim")) == after_deletion
+
+
+def test_refused_pods_are_a_condition_of_their_workload(lab: Lab) -> None:
+    quota = {"metadata": {"name": "q"}, "spec": {"hard": {"pods": "1"}}}
+    lab.create("ResourceQuota", quota)
+    lab.create("Deployment", workload("web", replicas=2))
+    lab.settle()
+    (replica_set,) = lab.all("ReplicaSet")
+    (condition,) = replica_set["status"]["conditions"]
+    assert (condition["type"], condition["reason"]) == ("ReplicaFailure", "FailedCreate")
+    assert "exceeded quota: q, requested: pods=1, used: pods=1" in condition["message"]
+    copied = lab.condition("Deployment", "web", "ReplicaFailure")
+    assert copied["message"] == condition["message"]
+    lab.change("ResourceQuota", "q", lambda body: {**body, "spec": {"hard": {"pods": "5"}}})
+    lab.advance(10)
+    (replica_set,) = lab.all("ReplicaSet")
+    assert replica_set["status"]["replicas"] == 2
+    assert "conditions" not in replica_set["status"]
+    types = [each["type"] for each in lab.get("Deployment", "web")["status"]["conditions"]]
+    assert "ReplicaFailure" not in types

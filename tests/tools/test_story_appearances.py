@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tools.truth.stories.appearance import Looks, differences
+from tools.truth.stories.listed import unlisted
 
 Body = dict[str, Any]
 
@@ -54,3 +55,26 @@ def test_events_about_an_object_keep_their_order() -> None:
     assert told("A", "B") != told("B", "A")
     (listed,) = told("A", "B")["events of ReplicaSet web-abc"]
     assert [each["reason"] for each in listed["events"]] == ["A", "B"]
+
+
+def told(*events: Body) -> list[Body]:
+    return [{"events": list(events)}]
+
+
+def test_events_that_only_one_side_records_are_listed() -> None:
+    registered = {"reason": "RegisteredNode", "message": "m"}
+    lost = {"reason": "NodeNotReady", "message": "m"}
+    assert unlisted("events of Node n", told(registered), []) == []
+    assert unlisted("events of Node n", told(registered, lost), told(lost)) == []
+    assert unlisted("events of Node n", told(registered, lost), []) != []
+
+
+def test_how_often_a_refused_creation_is_tried_is_listed_but_not_what_it_says() -> None:
+    def refused(count: int, message: str = "m") -> Body:
+        return {"reason": "FailedCreate", "count": count, "message": message}
+
+    about = "events of ReplicaSet web"
+    assert unlisted(about, told(refused(1), refused(3)), told(refused(2))) == []
+    assert unlisted(about, told(refused(1)), told(refused(1, "other"))) != []
+    created = {"reason": "SuccessfulCreate", "count": 1, "message": "m"}
+    assert unlisted(about, told(created), told({**created, "count": 2})) != []

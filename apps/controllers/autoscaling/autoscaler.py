@@ -8,24 +8,27 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from apps.cluster import kinds
-from apps.cluster.errors import ApiError
+from apps.cluster.errors import ApiError, NotFound
 from apps.cluster.kind import SCALE
+from apps.cluster.tables import columns
 from apps.cluster.writing.binding import set_condition
 from apps.cluster.writing.metadata import timestamp
 from apps.controllers.autoscaling.behavior import History, Limited, limit
 from apps.controllers.autoscaling.metrics import NoMetric, Proposal, propose
-from apps.controllers.cache import ControllerCache, Ref
+from apps.controllers.cache import ControllerCache, Ref, ref_of
 from apps.controllers.controller import Controller, ReportedWrite, Requeue, Step
 from apps.controllers.events.writer import PendingEvent
 from apps.controllers.usage.sampling import is_measured, latest_window
 from apps.controllers.workloads.ownership import own_pods
-from apps.controllers.writes import is_active, object_reference, set_status, update_object
+from apps.controllers.writes import is_active, object_reference, update_object
 from apps.scheduler.objects import KubeObject, Pod
 
 Body = dict[str, Any]
 
 KIND: Final = "HorizontalPodAutoscaler"
 USER: Final = "horizontal-pod-autoscaler"
+#: Its selector is a map of labels.
+_BY_LABELS: Final = "ReplicationController"
 PERIOD: Final = timedelta(seconds=15)
 _TARGETS: Final = frozenset(kind.name for kind in kinds.ALL if SCALE in kind.subresources)
 _LIMITS: Final[Mapping[str, str]] = {
@@ -48,10 +51,13 @@ _STABLE: Final[Mapping[str, str]] = {
 class _Outcome:
     """The result of reading the metrics once."""
 
-    replicas: int
+    #: None: they say nothing
+    replicas: int | None
     why: str
     conditions: list[Body]
     metrics: list[Body]
+    #: reason and note of the events about what cannot be read
+    failures: Sequence[tuple[str, str]] = ()
 
 
 def refs_for_autoscaler(
@@ -80,18 +86,32 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
     target_ref = autoscaler["spec"]["scaleTargetRef"]
     target = _target(cache, target_ref, metadata["namespace"])
     if target is None:
-        why = f'{target_ref.get("kind", "")} "{target_ref.get("name", "")}" not found'
+        why = _missing(target_ref)
         message = f"the HPA controller was unable to get the target's current scale: {why}"
-        failed = [_condition("AbleToScale", "False", "FailedGetScale", message)]
-        yield _report(ref, autoscaler, now, 0, 0, failed)
+        failed = _condition("AbleToScale", "False", "FailedGetScale", message)
         yield _warning(autoscaler, "FailedGetScale", why)
+        yield _report(ref, autoscaler, now, [failed], {})
         return
     current = target["spec"].get("replicas", 1)
     outcome = _look(cache, autoscaler, target, current, history, now)
-    yield from _scale(autoscaler, target, current, outcome, history, now)
-    yield _report(
-        ref, autoscaler, now, current, outcome.replicas, outcome.conditions, outcome.metrics
-    )
+    for failure in outcome.failures:
+        yield _warning(autoscaler, *failure)
+    counts = {"currentReplicas": current, "currentMetrics": outcome.metrics or None}
+    if outcome.replicas is not None:
+        yield from _scale(autoscaler, target, current, outcome.replicas, outcome, history, now)
+        counts["desiredReplicas"] = outcome.replicas
+        if outcome.replicas not in (current, 0):
+            counts["lastScaleTime"] = timestamp(now)
+    yield _report(ref, autoscaler, now, outcome.conditions, counts)
+
+
+def _missing(target_ref: Body) -> str:
+    """Why there is no target."""
+    kind, group = target_ref["kind"], target_ref.get("apiVersion", "").rpartition("/")[0]
+    if kind not in _TARGETS:
+        return f'no matches for kind "{kind}" in group "{group}"'
+    found = kinds.by_name(kind)
+    return NotFound(found.plural, target_ref["name"], found.group).message
 
 
 def _target(cache: ControllerCache, reference: Body, namespace: str) -> Body | None:
@@ -116,47 +136,75 @@ def _look(
         message = "scaling is disabled since the replica count of the target is zero"
         off = _condition("ScalingActive", "False", "ScalingDisabled", message)
         return _Outcome(0, "", [able, off], [])
+    rivals = _rivals(cache, autoscaler)
+    if rivals:
+        note = f"pods by selector {_selector(target)} are controlled by multiple HPAs: [{rivals}]"
+        ambiguous = _condition("ScalingActive", "False", "AmbiguousSelector", note)
+        failures = [("AmbiguousSelector", note), ("FailedComputeMetricsReplicas", note)]
+        return _Outcome(None, "", [able, ambiguous], [], failures)
     if not least <= current <= most:
         side = "above Spec.MaxReplicas" if current > most else "below Spec.MinReplicas"
         bound = most if current > most else least
         return _Outcome(bound, f"Current number of replicas {side}", [able], [])
-    try:
-        proposals = _proposals(cache, spec["metrics"], target, current)
-    except NoMetric as error:
-        message = f"the HPA was unable to compute the replica count: {error.message}"
-        failed = _condition("ScalingActive", "False", error.reason, message)
-        return _Outcome(current, "", [able, failed], [])
+    results = [*_proposals(cache, autoscaler, target, current)]
+    listed = [each.current if isinstance(each, Proposal) else {"type": ""} for each in results]
+    proposals = [each for each in results if isinstance(each, Proposal)]
+    missing = [each for each in results if isinstance(each, NoMetric)]
+    failures = [(each.reason, each.message) for each in missing]
+    # what cannot be read keeps a workload from shrinking
+    if missing and max((each.replicas for each in proposals), default=-1) < current:
+        first, counts = missing[0], f"{len(missing)} invalid out of {len(results)}"
+        message = f"the HPA was unable to compute the replica count: {first.message}"
+        failed = _condition("ScalingActive", "False", first.reason, message)
+        note = f"invalid metrics ({counts}), first error is: {first.full}"
+        failures.append(("FailedComputeMetricsReplicas", note))
+        return _Outcome(None, "", [able, failed], listed, failures)
     best = max(proposals, key=lambda each: each.replicas)
     limited = limit(spec, current, best.replicas, history, now)
     above = f"{best.name} above target"
     why = "All metrics below target" if limited.replicas < current else above
-    listed = [each.current for each in proposals]
-    return _Outcome(limited.replicas, why, _conditions(current, best, limited), listed)
+    conditions = _conditions(current, best, limited)
+    return _Outcome(limited.replicas, why, conditions, listed, failures)
 
 
 _GOT_SCALE: Final = "the HPA controller was able to get the target's current scale"
 
 
 def _proposals(
-    cache: ControllerCache, metrics: Sequence[Body], target: Body, current: int
-) -> list[Proposal]:
-    """What each metric asks for.
-
-    A metric that cannot be computed is an error, unless another one asks for more replicas.
-    """
-    cluster = cache.cluster
-    pods, window = _pods(cache, target), latest_window(cluster)
-    proposals: list[Proposal] = []
-    missing: NoMetric | None = None
-    for metric in metrics:
+    cache: ControllerCache, autoscaler: Body, target: Body, current: int
+) -> Iterator[Proposal | NoMetric]:
+    """What each metric asks for, or why it cannot be computed."""
+    namespace, measured = autoscaler["metadata"]["namespace"], is_measured(cache.cluster)
+    pods, window = _pods(cache, target), latest_window(cache.cluster)
+    for metric in autoscaler["spec"]["metrics"]:
         try:
-            measured = is_measured(cluster)
-            proposals.append(propose(metric, pods, current, window, measured=measured))
+            yield propose(metric, namespace, pods, current, window, measured=measured)
         except NoMetric as error:
-            missing = missing or error
-    if missing is not None and max((each.replicas for each in proposals), default=0) <= current:
-        raise missing
-    return proposals
+            yield error
+
+
+def _rivals(cache: ControllerCache, autoscaler: Body) -> str:
+    """The autoscalers of the same workload, if there are several."""
+    namespace = autoscaler["metadata"]["namespace"]
+    target = autoscaler["spec"]["scaleTargetRef"]
+    bodies = (
+        cache.body(ref_of(KIND, each)) for each in cache.list_all(KIND, KubeObject, namespace)
+    )
+    names = sorted(
+        f"{namespace}/{body['metadata']['name']}"
+        for body in bodies
+        if body is not None and _is_same(body["spec"]["scaleTargetRef"], target)
+    )
+    return " ".join(names) if len(names) > 1 else ""
+
+
+def _selector(target: Body) -> str:
+    given = target["spec"].get("selector") or {}
+    return columns.labels(given) if target["kind"] == _BY_LABELS else columns.selector(given)
+
+
+def _is_same(one: Body, other: Body) -> bool:
+    return (one["kind"], one["name"]) == (other["kind"], other["name"])
 
 
 def _pods(cache: ControllerCache, target: Body) -> list[Body]:
@@ -196,11 +244,11 @@ def _scale(
     autoscaler: Body,
     target: Body,
     current: int,
+    size: int,
     outcome: _Outcome,
     history: History,
     now: datetime,
 ) -> Iterator[Step]:
-    size = outcome.replicas
     if size == current:
         return
     metadata = target["metadata"]
@@ -230,27 +278,22 @@ def _warning(autoscaler: Body, reason: str, note: str) -> PendingEvent:
 
 
 def _report(
-    ref: Ref,
-    autoscaler: Body,
-    now: datetime,
-    current: int,
-    desired: int,
-    conditions: Sequence[Body],
-    metrics: Sequence[Body] = (),
+    ref: Ref, autoscaler: Body, now: datetime, conditions: Sequence[Body], counts: Body
 ) -> Step:
-    before = autoscaler.get("status") or {}
-    listed = before.get("conditions") or []
-    for condition in conditions:
-        listed = set_condition(listed, dict(condition), now, probed=False)
-    status: Body = {
-        "currentReplicas": current,
-        "desiredReplicas": desired,
-        "conditions": listed,
-        "currentMetrics": list(metrics) or None,
-    }
-    if desired != current and desired:
-        status["lastScaleTime"] = timestamp(now)
-    return set_status(ref, autoscaler["metadata"]["uid"], status)
+    """Write these conditions and counts; all else stays as it is."""
+
+    def change(body: Body) -> Body:
+        before = body.get("status") or {}
+        listed = before.get("conditions") or []
+        for condition in conditions:
+            listed = set_condition(listed, dict(condition), now, probed=False)
+        empty = {"desiredReplicas": 0, "currentMetrics": None}
+        status = {**empty, **before, **counts, "conditions": listed}
+        if not status.get("currentReplicas"):
+            status.pop("currentReplicas", None)
+        return {**body, "status": status}
+
+    return update_object(ref, autoscaler["metadata"]["uid"], change)
 
 
 CONTROLLER = Controller(

@@ -11,10 +11,11 @@ from apps.cluster import kinds
 from apps.cluster.writes import Update
 from apps.controllers.cache import ControllerCache, Ref, claims_of
 from apps.controllers.controller import Controller, Step
-from apps.controllers.events.writer import PendingEvent, pod_reference
+from apps.controllers.events.writer import PendingEvent
 from apps.controllers.kubelet import admission, registration, status
 from apps.controllers.kubelet.annotations import CLOUD_PROVIDER, READY, is_false
 from apps.controllers.node_usage import is_new
+from apps.controllers.writes import reference_to
 from apps.scheduler.objects import KubeObject, Node, PersistentVolumeClaim, Pod
 from apps.scheduler.plugins.volumebinding.claims import is_bound
 
@@ -94,7 +95,7 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
             uid=pod.metadata.uid,
         )
         if refusal is not None:
-            subject = pod_reference(pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
+            subject = reference_to(pod)
             yield PendingEvent(subject, refusal.reason, refusal.why, KUBELET, warning=True)
 
 

@@ -208,7 +208,7 @@ def _event(
 ) -> PendingEvent:
     """An event about a claim, which is not repeated."""
     subject = {"kind": CLAIM, "apiVersion": "v1", "namespace": ref[1], "name": ref[2]}
-    subject["uid"] = claim.metadata.uid
+    subject |= {"uid": claim.metadata.uid, "resourceVersion": claim.metadata.resource_version}
     return PendingEvent(subject, reason, note, USER, warning=warning, once=True)
 
 
@@ -300,6 +300,7 @@ def _reference(claim: Claim) -> Body:
         "namespace": claim.metadata.namespace,
         "name": claim.metadata.name,
         "uid": claim.metadata.uid,
+        "resourceVersion": claim.metadata.resource_version,
     }
 
 

@@ -41,8 +41,9 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
     spec = cron_job["spec"]
     jobs = _jobs(cache, cron_job)
     active = [job for job in jobs if not _outcome(job)]
-    yield from _notice_ends(cron_job, jobs)
-    yield from _delete_old(cron_job, jobs)
+    old = _old(cron_job, jobs)
+    yield from (_delete(cron_job, job) for job in old)
+    yield from _notice_ends(cron_job, [job for job in jobs if job not in old])
     schedule = read_schedule(spec["schedule"], spec.get("timeZone", ""))
     status: Body = {}
     if schedule is not None and not spec.get("suspend"):
@@ -146,8 +147,9 @@ def _delete(cron_job: Body, job: Body) -> ReportedWrite:
     return ReportedWrite(write, lambda _: event)
 
 
-def _delete_old(cron_job: Body, jobs: Sequence[Body]) -> Iterator[ReportedWrite]:
-    """Delete finished jobs beyond the limits of the history, oldest first."""
+def _old(cron_job: Body, jobs: Sequence[Body]) -> list[Body]:
+    """The finished jobs beyond the limits of the history, oldest first."""
+    old: list[Body] = []
     for outcome, field in (
         ("Complete", "successfulJobsHistoryLimit"),
         ("Failed", "failedJobsHistoryLimit"),
@@ -155,8 +157,8 @@ def _delete_old(cron_job: Body, jobs: Sequence[Body]) -> Iterator[ReportedWrite]
         finished = [job for job in jobs if _outcome(job) == outcome]
         limit = cron_job["spec"].get(field)
         if limit is not None:
-            for job in finished[: max(len(finished) - limit, 0)]:
-                yield _delete(cron_job, job)
+            old += finished[: max(len(finished) - limit, 0)]
+    return old
 
 
 def _report(

@@ -45,7 +45,8 @@ _TOLERATIONS: Final = (
 
 
 def refs_for_node(cache: ControllerCache, old: Node | None, new: Node | None) -> Iterable[Ref]:
-    if old is not None and new is not None and _placement(old) == _placement(new):
+    # as upstream, which learns of a deleted node by the deletion of its pods
+    if new is None or (old is not None and _placement(old) == _placement(new)):
         return []
     return [ref_of(KIND, each) for each in cache.list_all(KIND, KubeObject)]
 

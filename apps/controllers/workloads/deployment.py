@@ -376,6 +376,7 @@ def _report(
         "terminatingReplicas": total("terminatingReplicas"),
     }
     listed = progress.conditions(deployment, status, new, now, enough=enough)
+    listed += progress.replica_failure(deployment, sets if new is None else [new, *sets], now)
     yield set_status(ref, deployment["metadata"]["uid"], {**status, "conditions": listed})
     yield from progress.deadline(deployment, listed)
 

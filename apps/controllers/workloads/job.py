@@ -215,7 +215,7 @@ def _count_status(job: Body, count: PodCounts, outcome: _Outcome | None, now: da
         "terminating": len(count.terminating) if active else ending,
         "succeeded": done or None,
         "failed": count.failed or None,
-        "startTime": started or (None if suspended else timestamp(now)),
+        "startTime": None if suspended else started or timestamp(now),
     }
     if is_indexed(job):
         status["completedIndexes"] = format_indexes(count.succeeded_indexes) or None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
 from apps.cluster.writing.metadata import timestamp
 from apps.controllers.controller import Requeue, parse_time
+from apps.controllers.workloads.replicas import REPLICA_FAILURE
 
 Body = dict[str, Any]
 
@@ -30,6 +31,18 @@ def conditions(
     )
     progressing = _progressing(deployment, status, new, now)
     return [available, *([progressing] if progressing is not None else [])]
+
+
+def replica_failure(deployment: Body, sets: Sequence[Body], now: datetime) -> list[Body]:
+    """The condition ReplicaFailure of the first of these sets that has it."""
+    for each in sets:
+        for found in (each.get("status") or {}).get("conditions") or ():
+            if found["type"] == REPLICA_FAILURE:
+                copied = {**found, "lastUpdateTime": timestamp(now)}
+                before = _existing_condition(deployment, REPLICA_FAILURE)
+                same = all(before.get(key) == found[key] for key in ("status", "reason"))
+                return [before if same else copied]
+    return []
 
 
 def deadline(deployment: Body, listed: list[Body]) -> Iterator[Requeue]:

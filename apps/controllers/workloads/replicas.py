@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
+from apps.cluster.errors import ApiError
+from apps.cluster.writing.metadata import timestamp
 from apps.controllers.cache import ControllerCache, Ref
-from apps.controllers.controller import Controller, Step
+from apps.controllers.controller import RETRY, Controller, ReportedWrite, Requeue, Step
+from apps.controllers.events.writer import PendingEvent
 from apps.controllers.workloads.ownership import claim_pods, map_object, map_pods, own_pods
 from apps.controllers.workloads.templates import new_pod
 from apps.controllers.writes import (
@@ -26,6 +30,8 @@ from apps.scheduler.objects import Pod
 Body = dict[str, Any]
 
 _USERS = {"ReplicaSet": "replicaset-controller", "ReplicationController": "replication-controller"}
+#: The condition of a workload whose pods are refused, and of its Deployment.
+REPLICA_FAILURE: Final = "ReplicaFailure"
 _DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 
 
@@ -41,13 +47,43 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
             # they count once the change is observed
             yield from claimed
             return
-        missing = workload["spec"].get("replicas", 1) - len(pods)
-        for _ in range(min(missing, BURST)):
-            yield create_with_event(workload, new_pod(workload), _USERS[ref[0]])
-        if missing < 0:
-            for pod in surplus(pods, min(-missing, BURST)):
-                yield delete_with_event(workload, pod, _USERS[ref[0]])
-    yield from _report(ref, workload, pods, sum(map(is_terminating, owned)), now)
+        yield from _fill(cache, ref, workload, pods, now)
+    _, refusal = cache.refusals.get(workload["metadata"]["uid"], (now, ""))
+    yield from _report(ref, workload, pods, sum(map(is_terminating, owned)), refusal, now)
+
+
+def _fill(
+    cache: ControllerCache, ref: Ref, workload: Body, pods: Sequence[Pod], now: datetime
+) -> Iterator[Step]:
+    """Create the pods that are missing, or delete those that are too many."""
+    user, uid = _USERS[ref[0]], workload["metadata"]["uid"]
+    missing = workload["spec"].get("replicas", 1) - len(pods)
+    pause, _ = cache.refusals.get(uid, (now, ""))
+    if missing > 0 and pause > now:
+        yield Requeue(pause)
+        return
+    cache.refusals.pop(uid, None)
+    for _ in range(min(missing, BURST)):
+        yield _noting_refusal(cache, uid, create_with_event(workload, new_pod(workload), user), now)
+    if missing > 0:
+        # a refusal becomes a condition, even if nothing else changes
+        yield Requeue(now)
+    for pod in surplus(pods, min(-missing, BURST)) if missing < 0 else ():
+        yield delete_with_event(workload, pod, user)
+
+
+def _noting_refusal(
+    cache: ControllerCache, uid: str, creation: ReportedWrite, now: datetime
+) -> ReportedWrite:
+    """The creation, after whose refusal the workload pauses."""
+    report = creation.on_failure
+    assert report is not None
+
+    def on_failure(refusal: ApiError) -> PendingEvent:
+        cache.refusals[uid] = now + RETRY, refusal.message
+        return report(refusal)
+
+    return replace(creation, on_failure=on_failure)
 
 
 def surplus(pods: Sequence[Pod], count: int) -> list[Pod]:
@@ -78,7 +114,7 @@ def _cost(pod: Pod) -> int:
 
 
 def _report(
-    ref: Ref, workload: Body, pods: Sequence[Pod], terminating: int, now: datetime
+    ref: Ref, workload: Body, pods: Sequence[Pod], terminating: int, refusal: str, now: datetime
 ) -> Iterator[Step]:
     ready = sum(map(is_ready, pods))
     available, later = availability(pods, workload, now)
@@ -92,8 +128,27 @@ def _report(
         "availableReplicas": len(available) or None,
         "terminatingReplicas": terminating if ref[0] == "ReplicaSet" else None,
         "observedGeneration": workload["metadata"].get("generation"),
+        "conditions": _conditions(workload, refusal, now) or None,
     }
     yield set_status(ref, workload["metadata"]["uid"], status)
+
+
+def _conditions(workload: Body, refusal: str, now: datetime) -> list[Body]:
+    """The conditions of the workload, with ReplicaFailure while its pods are refused."""
+    before = (workload.get("status") or {}).get("conditions") or []
+    if not refusal:
+        return [each for each in before if each["type"] != REPLICA_FAILURE]
+    if any(each["type"] == REPLICA_FAILURE for each in before):
+        # as upstream, the first one stays
+        return list(before)
+    failure = {
+        "type": REPLICA_FAILURE,
+        "status": "True",
+        "reason": "FailedCreate",
+        "message": refusal,
+        "lastTransitionTime": timestamp(now),
+    }
+    return [*before, failure]
 
 
 CONTROLLER = Controller(

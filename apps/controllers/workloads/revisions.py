@@ -16,6 +16,7 @@ from apps.cluster import kinds
 from apps.cluster.writes import Create, Delete
 from apps.controllers.cache import ControllerCache, Ref, owner_reference
 from apps.controllers.controller import Concerns, Step
+from apps.controllers.workloads.ownership import claim_objects
 from apps.controllers.workloads.templates import (
     REVISION_LABEL,
     is_same_template,
@@ -34,14 +35,16 @@ _DEFAULT_LIMIT: Final = 10
 
 
 def map_revisions(kind: str) -> Concerns:
-    """Map a deleted revision to the workload of this kind that it belongs to."""
+    """Map a deleted or adopted revision to the workload of this kind that it belongs to."""
 
     def refs_for_revision(
         _: ControllerCache, old: KubeObject | None, new: KubeObject | None
     ) -> list[Ref]:
-        if old is None or new is not None:
+        if old is None or (
+            new is not None and new.metadata.owner_references == old.metadata.owner_references
+        ):
             return []
-        owners = old.metadata.owner_references
+        owners = (new or old).metadata.owner_references
         return [(kind, old.metadata.namespace, each.name) for each in owners if each.kind == kind]
 
     return refs_for_revision
@@ -71,8 +74,13 @@ def keep_history(
 ) -> Iterator[Step]:
     """Give the current template the highest revision, and delete the oldest beyond the limit.
 
-    `key` is its key, `used` are those of existing pods; their revisions are kept.
+    `key` is its key, `used` are those of existing pods; their revisions are kept. Revisions that
+    another workload has left are adopted first.
     """
+    claimed = list(claim_objects(cache, KIND, workload))
+    if claimed:
+        yield from claimed
+        return
     history = _revisions(cache, workload)
     highest = max((each["revision"] for each in history), default=0)
     current = next((each for each in history if _key(workload, each) == key), None)

@@ -209,19 +209,20 @@ def _report(
 ) -> Iterator[Step]:
     active = [pod for pod in pods.values() if is_active(pod)]
     ready = sum(map(is_ready, active))
-    updated = sum(pod.metadata.labels.get(REVISION_LABEL) == revision for pod in active)
-    before = (stateful.get("status") or {}).get("currentRevision")
-    complete = updated == len(active) == stateful["spec"].get("replicas", 1)
+    revisions = [pod.metadata.labels.get(REVISION_LABEL) for pod in active]
+    updated = revisions.count(revision)
+    before = (stateful.get("status") or {}).get("currentRevision") or revision
     # only a rolling update makes the new revision the current one
-    complete &= before == revision or _strategy(stateful) == "RollingUpdate"
+    complete = updated == ready == len(pods) and _strategy(stateful) == "RollingUpdate"
+    current = revision if complete else before
     status = {
         "observedGeneration": stateful["metadata"].get("generation"),
         "replicas": len(pods),
         "readyReplicas": ready or None,
         "availableReplicas": len(available),
-        "currentReplicas": (updated if complete else len(active) - updated) or None,
+        "currentReplicas": revisions.count(current) or None,
         "updatedReplicas": updated or None,
-        "currentRevision": revision if complete or not before else before,
+        "currentRevision": current,
         "updateRevision": revision,
         "collisionCount": 0,
     }

@@ -104,7 +104,7 @@ class IntendedWrites:
             yield Delete(kinds.by_name(intent.kind), intent.namespace, intent.name, {})
         elif isinstance(intent, PodEvent):
             event = PendingEvent(
-                pod_reference(intent.namespace, intent.name, intent.uid),
+                pod_reference(intent.namespace, intent.name, intent.uid, intent.version),
                 intent.reason,
                 intent.note,
                 intent.reporter,
@@ -122,7 +122,7 @@ class IntendedWrites:
             yield from self._delete_victim(record, victim)
         else:
             note += " (in kube-scheduler memory)."
-        reference = pod_reference(victim.namespace, victim.name, victim.uid)
+        reference = pod_reference(victim.namespace, victim.name, victim.uid, victim.version)
         preemptor = _pod_reference(decision)
         yield from self._event(
             reference, record, "Preempted", note, "Preempting", related=preemptor
@@ -239,4 +239,4 @@ def _set_pod_condition(condition: Body, now: datetime) -> Callable[[Body], Body]
 
 def _pod_reference(decision: Decision) -> dict[str, str]:
     namespace, _, name = decision.pod_key.partition("/")
-    return pod_reference(namespace, name, decision.pod_uid)
+    return pod_reference(namespace, name, decision.pod_uid, decision.pod_version)

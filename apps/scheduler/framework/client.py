@@ -60,6 +60,7 @@ class Client:
                 action,
                 warning,
                 reporter,
+                pod.pod.metadata.resource_version,
             )
         )
 

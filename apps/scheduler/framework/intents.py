@@ -75,6 +75,8 @@ class Eviction:
     #: as the event Preempted names what it makes room for, and where; "" for the pod of the
     #: decision and its nominated node
     beneficiary: str = ""
+    #: the resourceVersion of the pod, as its events name it
+    version: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,8 @@ class PodEvent:
     warning: bool = False
     #: schedulerName of the profile that reports it
     reporter: str = ""
+    #: the resourceVersion of the pod, as its events name it
+    version: str = ""
 
 
 Intent = Binding | MergePatch | Creation | Deletion | Eviction | PodEvent

@@ -206,6 +206,7 @@ class Evaluator:
                 message=f"{scheduler}: preempting to accommodate a higher priority {kind}",
                 delete=not stays,
                 beneficiary=beneficiary,
+                version=victim.pod.metadata.resource_version,
             ),
         )
 

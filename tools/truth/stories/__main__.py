@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -28,24 +27,13 @@ django.setup()
 
 # ruff: noqa: E402
 from tools.truth.__main__ import OUTPUT, real_folder
-from tools.truth.stories.appearance import Appearance, differences
+from tools.truth.stories.appearance import Appearance
+from tools.truth.stories.listed import unlisted
 from tools.truth.stories.plots import STORIES
 from tools.truth.stories.telling import Telling
 from tools.truth.stories.worlds import our_world, real_world
 
 Body = dict[str, Any]
-
-#: Differences that docs/differences.md lists, as "KIND PATH".
-LISTED = re.compile(
-    r"events of \w+ .*\.involvedObject\.(resourceVersion|uid)"
-    r"|PersistentVolume .*\.claimRef\.resourceVersion"
-    r"|Node .*\.metadata\.annotations"
-    r"|Node .*\.spec\.taints.*\.timeAdded"
-    r"|(EndpointSlice|Endpoints) .*\.metadata\.(annotations|generation)"
-    r"|Pod .*\.metadata\.finalizers"
-    r"|Job .*\.status\.uncountedTerminatedPods"
-    r"|StatefulSet .*\.rollingUpdate\.maxUnavailable"
-)
 
 
 def main() -> int:
@@ -88,12 +76,10 @@ def _report(
                     compared[name] += max(len(left), len(right))
                     if left == right:
                         continue
-                    places = list(differences(left, right))
-                    kind = about.rpartition(" ")[0]
-                    is_listed = all(LISTED.fullmatch(f"{kind} {each[0]}") for each in places)
-                    counts = listed if is_listed else differing
+                    places = unlisted(about, left, right)
+                    counts = differing if places else listed
                     counts[name] += max(len(left), len(right))
-                    for where, one, other in () if is_listed else places:
+                    for where, one, other in places:
                         found = {"story": name, "step": step, "object": about, "where": where}
                         line = json.dumps({**found, "real": one, "ours": other})
                         print(line, file=file)

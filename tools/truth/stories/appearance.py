@@ -49,6 +49,11 @@ class Looks:
         for body in objects:
             plain = self._plain(body)
             shown.setdefault(f"{plain['kind']} {plain['metadata']['name']}", []).append(plain)
+        parallel = {
+            f"events of StatefulSet {body['metadata']['name']}"
+            for body in objects
+            if body.get("spec", {}).get("podManagementPolicy") == "Parallel"
+        }
         told: dict[tuple[str, str], list[Body]] = {}
         for event in sorted(events, key=lambda each: self.seen[each["metadata"]["uid"]]):
             about = event["involvedObject"]
@@ -56,8 +61,8 @@ class Looks:
             name = f"{about['kind']} {plain['involvedObject']['name']}"
             told.setdefault((f"events of {name}", about.get("uid", "")), []).append(_event(plain))
         for (name, _), listed in told.items():
-            if name.startswith("events of Job"):
-                # the pods of its indexes are created in parallel
+            if name.startswith("events of Job") or name in parallel:
+                # its pods are created and deleted in parallel
                 runs = groupby(listed, itemgetter("reason"))
                 listed = [*chain(*(sorted(run, key=_text) for _, run in runs))]
             shown.setdefault(name, []).append({"events": listed})

@@ -380,6 +380,7 @@ class DynamicResources:
                 note,
                 "Scheduling",
                 reporter=pod.pod.spec.scheduler_name,
+                version=pod.pod.metadata.resource_version,
             )
             intents.add(state, event)
         if ready:

@@ -175,7 +175,7 @@ STORIES = (
                 _quota(
                     **{
                         "pods": "3",
-                        "configmaps": "5",
+                        "secrets": "5",
                         "count/deployments.apps": "1",
                         "requests.cpu": "4",
                     }

@@ -1,0 +1,87 @@
+"""The differences that docs/differences.md lists, by rule."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from tools.truth.stories.appearance import differences
+
+Body = dict[str, Any]
+
+#: "KIND PATH" of the places that differ.
+_PLACES = re.compile(
+    r"PersistentVolume .*\.claimRef\.resourceVersion"
+    r"|Node .*\.metadata\.annotations"
+    r"|Node .*\.spec\.taints.*\.timeAdded"
+    r"|(EndpointSlice|Endpoints) .*\.metadata\.(annotations|generation)"
+    r"|Pod .*\.metadata\.finalizers"
+    r"|Job .*\.status\.uncountedTerminatedPods"
+    r"|StatefulSet .*\.rollingUpdate\.maxUnavailable"
+)
+#: Events that one side does not record: of nodes that are registered, of kubelets, and of volumes
+#: that a provisioner creates.
+_ONE_SIDED = (
+    "RegisteredNode",
+    "RemovingNode",
+    "NodeReady",
+    "NodeSchedulable",
+    "NodeNotSchedulable",
+    "ExternalProvisioning",
+    "ProvisioningSucceeded",
+    "VolumeFailedDelete",
+)
+#: Events that are counted as often as something is tried again.
+_TRIED_AGAIN = ("FailedBinding", "WaitForFirstConsumer", "ProvisioningFailed", "FailedGetScale")
+_COMBINED = "(combined from similar events): "
+_PROVISIONER = "volume.kubernetes.io/storage-provisioner"
+
+
+def unlisted(about: str, real: Sequence[Body], ours: Sequence[Body]) -> list[tuple[str, Any, Any]]:
+    """The places where objects called so differ, without those that are listed."""
+    kind = about.rpartition(" ")[0]
+    if about.startswith("events of "):
+        real, ours = _known(real), _known(ours)
+    elif (
+        kind == "PersistentVolumeClaim"
+        and any(map(_is_provisioned, real))
+        or about.startswith("PersistentVolume pvc-")
+        and not real
+    ):
+        return []
+    return [
+        place for place in differences(real, ours) if not _PLACES.fullmatch(f"{kind} {place[0]}")
+    ]
+
+
+def _is_provisioned(claim: Body) -> bool:
+    return _PROVISIONER in (claim["metadata"].get("annotations") or {})
+
+
+def _known(lists: Sequence[Body]) -> list[Body]:
+    """The events without what is listed; what nothing is left of is left out."""
+    plain = [[*map(_plain, each["events"])] for each in lists]
+    kept = [[each for each in events if each["reason"] not in _ONE_SIDED] for events in plain]
+    return [{"events": _told_once(events)} for events in kept if events]
+
+
+def _plain(event: Body) -> Body:
+    reason = event["reason"]
+    if reason == "TaintManagerEviction":
+        about = event["involvedObject"]
+        named = {key: about[key] for key in about if key not in ("uid", "resourceVersion")}
+        return {**event, "involvedObject": named}
+    if reason == "FailedCreate":
+        message = event["message"].removeprefix(_COMBINED)
+        return {**event, "message": message, "count": None, "reportingComponent": None}
+    return {**event, "count": None} if reason in _TRIED_AGAIN else event
+
+
+def _told_once(events: Sequence[Body]) -> list[Body]:
+    """The events, of those about refused creations the first one."""
+    told: list[Body] = []
+    for event in events:
+        if event["reason"] != "FailedCreate" or event not in told:
+            told.append(event)
+    return told
