@@ -50,11 +50,13 @@ quick-cases:
 
 # Needs the folder named by REAL_KUBERNETES, or ../shared/real. TRUTH="--seed 7 --only volumes admin": a part.
 truth: runtime
-	$(BIN)/python -m tools.truth $(TRUTH)
-	$(BIN)/python -m tools.truth.exchanges $(EXCHANGES)
-	$(BIN)/python -m tools.truth.groups $(GROUPS)
-	$(BIN)/python -m tools.truth.batches $(BATCHES)
-	$(BIN)/python -m tools.truth.stories $(STORIES)
+	@rm -rf var/truth/rows
+	-$(BIN)/python -m tools.truth $(TRUTH)
+	-$(BIN)/python -m tools.truth.exchanges $(EXCHANGES)
+	-$(BIN)/python -m tools.truth.groups $(GROUPS)
+	-$(BIN)/python -m tools.truth.batches $(BATCHES)
+	-$(BIN)/python -m tools.truth.stories $(STORIES)
+	@$(BIN)/python -m tools.truth.table
 
 # SOAK_FACTOR: how many times as many examples of state machines as in `make test`.
 # SOAK_MINUTES, SOAK_KILLS or SOAK_RUNS, SOAK_SEED, SOAK_PODS, SOAK_WORKERS, SOAK_QUIET (minutes) and

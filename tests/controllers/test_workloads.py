@@ -445,3 +445,25 @@ def test_refused_pods_are_a_condition_of_their_workload(lab: Lab) -> None:
     assert "conditions" not in replica_set["status"]
     types = [each["type"] for each in lab.get("Deployment", "web")["status"]["conditions"]]
     assert "ReplicaFailure" not in types
+
+
+def test_a_daemon_on_a_deleted_node_is_garbage_and_not_deleted_by_its_daemon_set(lab: Lab) -> None:
+    lab.node("n1")
+    lab.node("n2")
+    lab.create("DaemonSet", workload("web"))
+    lab.settle()
+    lab.delete("Node", "n1")
+    lab.settle()
+    assert len(living(lab)) == 2 and not lab.events("SuccessfulDelete")
+    lab.advance(60)
+    assert [pod["spec"]["nodeName"] for pod in living(lab)] == ["n2"]
+
+
+def test_a_deployment_says_which_replica_set_it_has_created(lab: Lab) -> None:
+    lab.create("Deployment", workload("web", replicas=1, pod={"priorityClassName": "none"}))
+    lab.settle()
+    (replica_set,) = lab.all("ReplicaSet")
+    progressing = lab.condition("Deployment", "web", "Progressing")
+    assert progressing["reason"] == "NewReplicaSetCreated"
+    name = replica_set["metadata"]["name"]
+    assert progressing["message"] == f'Created new replica set "{name}"'

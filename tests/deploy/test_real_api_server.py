@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tools.truth.__main__ import real_folder
 from tools.truth.servers import control_plane
+from tools.truth.table import real_folder
 
 FOLDER = Path(__file__).parents[2] / "deploy" / "kubernetes"
 #: Enforced for pods, the standard is a warning for what creates them.

@@ -34,27 +34,11 @@ from tools.truth.clusters import Cluster
 from tools.truth.recombined import Recombined, families
 from tools.truth.sampled import compare_sampled
 from tools.truth.shapes import SHAPES, Shape
+from tools.truth.table import OUTPUT, Row, heading, real_folder
 
 #: A difference is asked about again so often: ties among candidates may miss some, and choices
 #: among equal volumes are random.
 _ASKED_AGAIN = 3
-ROOT = Path(__file__).resolve().parents[2]
-OUTPUT = ROOT / "var" / "truth"
-
-
-class Row:
-    """A line of the table, in decisions."""
-
-    def __init__(self, shape: str) -> None:
-        self.shape, self.compared = shape, 0
-        self.differing: list[str] = []
-        #: `decide` fails, or decides otherwise each time
-        self.unanswered = 0
-
-    def __str__(self) -> str:
-        differing = len(self.differing)
-        counts = (self.compared, self.compared - differing, differing, self.unanswered)
-        return f"{self.shape:46}" + "".join(f"{count:11}" for count in counts)
 
 
 def main() -> int:
@@ -65,8 +49,7 @@ def main() -> int:
         return 0
     decide = unpack(packed)
     rows, recorded = [], families()
-    titles = ("compared", "equal", "differing", "unanswered")
-    print(f"{'shape':46}" + "".join(f"{title:>11}" for title in titles))
+    print(heading("shape"))
     with extender.running() as address:
         for name in options.only or (*SHAPES, *recorded):
             if name in SHAPES:
@@ -74,13 +57,9 @@ def main() -> int:
             else:
                 rows.append(compare_family(name, recorded[name], decide, options))
             print(rows[-1], *rows[-1].differing[:1], flush=True)
-    total = Row("total")
-    for row in rows:
-        total.compared += row.compared
-        total.differing += row.differing
-        total.unanswered += row.unanswered
+    total = Row.of_all("total", rows)
     print(total)
-    return 1 if total.differing else 0
+    return total.save("decisions")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -92,10 +71,6 @@ def _parser() -> argparse.ArgumentParser:
         "--only", nargs="*", choices=sorted({*SHAPES, *families()}), metavar="SHAPE"
     )
     return parser
-
-
-def real_folder() -> Path:
-    return Path(os.environ.get("REAL_KUBERNETES") or ROOT.parent / "shared" / "real")
 
 
 def unpack(packed: Path) -> Path:

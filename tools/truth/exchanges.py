@@ -16,7 +16,6 @@ import argparse
 import json
 import os
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -27,9 +26,9 @@ django.setup()
 
 # ruff: noqa: E402
 from tests.api.replay import Replay, first_difference, warnings
-from tools.truth.__main__ import OUTPUT, real_folder
 from tools.truth.requests import Requests, Step, collections, creation, manifests
 from tools.truth.servers import HUNG_UP, our_server, real_server
+from tools.truth.table import OUTPUT, Row, heading, real_folder
 from tools.truth.templates import Templates
 from tools.truth.topics import topics
 
@@ -41,8 +40,7 @@ def main() -> int:
         print(f"NOTHING WAS COMPARED: {scripts / 'start'} does not exist (set REAL_KUBERNETES)")
         return 0
     OUTPUT.mkdir(parents=True, exist_ok=True)
-    compared: Counter[str] = Counter()
-    differing: Counter[str] = Counter()
+    rows: dict[str, Row] = {}
     with (
         our_server() as ours,
         real_server(scripts, OUTPUT / "real") as real,
@@ -52,13 +50,17 @@ def main() -> int:
             expected, actual = (_answer(server, step) for server in (real, ours))
             if _is_answered_otherwise(expected["status"], actual["status"]):
                 continue
-            compared[step["about"]] += 1
+            row = rows.setdefault(step["about"], Row(step["about"]))
+            row.compared += 1
             if expected != actual:
-                differing[step["about"]] += 1
                 where, left, right = first_difference(expected, actual)
+                row.differing.append(where)
                 difference = {"where": where, "real": left, "ours": right, "step": step}
                 print(json.dumps(difference), file=file, flush=True)
-    return _report(compared, differing)
+    print(heading("exchanges"))
+    total = Row.of_all("total", rows.values())
+    print(*rows.values(), total, sep="\n")
+    return total.save("exchanges")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -110,15 +112,6 @@ def _answer(server: Replay, step: Step) -> dict[str, Any]:
 def _is_answered_otherwise(expected: int, actual: int) -> bool:
     """Whether a mistake of the client crashed the real server, or an error of its own hides it."""
     return expected == HUNG_UP or (expected == 500 and 400 <= actual < 500)
-
-
-def _report(compared: Counter[str], differing: Counter[str]) -> int:
-    print(f"{'exchanges':46}{'compared':>11}{'equal':>11}{'differing':>11}")
-    rows = {**compared, "total": compared.total()}
-    for about, count in rows.items():
-        different = differing.total() if about == "total" else differing[about]
-        print(f"{about:46}{count:11}{count - different:11}{different:11}")
-    return 1 if differing else 0
 
 
 if __name__ == "__main__":

@@ -33,8 +33,8 @@ from apps.scheduler.decision import Decision
 from apps.scheduler.plugins.registry import TABLE
 from apps.studies.scenarios.memory.cluster import MemoryCluster
 from apps.studies.scenarios.memory.objects import object_kind
-from tools.truth.__main__ import OUTPUT, Row, real_folder
 from tools.truth.servers import RealServer, control_plane
+from tools.truth.table import OUTPUT, Row, heading, real_folder
 
 Body = dict[str, Any]
 
@@ -394,8 +394,9 @@ def main() -> int:
                 ]
                 print_difference(seed, real, ours)
             print(f"sequence {seed}: {len(steps)} steps", flush=True)
+    print(heading("what"))
     print(row)
-    return 1 if row.differing else 0
+    return row.save("groups")
 
 
 def print_difference(seed: int, real: list[Body], ours: list[Body]) -> None:

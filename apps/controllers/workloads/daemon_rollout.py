@@ -31,13 +31,14 @@ def plan(
     daemons: Body,
     by_node: Mapping[str, Sequence[Pod]],
     wanted: Collection[str],
-    tolerable: Collection[str],
+    tolerable: Mapping[str, bool],
     available: Collection[str],
     digest: str,
-) -> RolloutPlan:
-    """The next step towards one pod of the current template on each wanted node.
+) -> tuple[RolloutPlan, RolloutPlan]:
+    """The next steps towards one pod on each wanted node, and then of the current template.
 
-    `tolerable` are nodes where a pod may stay, `available` the names of available pods.
+    `tolerable` says of each node whether a pod may stay there, `available` are the names of
+    available pods.
     """
     result = RolloutPlan(missing=sorted(set(wanted) - by_node.keys()))
     surge, missing = _limits(daemons, len(wanted))
@@ -47,8 +48,10 @@ def plan(
         pods = by_node[node]
         result.surplus += [pod for pod in pods if _has_ended(pod)]
         active = [pod for pod in pods if is_active(pod)]
-        if node not in tolerable:
-            result.surplus += active
+        if not tolerable.get(node):
+            # those that ran on a node that is deleted are garbage
+            gone = node not in tolerable
+            result.surplus += [pod for pod in active if not (gone and pod.spec.node_name)]
             continue
         current = [pod for pod in active if is_current(daemons, pod, digest)]
         outdated = [pod for pod in active if not is_current(daemons, pod, digest)]
@@ -61,13 +64,14 @@ def plan(
             result.surplus.append(outdated[0])
         else:
             surging += 1
+    rollout = RolloutPlan()
     if surge:
-        _surge(result, old, surge - surging, available)
+        _surge(rollout, old, surge - surging, available)
     elif missing:
         serving = [pods for pods in by_node.values() if _is_available(pods, available)]
         away = len(set(wanted)) - len(serving)
-        _replace(result, old, missing - away, available)
-    return result
+        _replace(rollout, old, missing - away, available)
+    return result, rollout
 
 
 def is_current(daemons: Body, pod: Pod, digest: str) -> bool:

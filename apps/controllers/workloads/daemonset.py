@@ -68,16 +68,16 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
         by_node.setdefault(_node_of(pod), []).append(pod)
     nodes = cache.list_all("Node", Node)
     wanted = {node.metadata.name for node in nodes if _should_run(sample, node)}
-    tolerable = {node.metadata.name for node in nodes if _may_stay(sample, node)}
+    tolerable = {node.metadata.name: _may_stay(sample, node) for node in nodes}
     pods = [pod for group in by_node.values() for pod in group if is_active(pod)]
     available, later = availability(pods, daemons, now)
     if not daemons["metadata"].get("deletionTimestamp"):
         yield from keep_history(cache, daemons, digest, {rollout.revision(pod) for pod in pods})
-        plan = rollout.plan(daemons, by_node, wanted, tolerable, available, digest)
-        for node in plan.missing[:BURST]:
-            yield create_with_event(daemons, _create_daemon(daemons, node, digest), USER)
-        for pod in plan.surplus[:BURST]:
-            yield delete_with_event(daemons, pod, USER)
+        for plan in rollout.plan(daemons, by_node, wanted, tolerable, available, digest):
+            for node in plan.missing[:BURST]:
+                yield create_with_event(daemons, _create_daemon(daemons, node, digest), USER)
+            for pod in plan.surplus[:BURST]:
+                yield delete_with_event(daemons, pod, USER)
     yield from later
     yield from _report(ref, daemons, by_node, wanted, available, digest)
 

@@ -74,8 +74,11 @@ def _progressing(
     if state[1] == "DeploymentPaused":
         why = ("DeploymentResumed", "Deployment is resumed")
         return _condition(deployment, "Progressing", "Unknown", *why, now)
-    if not before or state[1] == COMPLETE or _has_progressed(deployment, status):
+    if before and _has_progressed(deployment, status):
         why = ("ReplicaSetUpdated", f"{name} is progressing.")
+        return _condition(deployment, "Progressing", "True", *why, now, renewed=True)
+    if not before or state[1] == COMPLETE:
+        why = ("NewReplicaSetCreated", f"Created new replica set {name.split()[1]}")
         return _condition(deployment, "Progressing", "True", *why, now, renewed=True)
     end = _timeout(deployment, before)
     if end is not None and now >= end:

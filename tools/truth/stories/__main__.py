@@ -16,7 +16,6 @@ import argparse
 import json
 import os
 import sys
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,12 +25,12 @@ os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
 django.setup()
 
 # ruff: noqa: E402
-from tools.truth.__main__ import OUTPUT, real_folder
 from tools.truth.stories.appearance import Appearance
 from tools.truth.stories.listed import unlisted
 from tools.truth.stories.plots import STORIES
 from tools.truth.stories.telling import Telling
 from tools.truth.stories.worlds import our_world, real_world
+from tools.truth.table import OUTPUT, Row, heading, real_folder
 
 Body = dict[str, Any]
 
@@ -64,36 +63,31 @@ def _report(
     ours: dict[str, list[Appearance]],
     most: int,
 ) -> int:
-    compared: Counter[str] = Counter()
-    listed: Counter[str] = Counter()
-    differing: Counter[str] = Counter()
     shown = 0
+    rows = [Row(name) for name in names]
     with (OUTPUT / "stories.jsonl").open("w") as file:
-        for name in names:
-            for step, (expected, actual) in enumerate(zip(real[name], ours[name], strict=True)):
+        for row in rows:
+            steps = zip(real[row.about], ours[row.about], strict=True)
+            for step, (expected, actual) in enumerate(steps):
                 for about in sorted(expected.keys() | actual.keys()):
                     left, right = expected.get(about, []), actual.get(about, [])
-                    compared[name] += max(len(left), len(right))
-                    if left == right:
-                        continue
+                    count = max(len(left), len(right))
+                    row.compared += count
                     places = unlisted(about, left, right)
-                    counts = differing if places else listed
-                    counts[name] += max(len(left), len(right))
+                    if not places:
+                        row.listed += count if left != right else 0
+                    row.differing += [f"step {step}, {about}"] * count if places else []
                     for where, one, other in places:
-                        found = {"story": name, "step": step, "object": about, "where": where}
+                        found = {"story": row.about, "step": step, "object": about, "where": where}
                         line = json.dumps({**found, "real": one, "ours": other})
                         print(line, file=file)
                         if shown < most:
                             print(line)
                         shown += 1
-    print(f"{'story':40}{'compared':>10}{'equal':>10}{'listed':>10}{'differing':>10}")
-    for name in [*names, "total"]:
-        total, known, different = (
-            counts.total() if name == "total" else counts[name]
-            for counts in (compared, listed, differing)
-        )
-        print(f"{name:40}{total:10}{total - known - different:10}{known:10}{different:10}")
-    return 1 if differing else 0
+    print(heading("story"))
+    total = Row.of_all("total", rows)
+    print(*rows, total, sep="\n")
+    return total.save("stories")
 
 
 if __name__ == "__main__":

@@ -32,8 +32,10 @@ _ONE_SIDED = (
     "ProvisioningSucceeded",
     "VolumeFailedDelete",
 )
-#: Events that are counted as often as something is tried again.
-_TRIED_AGAIN = ("FailedBinding", "WaitForFirstConsumer", "ProvisioningFailed", "FailedGetScale")
+#: Events that are counted as often as something is tried again: what claims and autoscalers lack.
+_TRIED_AGAIN = re.compile(
+    r"FailedBinding|WaitForFirstConsumer|ProvisioningFailed|FailedGet.*|FailedComputeMetricsReplicas"
+)
 _COMBINED = "(combined from similar events): "
 _PROVISIONER = "volume.kubernetes.io/storage-provisioner"
 
@@ -75,13 +77,16 @@ def _plain(event: Body) -> Body:
     if reason == "FailedCreate":
         message = event["message"].removeprefix(_COMBINED)
         return {**event, "message": message, "count": None, "reportingComponent": None}
-    return {**event, "count": None} if reason in _TRIED_AGAIN else event
+    if reason == "FailedScheduling":
+        # how many nodes there are, because all stories are told at the same time
+        return {**event, "message": None, "series": None}
+    return {**event, "count": None} if _TRIED_AGAIN.fullmatch(reason) else event
 
 
 def _told_once(events: Sequence[Body]) -> list[Body]:
-    """The events, of those about refused creations the first one."""
+    """The events, of those about pods that are refused or do not fit the first one."""
     told: list[Body] = []
     for event in events:
-        if event["reason"] != "FailedCreate" or event not in told:
+        if event["reason"] not in ("FailedCreate", "FailedScheduling") or event not in told:
             told.append(event)
     return told

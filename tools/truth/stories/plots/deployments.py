@@ -140,7 +140,7 @@ STORIES = (
                 )
             ],
             [_web(3)],
-            [Patch("ResourceQuota", "q", {"spec": {"hard": {"pods": "5"}}}), Wait(15)],
+            [Patch("ResourceQuota", "q", {"spec": {"hard": {"pods": "5"}}}), Wait(45)],
         ],
     ),
     Story(

@@ -44,7 +44,8 @@ def _cron(**spec: Any) -> Create:
     )
 
 
-_READY = Play(always("Ready"))
+#: No run begins while the others come to rest.
+_NO_MORE = Patch("CronJob", "cron", {"spec": {"suspend": True}})
 
 STORIES = (
     Story(
@@ -169,10 +170,18 @@ STORIES = (
             [_DONE],
         ],
     ),
-    Story("cron-allow", [[_cron(), NextMinute()], [NextMinute()], [_DONE]], always("Ready")),
+    Story(
+        "cron-allow",
+        [[_cron(), NextMinute()], [NextMinute()], [_NO_MORE, _DONE]],
+        always("Ready"),
+    ),
     Story(
         "cron-forbid",
-        [[_cron(concurrencyPolicy="Forbid"), NextMinute()], [NextMinute()], [_DONE, Wait(3)]],
+        [
+            [_cron(concurrencyPolicy="Forbid"), NextMinute()],
+            [NextMinute()],
+            [_NO_MORE, _DONE, Wait(3)],
+        ],
         always("Ready"),
     ),
     Story(

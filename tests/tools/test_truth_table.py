@@ -1,0 +1,43 @@
+"""`make truth` fails if anything differs or was not compared, and only then."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tools.truth import table
+from tools.truth.table import PROGRAMS, Row
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table, "_ROWS", tmp_path)
+    monkeypatch.setenv("REAL_KUBERNETES", str(tmp_path))
+
+
+def leave_rows(**changed: Row) -> None:
+    for program in PROGRAMS:
+        changed.get(program, Row("of a program", compared=10, listed=2)).save(program)
+
+
+def test_what_is_equal_or_listed_passes(capsys: pytest.CaptureFixture[str]) -> None:
+    leave_rows()
+    assert table.main() == 0
+    (total,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("total"))
+    count = len(PROGRAMS)
+    assert total.split()[1:] == [str(each * count) for each in (10, 8, 2, 0, 0)]
+
+
+def test_a_difference_fails(capsys: pytest.CaptureFixture[str]) -> None:
+    leave_rows(groups=Row("groups", compared=3, differing=["sequence 1"]))
+    assert table.main() == 1
+    assert f"{PROGRAMS['groups']:46}{3:11}{2:11}{0:11}{1:11}" in capsys.readouterr().out
+
+
+def test_a_program_that_has_left_no_row_fails(capsys: pytest.CaptureFixture[str]) -> None:
+    for program in PROGRAMS:
+        if program != "stories":
+            Row("of a program", compared=1).save(program)
+    assert table.main() == 1
+    assert "NOT COMPARED" in capsys.readouterr().out
