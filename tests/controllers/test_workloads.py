@@ -273,7 +273,8 @@ def test_endless_workload_leaves_the_loop_to_others(
     nodes.pod("other", tolerations=[{"key": "kept", "operator": "Exists"}])
     nodes.run_slice()
     assert nodes.get("Pod", "other")["spec"].get("nodeName")
-    assert 500 <= len(living(nodes)) <= 5_000
+    # two slices, however fast the machine is
+    assert 500 <= len(living(nodes)) <= 20_000
 
 
 def test_full_cluster_gets_no_more_objects_of_controllers(
