@@ -71,6 +71,10 @@ class Quota:
 SCALE: Final = Subresource("scale", "Scale", STATUS_VERBS, "autoscaling", "v1")
 
 
+#: The columns of a kind that has none of its own.
+DEFAULT_COLUMNS: Final = (NAME, CREATED)
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
     """One kind of object. All declarations have defaults: a kind may be an address and no more."""
@@ -149,7 +153,7 @@ class Kind:
     #: The field of `spec` with the number of pods; "" for none.
     replicas: str = ""
     #: Its columns in `kubectl get` and on pages.
-    columns: tuple[Column, ...] = field(default=(NAME, CREATED), hash=False)
+    columns: tuple[Column, ...] = field(default=DEFAULT_COLUMNS, hash=False)
     #: The warning with which all requests about it are answered; "" for none.
     deprecation: str = ""
     #: The feature gate without which a cluster does not serve it; "" for none.

@@ -89,6 +89,12 @@ def label_requirements(text: str) -> Sequence[Requirement]:
 
 
 def _unknown_field(kind: Kind, path: str) -> BadRequest:
+    match kind.name:
+        case "Job":
+            return BadRequest(f'field label "{path}" not supported for Job')
+        case "ResourceSlice":
+            served = f"{kind.group}/{kind.version}, Kind={kind.name}"
+            return BadRequest(f"field label not supported for {served}: {path}")
     if kind.fields:
         return BadRequest(f"field label not supported: {path}")
     return BadRequest(

@@ -157,7 +157,7 @@ class Replay:
         if step.get("body_pad"):
             pad = {"pad": "x" * step["body_pad"]}
             body["metadata"]["annotations"] = {**body["metadata"].get("annotations", {}), **pad}
-        return json.dumps(body).encode()
+        return json.dumps(body, separators=(",", ":")).encode()
 
     def filled(self, text: str) -> str:
         return VARIABLE.sub(lambda found: str(self.variables[found[1]]), text)

@@ -39,7 +39,7 @@ RESULTS: Final[Mapping[str, tuple[int, str]]] = {
     "f07_tables": (98, "33-34 95-96"),
     "f09_eviction": (64, ""),
     "f11_scale": (47, "19 29"),
-    "f13_malformed_core": (43, "7 10 19-20 23 39"),
+    "f13_malformed_core": (43, "7 10 19-20 23"),
     "f15_crd_cel": (49, ""),
     "f17_defaults_names": (47, "24"),
     "f19_protocol": (92, "57 88"),

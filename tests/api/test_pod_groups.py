@@ -11,7 +11,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from apps.cluster.models import Cluster, Pod
+from apps.cluster.models import Cluster, DataObject, Pod
 from apps.engine.ledger.reading import read
 from apps.engine.loop.engines import Engines
 from apps.engine.models import SchedulingDecision
@@ -134,7 +134,8 @@ def test_a_gang_is_bound_as_a_whole(
     assert shown.json()["rows"][0]["cells"][:4] == ["train", "Gang", "<none>", "Unschedulable"]
     (stored,) = kube.get(f"{GROUPS}/train").json()["status"]["conditions"]
     assert (stored["status"], stored["reason"]) == ("False", "Unschedulable")
-    assert stored["observedGeneration"] == 1
+    # groups have no generation
+    assert "observedGeneration" not in stored
 
     explained = control.get(explanation).json()
     assert explained["summary"].startswith("2 of 3 pods have a node, and the gang needs 3. m1 fits")
@@ -215,7 +216,11 @@ def test_fields_of_groups_follow_their_gates(key: str, cluster: Cluster) -> None
     plain["spec"] |= fields
     stored = client.post(GROUPS, plain)
     assert stored.status_code == 201
-    assert stored.json()["spec"] == {"schedulingPolicy": {"basic": {}}}
+    kept = {"disruptionMode": "Pod", "podGroupTemplateRef": None}
+    assert stored.json()["spec"] == {"schedulingPolicy": {"basic": {}}, **kept}
+    # who sent them owns them, as on the API server
+    (entry,) = stored.json()["metadata"]["managedFields"]
+    assert {"f:disruptionMode", "f:schedulingConstraints"} < entry["fieldsV1"]["f:spec"].keys()
 
     revisions.add_revision(cluster, revisions.BUILT_IN + BOTH_GATES, user="alice")
     # the stored group stays as it is
@@ -231,6 +236,7 @@ def test_fields_of_groups_follow_their_gates(key: str, cluster: Cluster) -> None
     assert stored.json()["spec"] == {
         "schedulingPolicy": {"gang": {"minCount": 2}},
         **fields,
+        "podGroupTemplateRef": None,
         "priority": 1000,
     }
     for change, field in (
@@ -255,7 +261,11 @@ def test_the_disruption_mode_of_groups_and_templates_is_pod_by_default(
     workload = {"metadata": {"name": "w"}, "spec": {"podGroupTemplates": templates}}
     revisions.add_revision(cluster, revisions.BUILT_IN + GATES, user="alice")
     old = client.post(GROUPS, group("old", basic={})).json()
-    assert "disruptionMode" not in old["spec"]
+    assert old["spec"]["disruptionMode"] == "Pod"
+    assert old["status"] == {}
+    # as stored by earlier versions
+    body = {**old, "spec": {"schedulingPolicy": {"basic": {}}}}
+    DataObject.objects.filter(name="old").update(body=body)
 
     revisions.add_revision(cluster, revisions.BUILT_IN + BOTH_GATES, user="alice")
     for name, modes in (("g", {}), ("whole", {"disruptionMode": "PodGroup"})):

@@ -1,13 +1,16 @@
 """Compare the responses of ours with those of a real kube-apiserver.
 
-    python -m tools.truth.exchanges [--mutations 8] [--topics 40] [--seed 1] [--only KIND ...]
+    python -m tools.truth.exchanges [--mutations 8] [--topics 40] [--sequences 20] [--seed 1]
+        [--only KIND ...]
 
 The folder named by REAL_KUBERNETES, or ../shared/real beside the checkout, starts the real one;
 without it nothing is compared, and the output says so. Both get the same requests about every kind:
 reads in all forms, creations, updates, patches, applies and deletions of valid and of mutated
-manifests, and creations of random pods and workloads with few of their fields. Times, uids and
-resource versions are blanked; all else is compared, managedFields and texts too. Exchanges that
-differ are written to var/truth/exchanges.jsonl.
+manifests, creations of random pods and workloads with few of their fields, and sequences in which
+managers, selectors, roles and quotas meet. Times, uids and
+resource versions are blanked; all else is compared, managedFields and texts too. What is equal only
+without the differences of `tools.truth.listed` counts as listed. Exchanges that differ otherwise
+are written to var/truth/exchanges.jsonl.
 """
 
 from __future__ import annotations
@@ -26,7 +29,9 @@ django.setup()
 
 # ruff: noqa: E402
 from tests.api.replay import Replay, first_difference, warnings
+from tools.truth.listed import NOTES, without_listed
 from tools.truth.requests import Requests, Step, collections, creation, manifests
+from tools.truth.sequences import sequences
 from tools.truth.servers import HUNG_UP, our_server, real_server
 from tools.truth.table import OUTPUT, Row, heading, real_folder
 from tools.truth.templates import Templates
@@ -46,13 +51,23 @@ def main() -> int:
         real_server(scripts, OUTPUT / "real") as real,
         (OUTPUT / "exchanges.jsonl").open("w") as file,
     ):
+        names = (_names(server, path) for server in (real, ours) for path in NOTES)
+        notes = frozenset[str]().union(*names)
         for step in _steps(real, options):
             expected, actual = (_answer(server, step) for server in (real, ours))
             if _is_answered_otherwise(expected["status"], actual["status"]):
                 continue
             row = rows.setdefault(step["about"], Row(step["about"]))
             row.compared += 1
-            if expected != actual:
+            if expected == actual:
+                continue
+            expected, actual = (
+                without_listed(answer, step["kind"], step["path"], notes)
+                for answer in (expected, actual)
+            )
+            if expected == actual:
+                row.listed += 1
+            else:
                 where, left, right = first_difference(expected, actual)
                 row.differing.append(where)
                 difference = {"where": where, "real": left, "ours": right, "step": step}
@@ -69,6 +84,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--templates", type=int, default=200, help="random pods and workloads")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--topics", type=int, default=40, help="of each topic that kinds share")
+    parser.add_argument("--sequences", type=int, default=20, help="steps of each sequence")
     parser.add_argument("--only", nargs="*", metavar="KIND")
     return parser
 
@@ -77,6 +93,7 @@ def _steps(real: Replay, options: argparse.Namespace) -> Iterator[Step]:
     """All requests: about what kinds share, and kind by kind."""
     if not options.only:
         yield from topics(str(options.seed), options.topics)
+        yield from sequences(str(options.seed), options.sequences)
     known = {(body["apiVersion"], body["kind"]): body for body in manifests()}
     for place in _get(real, "/openapi/v3")["paths"]:
         if not place.startswith(("api/", "apis/")) or place.count("/") != 1 + (place[3] == "s"):
@@ -112,6 +129,11 @@ def _answer(server: Replay, step: Step) -> dict[str, Any]:
 def _is_answered_otherwise(expected: int, actual: int) -> bool:
     """Whether a mistake of the client crashed the real server, or an error of its own hides it."""
     return expected == HUNG_UP or (expected == 500 and 400 <= actual < 500)
+
+
+def _names(replay: Replay, path: str) -> frozenset[str]:
+    """The names of what a server keeps in a collection from its start."""
+    return frozenset(item["metadata"]["name"] for item in _get(replay, path)["items"])
 
 
 if __name__ == "__main__":

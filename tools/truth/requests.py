@@ -196,9 +196,18 @@ class Requests:
 
 
 def mutated(manifest: Body, dice: random.Random) -> Body:
-    """The manifest with one change at a random place."""
+    """The manifest with a change at a random place, or with a few."""
     body = copy.deepcopy(manifest)
-    container, key = dice.choice(list(_places(body)))
+    for _ in range(dice.choice((1, 1, 2, 4))):
+        _mutate(body, dice)
+    return body
+
+
+def _mutate(body: Body, dice: random.Random) -> None:
+    places = list(_places(body))
+    if not places:
+        return
+    container, key = dice.choice(places)
     change = dice.choice(("delete", "set", "set", "set", "rename", "repeat"))
     if change == "delete":
         del container[key]
@@ -207,8 +216,7 @@ def mutated(manifest: Body, dice: random.Random) -> Body:
     elif change == "repeat" and isinstance(container, list):
         container.append(copy.deepcopy(container[key]))
     else:
-        container[key] = dice.choice(_VALUES)
-    return body
+        container[key] = copy.deepcopy(dice.choice(_VALUES))
 
 
 def _places(value: Any) -> Iterator[tuple[Any, Any]]:

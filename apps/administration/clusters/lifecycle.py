@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from django.apps import apps as django_apps
@@ -74,8 +75,9 @@ def create_cluster(
             cluster, user=user, percentage_of_nodes_to_score=percentage_of_nodes_to_score
         )
         actor = Actor(user, request_id)
-        store.create_many(cluster, list(generate_built_in_objects()), actor=actor)
-        store.create_many(cluster, [generate_api_service()], actor=actor)
+        own = replace(actor, manager="kube-apiserver")
+        store.create_many(cluster, list(generate_built_in_objects()), actor=own)
+        store.create_many(cluster, [generate_api_service()], actor=own)
         generated = list(
             generate_nodes(
                 nodes,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any, Final
 
 import msgspec
@@ -18,6 +18,7 @@ from apps.api.kubernetes.listing import ListPage
 from apps.api.kubernetes.protobuf import envelopes
 from apps.api.kubernetes.resources import Resource
 from apps.cluster.errors import NotAcceptable
+from apps.cluster.kind import DEFAULT_COLUMNS
 
 Body = dict[str, Any]
 
@@ -84,9 +85,12 @@ class _ListForm:
     field: str
     #: An object in stored form as an item of the list.
     item: Callable[[Body], Body]
+    #: Whether a list without an item is null.
+    is_null: bool = False
 
     def render(self, objects: list[Body]) -> Body:
-        return {**self.envelope, self.field: [self.item(body) for body in objects]}
+        items = [self.item(body) for body in objects]
+        return {**self.envelope, self.field: None if self.is_null and not items else items}
 
 
 def _present_page(call: Call, page: ListPage[Iterator[str]]) -> HttpResponseBase:
@@ -100,6 +104,11 @@ def _present_page(call: Call, page: ListPage[Iterator[str]]) -> HttpResponseBase
 
 def _pieces(call: Call, form: _ListForm, texts: Iterator[str]) -> Iterator[bytes]:
     """A list in the accepted format."""
+    if form.is_null:
+        first = next(texts, None)
+        if first is None:
+            return iter((media.response(form.render([]), call.media).content,))
+        texts = chain((first,), texts)
     if call.media.format == "json":
         pieces = streaming.json_pieces(form.envelope, _json_items(call, form, texts))
         if call.media.pretty:
@@ -186,7 +195,8 @@ def _list_form(call: Call, metadata: Body) -> _ListForm:
         case "Table":
             kind, version = resource.kind, call.media.version
             cells = tables.row_of(kind, _included(call), version, call.cluster.now())
-            return _ListForm(tables.table(kind, metadata, version), "rows", cells)
+            is_null = kind.columns == DEFAULT_COLUMNS
+            return _ListForm(tables.table(kind, metadata, version), "rows", cells, is_null)
         case "PartialObjectMetadataList" as form:
             version = call.media.version
             envelope = {
@@ -195,7 +205,7 @@ def _list_form(call: Call, metadata: Body) -> _ListForm:
                 "metadata": metadata,
                 "items": [],
             }
-            return _ListForm(envelope, "items", lambda body: tables.partial(body, version))
+            return _ListForm(envelope, "items", lambda body: tables.partial(body, version), True)
         case _:
             envelope = {
                 "kind": resource.list_kind,

@@ -54,12 +54,12 @@ def admit(
     Raises BadRequest for a body of the wrong shape, Forbidden or Invalid if admission rejects it.
     """
     draft = dict(body) if decoded else draft_of(kind.name, body)
-    drop_gated_fields(kind, draft, old, gates)
-    if GROUP_PREEMPTION in gates:
-        default_disruption_modes(kind.name, draft, old)
     if old is None:
         _create(kind, draft, lookups, taint_new_nodes, plugins, gates, restored)
     else:
+        drop_gated_fields(kind, draft, old, gates)
+        if kind.name == "Workload" and GROUP_PREEMPTION in gates:
+            default_disruption_modes(draft, old)
         _update(kind, draft, lookups, old, NO_PLUGINS if subresource else plugins)
     return draft
 
@@ -81,8 +81,11 @@ def _create(
     restored: bool,
 ) -> None:
     generate_name(draft["metadata"])
+    if kind.name == "Workload" and GROUP_PREEMPTION in gates:
+        default_disruption_modes(draft, None)
     set_defaults(kind, draft)
     own_created(draft, definition_of_body(draft), kind)
+    drop_gated_fields(kind, draft, None, gates)
     write_empty(draft)
     if kind.initial_status is not None:
         if not (restored and draft.get("status")):

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any, Final
 
+from apps.cluster.admission.defaulting.pod_groups import default_pod_group, default_workload
 from apps.cluster.admission.draft import Body
 from apps.cluster.kind import Kind
 from apps.cluster.validation.gates import (
@@ -41,12 +42,14 @@ def _drop_of_group(gate: str, group: Body) -> None:
         spec.pop(field, None)
     if gate == WORKLOAD_CLAIMS:
         (group.get("status") or {}).pop("resourceClaimStatuses", None)
+    default_pod_group(group)
 
 
 def _drop_of_templates(gate: str, workload: Body) -> None:
     for template in (workload.get("spec") or {}).get("podGroupTemplates") or ():
         for field in GROUP_FIELDS[gate]:
             template.pop(field, None)
+    default_workload(workload)
 
 
 _GATES_OF_GROUPS: Final = (TOPOLOGY_OF_GROUPS, GROUP_PREEMPTION, WORKLOAD_CLAIMS)

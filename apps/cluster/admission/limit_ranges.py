@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final, Literal
 
 from apps import quantity
@@ -23,7 +24,7 @@ _DEFAULTS: Final[tuple[tuple[str, Field, str], ...]] = (
 
 
 def limit_pod(pod: Body, lookups: Lookups) -> None:
-    """Set the defaults of the namespace's LimitRanges, and check the pod; Forbidden if it fails."""
+    """Set the defaults of the namespace's LimitRanges."""
     ranges = lookups.limit_ranges(pod["metadata"].get("namespace", ""))
     if not ranges:
         return
@@ -32,20 +33,31 @@ def limit_pod(pod: Body, lookups: Lookups) -> None:
         annotations = child(pod["metadata"], "annotations")
         annotations[ANNOTATION] = f"LimitRanger plugin set: {'; '.join(notes)}"
         child(pod, "status")["qosClass"] = qos_class(pod["spec"])
-    errors = [error for each in ranges for error in _pod_errors(pod["spec"], each)]
-    _refuse("pods", pod, errors)
 
 
-def limit_claim(claim: Body, lookups: Lookups) -> None:
-    """Check the storage that a PersistentVolumeClaim requests; Forbidden if it fails."""
-    ranges = lookups.limit_ranges(claim["metadata"].get("namespace", ""))
+def check_limits(kind: str, body: Body, lookups: Lookups) -> None:
+    """Check a valid new pod, or the storage of a claim, against the LimitRanges of its namespace.
+
+    Forbidden if it fails.
+    """
+    if kind not in ("Pod", "PersistentVolumeClaim"):
+        return
+    ranges = lookups.limit_ranges(body["metadata"].get("namespace", ""))
+    if ranges and kind == "Pod":
+        errors = [error for each in ranges for error in _pod_errors(body["spec"], each)]
+        _refuse("pods", body, errors)
+    elif ranges:
+        _check_claim(body, ranges)
+
+
+def _check_claim(claim: Body, ranges: Sequence[Body]) -> None:
     requests = _nanos((claim.get("spec", {}).get("resources") or {}).get("requests"))
     errors = [
         error
         for each in ranges
         for item in _items(each, "PersistentVolumeClaim")
         for field, sign, said in (("min", -1, "minimum"), ("max", 1, "maximum"))
-        for error in _bound(item, field, sign, said, requests, {}, of_requests=True)
+        for error in _bound(item, field, sign, said, requests, {}, {}, of_requests=True)
     ]
     _refuse("persistentvolumeclaims", claim, errors)
 
@@ -83,14 +95,17 @@ def _pod_errors(spec: Body, limit_range: Body) -> Iterator[str]:
         for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
             resources = container.get("resources") or {}
             requests, limits = _nanos(resources.get("requests")), _nanos(resources.get("limits"))
-            yield from _errors(item, requests, limits)
+            yield from _errors(item, requests, limits, resources)
     for item in _items(limit_range, "Pod"):
         yield from _errors(item, aggregate(spec, "requests"), aggregate(spec, "limits"))
 
 
-def _errors(item: Body, requests: Amounts, limits: Amounts) -> Iterator[str]:
-    yield from _bound(item, "min", -1, "minimum", requests, limits, of_requests=True)
-    yield from _bound(item, "max", 1, "maximum", limits, requests, of_requests=False)
+def _errors(
+    item: Body, requests: Amounts, limits: Amounts, given: Mapping[str, Any] = MappingProxyType({})
+) -> Iterator[str]:
+    """The errors of these amounts; those of a container are `given` as texts, too."""
+    yield from _bound(item, "min", -1, "minimum", requests, limits, given, of_requests=True)
+    yield from _bound(item, "max", 1, "maximum", limits, requests, given, of_requests=False)
     for name, ratio in sorted((item.get("maxLimitRequestRatio") or {}).items()):
         said = f"{name} max limit to request ratio per {item['type']} is {ratio}, but"
         if not requests.get(name):
@@ -108,6 +123,7 @@ def _bound(
     said: str,
     first: Amounts,
     second: Amounts,
+    given: Mapping[str, Any],
     *,
     of_requests: bool,
 ) -> Iterator[str]:
@@ -121,7 +137,9 @@ def _bound(
             continue
         for amounts, word in ((first, words[0]), (second, words[1])):
             if name in amounts and sign * (amounts[name] - nanos) > 0:
-                shown = quantity.format_nanos(amounts[name], parsed.format)
+                text_given = (given.get(f"{word}s") or {}).get(name)
+                notation = parsed if text_given is None else quantity.parse(text_given)
+                shown = quantity.format_nanos(amounts[name], notation.format)
                 yield f"{text}, but {word} is {shown}"
                 break
 
@@ -131,6 +149,8 @@ def _nanos(amounts: Any) -> Amounts:
 
 
 def _refuse(plural: str, body: Body, errors: Sequence[str]) -> None:
+    # the API server says once what holds for several containers
+    errors = list(dict.fromkeys(errors))
     if errors:
         why = errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]"
         raise forbidden(plural, body["metadata"].get("name", ""), why)

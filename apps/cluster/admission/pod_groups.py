@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from apps.cluster.admission.defaulting.pod_groups import DEFAULT_MODE
 from apps.cluster.admission.draft import Body
 from apps.cluster.admission.storage import add_protection_finalizer
 from apps.cluster.errors import Forbidden, qualified
 from apps.cluster.lookups import Lookups
 
-PROTECTION = "scheduling.k8s.io/podgroup-protection"
-_DEFAULT_MODE: Final = "Pod"
+_GROUP: Final = "scheduling.k8s.io"
+PROTECTION = f"{_GROUP}/podgroup-protection"
 
 _protect = add_protection_finalizer(PROTECTION)
 
@@ -36,27 +37,23 @@ def admit_pod_group(group: Body, lookups: Lookups) -> None:
         if all(each.get("name") != template for each in templates):
             reason = f'PodGroupTemplate "{template}" not found in Workload "{name}"'
     if reason:
-        plural = qualified("podgroups", "scheduling.k8s.io")
-        raise Forbidden(f'{plural} "{metadata["name"]}" is forbidden: PodGroup rejected: {reason}')
+        plural = qualified("podgroups", _GROUP)
+        details = {"name": metadata["name"], "group": _GROUP, "kind": "podgroups"}
+        refused = f'{plural} "{metadata["name"]}" is forbidden: PodGroup rejected: {reason}'
+        raise Forbidden(refused, details=details)
 
 
-def default_disruption_modes(kind: str, draft: Body, old: Mapping[str, Any] | None) -> None:
-    """Set the disruption mode of a PodGroup, or of each template of a Workload, that has none.
+def default_disruption_modes(draft: Body, old: Mapping[str, Any] | None) -> None:
+    """Set the disruption mode of each template of a Workload that has none.
 
     One that was stored without a mode, before the feature gate was on, stays as it is: the spec
     cannot be changed.
     """
-    stored = dict(_with_modes(kind, old)) if old is not None else {}
-    for name, spec in _with_modes(kind, draft):
-        if "disruptionMode" in stored.get(name, {"disruptionMode": ""}):
-            spec.setdefault("disruptionMode", _DEFAULT_MODE)
+    stored = {each.get("name", ""): each for each in _templates(old or {})}
+    for template in _templates(draft):
+        if "disruptionMode" in stored.get(template.get("name", ""), {"disruptionMode": ""}):
+            template.setdefault("disruptionMode", DEFAULT_MODE)
 
 
-def _with_modes(kind: str, body: Mapping[str, Any]) -> Iterator[tuple[str, Body]]:
-    """What has a disruption mode, by the name of its template."""
-    spec = body.get("spec")
-    if kind == "PodGroup" and spec is not None:
-        yield "", spec
-    elif kind == "Workload" and spec is not None:
-        for template in spec.get("podGroupTemplates") or ():
-            yield template.get("name", ""), template
+def _templates(workload: Mapping[str, Any]) -> Sequence[Body]:
+    return (workload.get("spec") or {}).get("podGroupTemplates") or ()

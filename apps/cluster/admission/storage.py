@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from apps.cluster.admission.draft import Body, child
-from apps.cluster.admission.limit_ranges import limit_claim
 from apps.cluster.lookups import Lookups
 
 _BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
@@ -26,8 +25,7 @@ _protect_claim = add_protection_finalizer("kubernetes.io/pvc-protection")
 
 
 def admit_volume_claim(claim: Body, lookups: Lookups) -> None:
-    """Limit and protect a claim, and set the default class if it does not specify a class."""
-    limit_claim(claim, lookups)
+    """Protect a claim, and set the default class if it does not specify a class."""
     _protect_claim(claim, lookups)
     annotations = claim["metadata"].get("annotations") or {}
     spec = child(claim, "spec")

@@ -111,7 +111,6 @@ KINDS: Final = (
         default=default_runtime_class,
         validate=validate_runtime_class,
         validate_update=validate_runtime_class_update,
-        compares_updates=True,
         columns=RUNTIME_CLASSES,
         needs_version=True,
     ),

@@ -15,6 +15,12 @@ from apps.cluster.admission.defaulting.data import (
     default_priority_level,
     default_resource_slice,
 )
+from apps.cluster.admission.defaulting.pod_groups import (
+    compared_with_defaults,
+    default_pod_group,
+    default_workload,
+    write_template_reference,
+)
 from apps.cluster.admission.defaulting.workloads import default_pod_disruption_budget
 from apps.cluster.admission.gated_fields import FIELDS_OF_GROUPS, FIELDS_OF_TEMPLATES, drop_mappings
 from apps.cluster.admission.pod_groups import admit_pod_group
@@ -150,11 +156,13 @@ KINDS: Final = (
         "workloads",
         group=_SCHEDULING,
         version="v1alpha2",
-        has_generation=True,
         feature_gate=_GROUPS,
         gated_fields=FIELDS_OF_TEMPLATES,
         validate=validate_workload,
-        validate_update=immutable("spec", "scheduling.WorkloadSpec"),
+        default=default_workload,
+        validate_update=compared_with_defaults(
+            immutable("spec", "scheduling.WorkloadSpec"), default_workload
+        ),
         columns=(NAME, AGE),
     ),
     Kind(
@@ -164,12 +172,18 @@ KINDS: Final = (
         version="v1alpha2",
         has_status=True,
         status_keeps=CLIENT_METADATA,
-        has_generation=True,
         feature_gate=_GROUPS,
         admit_new=admit_pod_group,
         gated_fields=FIELDS_OF_GROUPS,
         validate=validate_pod_group,
-        validate_update=immutable("spec", "scheduling.PodGroupSpec"),
+        default=default_pod_group,
+        initial_status=lambda _: {},
+        prepare=write_template_reference,
+        validate_update=compared_with_defaults(
+            immutable("spec", "scheduling.PodGroupSpec"),
+            default_pod_group,
+            write_template_reference,
+        ),
         validate_status=validate_group_status,
         columns=POD_GROUPS,
     ),

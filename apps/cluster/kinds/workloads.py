@@ -168,7 +168,6 @@ KINDS: Final = (
         group="apps",
         short_names=("rs",),
         categories=("all",),
-        fields=("status.replicas",),
         has_status=True,
         has_generation=True,
         subresources=(SCALE,),

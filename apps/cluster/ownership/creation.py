@@ -113,7 +113,8 @@ def _zeros(definition: str) -> Mapping[str, Any]:
             zeros[name] = _zeros(inner.definition)
         elif inner.form in ("list", "map", "set") and name in required:
             zeros[name] = {}
-        elif inner.form == "single" and "default" in field:
+        elif inner.form == "single" and not field.get("default", True):
+            # other defaults are set, which makes them the creator's
             zeros[name] = _Empty(field["default"])
         elif inner.form == "single":
             zeros[name] = _Empty(None)

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 import re
-from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from ipaddress import (
+    IPv4Address,
+    IPv4Network,
+    IPv6Address,
+    IPv6Network,
+    ip_address,
+    ip_network,
+)
 from typing import Final
 
 from apps.cluster.validation import names
@@ -31,6 +38,14 @@ def read_address(text: str) -> IPv4Address | IPv6Address | None:
         return None
 
 
+def read_network(text: str) -> IPv4Network | IPv6Network | None:
+    """The network that an address with the length of a prefix is in; None for any other text."""
+    try:
+        return ip_network(text, strict=False) if "/" in text else None
+    except ValueError:
+        return None
+
+
 def address_name(text: str) -> tuple[str, ...]:
     """The name of an IPAddress."""
     return () if read_address(text) else (NOT_AN_ADDRESS,)
@@ -44,12 +59,7 @@ def validate_address(text: str, path: str) -> Causes:
 
 def validate_network(text: str, path: str) -> Causes:
     """An IP address with the length of a prefix."""
-    try:
-        ip_network(text, strict=False)
-    except ValueError:
-        yield invalid(path, text, NOT_A_NETWORK)
-        return
-    if "/" not in text:
+    if read_network(text) is None:
         yield invalid(path, text, NOT_A_NETWORK)
 
 

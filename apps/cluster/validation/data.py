@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from apps.cluster.schema.go_types import internal
 from apps.cluster.validation import names
-from apps.cluster.validation.addresses import validate_canonical_network
+from apps.cluster.validation.addresses import read_network, validate_canonical_network
 from apps.cluster.validation.causes import (
     Causes,
     all_invalid,
@@ -39,6 +39,9 @@ _PLACES: Final = (
 _MAX_DATA: Final = 1024 * 1024
 _MAX_TEMPLATES: Final = 8
 _FAMILIES: Final = 2
+_ONE_OF_EACH_FAMILY: Final = (
+    "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64"
+)
 _IMMUTABLE: Final = "field is immutable when `immutable` is set"
 IMMUTABLE_FIELD: Final = "field is immutable"
 _ACCOUNT: Final = "kubernetes.io/service-account.name"
@@ -168,6 +171,8 @@ def immutable(path: str, type_name: str = "") -> UpdateRule:
 def validate_revision(body: Body) -> Causes:
     if body.get("data") is None:
         yield required("data", "data is mandatory")
+    elif not isinstance(body["data"], Mapping):
+        yield required("data", "data must be a valid JSON object")
     if body.get("revision", 0) < 0:
         yield invalid("revision", body["revision"], names.NOT_NEGATIVE)
 
@@ -188,6 +193,10 @@ def validate_service_cidr(body: Body) -> Causes:
         yield required("spec.cidrs", "at least one CIDR required")
     if len(cidrs) > _FAMILIES:
         yield invalid("spec.cidrs", cidrs, "may only hold up to 2 values")
+    networks = [read_network(cidr) for cidr in cidrs]
+    families = {each.version for each in networks if each is not None}
+    if None not in networks and len(cidrs) == _FAMILIES and len(families) == 1:
+        yield invalid("spec.cidrs", cidrs, _ONE_OF_EACH_FAMILY)
     for index, cidr in enumerate(cidrs):
         yield from validate_canonical_network(cidr, f"spec.cidrs[{index}]")
 

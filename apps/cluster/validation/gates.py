@@ -103,7 +103,9 @@ def _has_group_fields(gate: str, old: Body) -> bool:
         return False
     spec = old.get("spec") or {}
     parts = (spec, *(spec.get("podGroupTemplates") or ()))
-    return any(part.get(field) is not None for part in parts for field in GROUP_FIELDS[gate])
+    given = (part.get(field) for part in parts for field in GROUP_FIELDS[gate])
+    # every group has a disruption mode
+    return any(value not in (None, "Pod") for value in given)
 
 
 #: whether an object uses what a gate permits

@@ -132,6 +132,9 @@ def _endpoint_address(address: Body, path: str) -> Causes:
     node = address.get("nodeName")
     if node is not None:
         yield from all_invalid(f"{path}.nodeName", node, names.dns_subdomain(node))
+    if read_address(ip) is None:
+        # the rule about what can be reached says it again
+        yield invalid(f"{path}.ip", ip, "must be a valid IP address")
     yield from validate_reachable(ip, f"{path}.ip")
 
 

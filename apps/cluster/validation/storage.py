@@ -24,6 +24,7 @@ from apps.cluster.validation.claims import (
     validate_size,
 )
 from apps.cluster.validation.differences import volume_source_difference
+from apps.cluster.validation.quantities import validate_amount
 from apps.cluster.validation.selectors import (
     validate_label_key,
     validate_label_selector,
@@ -216,6 +217,9 @@ def validate_csi_storage_capacity(capacity: Body) -> Causes:
     yield from validate_label_selector(capacity.get("nodeTopology"), "nodeTopology")
     name = capacity.get("storageClassName", "")
     yield from all_invalid("storageClassName", name, names.dns_subdomain(name))
+    amount = capacity.get("capacity")
+    if amount is not None:
+        yield from validate_amount("storage", amount, "capacity")
 
 
 def _node_affinity(spec: Body) -> Causes:

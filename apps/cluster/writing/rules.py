@@ -19,6 +19,7 @@ from apps.cluster.access.default_policy import RBAC
 from apps.cluster.access.escalation import check_grant
 from apps.cluster.admission import admit, as_sent, certificates
 from apps.cluster.admission.dynamic import DynamicAdmission, World
+from apps.cluster.admission.limit_ranges import check_limits
 from apps.cluster.admission.nodes import is_tainted_when_new
 from apps.cluster.admission.plugins.registry import Chain
 from apps.cluster.admission.policies.requests import CREATE, DELETE, UPDATE, Review
@@ -123,6 +124,7 @@ def admit_new(
     _check_valid(kind, body, None, settings.api_gates)
     if restored and body.get("status"):
         _check_valid(kind, body, {**body, "status": {}}, settings.api_gates, "status")
+    check_limits(kind.name, body, lookups)
     plugins.validate(kind.name, body, lookups)
     return body
 

@@ -27,7 +27,11 @@ def generate_api_service() -> tuple[Kind, dict[str, Any]]:
         kinds.by_name(KIND),
         {
             "metadata": {"name": API_SERVICE, "namespace": "default", "labels": labels},
-            "spec": {"clusterIP": "10.96.0.1", "ports": [port]},
+            "spec": {
+                "clusterIP": "10.96.0.1",
+                "ipFamilyPolicy": "SingleStack",
+                "ports": [port],
+            },
         },
     )
 

@@ -47,7 +47,10 @@ def default_node(node: Body) -> None:
 
 
 def default_namespace(namespace: Body) -> None:
-    """A namespace has its name as a label."""
+    """A namespace has its name as a label, and a phase."""
+    status = child(namespace, "status")
+    if not status.get("phase"):
+        status["phase"] = "Active"
     metadata = namespace["metadata"]
     if metadata.get("name"):
         labels = child(metadata, "labels")

@@ -1,0 +1,131 @@
+"""Answers in which ours differed from those of a real kube-apiserver 1.36."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.api.conftest import Kube
+from tests.api.objects import PODS, pod
+
+pytestmark = pytest.mark.django_db
+CORE = "/api/v1/namespaces/default"
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+METADATA = "application/%s;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+
+
+@pytest.mark.parametrize(
+    ("accept", "empty"),
+    [
+        (METADATA % "json", '"items":null'),
+        (METADATA % "yaml", "items: null"),
+        (TABLE, '"rows":null'),
+        ("application/json", '"items":[]'),
+    ],
+)
+def test_an_empty_list_is_null_where_the_api_server_says_so(
+    kube: Kube, accept: str, empty: str
+) -> None:
+    answer = kube.get(f"{CORE}/limitranges", headers={"accept": accept})
+    assert empty in b"".join(answer).decode()
+
+
+def test_an_empty_table_of_a_kind_with_columns_of_its_own_is_a_list(kube: Kube) -> None:
+    assert kube.get(PODS, headers={"accept": TABLE}).json()["rows"] == []
+
+
+def test_what_every_cluster_has_belongs_to_the_api_server(kube: Kube) -> None:
+    for path in (
+        "/api/v1/namespaces/kube-system",
+        "/apis/scheduling.k8s.io/v1/priorityclasses/system-node-critical",
+        f"{CORE}/services/kubernetes",
+    ):
+        (entry,) = kube.get(path).json()["metadata"]["managedFields"]
+        assert entry["manager"] == "kube-apiserver"
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "causes"),
+    [
+        (
+            f"{CORE}/endpoints",
+            {"subsets": [{"addresses": [{"ip": "x"}], "ports": [{"port": 80}]}]},
+            [
+                'Invalid value: "x": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)',
+                'Invalid value: "x": must be a valid IP address',
+            ],
+        ),
+        (
+            "/apis/networking.k8s.io/v1/servicecidrs",
+            {"spec": {"cidrs": ["10.1.0.0/24", "10.2.0.0/24"]}},
+            [
+                'Invalid value: ["10.1.0.0/24","10.2.0.0/24"]: may specify no more than one IP '
+                "for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64"
+            ],
+        ),
+        (
+            "/apis/apps/v1/namespaces/default/controllerrevisions",
+            {"data": [1], "revision": 1},
+            ["Required value: data must be a valid JSON object"],
+        ),
+        (
+            "/apis/storage.k8s.io/v1/namespaces/default/csistoragecapacities",
+            {"storageClassName": "c", "capacity": "-1"},
+            ['Invalid value: "-1": must be greater than or equal to 0'],
+        ),
+    ],
+)
+def test_objects_are_refused_with_the_causes_of_the_api_server(
+    kube: Kube, path: str, body: dict[str, object], causes: list[str]
+) -> None:
+    refused = kube.post(path, {"metadata": {"name": "n"}, **body})
+    assert refused.status_code == 422
+    assert [each["message"] for each in refused.json()["details"]["causes"]] == causes
+
+
+def test_an_update_of_a_runtime_class_is_checked_as_a_new_one(kube: Kube) -> None:
+    classes = "/apis/node.k8s.io/v1/runtimeclasses"
+    kube.post(classes, {"metadata": {"name": "c"}, "handler": "h"})
+    refused = kube.patch(f"{classes}/c", {"overhead": {"podFixed": {"cpu": -1}}})
+    assert refused.json()["details"]["causes"][0]["field"] == "overhead.limits[cpu]"
+
+
+def test_the_phase_of_a_namespace_has_a_default(kube: Kube) -> None:
+    kube.post("/api/v1/namespaces", {"metadata": {"name": "team"}})
+    stored = kube.put("/api/v1/namespaces/team/status", {"metadata": {"name": "team"}})
+    assert stored.json()["status"] == {"phase": "Active"}
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("/apis/batch/v1/jobs", 'field label "x" not supported for Job'),
+        (
+            "/apis/resource.k8s.io/v1/resourceslices",
+            "field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: x",
+        ),
+        (
+            "/apis/apps/v1/replicasets",
+            '"x" is not a known field selector: only "metadata.name", "metadata.namespace"',
+        ),
+    ],
+)
+def test_unknown_field_selectors_are_refused_in_the_words_of_the_kind(
+    kube: Kube, path: str, message: str
+) -> None:
+    assert kube.get(f"{path}?fieldSelector=x%3D1").json()["message"] == message
+
+
+def test_limits_are_checked_when_a_pod_is_valid_and_said_once(kube: Kube) -> None:
+    limit = {"type": "Container", "max": {"cpu": "1"}, "maxLimitRequestRatio": {"memory": "2"}}
+    kube.post(f"{CORE}/limitranges", {"metadata": {"name": "l"}, "spec": {"limits": [limit]}})
+    containers = [
+        {"name": name, "image": "i", "resources": {"limits": {"cpu": "64Mi"}}} for name in "ab"
+    ]
+    refused = kube.post(PODS, pod("p", containers=containers))
+    assert refused.status_code == 403
+    assert refused.json()["message"].endswith(
+        "is forbidden: [maximum cpu usage per Container is 1, but limit is 64Mi, memory max limit "
+        "to request ratio per Container is 2, but no request is specified or request is 0]"
+    )
+    containers[0]["resources"] = {"limits": {"cpu": "2"}, "requests": {"cpu": "3"}}
+    assert kube.post(PODS, pod("p", containers=containers)).status_code == 422

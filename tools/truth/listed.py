@@ -1,0 +1,109 @@
+"""What docs/differences.md lists, and what is random in the real server: removed from answers.
+
+An exchange that is equal only without these counts as listed, not as equal.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+Body = dict[str, Any]
+
+#: Managers of what the API server itself writes of objects.
+_OWN: Final = ("kube-apiserver", "api-priority-and-fairness-config-consumer-v1")
+#: Kinds whose status is written by controllers of the API server, or by others.
+_STATUS: Final = ("APIService", "FlowSchema", "PriorityLevelConfiguration", "ResourceQuota")
+#: Collections in which the server keeps notes of its own.
+NOTES: Final = (
+    "/api/v1/namespaces/default/events",
+    "/apis/events.k8s.io/v1/namespaces/default/events",
+    "/api/v1/namespaces/default/services",
+    "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas",
+    "/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations",
+    "/apis/networking.k8s.io/v1/ipaddresses",
+    "/apis/networking.k8s.io/v1/servicecidrs",
+)
+#: Cells that show a status.
+_CELLS: Final = ("Request", "Limit", "MissingPL", "Available")
+_FORMATS: Final = re.compile(
+    r"(accepted(?: media types include)?: .*), application/vnd\.kubernetes\.protobuf"
+)
+
+
+def without_listed(answer: Body, kind: str, path: str, notes: frozenset[str]) -> Body:
+    """The answer to a request about this kind, without what is listed; ``notes`` are names."""
+    body = answer["body"]
+    if kind in _STATUS:
+        body = _each(body, _without_status)
+    if path.partition("?")[0] in NOTES:
+        body = _without_notes(body, notes)
+    return {**answer, "body": _each(body, _ordered)}
+
+
+def _each(value: Any, change: Callable[[Body], Body]) -> Any:
+    if isinstance(value, list):
+        return [_each(item, change) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return change({name: _each(item, change) for name, item in value.items()})
+
+
+def _without_status(value: Body) -> Body:
+    """Without what others than the client write, in objects and in tables of them."""
+    kept = {name: item for name, item in value.items() if name != "status" or item == "Failure"}
+    if isinstance(kept.get("managedFields"), list):
+        kept["managedFields"] = [
+            entry for entry in kept["managedFields"] if entry["manager"] not in _OWN
+        ]
+    if kept.get("kind") == "Table":
+        columns = [each["name"] for each in kept["columnDefinitions"] or ()]
+        hidden = [index for index, name in enumerate(columns) if name in _CELLS]
+        kept["rows"] = [_hide(row, hidden) for row in kept["rows"] or ()]
+    return kept
+
+
+def _hide(row: Body, hidden: list[int]) -> Body:
+    cells = ["<status>" if index in hidden else cell for index, cell in enumerate(row["cells"])]
+    return {**row, "cells": cells}
+
+
+def _without_notes(body: Any, notes: frozenset[str]) -> Any:
+    if not isinstance(body, dict):
+        return body
+    kept = dict(body)
+    for field in ("items", "rows"):
+        if isinstance(kept.get(field), list):
+            kept[field] = [item for item in kept[field] if not _is_note(item, notes)] or None
+        elif field in kept:
+            kept[field] = None
+    if "items" in kept or "rows" in kept:
+        metadata = kept.get("metadata") or {}
+        counted = ("continue", "remainingItemCount")
+        kept["metadata"] = {name: each for name, each in metadata.items() if name not in counted}
+    return kept
+
+
+def _is_note(item: Body, notes: frozenset[str]) -> bool:
+    """Whether the server has written an object: those of its start, and events, which follow."""
+    metadata = (item.get("object") or item).get("metadata") or {}
+    managers = {entry["manager"] for entry in metadata.get("managedFields") or ()}
+    return metadata.get("name") in notes or not managers.isdisjoint(_OWN)
+
+
+def _ordered(value: Body) -> Body:
+    """Causes in an order of their own; media types without protobuf."""
+    if value.get("kind") != "Status" or not isinstance(value.get("message"), str):
+        return value
+    value = {**value, "message": _FORMATS.sub(r"\1", value["message"])}
+    causes = (value.get("details") or {}).get("causes")
+    if value.get("reason") != "Invalid" or not causes:
+        return value
+    message = value["message"]
+    texts = [f"{cause.get('field')}: {cause['message']}" for cause in causes]
+    for text in texts:
+        message = message.replace(text, "<cause>", 1)
+    ordered = sorted(causes, key=lambda cause: sorted(cause.items()))
+    details = {**value["details"], "causes": ordered}
+    return {**value, "message": [message, sorted(texts)], "details": details}
