@@ -30,7 +30,7 @@ class ReportedWrite:
     #: The written object -> the event to record; None: no event.
     on_success: Callable[[dict[str, Any]], PendingEvent | None]
     #: The error -> the event to record; None: no event.
-    on_failure: Callable[[ApiError], PendingEvent] | None = None
+    on_failure: Callable[[ApiError], PendingEvent | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -221,7 +221,7 @@ class Controllers:
             for _, each in requested
             if not isinstance(each, PendingEvent)
         ]
-        events: list[PendingEvent] = []
+        events: list[PendingEvent | None] = []
         outcomes = iter(self._commit(user, writes) if writes else ())
         for item, step in requested:
             if isinstance(step, PendingEvent):
@@ -238,9 +238,8 @@ class Controllers:
                 if isinstance(step, ReportedWrite) and step.on_failure is not None:
                     events.append(step.on_failure(outcome))
             elif isinstance(step, ReportedWrite):
-                event = step.on_success(outcome)
-                events += [event] if event is not None else []
-        return events
+                events.append(step.on_success(outcome))
+        return [each for each in events if each is not None]
 
     def _record_events(self, user: str, reported: list[PendingEvent], now: datetime) -> None:
         """Write events in a later transaction than their objects, which they refer to."""

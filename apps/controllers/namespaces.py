@@ -45,6 +45,16 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
     namespace = cache.get(ref, Namespace)
     if namespace is None or not namespace.metadata.deletion_timestamp:
         return
+    pods = cache.list_all("Pod", KubeObject, ref[2])
+    if pods:
+        # all else waits for them: it may protect them, as a NetworkPolicy does
+        ending = [pod for pod in pods if pod.metadata.deletion_timestamp]
+        for pod in pods:
+            if not pod.metadata.deletion_timestamp:
+                yield Delete(kinds.POD, ref[2], pod.metadata.name)
+        if len(ending) == len(pods):
+            yield from _report(cache, ref, Counter(), Counter(), now)
+        return
     left: Counter[str] = Counter()
     held: Counter[str] = Counter()
     is_ending = True
@@ -81,7 +91,7 @@ def _report(
     before = (namespace.get("status") or {}).get("conditions") or []
     conditions = before
     for type_, reason, message in (*_SUCCEEDED, _remaining(left), _finalizers(held)):
-        status = "False" if (type_, reason, message) in (*_SUCCEEDED, _NOT_HELD) else "True"
+        status = "False" if (type_, reason, message) in _FINE else "True"
         condition = {"type": type_, "status": status, "reason": reason, "message": message}
         conditions = set_condition(conditions, condition, now, probed=False)
     if conditions != before:
@@ -89,6 +99,8 @@ def _report(
 
 
 def _remaining(left: Counter[str]) -> tuple[str, str, str]:
+    if not left:
+        return _NOTHING_LEFT
     counts = ", ".join(f"{name} has {left[name]} resource instances" for name in sorted(left))
     return "NamespaceContentRemaining", "SomeResourcesRemain", f"{_REMAINING}{counts}"
 
@@ -106,6 +118,11 @@ _NOT_HELD: Final = (
     "NamespaceFinalizersRemaining",
     "ContentHasNoFinalizers",
     "All content-preserving finalizers finished",
+)
+_NOTHING_LEFT: Final = (
+    "NamespaceContentRemaining",
+    "ContentRemoved",
+    "All content successfully removed",
 )
 #: What cannot fail here: type, reason and message.
 _SUCCEEDED: Final = (
@@ -125,6 +142,9 @@ _SUCCEEDED: Final = (
         "All content successfully deleted, may be waiting on finalization",
     ),
 )
+
+
+_FINE: Final = (*_SUCCEEDED, _NOT_HELD, _NOTHING_LEFT)
 
 
 def _uncached(cluster: Cluster, namespace: str) -> Iterator[tuple[Kind, str, list[str]]]:

@@ -93,11 +93,19 @@ def create_with_event(owner: Body, pod: Create, reporter: str) -> ReportedWrite:
         note = f"Created pod: {body['metadata']['name']}"
         return PendingEvent(subject, "SuccessfulCreate", note, reporter)
 
-    def on_failure(refusal: ApiError) -> PendingEvent:
+    def on_failure(refusal: ApiError) -> PendingEvent | None:
+        if is_ending(refusal):
+            return None
         note = f"Error creating: {refusal.message}"
         return PendingEvent(subject, "FailedCreate", note, reporter, warning=True)
 
     return ReportedWrite(pod, on_success, on_failure)
+
+
+def is_ending(refusal: ApiError) -> bool:
+    """Whether an object was refused because its namespace is being deleted."""
+    causes = refusal.details.get("causes") or ()
+    return any(each.get("reason") == "NamespaceTerminating" for each in causes)
 
 
 def delete_with_event(owner: Body, pod: Pod, reporter: str) -> ReportedWrite:

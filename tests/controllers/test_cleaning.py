@@ -53,8 +53,8 @@ def test_a_namespace_is_deleted_after_its_contents(lab: Lab) -> None:
     with pytest.raises(Forbidden, match="because it is being terminated"):
         lab.create("Pod", {"metadata": {"name": "late"}, "spec": body}, "old")
     lab.settle()
-    # the pod still has its grace period
-    assert lab.exists("Pod", "p", "old") and not lab.exists("Service", "s", "old")
+    # the pod still has its grace period, and all else waits for it
+    assert lab.exists("Pod", "p", "old") and lab.exists("Service", "s", "old")
     lab.advance(30)
     assert not lab.exists("Namespace", "old") and not lab.exists("Pod", "p", "old")
     assert not Event.objects.filter(cluster=lab.cluster, namespace="old").exists()

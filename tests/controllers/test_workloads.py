@@ -468,3 +468,43 @@ def test_a_deployment_says_which_replica_set_it_has_created(lab: Lab) -> None:
     assert progressing["reason"] == "NewReplicaSetCreated"
     name = replica_set["metadata"]["name"]
     assert progressing["message"] == f'Created new replica set "{name}"'
+
+
+def test_a_failed_daemon_is_named_before_it_is_replaced(lab: Lab) -> None:
+    lab.node("n1")
+    lab.create("DaemonSet", workload("web"))
+    lab.settle()
+    (failed,) = lab.all("Pod")
+    name = failed["metadata"]["name"]
+
+    def end(body: Body) -> Body:
+        return {**body, "status": {**body["status"], "phase": "Failed"}}
+
+    lab.change("Pod", name, end, part="status")
+    lab.settle()
+    (event,) = lab.events("FailedDaemonPod")
+    assert event["message"] == (
+        f"Found failed daemon pod default/{name} on node n1, will try to kill it"
+    )
+    assert [pod["metadata"]["name"] for pod in living(lab)] != [name]
+
+
+def test_a_class_that_does_not_exist_is_refused_before_the_pod_has_a_name(lab: Lab) -> None:
+    lab.create("ReplicaSet", workload("web", replicas=1, pod={"priorityClassName": "none"}))
+    lab.settle()
+    (event,) = lab.events("FailedCreate")
+    assert event["message"] == (
+        'Error creating: pods "web-" is forbidden: no PriorityClass with name none was found'
+    )
+
+
+def test_a_workload_of_a_namespace_that_ends_reports_no_refusals(lab: Lab) -> None:
+    lab.node("n1")
+    lab.create("Namespace", {"metadata": {"name": "old"}})
+    lab.create("ReplicaSet", workload("web", replicas=1), "old")
+    lab.settle()
+    lab.delete("Namespace", "old")
+    lab.settle()
+    assert "conditions" not in lab.get("ReplicaSet", "web", "old")["status"]
+    lab.advance(30)
+    assert not lab.exists("Namespace", "old")

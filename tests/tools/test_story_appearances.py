@@ -63,7 +63,7 @@ def told(*events: Body) -> list[Body]:
 
 def test_events_that_only_one_side_records_are_listed() -> None:
     registered = {"reason": "RegisteredNode", "message": "m"}
-    lost = {"reason": "NodeNotReady", "message": "m"}
+    lost = {"reason": "Rebooted", "message": "m"}
     assert unlisted("events of Node n", told(registered), []) == []
     assert unlisted("events of Node n", told(registered, lost), told(lost)) == []
     assert unlisted("events of Node n", told(registered, lost), []) != []

@@ -10,6 +10,8 @@ from apps.cluster.lookups import Lookups
 from apps.cluster.system_classes import GROUP
 
 _NO_CLASS: Final[Mapping[str, Any]] = {"value": 0, "preemptionPolicy": "PreemptLowerPriority"}
+#: The letters that complete a generated name.
+_GENERATED: Final = 5
 
 
 def set_priority(pod: Body, lookups: Lookups) -> None:
@@ -106,4 +108,11 @@ def _refuse_group(group: Body, why: str) -> Exception:
 
 
 def _refuse(pod: Body, why: str) -> Exception:
-    return forbidden("pods", pod["metadata"].get("name", ""), why)
+    return forbidden("pods", _given_name(pod["metadata"]), why)
+
+
+def _given_name(metadata: Body) -> str:
+    """The name, or what a generated one begins with: upstream generates it after this step."""
+    name, stem = metadata.get("name", ""), metadata.get("generateName", "")
+    is_generated = stem and name.startswith(stem) and len(name) == len(stem) + _GENERATED
+    return str(stem if is_generated else name)

@@ -9,6 +9,7 @@ from typing import Any, Final
 from apps.cluster.writes import Create
 from apps.controllers.cache import ControllerCache, Ref, ref_of
 from apps.controllers.controller import Controller, Step
+from apps.controllers.events.writer import PendingEvent
 from apps.controllers.kubelet.admission import selects
 from apps.controllers.workloads import daemon_rollout as rollout
 from apps.controllers.workloads.ownership import claim_pods, map_object, map_pods, own_pods
@@ -21,6 +22,7 @@ from apps.controllers.writes import (
     delete_with_event,
     is_active,
     is_ready,
+    object_reference,
     set_status,
 )
 from apps.scheduler.objects import KubeObject, Node, Pod, decode
@@ -48,7 +50,21 @@ def refs_for_node(cache: ControllerCache, old: Node | None, new: Node | None) ->
     # as upstream, which learns of a deleted node by the deletion of its pods
     if new is None or (old is not None and _placement(old) == _placement(new)):
         return []
-    return [ref_of(KIND, each) for each in cache.list_all(KIND, KubeObject)]
+    pods = cache.pods_on(new.metadata.name)
+    running = {owner.uid for pod in pods if (owner := pod.metadata.controller) is not None}
+    return [
+        ref_of(KIND, each)
+        for each in cache.list_all(KIND, KubeObject)
+        if _is_concerned(cache.body(ref_of(KIND, each)), new, each.metadata.uid in running)
+    ]
+
+
+def _is_concerned(daemons: Body | None, node: Node, runs: bool) -> bool:
+    """Whether a pod is missing on the node, or may not stay there; the rest changes no pod."""
+    if daemons is None:
+        return False
+    sample = _sample_pod(daemons)
+    return not _may_stay(sample, node) if runs else _should_run(sample, node)
 
 
 def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]:
@@ -77,9 +93,21 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
             for node in plan.missing[:BURST]:
                 yield create_with_event(daemons, _create_daemon(daemons, node, digest), USER)
             for pod in plan.surplus[:BURST]:
+                yield from _found(daemons, pod)
                 yield delete_with_event(daemons, pod, USER)
     yield from later
     yield from _report(ref, daemons, by_node, wanted, available, digest)
+
+
+def _found(daemons: Body, pod: Pod) -> Iterator[Step]:
+    """The event about a pod that has ended and is replaced."""
+    phase, where = pod.status.phase, f"{pod.key} on node {pod.spec.node_name}"
+    if phase == "Failed":
+        note = f"Found failed daemon pod {where}, will try to kill it"
+        yield PendingEvent(object_reference(daemons), "FailedDaemonPod", note, USER, warning=True)
+    elif phase == "Succeeded":
+        note = f"Found succeeded daemon pod {where}, will try to delete it"
+        yield PendingEvent(object_reference(daemons), "SucceededDaemonPod", note, USER)
 
 
 def _placement(node: Node) -> tuple[Any, ...]:

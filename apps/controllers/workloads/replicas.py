@@ -21,6 +21,7 @@ from apps.controllers.writes import (
     create_with_event,
     delete_with_event,
     is_active,
+    is_ending,
     is_ready,
     is_terminating,
     set_status,
@@ -79,8 +80,9 @@ def _noting_refusal(
     report = creation.on_failure
     assert report is not None
 
-    def on_failure(refusal: ApiError) -> PendingEvent:
-        cache.refusals[uid] = now + RETRY, refusal.message
+    def on_failure(refusal: ApiError) -> PendingEvent | None:
+        message = "" if is_ending(refusal) else refusal.message
+        cache.refusals[uid] = now + RETRY, message
         return report(refusal)
 
     return replace(creation, on_failure=on_failure)

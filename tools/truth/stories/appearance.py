@@ -44,6 +44,8 @@ class Looks:
     def appearance(self, objects: Sequence[Body], events: Sequence[Body]) -> Appearance:
         """The objects by kind and name, and the events about each object in their order."""
         self._learn_names(objects)
+        owners = [each["involvedObject"] for each in events]
+        self.stems |= {f"{each['name']}-" for each in owners if each["kind"] == "Job"}
         self.notice(events)
         shown: Appearance = {}
         for body in objects:

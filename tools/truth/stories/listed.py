@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 from tools.truth.stories.appearance import differences
@@ -26,6 +27,7 @@ _ONE_SIDED = (
     "RegisteredNode",
     "RemovingNode",
     "NodeReady",
+    "NodeNotReady",
     "NodeSchedulable",
     "NodeNotSchedulable",
     "ExternalProvisioning",
@@ -52,6 +54,8 @@ def unlisted(about: str, real: Sequence[Body], ours: Sequence[Body]) -> list[tup
         and not real
     ):
         return []
+    if not ours and real and all(map(_is_left, real)):
+        return []
     return [
         place for place in differences(real, ours) if not _PLACES.fullmatch(f"{kind} {place[0]}")
     ]
@@ -61,9 +65,23 @@ def _is_provisioned(claim: Body) -> bool:
     return _PROVISIONER in (claim["metadata"].get("annotations") or {})
 
 
+def _is_left(body: Body) -> bool:
+    """A mirrored EndpointSlice, or a volume that no provisioner deletes."""
+    labels = body.get("metadata", {}).get("labels") or {}
+    mirrored = "endpointslicemirroring-controller.k8s.io"
+    return (
+        labels.get("endpointslice.kubernetes.io/managed-by") == mirrored
+        or body.get("status", {}).get("phase") == "Failed"
+        and body.get("kind") == "PersistentVolume"
+    )
+
+
 def _known(lists: Sequence[Body]) -> list[Body]:
     """The events without what is listed; what nothing is left of is left out."""
     plain = [[*map(_plain, each["events"])] for each in lists]
+    if any(each["reason"] == "TaintManagerEviction" for events in plain for each in events):
+        # without a uid those about several pods are told together
+        plain = [sorted(chain(*plain), key=str)]
     kept = [[each for each in events if each["reason"] not in _ONE_SIDED] for events in plain]
     return [{"events": _told_once(events)} for events in kept if events]
 

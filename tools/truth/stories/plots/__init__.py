@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from tools.truth.stories.plots import cleaning, deployments, jobs, network, nodes, sets, stateful
+from tools.truth.stories.plots import (
+    chains,
+    cleaning,
+    deployments,
+    jobs,
+    network,
+    nodes,
+    sets,
+    stateful,
+)
 from tools.truth.stories.story import Story
 
 STORIES: Final[tuple[Story, ...]] = (
@@ -15,4 +24,5 @@ STORIES: Final[tuple[Story, ...]] = (
     *network.STORIES,
     *nodes.STORIES,
     *cleaning.STORIES,
+    *chains.STORIES,
 )

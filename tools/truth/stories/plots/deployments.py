@@ -140,7 +140,12 @@ STORIES = (
                 )
             ],
             [_web(3)],
-            [Patch("ResourceQuota", "q", {"spec": {"hard": {"pods": "5"}}}), Wait(45)],
+            # a change lets the real controller try again before its pause is over
+            [
+                Patch("ResourceQuota", "q", {"spec": {"hard": {"pods": "5"}}}),
+                Patch("Deployment", "web", scale(4)),
+                Wait(15),
+            ],
         ],
     ),
     Story(

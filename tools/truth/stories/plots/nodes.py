@@ -19,7 +19,7 @@ def _tolerates(key: str, seconds: int | None = None) -> Body:
     return {"tolerations": [{"key": key, "operator": "Exists", "effect": "NoExecute", **limit}]}
 
 
-def _ready(story: str, status: str) -> Patch:
+def ready(story: str, status: str) -> Patch:
     """The status of the condition Ready of node a."""
     condition = {
         "type": "Ready",
@@ -60,7 +60,7 @@ def _lost(story: str, status: str, key: str) -> Story:
         _pod(story, "tolerates-a-while", **_tolerates(key, 4)),
         _pod(story, "tolerates-longer", **_tolerates(key, 9)),
     ]
-    steps = [first, [_ready(story, status), Wait(6)], [_ready(story, "True"), Wait(8)]]
+    steps = [first, [ready(story, status), Wait(6)], [ready(story, "True"), Wait(8)]]
     return Story(story, steps, nodes="a")
 
 
@@ -113,7 +113,7 @@ STORIES = (
         "node-born-not-ready",
         [
             [Create(node("a", "node-born-not-ready", "False"))],
-            [_ready("node-born-not-ready", "True")],
+            [ready("node-born-not-ready", "True")],
         ],
     ),
     Story(
@@ -131,7 +131,7 @@ STORIES = (
                     )
                 ),
             ],
-            [_ready("node-workload", "False"), Wait(10)],
+            [ready("node-workload", "False"), Wait(10)],
         ],
         nodes="a",
     ),
