@@ -1,10 +1,12 @@
 """Extract the OpenAPI definitions of the served kinds from those of a Kubernetes release.
 
-    python scripts/extract_openapi.py DOCUMENTS OUTPUT.json.gz
+    python scripts/extract_openapi.py DOCUMENTS OUTPUT.json.gz PARAMETERS.json
 
 DOCUMENTS is a folder with OpenAPI v3 documents of the release: `api/openapi-spec/v3` of its source,
 or what a server of it answers at `/openapi/v3/...`, a file each. They say which fields are always
-present (`default: {}`) and which values a field may have, as v2 does not.
+present (`default: {}`) and which values a field may have, as v2 does not. PARAMETERS gets what
+they say of the parameters of operations. Kubernetes and its documents are licensed under the Apache
+License 2.0.
 """
 
 from __future__ import annotations
@@ -50,16 +52,20 @@ ROOTS = {
         "CSIDriver CSINode CSIStorageCapacity StorageClass VolumeAttachment VolumeAttributesClass"
     ),
     "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1": "CustomResourceDefinition",
-    "io.k8s.apimachinery.pkg.apis.meta.v1": "DeleteOptions ListMeta Status",
+    "io.k8s.apimachinery.pkg.apis.meta.v1": (
+        "APIResourceList DeleteOptions ListMeta Patch Status WatchEvent"
+    ),
     "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1": "APIService",
 }
 
 
-def main(source: Path, target: Path) -> None:
+def main(source: Path, target: Path, parameters: Path) -> None:
     definitions: dict[str, Any] = {}
-    for file in sorted(source.glob("*.json")):
-        document = json.loads(file.read_text(encoding="utf-8"))
+    documents = [json.loads(file.read_text("utf-8")) for file in sorted(source.glob("*.json"))]
+    for document in documents:
         definitions |= document.get("components", {}).get("schemas", {})
+    text = json.dumps(_parameters(documents), indent=2, sort_keys=True, ensure_ascii=False)
+    parameters.write_text(f"{text}\n", encoding="utf-8")
     wanted = [f"{package}.{kind}" for package, kinds in ROOTS.items() for kind in kinds.split()]
     wanted += [f"{name}List" for name in wanted if f"{name}List" in definitions]
     kept: dict[str, Any] = {}
@@ -72,6 +78,25 @@ def main(source: Path, target: Path) -> None:
     with target.open("wb") as raw, gzip.GzipFile("", "wb", 9, raw, mtime=0) as file:
         file.write(text.encode())
     print(f"{len(kept)} definitions, {len(text)} characters, {target.stat().st_size} bytes")
+
+
+def _parameters(documents: list[Any]) -> dict[str, Any]:
+    """Parameter -> its type and description; `fieldManager/patch` has others than elsewhere."""
+    found: dict[str, Any] = {}
+    for document in documents:
+        for operations in document.get("paths", {}).values():
+            shared = operations.pop("parameters", [])
+            for method, operation in operations.items():
+                if operation.get("x-kubernetes-action") == "connect":
+                    continue
+                for each in (*shared, *operation.get("parameters", ())):
+                    name = each["name"]
+                    described = {"type": each["schema"]["type"], "description": each["description"]}
+                    if name == "fieldManager" and method == "patch":
+                        found[f"{name}/{method}"] = described
+                    elif name not in ("name", "path"):
+                        found[name] = described
+    return found
 
 
 def _plain(schema: Any) -> Any:
@@ -100,4 +125,4 @@ def _references(schema: Any) -> list[str]:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    main(*map(Path, sys.argv[1:4]))

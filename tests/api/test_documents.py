@@ -592,3 +592,18 @@ def test_a_pod_group_preempts_with_its_own_priority(reader: Reader) -> None:
     reader.run()
     left = Pod.objects.filter(cluster=reader.cluster, name__startswith="batch")
     assert all("deletionTimestamp" in each.body["metadata"] for each in left)
+
+
+def test_documents_describe_operations_as_the_api_server_does(kube: Kube) -> None:
+    """A parameter that all operations of a path have is written once, beside them."""
+    paths = kube.get("/openapi/v3/apis/apps/v1").json()["paths"]
+    place = "/apis/apps/v1/namespaces/{namespace}/deployments"
+    collection = paths[place]
+    assert [each["name"] for each in collection["parameters"]] == ["namespace", "pretty"]
+    assert collection["get"]["description"] == "list or watch objects of kind Deployment"
+    assert paths["/apis/apps/v1/deployments"]["get"].keys().isdisjoint({"parameters"})
+    (name, *_) = paths[f"{place}/{{name}}/scale"]["parameters"]
+    assert name["description"] == "name of the Scale"
+    watched = paths["/apis/apps/v1/watch/namespaces/{namespace}/deployments/{name}"]["get"]
+    assert watched["operationId"] == "watchAppsV1NamespacedDeployment"
+    assert paths["/apis/apps/v1/"]["get"]["operationId"] == "getAppsV1APIResources"

@@ -30,7 +30,7 @@ django.setup()
 # ruff: noqa: E402
 from tests.api.replay import Replay, first_difference, warnings
 from tools.truth.listed import NOTES, without_listed
-from tools.truth.requests import Requests, Step, collections, creation, manifests
+from tools.truth.requests import Requests, Step, collections, creation, manifests, reading
 from tools.truth.sequences import sequences
 from tools.truth.servers import HUNG_UP, our_server, real_server
 from tools.truth.table import OUTPUT, Row, heading, real_folder
@@ -100,6 +100,8 @@ def _steps(real: Replay, options: argparse.Namespace) -> Iterator[Step]:
             continue
         version = place.partition("/")[2]
         document = _get(real, f"/openapi/v3/{place}")
+        if options.only is None:
+            yield reading("documents", f"/openapi/v3/{place}")
         for kind, (path, below) in sorted(collections(document).items()):
             if options.only is None or kind in options.only:
                 seed = f"{options.seed} {version} {kind}"

@@ -92,6 +92,12 @@ def collections(document: Body) -> dict[str, tuple[str, list[str]]]:
     return found
 
 
+def reading(about: str, path: str) -> Step:
+    """A GET of a document."""
+    headers = {"Accept": JSON["Accept"]}
+    return {"about": about, "kind": about, "method": "GET", "path": path, "headers": headers}
+
+
 def creation(body: Body) -> Step:
     """A dry run that shows the defaults of an object."""
     group = "apis" if "/" in body["apiVersion"] else "api"

@@ -197,10 +197,14 @@ def _document(place: str, custom: Custom) -> tuple[bytes, str]:
         _describe(resource, schemas)
     if not group:
         paths |= openapi_paths.bindings_path(f"/{place}")
-    if _DELETE_OPTIONS in schemas:
-        groups = dict.fromkeys((("", "v1"), (group, version)))
-        served_as = [{"group": g, "kind": "DeleteOptions", "version": v} for g, v in groups]
-        schemas[_DELETE_OPTIONS] = {**schemas[_DELETE_OPTIONS], openapi_paths.GVK: served_as}
+    if any(each.custom is None for each in served):
+        paths |= openapi_paths.resources_path(f"/{place}", group, version)
+    for name in (_DELETE_OPTIONS, openapi_paths.WATCH_EVENT):
+        if name in schemas:
+            groups = dict.fromkeys((("", "v1"), (group, version)))
+            kind = name.rpartition(".")[2]
+            served_as = [{"group": g, "kind": kind, "version": v} for g, v in groups]
+            schemas[name] = {**schemas[name], openapi_paths.GVK: served_as}
     components = {
         "schemas": {name: _wrapped(schema) for name, schema in sorted(schemas.items())},
         "securitySchemes": _SECURITY,
@@ -242,7 +246,6 @@ def _describe(resource: Resource, found: dict[str, Schema]) -> None:
     """Add the definitions that the operations of a resource refer to."""
     for name in openapi_paths.referenced(resource):
         _collect(name, found)
-    found[openapi_paths.PATCH] = openapi_paths.PATCH_DEFINITION
     if "list" in resource.verbs:
         name = openapi_paths.list_name(resource)
         if name in DEFINITIONS:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any, Final
+
+import msgspec
 
 from apps.api.kubernetes.resources import Resource
 from apps.cluster.kind import Subresource
@@ -16,7 +19,9 @@ GVK: Final = "x-kubernetes-group-version-kind"
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1"
 #: The definition of the body of a PATCH, which may be anything.
 PATCH: Final = f"{_META}.Patch"
-PATCH_DEFINITION: Final = {"description": "The body of a PATCH.", "type": "object"}
+#: The definitions of an event of a watch, and of the list of resources.
+WATCH_EVENT: Final = f"{_META}.WatchEvent"
+RESOURCE_LIST: Final = f"{_META}.APIResourceList"
 _PATCHES: Final = ("json-patch", "merge-patch", "strategic-merge-patch")
 _STREAMED: Final = ("application/json", "application/vnd.kubernetes.protobuf")
 _SENT: Final = (*_STREAMED, "application/yaml")
@@ -34,49 +39,33 @@ _ON_COLLECTION: Final = ("list", "create", "deletecollection")
 _ON_OBJECT: Final = ("get", "update", "patch", "delete")
 #: Subresources that are a connection to a node.
 _CONNECTIONS: Final = frozenset({"attach", "exec", "portforward", "proxy"})
-#: Query parameter -> (type, description).
-_SELECTION: Final = {
-    "continue": ("string", "The token of a page: the list goes on after it."),
-    "fieldSelector": ("string", "Only objects whose fields match."),
-    "labelSelector": ("string", "Only objects whose labels match."),
-    "limit": ("integer", "How many objects a page has at most."),
-    "resourceVersion": ("string", "The version of the list, or where a watch starts."),
-    "resourceVersionMatch": ("string", "How resourceVersion is meant: Exact or NotOlderThan."),
-    "sendInitialEvents": ("boolean", "A watch first sends the objects that exist."),
-    "shardSelector": ("string", "Accepted and ignored."),
-    "timeoutSeconds": ("integer", "When the request ends, also a watch."),
-}
-_WATCH: Final = {
-    "allowWatchBookmarks": ("boolean", "The watch may send bookmarks."),
-    "watch": ("boolean", "Send the changes of the objects as they happen."),
-}
-_DRY_RUN: Final = {"dryRun": ("string", "All: check the request and store nothing.")}
-_WRITE: Final = {
-    **_DRY_RUN,
-    "fieldManager": ("string", "The name under which the changed fields are owned."),
-    "fieldValidation": ("string", "Ignore, Warn or Strict: what happens to unknown fields."),
-}
-_FORCE: Final = {"force": ("boolean", "An apply takes fields that others own.")}
-_DELETE: Final = {
-    **_DRY_RUN,
-    "gracePeriodSeconds": ("integer", "How long the object has until it is deleted."),
-    "ignoreStoreReadErrorWithClusterBreakingPotential": ("boolean", "Accepted and ignored."),
-    "orphanDependents": ("boolean", "Deprecated: propagationPolicy."),
-    "propagationPolicy": ("string", "Orphan, Background or Foreground."),
-}
-_LOG: Final = {
-    "container": ("string", "The container; required if the pod has several."),
-    "follow": ("boolean", "Send new lines as they are written."),
-    "limitBytes": ("integer", "How many bytes are sent at most."),
-    "previous": ("boolean", "The lines of the container before its restart."),
-    "sinceSeconds": ("integer", "Only lines of the last seconds."),
-    "tailLines": ("integer", "Only the last lines."),
-    "timestamps": ("boolean", "Each line starts with its time."),
-}
-_PRETTY: Final = {"pretty": ("string", "true: indented JSON.")}
-_PLACES: Final = {
-    "name": "The name of the object.",
-    "namespace": "The namespace of the object.",
+#: Parameter -> its type and description in the release; a verb may have others.
+_PARAMETERS: Final[dict[str, Any]] = msgspec.json.decode(
+    Path(__file__).with_name("parameters.json").read_bytes()
+)
+_SELECTION: Final = (
+    *("continue", "fieldSelector", "labelSelector", "limit", "resourceVersion"),
+    *("resourceVersionMatch", "sendInitialEvents", "shardSelector", "timeoutSeconds"),
+)
+_WATCH: Final = ("allowWatchBookmarks", "watch")
+_WRITE: Final = ("dryRun", "fieldManager", "fieldValidation")
+_DELETE: Final = (
+    *("dryRun", "gracePeriodSeconds", "ignoreStoreReadErrorWithClusterBreakingPotential"),
+    *("orphanDependents", "propagationPolicy"),
+)
+_LOG: Final = (
+    *("container", "follow", "insecureSkipTLSVerifyBackend", "limitBytes", "previous"),
+    *("sinceSeconds", "stream", "tailLines", "timestamps"),
+)
+#: Verb -> the first words of its description.
+_DESCRIPTIONS: Final = {
+    "list": "list or watch objects of kind",
+    "get": "read the specified",
+    "create": "create",
+    "update": "replace the specified",
+    "patch": "partially update the specified",
+    "delete": "delete",
+    "deletecollection": "delete collection of",
 }
 
 
@@ -119,11 +108,72 @@ def paths(root: str, resource: Resource) -> Body:
         found[f"{collection}/{{name}}/{sub.name}"] = {
             _VERBS[verb][0]: _operation_below(resource, sub, verb) for verb in sub.verbs
         }
+    if resource.custom is None and "watch" in resource.verbs:
+        found |= _watch_paths(root, resource)
+    named = {f"{collection}/{{name}}/{sub.name}": sub.kind for sub in resource.subresources}
     return {
-        path: {**operations, "parameters": [*_path_parameters(path), *_query(_PRETTY)]}
-        for path, operations in found.items()
-        if operations
+        path: _shared(path, each, named.get(path, resource.kind.name))
+        for path, each in found.items()
+        if each
     }
+
+
+def _watch_paths(root: str, resource: Resource) -> dict[str, Body]:
+    """The paths of watches that are older than the parameter `watch`."""
+    kind, plural = resource.kind.name, resource.plural
+    deprecated = "deprecated: use the 'watch' parameter with a list operation instead"
+    many = f"watch individual changes to a list of {kind}. {deprecated}."
+    one = (
+        f"watch changes to an object of kind {kind}. {deprecated}, filtered to a single item "
+        "with the 'fieldSelector' parameter."
+    )
+    base = f"{root}/watch/namespaces/{{namespace}}" if resource.namespaced else f"{root}/watch"
+    scope = "Namespaced" if resource.namespaced else ""
+    wanted = [(f"{base}/{plural}", f"{scope}{kind}List", "watchlist", many)]
+    if "get" in resource.verbs:
+        wanted.append((f"{base}/{plural}/{{name}}", f"{scope}{kind}", "watch", one))
+    if resource.namespaced:
+        everywhere = f"{kind}ListForAllNamespaces"
+        wanted.append((f"{root}/watch/{plural}", everywhere, "watchlist", many))
+    gvk = {"group": resource.group, "version": resource.version, "kind": kind}
+    found: dict[str, Body] = {}
+    for path, subject, action, description in wanted:
+        begun = _begin(resource, "list", subject, gvk)
+        identifier = begun["operationId"].replace("list", "watch", 1)
+        said = {"operationId": identifier, "description": description}
+        operation = {**begun, **said, "x-kubernetes-action": action}
+        selection = (*_SELECTION, *_WATCH)
+        found[path] = {
+            "get": _complete(operation, "list", _ref(WATCH_EVENT), selection, is_custom=False)
+        }
+    return found
+
+
+def resources_path(root: str, group: str, version: str) -> Body:
+    """The path of the list of resources of a group and version."""
+    tag, called = _tag(group, version)
+    content = {media_type: {"schema": _ref(RESOURCE_LIST)} for media_type in _SENT}
+    operation = {
+        "tags": [tag],
+        "description": "get available resources",
+        "operationId": f"get{called}APIResources",
+        "responses": {"200": {"description": "OK", "content": content}, **_REFUSED},
+    }
+    return {f"{root}/": {"get": operation}}
+
+
+def _shared(path: str, operations: Body, kind: str) -> Body:
+    """The operations of a path, without the parameters that all of them have, and these."""
+    every = [operation.get("parameters", []) for operation in operations.values()]
+    common = [each for each in every[0] if all(each in others for others in every)]
+    shared: Body = {}
+    for method, operation in operations.items():
+        own = [each for each in operation.get("parameters", []) if each not in common]
+        shared[method] = {name: each for name, each in operation.items() if name != "parameters"}
+        if own:
+            shared[method]["parameters"] = own
+    parameters = [*common, *_path_parameters(path, kind), *_query(("pretty",))]
+    return {**shared, "parameters": sorted(parameters, key=lambda each: str(each["name"]))}
 
 
 def bindings_path(root: str) -> Body:
@@ -138,14 +188,21 @@ def bindings_path(root: str) -> Body:
         GVK: gvk,
     }
     schema = _ref(definition_of("", "v1", "Binding"))
-    completed = _complete(operation, "create", schema, {}, is_custom=False)
-    return {path: {"post": completed, "parameters": [*_path_parameters(path), *_query(_PRETTY)]}}
+    completed = _complete(operation, "create", schema, (), is_custom=False)
+    return {path: _shared(path, {"post": completed}, "Binding")}
 
 
 def referenced(resource: Resource) -> Iterator[str]:
     """The definitions, besides its lists, that its operations refer to."""
     yield resource.definition
-    yield from (f"{_META}.{name}" for name in ("DeleteOptions", "ListMeta", "Status"))
+    if "list" in resource.verbs:
+        yield f"{_META}.ListMeta"
+    if "delete" in resource.verbs:
+        yield from (f"{_META}.{name}" for name in ("DeleteOptions", "Patch", "Status"))
+    if resource.custom is None:
+        yield RESOURCE_LIST
+        if "watch" in resource.verbs:
+            yield WATCH_EVENT
     for sub in resource.subresources:
         name = _definition_below(resource, sub)
         if name:
@@ -163,12 +220,12 @@ def _operation(resource: Resource, verb: str, *, everywhere: bool = False) -> Bo
     subject = f"{many}{scope}{kind}{'ForAllNamespaces' if everywhere else ''}"
     gvk = {"group": resource.group, "version": resource.version, "kind": kind}
     operation = _begin(resource, verb, subject, gvk)
-    schema, parameters = _ref(resource.definition), dict[str, tuple[str, str]]()
+    schema, parameters = _ref(resource.definition), tuple[str, ...]()
     match verb:
         case "list":
-            schema, parameters = _ref(list_name(resource)), {**_SELECTION, **_WATCH}
+            schema, parameters = _ref(list_name(resource)), (*_SELECTION, *_WATCH)
         case "deletecollection":
-            schema, parameters = _ref(f"{_META}.Status"), {**_SELECTION, **_DELETE}
+            schema, parameters = _ref(f"{_META}.Status"), (*_SELECTION, *_DELETE)
         case "delete":
             parameters = _DELETE
             if not resource.kind.returns_deleted:
@@ -186,7 +243,7 @@ def _operation_below(resource: Resource, sub: Subresource, verb: str) -> Body:
     }
     scope = "Namespaced" if resource.namespaced else ""
     subject = f"{scope}{resource.kind.name}{sub.name.capitalize()}"
-    operation = _begin(resource, verb, subject, gvk)
+    operation = _begin(resource, verb, subject, gvk, sub.name)
     if sub.name in _CONNECTIONS:
         operation["x-kubernetes-action"] = "connect"
     if sub.name == "log":
@@ -196,7 +253,7 @@ def _operation_below(resource: Resource, sub: Subresource, verb: str) -> Body:
         operation["responses"] = {"200": {"description": "OK", "content": content}, **_REFUSED}
         return operation
     schema = _ref(_definition_below(resource, sub) or resource.definition)
-    return _complete(operation, verb, schema, {}, is_custom=resource.custom is not None)
+    return _complete(operation, verb, schema, (), is_custom=resource.custom is not None)
 
 
 def _definition_below(resource: Resource, sub: Subresource) -> str:
@@ -208,17 +265,41 @@ def _definition_below(resource: Resource, sub: Subresource) -> str:
     return definition_of(sub.group or resource.group, sub.version or resource.version, sub.kind)
 
 
-def _begin(resource: Resource, verb: str, subject: str, gvk: Body) -> Body:
+def _described(resource: Resource, verb: str, part: str) -> str:
+    """What an operation does, in the words of the API server; `part` is a subresource."""
+    kind = resource.kind.name
+    words = _DESCRIPTIONS[verb]
+    if verb == "list" and "watch" not in resource.verbs:
+        words = "list objects of kind"
+    if part:
+        words = (
+            f"create {part} of a" if verb == "create" else words.replace("the", f"{part} of the")
+        )
+    elif verb in ("create", "delete"):
+        # nouns in the plural have no article
+        is_plural = kind.endswith("s") and not kind.endswith("ss")
+        article = "" if is_plural else " an" if kind[0] in "AEIOU" else " a"
+        words = f"{verb}{article}"
+    return f"{words} {kind}"
+
+
+def _tag(group: str, version: str) -> tuple[str, str]:
+    """The tag of the operations of a group and version, and what their ids say of it."""
+    parts = (group.removesuffix(".k8s.io") or "core").replace("-", ".").split(".")
+    called = "".join(part[:1].upper() + part[1:] for part in parts)
+    tag = f"{called[:1].lower()}{called[1:]}_{version}"
+    return tag, f"{called}{version[:1].upper()}{version[1:]}"
+
+
+def _begin(resource: Resource, verb: str, subject: str, gvk: Body, part: str = "") -> Body:
     _, first, action = _VERBS[verb]
-    group = (resource.group.removesuffix(".k8s.io") or "core").replace("-", ".").split(".")
-    called = "".join(part[:1].upper() + part[1:] for part in group)
-    version = resource.version[:1].upper() + resource.version[1:]
-    identifier = f"{first}{called}{version}{subject}"
+    tag, called = _tag(resource.group, resource.version)
+    identifier = f"{first}{called}{subject}"
     if verb == "deletecollection":
-        identifier = f"{first}{called}{version}Collection{subject.removeprefix('Collection')}"
+        identifier = f"{first}{called}Collection{subject.removeprefix('Collection')}"
     return {
-        "tags": [f"{called[:1].lower()}{called[1:]}_{resource.version}"],
-        "description": f"{first} {resource.kind.name}",
+        "tags": [tag],
+        "description": _described(resource, verb, part),
         "operationId": identifier,
         "x-kubernetes-action": action,
         GVK: gvk,
@@ -232,7 +313,7 @@ def _complete(
     operation: Body,
     verb: str,
     schema: Schema,
-    parameters: dict[str, tuple[str, str]],
+    parameters: tuple[str, ...],
     *,
     is_custom: bool,
 ) -> Body:
@@ -241,12 +322,12 @@ def _complete(
         parameters = _WRITE
         operation["requestBody"] = _body({"*/*": schema}, required=True)
     elif verb == "patch":
-        parameters = {**_WRITE, **_FORCE}
+        parameters = (*_WRITE, "force")
         forms = [form for form in _PATCHES if not (is_custom and form.startswith("strategic"))]
         types = ("application/apply-patch+yaml", *(f"application/{form}+json" for form in forms))
         operation["requestBody"] = _body(dict.fromkeys(types, _ref(PATCH)), required=True)
     if parameters:
-        operation["parameters"] = _query(parameters)
+        operation["parameters"] = _query(parameters, verb)
     codes = {"create": ("200", "201", "202"), "update": ("200", "201"), "patch": ("200", "201")}
     said = {"200": "OK", "201": "Created", "202": "Accepted"}
     content = {media_type: {"schema": schema} for media_type in _SENT}
@@ -269,19 +350,22 @@ def _ref(name: str) -> Body:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def _query(parameters: dict[str, tuple[str, str]]) -> list[Body]:
-    return [
-        {
-            "name": name,
-            "in": "query",
-            "description": description,
-            "schema": {"type": kind, "uniqueItems": True},
-        }
-        for name, (kind, description) in sorted(parameters.items())
-    ]
+def _query(names: Iterable[str], verb: str = "") -> list[Body]:
+    """The query parameters of these names, as an operation of this verb describes them."""
+    found = []
+    for name in sorted(names):
+        known = _PARAMETERS.get(f"{name}/{verb}") or _PARAMETERS[name]
+        schema = {"type": known["type"], "uniqueItems": True}
+        described = {"name": name, "in": "query", "description": known["description"]}
+        found.append({**described, "schema": schema})
+    return found
 
 
-def _path_parameters(path: str) -> list[Body]:
+def _path_parameters(path: str, kind: str) -> list[Body]:
+    descriptions = {
+        "name": f"name of the {kind}",
+        "namespace": _PARAMETERS["namespace"]["description"],
+    }
     return [
         {
             "name": name,
@@ -290,6 +374,6 @@ def _path_parameters(path: str) -> list[Body]:
             "description": description,
             "schema": {"type": "string", "uniqueItems": True},
         }
-        for name, description in _PLACES.items()
+        for name, description in descriptions.items()
         if f"{{{name}}}" in path
     ]
