@@ -216,3 +216,22 @@ def test_controllers_act_after_a_batch_that_its_limit_has_ended(
     lab.settle()
     user(lab)
     assert bound(lab)
+
+
+def test_a_volume_that_names_its_claim_is_bound(lab: Lab) -> None:
+    modes = ["ReadWriteOnce"]
+    reference = {"apiVersion": "v1", "kind": "PersistentVolumeClaim"}
+    spec = {
+        "capacity": {"storage": "1Gi"},
+        "accessModes": modes,
+        "hostPath": {"path": "/x"},
+        "storageClassName": "",
+        "claimRef": {**reference, "namespace": "default", "name": "c"},
+    }
+    lab.create("PersistentVolume", {"metadata": {"name": "v"}, "spec": spec})
+    wanted = {"accessModes": modes, "resources": {"requests": {"storage": "1Gi"}}}
+    claim = {"metadata": {"name": "c"}, "spec": {**wanted, "storageClassName": ""}}
+    lab.create("PersistentVolumeClaim", claim)
+    lab.settle()
+    assert lab.get("PersistentVolume", "v")["status"]["phase"] == "Bound"
+    assert lab.get("PersistentVolumeClaim", "c")["status"]["phase"] == "Bound"

@@ -51,8 +51,8 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
     if volume.metadata.deletion_timestamp:
         if claim is None and PROTECTION in volume.metadata.finalizers:
             yield update_object(ref, uid, partial(remove_finalizer, PROTECTION))
-    elif reference is None or not reference.uid:
-        # free, or reserved for a claim that is not bound yet
+    elif reference is None or (claim is None and not reference.uid):
+        # free, or reserved for a claim that does not exist yet
         yield set_status(ref, uid, {"phase": "Available"})
     elif claim is None:
         yield from _release(ref, volume)

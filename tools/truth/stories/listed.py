@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from itertools import chain
@@ -81,7 +82,7 @@ def _known(lists: Sequence[Body]) -> list[Body]:
     plain = [[*map(_plain, each["events"])] for each in lists]
     if any(each["reason"] == "TaintManagerEviction" for events in plain for each in events):
         # without a uid those about several pods are told together
-        plain = [sorted(chain(*plain), key=str)]
+        plain = [sorted(chain(*plain), key=lambda each: json.dumps(each, sort_keys=True))]
     kept = [[each for each in events if each["reason"] not in _ONE_SIDED] for events in plain]
     return [{"events": _told_once(events)} for events in kept if events]
 
