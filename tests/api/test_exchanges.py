@@ -129,3 +129,38 @@ def test_limits_are_checked_when_a_pod_is_valid_and_said_once(kube: Kube) -> Non
     )
     containers[0]["resources"] = {"limits": {"cpu": "2"}, "requests": {"cpu": "3"}}
     assert kube.post(PODS, pod("p", containers=containers)).status_code == 422
+
+
+def test_an_apply_of_a_scale_asks_for_the_replicas(kube: Kube) -> None:
+    deployments = "/apis/apps/v1/namespaces/default/deployments"
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [CONTAINER]}}
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
+    kube.post(deployments, {"metadata": {"name": "d"}, "spec": spec})
+
+    def apply(replicas: int, query: str) -> int:
+        scale = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "d"}}
+        answer = kube.request(
+            "PATCH",
+            f"{deployments}/d/scale?{query}",
+            {**scale, "spec": {"replicas": replicas}},
+            content_type="application/apply-patch+yaml",
+        )
+        return int(answer.status_code)
+
+    assert apply(5, "fieldManager=b") == 409
+    assert apply(5, "fieldManager=b&force=true") == 200
+    assert apply(6, "fieldManager=b") == 200
+    assert apply(7, "fieldManager=c") == 409
+    # the same value has both as owners
+    assert apply(6, "fieldManager=c") == 200
+    stored = kube.get(f"{deployments}/d").json()
+    owners = [
+        (entry["manager"], entry["subresource"])
+        for entry in stored["metadata"]["managedFields"]
+        if entry["operation"] == "Apply"
+    ]
+    assert owners == [("b", "scale"), ("c", "scale")]
+    assert stored["spec"]["replicas"] == 6
+
+
+CONTAINER = {"name": "c", "image": "i"}

@@ -224,9 +224,9 @@ def write_options(query: QueryDict, method: str, *, apply: bool = False) -> Writ
     return WriteOptions(bool(values), validation or "Warn", flag(query, "force"))
 
 
-def dry_run(query: QueryDict, method: str) -> bool:
+def dry_run(query: QueryDict, method: str, *, apply: bool = False) -> bool:
     """Whether the request is a dry run."""
-    return write_options(query, method).dry_run
+    return write_options(query, method, apply=apply).dry_run
 
 
 def _force_causes(query: QueryDict, apply: bool) -> Iterator[Cause]:

@@ -8,12 +8,12 @@ from typing import Any
 from apps.api.kubernetes import params
 from apps.api.kubernetes.calls import Answer, Call
 from apps.api.kubernetes.patches import decode_patched
-from apps.api.kubernetes.patching import read_patch
+from apps.api.kubernetes.patching import is_apply, read_patch
 from apps.api.kubernetes.subresources import review_part
 from apps.api.kubernetes.verbs import check_name, check_same_object
 from apps.cluster.custom import paths
 from apps.cluster.errors import BadRequest, Invalid
-from apps.cluster.ownership.managers import Manager
+from apps.cluster.ownership.managers import Manager, Operation
 from apps.cluster.ownership.writes import Scaling
 from apps.cluster.schema import definition_of
 from apps.cluster.validation import names
@@ -36,22 +36,30 @@ def get(call: Call) -> Answer:
 
 def update(call: Call) -> Answer:
     scale, warnings = call.read_request("autoscaling", "v1", "Scale")
-    return _write(call, lambda old: scale, warnings)
+    options = params.write_options(call.query, call.method)
+    return _write(call, lambda old: scale, warnings, options, "Update")
 
 
 def patch(call: Call) -> Answer:
     apply = read_patch(call.raw, call.content_type, _DEFINITION)
-    options = params.write_options(call.query, call.method)
+    applies = is_apply(call.content_type)
+    options = params.write_options(call.query, call.method, apply=applies)
     warnings: list[str] = []
 
     def change(old: Body) -> Body:
         scale, warnings[:] = decode_patched(call, apply(old), _DEFINITION, options)
         return scale
 
-    return _write(call, change, warnings)
+    return _write(call, change, warnings, options, "Apply" if applies else "Update")
 
 
-def _write(call: Call, change: Callable[[Body], Body], warnings: list[str]) -> Answer:
+def _write(
+    call: Call,
+    change: Callable[[Body], Body],
+    warnings: list[str],
+    options: params.WriteOptions,
+    operation: Operation,
+) -> Answer:
     wanted, _, _ = _paths(call)
 
     def set_replicas(workload: Body) -> Body:
@@ -72,9 +80,9 @@ def _write(call: Call, change: Callable[[Body], Body], warnings: list[str]) -> A
     kind = call.resource.kind
     manager = Manager(
         call.actor.manager,
-        "Update",
+        operation,
         call.resource.api_version,
-        "" if call.resource.custom is None else "scale",
+        "" if call.resource.custom is None and operation == "Update" else "scale",
     )
     path = tuple(f"f:{name}" for name in wanted.strip(".").split("."))
     body = store.patch(
@@ -84,8 +92,8 @@ def _write(call: Call, change: Callable[[Body], Body], warnings: list[str]) -> A
         call.target.name,
         set_replicas,
         actor=call.actor,
-        dry_run=params.dry_run(call.query, call.method),
-        owners=Scaling(kind, manager, path),
+        dry_run=options.dry_run,
+        owners=Scaling(kind, manager, path, force=options.force),
         found=call.found.row,
         reviewed=True,
     )

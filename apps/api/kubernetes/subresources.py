@@ -6,6 +6,7 @@ from typing import Any
 
 from apps.api.kubernetes import params
 from apps.api.kubernetes.calls import Answer, Call, success
+from apps.api.kubernetes.patching import is_apply
 from apps.api.kubernetes.simulating import simulated_binding
 from apps.api.kubernetes.verbs import other_uid
 from apps.cluster import queries
@@ -112,7 +113,7 @@ def review_part(
         {**body, "apiVersion": shape[0], "kind": shape[1], "metadata": metadata},
         old,
         call.target.subresource if call.target.name else "",
-        params.dry_run(call.query, call.method),
+        params.dry_run(call.query, call.method, apply=is_apply(call.content_type)),
         shape,
         # a Binding is also created on its own
         resource="" if call.target.name else "bindings",

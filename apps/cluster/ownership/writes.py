@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final, Protocol
@@ -22,6 +23,7 @@ from apps.cluster.ownership.paths import Path, Paths, UnreadableFields, display,
 from apps.cluster.schema import definition_of
 
 Body = dict[str, Any]
+_SCALE_VERSION: Final = "autoscaling/v1"
 _BEFORE_FIRST_APPLY: Final = "before-first-apply"
 Conflicts = list[tuple[Manager, Path]]
 
@@ -91,15 +93,21 @@ class Scaling:
     manager: Manager
     #: The path of the replicas.
     path: Path
+    #: Whether an apply takes them from other managers.
+    force: bool = False
 
     def entries(self, old: Body, new: Body, given: list[Body] | None, now: str) -> list[Body]:
-        """The managedFields after an update of `old` to `new`."""
+        """The managedFields after an update of `old` to `new`; ApplyConflict of an apply."""
         definition = definition_of_kind(self.kind)
         managers = managers_of(old, definition, self.kind)
         replicas = Ownership(frozenset((self.path,)))
         changes = self.path in objects.compare(old, new, definition).changed
         kept = dict(managers)
-        parted = {self.manager: replicas} if changes and managers else {}
+        applies = self.manager.operation == "Apply"
+        if applies and changes and not self.force:
+            self._check_conflicts(managers)
+        takes = changes or (applies and self.manager not in managers)
+        parted = {self.manager: replicas} if takes and managers else {}
         for manager, owned in managers.items():
             # the server finds entries of applies again, but not those that name a version
             if self.path in owned.paths and (changes or manager.operation == "Update"):
@@ -107,6 +115,16 @@ class Scaling:
                 if not changes:
                     parted[manager] = replicas
         return entries_of(kept, parted)
+
+    def _check_conflicts(self, managers: Mapping[Manager, Ownership]) -> None:
+        """The others that own the replicas, as managers of a Scale."""
+        others = [
+            replace(manager, api_version=_SCALE_VERSION)
+            for manager, owned in managers.items()
+            if self.path in owned.paths and manager != self.manager
+        ]
+        if others:
+            raise ApplyConflict([(manager, self.path) for manager in others])
 
 
 @dataclass(slots=True)
