@@ -164,3 +164,26 @@ def test_an_apply_of_a_scale_asks_for_the_replicas(kube: Kube) -> None:
 
 
 CONTAINER = {"name": "c", "image": "i"}
+
+
+def test_a_schema_of_items_with_a_wrong_type_is_refused(kube: Kube) -> None:
+    names = {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"}
+    tags = {"type": "array", "items": {"type": {"unknown": 1}}}
+    rules = [{"rule": "self.size < 8"}]
+    properties = {"size": {"type": "integer"}, "tags": tags}
+    part = {"type": "object", "properties": properties, "x-kubernetes-validations": rules}
+    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": part}}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    refused = kube.post(
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+        {
+            "metadata": {"name": "things.example.com"},
+            "spec": {
+                "group": "example.com",
+                "scope": "Namespaced",
+                "names": names,
+                "versions": [version],
+            },
+        },
+    )
+    assert refused.status_code in (400, 422)

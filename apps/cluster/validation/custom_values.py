@@ -114,7 +114,8 @@ def _type(schema: Schema, name: str, structs: dict[str, Mapping[str, Type]]) -> 
             known = _FORMATS.get(schema.get("format", ""))
             return known[0] if known is not None else STRING
         case given:
-            return _SCALARS.get(given or "")
+            # the schema of items may be of any type until it is checked
+            return _SCALARS.get(given) if isinstance(given, str) else None
 
 
 def _object_type(schema: Schema, name: str, structs: dict[str, Mapping[str, Type]]) -> Type | None:
