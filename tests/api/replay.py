@@ -209,7 +209,11 @@ class Replay:
         if value.get("kind") == "Table" and value["rows"]:
             value = _table_without_ages(value)
         stem = value.get("generateName")
-        if stem and re.fullmatch(re.escape(stem) + "[a-z0-9]{5}", value.get("name", "")):
+        if (
+            isinstance(stem, str)
+            and stem
+            and re.fullmatch(re.escape(stem) + "[a-z0-9]{5}", value.get("name", ""))
+        ):
             self.names[value["name"]] = f"{stem}<rand>"
             self.stems.add(stem)
         if value.get("reason") == "Invalid" and _is_custom(value):
