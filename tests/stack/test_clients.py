@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from kubernetes import client as k8s
@@ -247,18 +247,27 @@ def test_devices_with_kubectl_and_the_python_client(site: RunningSite, tmp_path:
 
 def _is_elected(api: k8s.ApiClient) -> bool:
     """Whether a client becomes the leader."""
-    elected = threading.Event()
+    elected, resigned = threading.Event(), threading.Event()
+
+    class Lock(ConfigMapLock):
+        def update(self, *given: Any) -> bool:
+            return not resigned.is_set() and super().update(*given)
+
     k8s.Configuration.set_default(api.configuration)
     election = electionconfig.Config(
-        ConfigMapLock("leader", "team", "test"),
+        Lock("leader", "team", "test"),
         lease_duration=4,
         renew_deadline=3,
         retry_period=2,
         onstarted_leading=elected.set,
         onstopped_leading=lambda: None,
     )
-    threading.Thread(target=LeaderElection(election).run, daemon=True).start()
-    return elected.wait(30)
+    leading = threading.Thread(target=LeaderElection(election).run, daemon=True)
+    leading.start()
+    won = elected.wait(30)
+    resigned.set()
+    leading.join(30)
+    return won and not leading.is_alive()
 
 
 def _minor() -> int:
