@@ -7,6 +7,9 @@ import os
 import secrets
 from pathlib import Path
 from types import TracebackType
+from typing import cast
+
+from django.utils.functional import SimpleLazyObject
 
 from schedweb.config import DATABASE_POINTER
 
@@ -92,6 +95,16 @@ def secret_key(path: Path) -> str:
     if not file.exists():
         write_private(file, secrets.token_urlsafe(48))
     return file.read_text(encoding="utf-8")
+
+
+def lazy_secret_keys(path: Path) -> list[str]:
+    """As `secret_key`; if there is none yet, one that is created once it is needed.
+
+    A command that needs no site leaves nothing behind.
+    """
+    if (path / SECRET_KEY).exists():
+        return secret_key(path).splitlines()
+    return [cast(str, SimpleLazyObject(lambda: secret_key(path)))]
 
 
 def rotate_secret_key(path: Path) -> None:

@@ -13,7 +13,7 @@ from psycopg.conninfo import conninfo_to_dict
 from apps.scheduler.outgoing.rules import OutgoingRules
 from schedweb import config as environment
 from schedweb import pgmq
-from schedweb.datafolder import TLS_AUTHORITY, secret_key
+from schedweb.datafolder import TLS_AUTHORITY, lazy_secret_keys
 from schedweb.front.bodies import LARGEST_BODY
 
 CONFIG = environment.load()
@@ -22,7 +22,7 @@ DATA_DIR = CONFIG.data
 VERSION = "0.1.0"
 
 # the first one signs and encrypts, what the others have signed and encrypted is still accepted
-SECRET_KEY, *SECRET_KEY_FALLBACKS = (CONFIG.secret_key or secret_key(DATA_DIR)).splitlines()
+SECRET_KEY, *SECRET_KEY_FALLBACKS = CONFIG.secret_key.splitlines() or lazy_secret_keys(DATA_DIR)
 DEBUG = CONFIG.debug
 ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", socket.gethostname(), *CONFIG.allowed_hosts]
 

@@ -119,6 +119,6 @@ def _check_exists(cluster: Cluster, key: str, namespace: str, reference: Body) -
 
 def _signing_keys(cluster: Cluster) -> Iterator[bytes]:
     """Keys for each cluster, from those of the site: a token is not valid in another cluster."""
-    for secret in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS):
+    for secret in (str(settings.SECRET_KEY), *settings.SECRET_KEY_FALLBACKS):
         salted = salted_hmac("service-account-token", str(cluster.pk), secret, algorithm="sha256")
         yield salted.digest()

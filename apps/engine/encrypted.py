@@ -45,7 +45,7 @@ class EncryptedField(_Text):
 
 
 def _keys() -> tuple[str, ...]:
-    return (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
+    return (str(settings.SECRET_KEY), *settings.SECRET_KEY_FALLBACKS)
 
 
 @lru_cache(maxsize=4)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from apps.cluster.errors import Conflict, NotFound
 from apps.cluster.models import Cluster
@@ -16,18 +15,14 @@ from apps.scheduler.decision import Decision, Result
 from apps.scheduler.failure import unreserve_and_forget
 from apps.scheduler.framework.status import Status
 from apps.studies.debugger.cycle import Changes, Cycle
+from apps.studies.debugger.state_values import describe_state
 from apps.studies.explanations.states import states
 from apps.studies.rebuilding import PastState
-
-#: Characters of a value in the cycle state that are shown.
-_LONGEST: Final = 120
-#: Where an object is in memory, which differs each time.
-_ADDRESS: Final = re.compile(r" (object )?at 0x[0-9a-f]+")
 
 
 class StateEntry(NamedTuple):
     key: str
-    #: in short
+    #: a field on each line, in short
     value: str
 
 
@@ -173,7 +168,8 @@ class _Points:
     def note(self, name: str, attempt: Attempt, status: Status) -> None:
         entries = attempt.state.entries()
         known = self._known
-        added = [StateEntry(key, _describe(entries[key])) for key in entries if key not in known]
+        new = [key for key in entries if key not in known]
+        added = [StateEntry(key, describe_state(entries[key])) for key in new]
         self._known |= entries.keys()
         durations = attempt.state.plugin_durations
         ran = {plugin: None for part in name.split(" and ") for plugin in durations.get(part, ())}
@@ -184,18 +180,3 @@ class _Points:
         self.found.append(
             Point(name, status.code.label, status.message, list(ran), sorted(skipped), added)
         )
-
-
-def _describe(data: object) -> str:
-    """The fields of a plugin's data, each in short."""
-    fields = getattr(data, "__dict__", None)
-    if fields is None:
-        names = (name for kind in type(data).__mro__ for name in getattr(kind, "__slots__", ()))
-        fields = {name: getattr(data, name, None) for name in names}
-    parts = (f"{name}={_shorten(value)}" for name, value in fields.items())
-    return f"{type(data).__name__}({', '.join(parts)})"
-
-
-def _shorten(value: object) -> str:
-    text = _ADDRESS.sub("", " ".join(repr(value).split()))
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -117,7 +117,7 @@ def _describe(
     if reason.startswith(_INSUFFICIENT):
         resource = reason.removeprefix(_INSUFFICIENT)
         needed = int(requests.get(resource, 0))
-        return _describe_shortage(resource, needed, largest(resource), which, nodes)
+        return _describe_shortage(resource, needed, largest(resource), which, nodes, total)
     words = _WORDS.get(reason, "")
     verb, _, rest = words.removeprefix("do not ").partition(" ")
     if nodes == total > 1 and words.startswith("do not ") and verb in _POSITIVE:
@@ -131,10 +131,14 @@ def _find_largest(cluster: Cluster, resource: str) -> int:
     return found["largest"] or 0
 
 
-def _describe_shortage(resource: str, needed: int, largest: int, which: str, nodes: int) -> str:
+def _describe_shortage(
+    resource: str, needed: int, largest: int, which: str, nodes: int, total: int
+) -> str:
     request = f"It needs {amount(resource, needed)} {resource}"
     if needed > largest:
         return f"{request}; the largest node has {amount(resource, largest)}."
+    if nodes == total > 1:
+        return f"{request}, which none of the {total:,} nodes has free."
     return f"{request}, which {which} {'does' if nodes == 1 else 'do'} not have free."
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,8 @@ from apps.engine.models import SchedulingDecision
 from tests.engine.driving import create_pods, node_of, pod
 
 pytestmark = pytest.mark.django_db(transaction=True)
+#: What only a programmer of the plugin would read.
+PYTHON = re.compile(r"\bat 0x|array\(|np\.|dtype|None|[A-Za-z]\w*\(|['{}<>]")
 ADDRESS = "/api/v1/clusters/lab/debugger"
 
 
@@ -36,7 +39,9 @@ def test_an_attempt_is_stepped_through_changed_and_committed(
     names = [point["name"] for point in found["points"]]
     assert names == ["PreFilter", "Filter", "PreScore and Score", "Selection", "Reserve and Permit"]
     assert found["pod"] == "default/next" and found["node"] != taken
-    assert any(entry["key"] for entry in found["points"][0]["state"])
+    state = {each["key"]: each["value"] for point in found["points"] for each in point["state"]}
+    assert "wanted: [cpu: 4,000" in state["NodeResourcesFit"]
+    assert not PYTHON.search("\n".join(state.values()))
     verdicts = {each["node"]: each["rejected"] for each in found["nodes"]}
     assert verdicts[taken] == "NodeResourcesFit: Insufficient cpu"
     assert client.get(ADDRESS).json() == found

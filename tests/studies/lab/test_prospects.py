@@ -61,7 +61,7 @@ def test_each_pending_pod_has_the_class_that_a_simulation_proves(
     )
     assert found["large"].sentence == (
         "It would fit on 3 of 3 nodes without pods. "
-        "It needs 4 cpu, which all 3 nodes do not have free."
+        "It needs 4 cpu, which none of the 3 nodes has free."
     )
     assert found["small"].sentence == "It fits on 3 nodes now."
     assert "node selector" in found["elsewhere"].sentence

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from io import StringIO
 from pathlib import Path
 from xml.etree import ElementTree
@@ -10,6 +13,7 @@ import msgspec
 import pytest
 from django.core.management import CommandError, call_command
 
+ROOT = Path(__file__).parents[3]
 SCENARIO = """\
 name: small
 cluster: {nodes: [{count: 1, cpu: 2}]}
@@ -55,3 +59,11 @@ def test_scenario_that_cannot_be_run_exits_with_2(file: Path) -> None:
     with pytest.raises(CommandError, match=r"small\.yaml:5: expectations\[0\]\.found") as raised:
         call_command("scenario", "check", str(file))
     assert raised.value.returncode == 2
+
+
+def test_a_run_leaves_no_file_behind(file: Path, tmp_path: Path) -> None:
+    file.write_text(SCENARIO.replace("cpu: 2", "cpu: 4"))
+    data = tmp_path / "data"
+    command = [sys.executable, "manage.py", "scenario", "run", str(file)]
+    subprocess.run(command, cwd=ROOT, env={**os.environ, "SCHEDWEB_DATA": str(data)}, check=True)
+    assert not data.exists()
