@@ -19,6 +19,7 @@ from celery.schedules import schedule
 from celery.signals import beat_init
 
 from schedweb import alive, gate
+from schedweb.reconnecting import SteadyBroker
 
 # pgmq would read this variable, which many hosting platforms set, and prefer it.
 os.environ.pop("DATABASE_URL", None)
@@ -35,7 +36,7 @@ def _with_steady_clock(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {**entry, "schedule": schedule(entry["schedule"], nowfun=steady_now)}
 
 
-app = Celery("schedweb", fixups=())
+app = Celery("schedweb", fixups=(), amqp=SteadyBroker)
 app.config_from_object("schedweb.settings", namespace="CELERY")
 app.conf.beat_schedule = {
     name: _with_steady_clock(entry) for name, entry in app.conf.beat_schedule.items()

@@ -15,6 +15,7 @@ from celery.signals import celeryd_after_setup, worker_ready, worker_shutdown, w
 from kombu.exceptions import OperationalError
 
 from schedweb import alive, gate
+from schedweb.reconnecting import SteadyBroker
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "schedweb.settings")
 
@@ -23,7 +24,7 @@ os.environ.pop("DATABASE_URL", None)
 
 log = logging.getLogger(__name__)
 
-app = Celery("schedweb")
+app = Celery("schedweb", amqp=SteadyBroker)
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 

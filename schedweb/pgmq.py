@@ -11,6 +11,12 @@ from typing import Any
 from psycopg import Connection
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+#: The name of the site's connections in `pg_stat_activity`, unless its URL has another one.
+APPLICATION = "schedweb"
+
+#: The pools of connections try again at ever longer intervals, and anew after this time.
+RECONNECT_SECONDS = 2
+
 #: kombu's name of the transport.
 TRANSPORT = "schedweb.queues:PgmqTransport"
 
@@ -20,8 +26,7 @@ LOCK = 0x7067_6D71
 
 def transport_options(database_url: str) -> dict[str, Any]:
     """kombu's options for pgmq on the database at *database_url*."""
-    # pgmq would read parts that the URL omits from environment variables.
-    address = {"port": "5432", "password": "none", **conninfo_to_dict(database_url)}
+    address = {"application_name": APPLICATION, **conninfo_to_dict(database_url)}
     return {
         "conn_string": make_conninfo("", **address),
         # The server has no extension files; `install` brings the SQL.

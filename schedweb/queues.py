@@ -2,8 +2,10 @@
 
 The base transport creates a queue again in every process that sends to it or reads it, together
 with its trigger, which needs an exclusive table lock: processes that start at the same time
-deadlock. It also listens for queues to which it only sends, on a connection that is never read.
-Here a queue is created under one lock and only if it does not exist, and only its readers listen.
+deadlock. It also listens for queues to which it only sends, on a connection that is never read. And
+of the database's URL it takes host, port, database, user and password only: not whether TLS is
+required, nor which of several servers. Here a queue is created under one lock and only if it does
+not exist, only its readers listen, and connections have all parameters.
 """
 
 from __future__ import annotations
@@ -12,8 +14,10 @@ from typing import Any
 
 import psycopg
 from kombu.transport import pgmq as upstream
+from pgmq import PGMQueue
+from psycopg_pool import ConnectionPool
 
-from schedweb.pgmq import create_queue
+from schedweb.pgmq import RECONNECT_SECONDS, create_queue
 
 
 class Channel(upstream.Channel):
@@ -46,3 +50,35 @@ class Channel(upstream.Channel):
 
 class PgmqTransport(upstream.Transport):
     Channel = Channel
+    _pool: ConnectionPool[psycopg.Connection[Any]] | None = None
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        client: Any = self.client
+        options: dict[str, Any] = client.transport_options
+        return options
+
+    def _create_pgmq_client(self) -> PGMQueue:
+        options = self._options
+        self._pool = ConnectionPool(
+            options["conn_string"],
+            min_size=1,
+            max_size=options["pool_size"],
+            timeout=options["pool_timeout"],
+            reconnect_timeout=RECONNECT_SECONDS,
+            open=True,
+        )
+        return PGMQueue(pool=self._pool, vt=options["visibility_timeout"], init_extension=False)
+
+    def _get_notify_waiter(self) -> Any:
+        if self._notify_waiter is None:
+            self._notify_waiter = upstream._NotifyWaiter(self._options["conn_string"])
+        return self._notify_waiter
+
+    def close_connection(self, connection: Any) -> None:
+        try:
+            super().close_connection(connection)
+        finally:
+            if self._pool is not None:
+                self._pool.close()
+                self._pool = None

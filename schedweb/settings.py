@@ -109,11 +109,13 @@ IDLE_TRANSACTION_SECONDS = 30
 
 def database(url: str) -> dict[str, Any]:
     """Django's description of the PostgreSQL at a libpq *url*."""
-    options = conninfo_to_dict(url)
+    options = {"application_name": pgmq.APPLICATION, **conninfo_to_dict(url)}
     # A process that stops in the middle of a transaction must not block the others.
     session = f"-c idle_in_transaction_session_timeout={IDLE_TRANSACTION_SECONDS}s"
     options["options"] = f"{options.get('options', '')} {session}".strip()
-    pool = {"min_size": 2, "max_size": 40, "timeout": 5} if CONFIG.connection_pool else False
+    sizes = {"min_size": 2, "max_size": 40, "timeout": 5}
+    sizes |= {"reconnect_timeout": pgmq.RECONNECT_SECONDS}
+    pool = sizes if CONFIG.connection_pool else False
     return {
         "ENGINE": "schedweb.postgresql",
         "NAME": options.pop("dbname", "schedweb"),

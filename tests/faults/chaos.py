@@ -61,11 +61,8 @@ FAULTS = (
     Fault("killed import", None, 2),
     Fault("killed maintenance", None, 2),
 )
-#: How service managers stop a PostgreSQL beside the site. After SIGTERM it waits for its clients.
-SERVER_FAULTS = tuple(
-    Fault("database", signal.SIGINT, 2) if str(each) == "SIGTERM of database" else each
-    for each in FAULTS
-)
+#: Service managers stop a PostgreSQL beside the site so.
+SERVER_FAULTS = (*FAULTS, Fault("database", signal.SIGINT, 1))
 BROKER_FAULTS = (Fault("broker", signal.SIGKILL, 2), Fault("broker", signal.SIGSTOP, 1))
 DISK_FAULTS = (Fault("full disk", None, 3), Fault("read-only disk", None, 1))
 CLOCK_FAULTS = (Fault("clock jump", None, 3), Fault("dead name server", None, 1))

@@ -17,6 +17,8 @@ from psycopg.conninfo import make_conninfo
 from pytest_django import DjangoDbBlocker
 
 from schedweb import broker, pgmq
+from schedweb.beat import app as beat_app
+from schedweb.celery import app as celery_app
 from schedweb.front.listening import listen
 
 pytestmark = pytest.mark.django_db
@@ -72,6 +74,35 @@ def test_processes_that_start_together_create_a_queue_without_a_deadlock(databas
             list(pool.map(lambda n, queue=queue: send(database_url, queue, str(n)), range(8)))
             [(count,)] = run(database_url, f"SELECT count(*) FROM pgmq.q_{queue}")
             assert count == 8
+
+
+def test_connections_have_all_parameters_of_the_database_url(database_url: str) -> None:
+    """Such as `sslmode=verify-full` and `target_session_attrs=read-write`."""
+    address = make_conninfo(database_url, application_name="of-the-url")
+    named = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'of-the-url'"
+    with connected(address) as to_broker, Consumer(to_broker, [Queue("named")], no_ack=True):
+        with pytest.raises(socket.timeout):
+            to_broker.drain_events(timeout=0.1)
+        pools = run(database_url, f"{named} AND query NOT LIKE 'LISTEN%'")
+        listening = run(database_url, f"{named} AND query LIKE 'LISTEN%'")
+    assert pools > [(0,)] and listening == [(1,)]
+    assert run(database_url, named) == [(0,)], "a connection stays open"
+
+
+def test_a_broker_that_is_back_is_noticed_at_once() -> None:
+    """However long it was away."""
+    waits = []
+    nowhere = {"visibility_timeout": 60, **pgmq.transport_options("host=/nowhere")}
+    nowhere["pool_timeout"] = 0.05
+    for process in (celery_app, beat_app):
+        with (
+            process.amqp.Connection(
+                "pgmq://localhost", transport=pgmq.TRANSPORT, transport_options=nowhere
+            ) as away,
+            pytest.raises(OperationalError),
+        ):
+            away.ensure_connection(lambda error, wait: waits.append(wait), max_retries=3)
+    assert max(waits) <= 1.0
 
 
 def test_a_sender_does_not_listen(database_url: str) -> None:

@@ -1,4 +1,4 @@
-"""Looks for processes that have stopped and for transactions that have stalled.
+"""Looks for processes that have stopped, transactions that have stalled, and a closing database.
 
 Every worker and every web process looks, because any of them may be the one that is gone.
 """
@@ -10,6 +10,7 @@ import threading
 
 from django.db import DatabaseError, InterfaceError, connection
 
+from apps.engine.workers.leaving import leave_closing_server
 from apps.engine.workers.presence import absent_workers, free_leases
 from apps.engine.workers.stalled import end_stalled_transactions
 
@@ -17,15 +18,22 @@ log = logging.getLogger(__name__)
 
 #: Interval between two looks of a process.
 LOOK_SECONDS = 1.0
+#: Each so many looks it asks whether the database accepts clients, which costs a connection.
+_LOOKS_TO_PING = 3
 
 
 class Guard(threading.Thread):
-    """Ends stalled transactions, and frees the leases of dead workers, until `stop`."""
+    """Ends stalled transactions, frees the leases of dead workers, and leaves a closing database.
+
+    Until `stop`.
+    """
 
     def __init__(self) -> None:
         super().__init__(name="guard", daemon=True)
         self._stopped = threading.Event()
         self._absent: set[str] = set()
+        self._looks = 0
+        self._is_leaving = False
 
     def run(self) -> None:
         while not self._stopped.wait(LOOK_SECONDS):
@@ -44,6 +52,11 @@ class Guard(threading.Thread):
 
     def look(self) -> None:
         """Look once."""
+        self._looks += 1
+        if self._is_leaving or self._looks % _LOOKS_TO_PING == 0:
+            self._is_leaving = leave_closing_server()
+            if self._is_leaving:
+                return
         end_stalled_transactions()
         absent = absent_workers()
         # one that was absent once may be connecting again
