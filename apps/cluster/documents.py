@@ -29,6 +29,12 @@ _ESCAPE: Final = re.compile(
 class UnreadableDocument(Exception):
     """Text that is not JSON or YAML, or contains a value that an object cannot have."""
 
+    def __init__(self, problem: str, line: int | None = None) -> None:
+        super().__init__(problem if line is None else f"{problem} (line {line})")
+        self.problem = problem
+        #: where it is, from 1, if that is known
+        self.line = line
+
 
 def _read_flag(loader: yaml.CSafeLoader, node: yaml.ScalarNode) -> bool:
     return node.value.lower() in ("y", "yes", "true", "on")
@@ -207,7 +213,7 @@ def parse_yaml_stream(
         while loader.check_data():  # type: ignore[no-untyped-call]  # missing in the stubs
             yield _check_value(loader.get_data())
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise UnreadableDocument(f"yaml: {_problem(error)}") from error
+        raise _unreadable(error) from error
     finally:
         if loader is not None:
             loader.dispose()
@@ -263,8 +269,8 @@ def _check(value: Any) -> None:
             raise UnreadableDocument(f"yaml: {path.lstrip('.')} contains a {type(item).__name__}")
 
 
-def _problem(error: Exception) -> str:
+def _unreadable(error: Exception) -> UnreadableDocument:
     if isinstance(error, yaml.MarkedYAMLError) and error.problem:
-        line = f" (line {error.problem_mark.line + 1})" if error.problem_mark else ""
-        return f"{error.problem}{line}"
-    return str(error).split("\n")[0]
+        mark = error.problem_mark
+        return UnreadableDocument(f"yaml: {error.problem}", mark.line + 1 if mark else None)
+    return UnreadableDocument("yaml: " + str(error).split("\n")[0])

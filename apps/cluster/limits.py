@@ -91,6 +91,8 @@ CHART_POINTS: Final = Limit("points of a chart with a given step", 20_000)
 BODY_BYTES: Final = Limit(
     "bytes of a body, unless it is an object of the Kubernetes API", 64 * _MIB
 )
+IMPORT_FILES: Final = Limit("files of an import, with those in archives and folders", 50_000)
+IMPORT_UNPACKED: Final = Limit("bytes of the compressed files of an import, unpacked", 256 * _MIB)
 OBJECT_BYTES: Final = Limit("bytes of an object of the Kubernetes API", 3 * _MIB)
 #: The core, which this room does not read, has the same number.
 CONFIGURATION_BYTES: Final = Limit("bytes of a KubeSchedulerConfiguration", 256 * _KIB)

@@ -6,8 +6,8 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
+from apps.cluster.manifests.places import line_of
 from apps.cluster.models import Cluster, Pod
-from apps.dashboard.forms.yaml_problems import line_of
 
 TEXT = """\
 kind: Pod
@@ -28,23 +28,19 @@ spec:
 
 
 @pytest.mark.parametrize(
-    ("path", "document", "line"),
+    ("path", "line"),
     [
-        ("kind", 1, 1),
-        ("metadata.labels[example.com/team]", 1, 4),
-        ("spec.containers[0].resources.requests[cpu]", 1, 10),
-        ("spec.containers[0].resources.requests.cpu", 1, 10),
-        ("spec.containers[0].image", 1, 7),
-        ("spec.containers[3].image", 1, 6),
-        ("spec.taints", 2, 14),
-        ("status", 1, None),
-        ("kind", 3, None),
+        ("kind", 1),
+        ("metadata.labels[example.com/team]", 4),
+        ("spec.containers[0].resources.requests[cpu]", 10),
+        ("spec.containers[0].resources.requests.cpu", 10),
+        ("spec.containers[0].image", 7),
+        ("spec.containers[3].image", 6),
+        ("status", None),
     ],
 )
-def test_a_field_has_its_line_or_that_of_its_nearest_ancestor(
-    path: str, document: int, line: int | None
-) -> None:
-    assert line_of(TEXT, path, document=document) == line
+def test_a_field_has_its_line_or_that_of_its_nearest_ancestor(path: str, line: int | None) -> None:
+    assert line_of(TEXT, path) == line
 
 
 def test_invalid_yaml_has_no_lines() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from apps.cluster import kinds
-from apps.cluster.manifests import Numbered
+from apps.cluster.manifests.reading import Numbered
 from apps.cluster.models import Cluster
 from apps.cluster.random_ids import random_uuid_text
 

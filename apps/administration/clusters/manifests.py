@@ -16,9 +16,10 @@ from apps.cluster import kinds
 from apps.cluster.custom.versions import all_versions
 from apps.cluster.errors import AlreadyExists, ApiError
 from apps.cluster.kinds import Kind
-from apps.cluster.manifests import (
+from apps.cluster.manifests.files import Text
+from apps.cluster.manifests.places import ManifestError, from_refusal
+from apps.cluster.manifests.reading import (
     MAX_ERRORS,
-    ManifestError,
     Numbered,
     custom_kinds,
     describe_skipped,
@@ -101,25 +102,25 @@ class Options:
     strict: bool = False
 
 
-def import_yaml(
+def import_texts(
     cluster: Cluster,
-    text: str,
+    texts: Sequence[Text],
     *,
     actor: Actor,
     options: Options = Options(),  # noqa: B008
     progress: Progress = ignore_progress,
 ) -> Imported:
-    """Create all objects of a YAML stream (Lists are unfolded) in one transaction.
+    """Create all objects of texts (Lists are unfolded) in one transaction.
 
     Kinds that others refer to are created first, otherwise in the order of the file. Built-in
     objects, which every cluster has, are skipped and not returned. References among the objects,
     to owners above all, get their new uids. Objects of APIs that the cluster does not serve are
     skipped and counted, unless there is nothing else. Raises ManifestError, which names the
-    document, or ManifestErrors.
+    file, the document and the line, or ManifestErrors.
     """
-    manifest = read_manifest(text)
+    manifest = read_manifest(*texts)
     if not manifest.documents and not manifest.errors:
-        raise ManifestError("the text contains no object")
+        raise ManifestError("the text contains no object" if texts else "there is no file")
     check_room(cluster.pk, cluster.resource_version, len(manifest.documents))
     created: list[Body] = []
     identities = Identities(cluster, keep=options.keep_uids)
@@ -145,6 +146,11 @@ def import_yaml(
         if manifest.documents and manifest.skipped.total() == len(manifest.documents):
             raise ManifestError(skipped)
     return Imported(created, skipped, missing.describe())
+
+
+def import_yaml(cluster: Cluster, text: str, **options: Any) -> Imported:
+    """`import_texts` of one text."""
+    return import_texts(cluster, [Text("", text)], **options)
 
 
 def _batches(planned: Sequence[Planned]) -> Iterator[Sequence[Planned]]:
@@ -184,16 +190,14 @@ def _create(
         if not isinstance(outcome, ApiError):
             created.append(outcome)
         elif not (isinstance(outcome, AlreadyExists) and _is_built_in(kind, body)):
-            error = ManifestError(f"{place} ({kind.name}): {outcome.message}")
-            error.__cause__ = outcome
-            errors.append(error)
+            errors.append(from_refusal(place, kind.name, outcome))
     return created
 
 
 def export_yaml(
     cluster: Cluster, *, without: Collection[str] = (), progress: Progress = ignore_progress
 ) -> str:
-    """All objects of a cluster as a YAML stream for `import_yaml`.
+    """All objects of a cluster as a YAML stream for `import_texts`.
 
     Except events, and those of the kinds whose keys are in `without`.
     """

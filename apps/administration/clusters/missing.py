@@ -7,12 +7,13 @@ API server refuses the rest.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from apps.cluster import kinds
 from apps.cluster.kinds import Kind
-from apps.cluster.manifests import ManifestError, Numbered
+from apps.cluster.manifests.places import ManifestError, Part, Place
+from apps.cluster.manifests.reading import Numbered
 from apps.cluster.models import Cluster
 from apps.cluster.system_classes import SYSTEM_CLASSES
 from apps.controllers.accounts import ACCOUNT
@@ -24,8 +25,8 @@ Named = tuple[str, str, str]
 _CLASS: Final = "PriorityClass"
 _RUNTIME: Final = "RuntimeClass"
 _ACCOUNT: Final = "ServiceAccount"
-#: How the place of an added object is named in an error.
-_PLACE: Final = "added"
+#: Added objects are in no text.
+_ADDED: Final = Place("added", 1, Part(""))
 
 
 @dataclass(slots=True)
@@ -33,19 +34,19 @@ class Missing:
     """The missing objects by what is known of them, and the first place that refers to each."""
 
     bodies: dict[Named, Body] = field(default_factory=dict)
-    places: dict[Named, str] = field(default_factory=dict)
+    places: dict[Named, Place] = field(default_factory=dict)
 
     def objects(self) -> list[Numbered]:
         """The objects to create."""
         return [
-            (f"{_PLACE} {kind} {name}", kinds.by_name(kind), body)
+            (replace(_ADDED, file=f"added {kind} {name}"), kinds.by_name(kind), body)
             for (kind, _, name), body in self.bodies.items()
         ]
 
     def errors(self) -> list[ManifestError]:
         """An error for each."""
         return [
-            ManifestError(f"{self.places[each]}: {each[0]} {_path(each)} does not exist")
+            ManifestError(f"{each[0]} {_path(each)} does not exist", self.places[each])
             for each in self.bodies
         ]
 

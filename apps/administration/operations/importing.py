@@ -6,18 +6,21 @@ from typing import Any
 
 from apps.administration.clusters import lifecycle, manifests
 from apps.administration.operations.progress import Progress
+from apps.cluster.manifests.files import Text
 from apps.cluster.models import Cluster
 from apps.controllers import generating
 
 
 def run_import(work: Progress) -> str:
-    """The payload's `yaml`, into the operation's cluster, by its `options`."""
+    """The payload's `yaml` and `files`, into the operation's cluster, by its `options`."""
+    payload = work.payload()
+    texts = [Text("", payload["yaml"]), *(Text(*each) for each in payload.get("files", ()))]
     with work.transaction():
-        imported = manifests.import_yaml(
+        imported = manifests.import_texts(
             work.cluster,
-            work.payload()["yaml"],
+            texts,
             actor=work.actor,
-            options=manifests.Options(**work.payload().get("options", {})),
+            options=manifests.Options(**payload.get("options", {})),
             progress=work.step,
         )
     return imported.summary

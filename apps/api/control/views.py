@@ -23,7 +23,7 @@ from apps.api.control.cluster_serializers import (
     NewClusterSerializer,
 )
 from apps.api.control.documentation.areas import Area
-from apps.api.control.parsers import YamlParser
+from apps.api.control.parsers import FILE_MEDIA_TYPES, FILE_PARSERS
 from apps.api.control.serializers import (
     ErrorSerializer,
     ImportedSerializer,
@@ -31,6 +31,7 @@ from apps.api.control.serializers import (
 from apps.cluster.access import confidential
 from apps.cluster.access.reach import reach_of
 from apps.cluster.context import current_request_id
+from apps.cluster.manifests.files import read_files
 from apps.cluster.models import Cluster
 from apps.cluster.queries import cluster_named, clusters
 from apps.cluster.writes import SITE_MANAGER, Actor
@@ -158,18 +159,27 @@ class ClusterViewSet(
                 "classes and service accounts that do not exist, instead of adding these.",
             ),
         ],
-        request={"application/yaml": OpenApiTypes.STR},
+        request={
+            **dict.fromkeys(FILE_MEDIA_TYPES[:1], OpenApiTypes.STR),
+            **dict.fromkeys(FILE_MEDIA_TYPES[1:], OpenApiTypes.BINARY),
+            "multipart/form-data": {
+                "type": "object",
+                "additionalProperties": {"type": "string", "format": "binary"},
+            },
+        },
         responses={201: ImportedSerializer, 400: ErrorSerializer, 404: ErrorSerializer},
         tags=[Area.OBJECTS.title],
     )
-    @action(detail=True, methods=["post"], url_path="import", parser_classes=[YamlParser])
+    @action(detail=True, methods=["post"], url_path="import", parser_classes=FILE_PARSERS)
     def import_objects(self, request: Request, name: str) -> Response:
         """Import objects.
 
-        Creates every object of a YAML stream of up to 64 MiB, or none. An error names the document
-        and the field. Objects keep their statuses and times. Objects of APIs that the cluster does
-        not serve are skipped; the response counts them, and names what was added because other
-        objects refer to it.
+        Creates every object of the files, or none: YAML, JSON, an object on each line, what
+        `kubectl cluster-info dump` prints or writes, gzip, tar and zip, up to 64 MiB. A form may
+        have any number of files. An error names the file, the document, the line and the field; all
+        of them are found at once, up to a hundred. Objects keep their statuses and times. Objects
+        of APIs that the cluster does not serve are skipped; the response counts them, and names
+        what was added because other objects refer to it.
         """
         actor = Actor(request.user.get_username(), current_request_id(), SITE_MANAGER)
         sent: Any = request.data
@@ -177,9 +187,8 @@ class ClusterViewSet(
         options = manifests.Options(
             keep_uids=parse_switch(request, "keep_uids"), strict=parse_switch(request, "strict")
         )
-        imported = manifests.import_yaml(
-            self.get_object(), sent.get("yaml", ""), actor=actor, options=options
-        )
+        texts = read_files(sent.get("files", ()))
+        imported = manifests.import_texts(self.get_object(), texts, actor=actor, options=options)
         names = [
             f"{body['kind']} "
             + "/".join(filter(None, (body["metadata"].get("namespace"), body["metadata"]["name"])))

@@ -10,6 +10,9 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.core.files.uploadedfile import UploadedFile
 
+from apps.cluster.errors import ApiError
+from apps.cluster.manifests.files import File, read_files
+
 #: Starts the text of a file that is not UTF-8; no YAML text contains it.
 _NOT_UTF8 = "\0not UTF-8\0"
 
@@ -111,16 +114,30 @@ class CsvField(forms.FileField):
         return data
 
 
+class _SeveralFilesInput(forms.ClearableFileInput):
+    allow_multiple_selected = True
+
+
+class DumpsField(forms.FileField):
+    """Any number of files of a cluster -> the texts in them."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(widget=_SeveralFilesInput(), **kwargs)
+
+    def clean(self, data: Any, initial: Any = None) -> Any:
+        files = [super(DumpsField, self).clean(each, initial) for each in data or ()]
+        try:
+            return read_files(File(file.name, file.read()) for file in files)
+        except ApiError as error:
+            raise ValidationError(error.message) from error
+
+
 class RecordingField(forms.FileField):
     """A recording -> its name and its text; that of a binary file is base64."""
 
     def clean(self, data: Any, initial: Any = None) -> Any:
         file: UploadedFile[Any] | None = super().clean(data, initial)
         return None if file is None else [file.name, _read_recording(file)]
-
-
-class _SeveralFilesInput(forms.ClearableFileInput):
-    allow_multiple_selected = True
 
 
 class RecordingsField(forms.FileField):

@@ -12,7 +12,8 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from apps.cluster.documents import UnreadableDocument, parse_yaml
-from apps.dashboard.forms.files import YamlField
+from apps.cluster.manifests.files import Text
+from apps.dashboard.forms.files import DumpsField, YamlField
 from apps.dashboard.forms.object_form import ObjectForm
 from apps.dashboard.forms.yaml_problems import show_syntax
 
@@ -48,6 +49,13 @@ class ManifestForm(ObjectForm):
 class ImportForm(ManifestForm):
     """Any number of objects that existed before, and how to treat what they say of it."""
 
+    manifest = YamlField(rows=24, required=False)
+    uploads = DumpsField(
+        required=False,
+        label="Files",
+        help_text="Any number of files with YAML or JSON, and archives (gzip, tar, zip), such as "
+        "that of a folder of <code>kubectl cluster-info dump --output-directory</code>.",
+    )
     keep_uids = forms.BooleanField(
         required=False, label="Keep uids", help_text="Otherwise each object gets a new one."
     )
@@ -57,6 +65,18 @@ class ImportForm(ManifestForm):
         help_text="Otherwise namespaces, priority classes, runtime classes and service accounts "
         "that objects refer to are added.",
     )
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or self.cleaned_data
+        given = cleaned.get("manifest", "").strip() or cleaned.get("uploads")
+        if not given and not self.errors:
+            self.add_error("manifest", "This field is required, unless there are files.")
+        return cleaned
+
+    def texts(self) -> list[Text]:
+        """What is imported; of a valid form."""
+        typed = self.cleaned_data["manifest"]
+        return [*([Text("", typed)] if typed.strip() else []), *self.cleaned_data["uploads"]]
 
     def options(self) -> dict[str, bool]:
         """The options of the import, by name; of a valid form."""

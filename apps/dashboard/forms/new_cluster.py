@@ -11,7 +11,7 @@ from django.core.exceptions import ValidationError
 from apps.administration.clusters import lifecycle
 from apps.cluster import limits
 from apps.cluster.errors import ApiError
-from apps.cluster.manifests import check_yaml
+from apps.cluster.manifests.reading import check_yaml
 from apps.cluster.settings import SETTINGS
 from apps.controllers.devices.templates import TEMPLATES, find_fault
 from apps.controllers.generating import NodeSize

@@ -16,7 +16,7 @@ from apps.administration.operations import service
 from apps.cluster.access import confidential
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import ApiError
-from apps.cluster.manifests import ManifestError, ManifestErrors
+from apps.cluster.manifests.places import ManifestError, ManifestErrors
 from apps.cluster.queries import cluster_named
 from apps.controllers.generating import NodeSize
 from apps.dashboard.forms.new_cluster import WAYS, ClusterForm, CopyForm, TraceForm, YamlForm

@@ -19,7 +19,7 @@ from apps.cluster.access import confidential
 from apps.cluster.access.default_policy import GROUPS
 from apps.cluster.errors import ApiError, BadRequest
 from apps.cluster.kinds import Kind
-from apps.cluster.manifests import ManifestError
+from apps.cluster.manifests.places import ManifestError
 from apps.cluster.models import Cluster
 from apps.cluster.writing import store
 from apps.cluster.writing.default_policy import create_default_policy
@@ -171,7 +171,7 @@ def new_object(request: Request, cluster: Cluster, resource: str) -> HttpRespons
 @require_http_methods(["GET", "POST"])
 @cluster_page
 def import_yaml(request: Request, cluster: Cluster) -> HttpResponse:
-    """Create every object of a YAML text, or none."""
+    """Create every object of a text and of files, or none."""
     form = ImportForm(*posted(request), example=load_example(request.GET.get("example", "")))
     if "commands" in request.POST:
         return render_recipes(
@@ -180,12 +180,19 @@ def import_yaml(request: Request, cluster: Cluster) -> HttpResponse:
     if failed := find_failed(request, cluster):
         upload = service.upload_of(failed)
         form = ImportForm({**upload.get("options", {}), "manifest": upload["yaml"]})
-        show_in_yaml(form, "manifest", ManifestError(failed.cause))
+        if upload.get("files"):
+            form.add_error("uploads", failed.cause)
+        else:
+            show_in_yaml(form, "manifest", ManifestError(failed.cause))
     if request.method == "POST" and form.is_valid():
-        text = form.cleaned_data["manifest"]
-        if len(text) > MAX_TEXT_IN_REQUEST:
-            title = f"Import {len(text):,} characters of YAML"
-            payload = {"yaml": text, "options": form.options()}
+        length = sum(len(each.text) for each in form.texts())
+        if length > MAX_TEXT_IN_REQUEST:
+            title = f"Import {length:,} characters"
+            payload = {
+                "yaml": form.cleaned_data["manifest"],
+                "files": form.cleaned_data["uploads"],
+                "options": form.options(),
+            }
             operation = service.start(
                 "import",
                 title,
@@ -197,9 +204,11 @@ def import_yaml(request: Request, cluster: Cluster) -> HttpResponse:
             return redirect("operation", number=operation.pk)
         try:
             options = manifests.Options(**form.options())
-            imported = manifests.import_yaml(cluster, text, actor=actor(request), options=options)
+            imported = manifests.import_texts(
+                cluster, form.texts(), actor=actor(request), options=options
+            )
         except ApiError as refusal:
-            show_in_yaml(form, "manifest", refusal)
+            show_in_yaml(form, "manifest", refusal, files="uploads")
         else:
             return _redirect_to_created(request, cluster, imported)
     context = {"cluster": cluster, "form": form}

@@ -13,9 +13,10 @@ from apps.cluster import kinds, limits
 from apps.cluster.admission.draft import draft_of
 from apps.cluster.errors import ApiError, BadRequest, RequestEntityTooLarge
 from apps.cluster.kinds import Kind
-from apps.cluster.manifests import (
+from apps.cluster.manifests.files import Text
+from apps.cluster.manifests.places import from_refusal
+from apps.cluster.manifests.reading import (
     Manifest,
-    ManifestError,
     describe_skipped,
     raise_all,
     read_manifest,
@@ -67,7 +68,8 @@ def read_manifests(
     """
     manifest = _read(given)
     resolved = manifest.resolve(manifest.documents, {})
-    raise_all(manifest.errors)
+    located = isinstance(given, str)
+    raise_all(manifest.errors, located=located)
     if manifest.skipped:
         raise BadRequest(f"objects: {describe_skipped(manifest.skipped)}")
     reader = _Reader(read_admission_state(cluster.name), Actor(user), nodes)
@@ -75,16 +77,14 @@ def read_manifests(
         try:
             reader.read(kind, body, copies)
         except ApiError as error:
-            problem = ManifestError(f"objects: {place} ({kind.name}): {error.message}")
-            raise problem from error
+            raise_all([from_refusal(place, kind.name, error)], located=located)
     return reader.found
 
 
 def _read(given: str | Sequence[Mapping[str, Any]]) -> Manifest:
-    if isinstance(given, str):
-        return read_manifest(given)
-    # JSON is YAML; one text has the same errors as a pasted one
-    return read_manifest("\n---\n".join(msgspec.json.encode(each).decode() for each in given))
+    if not isinstance(given, str):
+        given = "\n".join(msgspec.json.encode(each).decode() for each in given)
+    return read_manifest(Text("objects", given))
 
 
 def _rank(kind: Kind) -> int:

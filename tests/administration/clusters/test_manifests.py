@@ -12,7 +12,7 @@ import yaml
 from apps.administration.clusters import manifests
 from apps.administration.clusters.lifecycle import create_cluster
 from apps.cluster import kinds
-from apps.cluster.manifests import ManifestError, ManifestErrors
+from apps.cluster.manifests.places import ManifestError, ManifestErrors
 from apps.cluster.models import Cluster
 from apps.cluster.writes import Actor
 
@@ -229,10 +229,10 @@ def test_a_strict_import_names_everything_that_is_missing(cluster: Cluster) -> N
     with pytest.raises(ManifestErrors) as refused:
         manifests.import_yaml(cluster, referring(), actor=Actor("alice"), options=strict)
     assert [error.message for error in refused.value.errors] == [
-        "document 1, items[0]: Namespace shop does not exist",
-        "document 1, items[0]: PriorityClass high does not exist",
-        "document 1, items[1]: RuntimeClass vm does not exist",
-        "document 1, items[1]: ServiceAccount shop/robot does not exist",
+        "document 1, items[0], line 1: Namespace shop does not exist",
+        "document 1, items[0], line 1: PriorityClass high does not exist",
+        "document 1, items[1], line 1: RuntimeClass vm does not exist",
+        "document 1, items[1], line 1: ServiceAccount shop/robot does not exist",
     ]
     assert not kinds.NAMESPACE.objects(cluster).filter(name="shop").exists()
 

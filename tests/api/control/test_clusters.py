@@ -254,7 +254,7 @@ def test_an_import_says_what_it_adds_or_refuses_it(api: Api, cluster: Cluster) -
     kind = "application/yaml"
     refused = api.post("/clusters/c1/import?strict=true", pod, content_type=kind)
     assert refused.status_code == 400
-    assert refused.json()["message"] == "document 1: Namespace team does not exist"
+    assert refused.json()["message"] == "document 1, line 1: Namespace team does not exist"
     done = api.post("/clusters/c1/import", pod, content_type=kind)
     assert done.json()["added"] == "added, because objects refer to them: Namespace team"
     odd = api.post("/clusters/c1/import?strict=maybe", pod, content_type=kind)

@@ -68,4 +68,4 @@ def test_an_object_without_apiversion_is_told_so(key: str) -> None:
     for body, missing in (({"kind": "Pod"}, "apiVersion"), ({"apiVersion": "v1"}, "kind")):
         answer = Api(key).post("/clusters/lab/simulate", {"objects": [body]})
         assert answer.status_code == 400
-        assert answer.json()["message"] == f"document 1: {missing} is required"
+        assert answer.json()["message"] == f"objects: document 1: {missing} is required"

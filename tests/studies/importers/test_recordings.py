@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import base64
+from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 import msgspec
 import pytest
 
+from apps.cluster.manifests.places import ManifestError
 from apps.studies.importers.files import Files
 from apps.studies.importers.registry import IMPORTS, RECORDINGS
 from apps.studies.scenarios.language.reading import ScenarioError, Source
@@ -327,3 +329,14 @@ def test_error_names_file_and_field(name: str, content: str, message: str) -> No
 def test_a_scenario_may_name_each_format_that_has_an_importer() -> None:
     assert set(get_args(get_type_hints(Import)["format"])) == set(IMPORTS)
     assert set(get_args(get_type_hints(Trace)["format"])) == set(RECORDINGS)
+
+
+def test_objects_of_a_dump_are_created_once_by_their_owners() -> None:
+    """As those of recordings: the recorded pods and ReplicaSet of the Deployment are left out."""
+    archive = Path("tests/administration/clusters/data/cluster-info-dump.tar.gz").read_bytes()
+    found = [(kind.name, body["metadata"]["name"]) for kind, body in IMPORTS["yaml"](archive, "d")]
+    names = [name for _, name in found if name.startswith(("web", "agent", "n1", "n2"))]
+    assert sorted(names) == ["agent", "n1", "n2", "web"]
+    assert ("Namespace", "shop") in found
+    with pytest.raises(ManifestError, match="d: document 1, line 1: kind is required"):
+        IMPORTS["yaml"](b"apiVersion: v1", "d")

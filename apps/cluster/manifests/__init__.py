@@ -1,0 +1,1 @@
+"""Texts with objects, as kubectl reads and writes them: files, archives, what is wrong where."""
