@@ -106,8 +106,6 @@ def _is_creation(target: paths.Target) -> bool:
         not (target.name or target.subresource or target.watch)
         and "create" in resource.verbs
         and not (resource.is_review or resource.has_defaults)
-        # the selectors of services may have to be changed
-        and resource.kind.name != "Service"
         and resource.as_stored
         and (target.namespace is not None) == resource.namespaced
         and creation.is_row_only(resource.kind)

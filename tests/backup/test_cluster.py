@@ -32,6 +32,8 @@ from apps.people import members
 from apps.studies.past.past_version import PastVersion
 from apps.studies.rebuilding import recompute
 from schedweb.backup import tables
+from tests.cluster.writing.test_every_way import WRITES
+from tests.cluster.writing.ways import OneStatement
 from tests.engine.driving import ACTOR, create_pods, node_of, pod, run_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -96,6 +98,8 @@ def test_a_restored_cluster_equals_the_saved_one_without_its_members_and_goes_on
     alice, bob = User.objects.create_user("alice"), User.objects.create_user("bob")
     members.set_owner(shop, "alice", actor="root")
     members.add_member(shop, user="bob", role=Role.OPERATOR, actor="alice")
+    OneStatement(shop).write_all(WRITES)
+    shop.refresh_from_db()
     saved, said = tmp_path / "shop.backup", StringIO()
     call_command("backup", str(saved), "--cluster", "shop", stdout=said)
     assert "cluster shop" in said.getvalue() and saved.stat().st_mode & 0o777 == 0o600

@@ -13,6 +13,7 @@ from apps.cluster import kinds
 from apps.cluster.admission import certificates
 from apps.cluster.admission.defaulting import default_metadata
 from apps.cluster.admission.names import generate_name
+from apps.cluster.allocation.services import SERVICE
 from apps.cluster.errors import Invalid
 from apps.cluster.kinds import Kind
 from apps.cluster.ownership.creation import metadata_fields, set_fields
@@ -88,10 +89,11 @@ class Creation:
 def is_row_only(kind: Kind) -> bool:
     """Whether objects of this kind can be created by the statement of this module.
 
-    The creation of others depends on those that are looked up and on quotas; a request for a
-    certificate contains the groups of its user.
+    The creation of others depends on those that are looked up, on quotas and on the addresses of
+    other services; a request for a certificate contains the groups of its user.
     """
-    return not (kind.is_looked_up or kind is QUOTA or kind.name == certificates.KIND)
+    is_joint = kind.is_looked_up or kind in (QUOTA, SERVICE)
+    return not (is_joint or kind.name == certificates.KIND)
 
 
 def prepare(
