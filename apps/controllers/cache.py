@@ -91,6 +91,8 @@ class ControllerCache:
         self.pressures: dict[str, NodePressure] = {}
         #: missing node that pods refer to -> when it was first missed
         self.missing_since: dict[str, datetime] = {}
+        #: uid of a Job -> when those of its pods failed that were deleted
+        self.lost_failures: dict[str, list[datetime]] = {}
 
     def take_in(
         self,

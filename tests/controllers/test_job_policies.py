@@ -135,11 +135,12 @@ def test_a_preempted_pod_fails_the_job_if_a_rule_says_so(lab: Lab) -> None:
     selector = {"kubernetes.io/hostname": "n0"}
     lab.pod("urgent", cpu="8", priorityClassName="important", nodeSelector=selector)
     lab.settle()
+    assert conditions(lab) == []
+    lab.advance(30)
     assert lab.condition("Job", "train", "FailureTarget")["message"] == (
         f"Pod default/{pod['metadata']['name']} has condition DisruptionTarget "
         "matching FailJob rule at index 0"
     )
-    lab.advance(30)
     assert conditions(lab)[1] == ("Failed", "True", "PodFailurePolicy")
 
 

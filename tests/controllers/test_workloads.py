@@ -231,6 +231,63 @@ def test_a_job_gives_up_when_too_many_pods_have_failed(nodes: Lab) -> None:
     assert nodes.condition("Job", "web", "Failed")["reason"] == "BackoffLimitExceeded"
 
 
+def test_a_pod_of_a_job_that_is_deleted_counts_as_failed_and_is_replaced_later(nodes: Lab) -> None:
+    nodes.create("Job", job(backoffLimit=1))
+    nodes.settle()
+    for failed in (1, 2):
+        (pod,) = nodes.all("Pod")
+        assert pod["metadata"]["finalizers"] == ["batch.kubernetes.io/job-tracking"]
+        nodes.delete("Pod", pod["metadata"]["name"], gracePeriodSeconds=0)
+        nodes.settle()
+        assert nodes.get("Job", "web")["status"]["failed"] == failed
+        assert nodes.all("Pod") == []
+        nodes.advance(9)
+        assert nodes.all("Pod") == []
+        nodes.advance(1)
+    assert nodes.condition("Job", "web", "Failed")["reason"] == "BackoffLimitExceeded"
+
+
+def test_what_a_job_has_counted_stays_counted_without_its_pods(nodes: Lab) -> None:
+    nodes.create("Job", job(completions=3, parallelism=1))
+    nodes.settle()
+    nodes.advance(60)
+    (ended,) = [pod for pod in nodes.all("Pod") if pod["status"]["phase"] == "Succeeded"]
+    nodes.delete("Pod", ended["metadata"]["name"])
+    nodes.restart()
+    nodes.advance(60)
+    assert nodes.get("Job", "web")["status"]["succeeded"] == 2
+    nodes.advance(60)
+    assert nodes.condition("Job", "web", "Complete")["status"] == "True"
+
+
+@pytest.mark.parametrize("policy", ["Background", "Foreground", "Orphan"])
+def test_pods_do_not_wait_for_a_job_that_is_deleted(nodes: Lab, policy: str) -> None:
+    nodes.create("Job", job(parallelism=2, completions=2))
+    nodes.settle()
+    nodes.delete("Job", "web", propagationPolicy=policy)
+    nodes.settle()
+    held = [name for pod in nodes.all("Pod") for name in pod["metadata"].get("finalizers", ())]
+    assert "batch.kubernetes.io/job-tracking" not in held
+    nodes.advance(30)
+    assert not nodes.exists("Job", "web")
+    assert len(nodes.all("Pod")) == (2 if policy == "Orphan" else 0)
+
+
+def test_running_pods_of_an_earlier_release_are_counted(nodes: Lab) -> None:
+    nodes.create("Job", job())
+    nodes.settle()
+    (pod,) = nodes.all("Pod")
+
+    def of_an_earlier_release(body: Body) -> Body:
+        return {**body, "metadata": {**body["metadata"], "finalizers": []}}
+
+    nodes.change("Pod", pod["metadata"]["name"], of_an_earlier_release)
+    nodes.settle()
+    nodes.advance(60)
+    assert nodes.get("Job", "web")["status"]["succeeded"] == 1
+    assert [each["metadata"]["uid"] for each in nodes.all("Pod")] == [pod["metadata"]["uid"]]
+
+
 def test_a_finished_job_is_deleted_after_its_time_to_live(nodes: Lab) -> None:
     nodes.create("Job", job(ttlSecondsAfterFinished=100))
     nodes.settle()

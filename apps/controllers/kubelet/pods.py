@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
+from typing import Final
 
 from apps.cluster import kinds
 from apps.cluster.writes import Delete, Update
@@ -19,8 +20,11 @@ from apps.controllers.kubelet.annotations import (
     seconds,
 )
 from apps.controllers.kubelet.nodes import KUBELET, is_reachable, ready_status
-from apps.controllers.writes import reference_to
+from apps.controllers.writes import is_unfinished, reference_to
 from apps.scheduler.objects import Node, Pod
+
+#: The exit code of containers that do not stop in time.
+_KILLED: Final = 137
 
 
 def refs_for_pod(_: ControllerCache, old: Pod | None, new: Pod | None) -> Iterable[Ref]:
@@ -60,6 +64,9 @@ def _stop(pod: Pod, now: datetime) -> Iterator[Step]:
             yield PendingEvent(reference_to(pod), "Killing", note, KUBELET, once=True)
         yield Requeue(end)
         return
+    if pod.metadata.finalizers and is_unfinished(pod):
+        # who holds the pod sees how it ended
+        yield _mark_ended(pod, "Failed", now, _KILLED)
     options = {"gracePeriodSeconds": 0, "preconditions": {"uid": pod.metadata.uid}}
     yield Delete(kinds.POD, pod.metadata.namespace, pod.metadata.name, options)
 
@@ -72,11 +79,15 @@ def _end(pod: Pod, since: datetime, now: datetime) -> Iterator[Step]:
     if now < end:
         yield Requeue(end)
         return
-    yield Update(
+    yield _mark_ended(pod, phase, now, exit_code(pod.metadata.annotations.get(EXIT_CODE)))
+
+
+def _mark_ended(pod: Pod, phase: str, now: datetime, code: int) -> Update:
+    return Update(
         kinds.POD,
         pod.metadata.namespace,
         pod.metadata.name,
-        status.mark_ended(phase, now, exit_code(pod.metadata.annotations.get(EXIT_CODE))),
+        status.mark_ended(phase, now, code),
         "kubelet",
         trusted=True,
         uid=pod.metadata.uid,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -10,10 +10,18 @@ from typing import Any, Final
 from apps.cluster import kinds
 from apps.cluster.writes import Create, Delete
 from apps.cluster.writing.metadata import timestamp
-from apps.controllers.cache import ControllerCache, Ref
+from apps.controllers.cache import ControllerCache, Ref, controller_refs, ref_of
 from apps.controllers.controller import Controller, ReportedWrite, Requeue, Step, parse_time
 from apps.controllers.events.writer import PendingEvent
-from apps.controllers.workloads.job_counts import PodCounts, count_pods, is_indexed, limits_indexes
+from apps.controllers.workloads.job_counts import (
+    PodCounts,
+    count_failed,
+    count_pods,
+    is_indexed,
+    is_tracked,
+    limits_indexes,
+    to_be_counted,
+)
 from apps.controllers.workloads.job_groups import (
     find_group,
     refs_for_group,
@@ -21,10 +29,18 @@ from apps.controllers.workloads.job_groups import (
     remove_group,
 )
 from apps.controllers.workloads.job_indexes import format_indexes
-from apps.controllers.workloads.job_pods import JOB_CONTROLLER, backoff_end, fill
-from apps.controllers.workloads.job_policies import find_success, judge_failure
+from apps.controllers.workloads.job_pods import (
+    JOB_CONTROLLER,
+    backoff_end,
+    fill,
+    remove,
+    track,
+    untrack,
+)
+from apps.controllers.workloads.job_policies import find_success
 from apps.controllers.workloads.ownership import map_pods, own_pods
 from apps.controllers.writes import delete_with_event, is_ready, object_reference, set_status
+from apps.scheduler.objects import Job, Pod
 
 Body = dict[str, Any]
 KIND: Final = "Job"
@@ -32,6 +48,7 @@ USER: Final = JOB_CONTROLLER
 _MANAGER: Final = "kubernetes.io/job-controller"
 #: The condition of a Job whose end is decided -> that of the Job when all its pods have ended.
 _ENDS: Final = {"SuccessCriteriaMet": "Complete", "FailureTarget": "Failed"}
+_map_to_job: Final = map_pods(KIND)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,24 +61,32 @@ class _Outcome:
 
 
 def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]:
+    if ref[0] == "Pod":
+        yield from _let_go(cache, ref)
+        return
     if ref[0] != KIND:
         yield from remove_group(cache, ref)
         return
     job = cache.body(ref)
-    if job is None or job["metadata"].get("deletionTimestamp"):
-        return
-    if job["spec"].get("managedBy") not in (None, _MANAGER):
-        return
-    if _finish_time(job):
-        yield from _expire(ref, job, now)
+    if job is None or job["spec"].get("managedBy") not in (None, _MANAGER):
         return
     pods = own_pods(cache, job)
+    is_over = bool(_finish_time(job))
+    if is_over or job["metadata"].get("deletionTimestamp"):
+        cache.lost_failures.pop(job["metadata"]["uid"], None)
+        yield from (untrack(pod) for pod in pods if is_tracked(pod))
+        if is_over:
+            yield from _expire(ref, job, now)
+        return
     count = count_pods(cache, job, pods)
     decided = _decided(job)
-    outcome = decided or _outcome(cache, job, count, now)
-    if outcome is not None or job["spec"].get("suspend"):
+    outcome = decided or _outcome(job, count, now)
+    if outcome is not None:
         for pod in count.active:
             yield delete_with_event(job, pod, USER)
+    elif _is_suspended(job):
+        for pod in count.active:
+            yield from remove(job, pod)
     else:
         group = find_group(cache, job, pods, USER)
         if group.steps:
@@ -69,16 +94,44 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
             yield Requeue(now)
             return
         # with a limit for each index, each index waits for itself
-        pause = None if limits_indexes(job) else backoff_end(pods, now)
+        lost = cache.lost_failures.get(job["metadata"]["uid"], ())
+        pause = None if limits_indexes(job) else backoff_end(job, pods, lost, now)
         if pause is not None:
             yield Requeue(pause)
         for step in fill(job, count, group.name, now):
             if pause is None or not _creates(step):
                 yield step
+        # those of an earlier release are not, and those whose finalizer somebody has removed
+        yield from (track(pod) for pod in count.active if not is_tracked(pod))
         deadline = _deadline(job)
         if deadline is not None:
             yield Requeue(deadline)
-    yield from _report(ref, job, count, outcome, now, is_new=decided is None)
+    counted = to_be_counted(job, count, ends=outcome is not None)
+    for pod in counted:
+        if pod.metadata.deletion_timestamp:
+            cache.lost_failures.setdefault(job["metadata"]["uid"], []).append(now)
+        yield untrack(pod)
+    yield from _report(ref, job, count, counted, outcome, now, is_new=decided is None)
+
+
+def refs_for_pod(cache: ControllerCache, old: Pod | None, new: Pod | None) -> Iterable[Ref]:
+    """The Job of the pod, or the pod itself if it waits for a Job that does not exist."""
+    refs = [*_map_to_job(cache, old, new)]
+    if new is not None and is_tracked(new) and not _has_job(cache, new):
+        refs.append(ref_of("Pod", new))
+    return refs
+
+
+def _let_go(cache: ControllerCache, ref: Ref) -> Iterator[Step]:
+    pod = cache.pod(ref)
+    if pod is not None and is_tracked(pod) and not _has_job(cache, pod):
+        yield untrack(pod)
+
+
+def _has_job(cache: ControllerCache, pod: Pod) -> bool:
+    owner = pod.metadata.controller
+    job = next((cache.get(ref, Job) for ref in controller_refs(pod, (KIND,))), None)
+    return owner is not None and job is not None and job.metadata.uid == owner.uid
 
 
 def _creates(step: Step) -> bool:
@@ -93,11 +146,11 @@ def _decided(job: Body) -> _Outcome | None:
     return None
 
 
-def _outcome(cache: ControllerCache, job: Body, count: PodCounts, now: datetime) -> _Outcome | None:
+def _outcome(job: Body, count: PodCounts, now: datetime) -> _Outcome | None:
     """How the job ends, if that is decided by now; None while it runs."""
     spec = job["spec"]
     deadline = _deadline(job)
-    message = _fail_message(cache, job, count)
+    message = next((each.verdict.message for each in count.failures if each.verdict.message), "")
     if message:
         return _Outcome("FailureTarget", "PodFailurePolicy", message)
     if count.failed > spec.get("backoffLimit", 6):
@@ -107,8 +160,7 @@ def _outcome(cache: ControllerCache, job: Body, count: PodCounts, now: datetime)
         what = "Job was active longer than specified deadline"
         return _Outcome("FailureTarget", "DeadlineExceeded", what)
     wanted = spec.get("completions")
-    done = len(count.succeeded_indexes) if is_indexed(job) else len(count.succeeded)
-    failed = len(count.failed_indexes)
+    done, failed = count.succeeded, len(count.failed_indexes)
     most = spec.get("maxFailedIndexes")
     if most is not None and failed > most:
         what = "Job has exceeded the specified maximal number of failed indexes"
@@ -120,29 +172,12 @@ def _outcome(cache: ControllerCache, job: Body, count: PodCounts, now: datetime)
         if met:
             return _Outcome("SuccessCriteriaMet", "SuccessPolicy", met)
     # without completions, one success is enough once the others have ended
-    ended = bool(count.succeeded) and not count.active
+    ended = bool(done) and not count.active
     complete = ended if wanted is None else done >= wanted
     if complete:
         what = "Reached expected number of succeeded pods"
         return _Outcome("SuccessCriteriaMet", "CompletionsReached", what)
     return None
-
-
-def _fail_message(cache: ControllerCache, job: Body, count: PodCounts) -> str:
-    """Why `podFailurePolicy` fails the job; "" if it does not."""
-    policy = job["spec"].get("podFailurePolicy")
-    if policy is None:
-        return ""
-    for failure in count.failures:
-        if failure.verdict.message:
-            return failure.verdict.message
-    # a deleted pod is gone when it has ended, so its conditions count while it ends
-    namespace, names = job["metadata"]["namespace"], [p.metadata.name for p in count.terminating]
-    for body in cache.find_all_stored(kinds.POD, namespace, names):
-        message = judge_failure(policy, body).message
-        if message:
-            return message
-    return ""
 
 
 def _deadline(job: Body) -> datetime | None:
@@ -179,45 +214,57 @@ def _report(
     ref: Ref,
     job: Body,
     count: PodCounts,
+    counted: Sequence[Pod],
     outcome: _Outcome | None,
     now: datetime,
     *,
     is_new: bool,
 ) -> Iterator[Step]:
-    """Write the status of the job; `outcome` is how it ends, `is_new` if that is decided now."""
-    status = _count_status(job, count, outcome, now)
+    """Write the status of the job; `outcome` is how it ends, `is_new` if that is decided now.
+
+    `counted` are the pods that the status counts for good.
+    """
+    status = _count_status(job, count, counted, outcome, now)
     conditions = list((job.get("status") or {}).get("conditions") or [])
     if outcome is None:
         resumed = yield from _report_suspension(job, conditions, now)
         if resumed:
             status["startTime"] = timestamp(now)
     else:
-        if outcome.condition == "FailureTarget":
-            status["failed"] = _failed(job, count, is_new)
         if is_new:
             conditions.append(_condition(outcome.condition, outcome, now))
-        if not count.active and not count.terminating:
+        if not count.active and not count.terminating and len(counted) == len(count.tracked):
             yield from _finish(job, outcome, conditions, status, now)
     status["conditions"] = conditions or None
     yield set_status(ref, job["metadata"]["uid"], status)
 
 
-def _count_status(job: Body, count: PodCounts, outcome: _Outcome | None, now: datetime) -> Body:
+def _count_status(
+    job: Body,
+    count: PodCounts,
+    counted: Sequence[Pod],
+    outcome: _Outcome | None,
+    now: datetime,
+) -> Body:
     """The counts of pods; those of a job that ends or is suspended count as terminating."""
-    suspended = _is_suspended(job)
+    suspended, known = _is_suspended(job), job.get("status") or {}
     active = [] if outcome or suspended else count.active
     ending = len(count.terminating) + sum(bool(pod.spec.node_name) for pod in count.active)
-    done = len(count.succeeded_indexes) if is_indexed(job) else len(count.succeeded)
-    started = (job.get("status") or {}).get("startTime")
+    succeeded = sum(pod.status.phase == "Succeeded" for pod in counted)
+    fails = outcome is not None and outcome.condition == "FailureTarget"
+    failed = count_failed(job, count, counted, fails=fails)
     status: Body = {
         "active": len(active) or None,
         "ready": sum(map(is_ready, active)),
         "terminating": len(count.terminating) if active else ending,
-        "succeeded": done or None,
-        "failed": count.failed or None,
-        "startTime": None if suspended else started or timestamp(now),
+        "succeeded": (known.get("succeeded", 0) + succeeded) or None,
+        "failed": (known.get("failed", 0) + failed) or None,
+        # the pods are counted in the transaction that lets them go
+        "uncountedTerminatedPods": {},
+        "startTime": None if suspended else known.get("startTime") or timestamp(now),
     }
     if is_indexed(job):
+        status["succeeded"] = count.succeeded or None
         status["completedIndexes"] = format_indexes(count.succeeded_indexes) or None
     if limits_indexes(job):
         status["failedIndexes"] = format_indexes(count.failed_indexes)
@@ -226,14 +273,6 @@ def _count_status(job: Body, count: PodCounts, outcome: _Outcome | None, now: da
 
 def _is_suspended(job: Body) -> bool:
     return bool(job["spec"].get("suspend"))
-
-
-def _failed(job: Body, count: PodCounts, is_new: bool) -> int | None:
-    """The failed pods of a job that fails, with those that the failure deletes."""
-    if is_new:
-        return (count.failed + len(count.active)) or None
-    failed: int | None = (job.get("status") or {}).get("failed")
-    return failed
 
 
 def _finish(
@@ -282,6 +321,6 @@ def _condition(name: str, outcome: _Outcome, now: datetime) -> Body:
 CONTROLLER = Controller(
     name="jobs",
     user=USER,
-    concerns={KIND: refs_for_job, "Pod": map_pods(KIND), "PodGroup": refs_for_group},
+    concerns={KIND: refs_for_job, "Pod": refs_for_pod, "PodGroup": refs_for_group},
     reconcile=reconcile,
 )

@@ -43,11 +43,11 @@ def refs_for_group(_: ControllerCache, old: PodGroup | None, new: PodGroup | Non
 
 
 def refs_for_job(cache: ControllerCache, old: Job | None, new: Job | None) -> Iterable[Ref]:
-    """The Job; of one that was deleted, its groups."""
+    """The Job; of one that was deleted, its groups and pods."""
     if new is not None:
         return [ref_of("Job", new)]
     assert old is not None
-    return [ref for ref in cache.owned_by(old.metadata.uid) if ref[0] == "PodGroup"]
+    return [ref for ref in cache.owned_by(old.metadata.uid) if ref[0] in ("Pod", "PodGroup")]
 
 
 def remove_group(cache: ControllerCache, ref: Ref) -> Iterator[Step]:

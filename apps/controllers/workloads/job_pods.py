@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any, Final
 
-from apps.cluster.writes import Create
+from apps.cluster.writes import Create, Update
+from apps.controllers.cache import ref_of
 from apps.controllers.controller import Requeue, Step, parse_time
 from apps.controllers.workloads.job_counts import (
     FAILURES,
     IGNORED,
+    TRACKING,
     Failure,
     PodCounts,
     earlier_failures,
+    has_failed,
     is_indexed,
+    is_tracked,
+    last_failures,
     limits_indexes,
+    tries,
 )
 from apps.controllers.workloads.job_indexes import INDEX, index_of, indexes_of
 from apps.controllers.workloads.templates import new_pod
-from apps.controllers.writes import BURST, create_with_event, delete_with_event, is_active
+from apps.controllers.writes import BURST, create_with_event, delete_with_event, update_object
 from apps.scheduler.objects import Pod
 
 Body = dict[str, Any]
@@ -33,16 +39,22 @@ _VARIABLE: Final = "JOB_COMPLETION_INDEX"
 _LONGEST_PREFIX: Final = 58
 
 
-def backoff_end(pods: Sequence[Pod], now: datetime) -> datetime | None:
+def backoff_end(
+    job: Body, pods: Sequence[Pod], lost: Sequence[datetime], now: datetime
+) -> datetime | None:
     """When a job may create pods again after its last failure; None: now.
 
     Ten seconds after the first failure since the last success, doubled by each further failure.
+    `lost` are the failures of pods that were deleted and counted.
     """
-    ended = [(_ended_at(pod, now), pod.status.phase) for pod in pods if not is_active(pod)]
-    success = max((at for at, phase in ended if phase == "Succeeded"), default=None)
-    failures = [
-        at for at, phase in ended if phase == "Failed" and (success is None or at > success)
+    successes = [_ended_at(pod, now) for pod in pods if pod.status.phase == "Succeeded"]
+    success = max(successes, default=None)
+    failed = [
+        _ended_at(pod, now)
+        for pod in pods
+        if has_failed(job, pod) and (is_tracked(pod) or not pod.metadata.deletion_timestamp)
     ]
+    failures = [at for at in (*failed, *lost) if success is None or at > success]
     if not failures:
         return None
     end = max(failures) + timedelta(seconds=_pause(len(failures)))
@@ -54,6 +66,10 @@ def _pause(failures: int) -> int:
 
 
 def _ended_at(pod: Pod, now: datetime) -> datetime:
+    metadata = pod.metadata
+    if metadata.deletion_timestamp:
+        grace = timedelta(seconds=metadata.deletion_grace_period_seconds or 0)
+        return parse_time(metadata.deletion_timestamp) - grace
     changes = [each.last_transition_time for each in pod.status.conditions]
     times = [text for text in (*changes, pod.status.start_time) if text]
     return max(map(parse_time, times), default=now)
@@ -63,19 +79,50 @@ def fill(job: Body, count: PodCounts, group: str, now: datetime) -> Iterator[Ste
     """Create as many pods as are still needed and may run in parallel, in a PodGroup if any."""
     spec, wanted = job["spec"], job["spec"].get("completions")
     parallel = spec.get("parallelism", 1)
-    replaced_late = spec.get("podReplacementPolicy") == "Failed"
-    ending = len(count.terminating) if replaced_late else 0
+    ending = len(count.terminating) if spec.get("podReplacementPolicy") == "Failed" else 0
     if wanted is None:
         room = 0 if count.succeeded else parallel - len(count.active)
     elif is_indexed(job):
         yield from _fill_indexes(job, count, group, ending, now)
         return
     else:
-        room = min(parallel, wanted - len(count.succeeded)) - len(count.active)
+        room = min(parallel, wanted - count.succeeded) - len(count.active)
     for _ in range(min(room - ending, BURST)):
-        yield create_with_event(job, new_pod(job), JOB_CONTROLLER)
+        yield create_with_event(job, _tracked_pod(job), JOB_CONTROLLER)
     for pod in count.active[len(count.active) + min(room, 0) :] if room < 0 else ():
-        yield delete_with_event(job, pod, JOB_CONTROLLER)
+        yield from remove(job, pod)
+
+
+def remove(job: Body, pod: Pod) -> Iterator[Step]:
+    """Delete a pod that shall not count."""
+    if is_tracked(pod):
+        yield untrack(pod)
+    yield delete_with_event(job, pod, JOB_CONTROLLER)
+
+
+def track(pod: Pod) -> Update:
+    """Hold the pod until it is counted."""
+    return _set_finalizers(pod, lambda held: [*held, TRACKING])
+
+
+def untrack(pod: Pod) -> Update:
+    """Do not hold the pod any longer."""
+    return _set_finalizers(pod, lambda held: [each for each in held if each != TRACKING])
+
+
+def _set_finalizers(pod: Pod, change: Callable[[list[str]], list[str]]) -> Update:
+    def apply(body: Body) -> Body:
+        metadata = dict(body["metadata"])
+        finalizers = change(metadata.pop("finalizers", []))
+        return {**body, "metadata": metadata | ({"finalizers": finalizers} if finalizers else {})}
+
+    return update_object(ref_of("Pod", pod), pod.metadata.uid, apply)
+
+
+def _tracked_pod(job: Body, **parts: Any) -> Create:
+    create = new_pod(job, **parts)
+    create.body["metadata"]["finalizers"].append(TRACKING)
+    return create
 
 
 def _fill_indexes(
@@ -87,14 +134,14 @@ def _fill_indexes(
     wanted = max(min(spec.get("parallelism", 1), completions - len(count.succeeded_indexes)), 0)
     kept, surplus = _sort_out(count.active, completions, wanted)
     for pod in surplus:
-        yield delete_with_event(job, pod, JOB_CONTROLLER)
+        yield from remove(job, pod)
     if surplus:
         return
     taken = indexes_of(kept) | count.succeeded_indexes | count.failed_indexes
     if ending:
         taken |= indexes_of(count.terminating)
     free = (index for index in range(completions) if index not in taken)
-    last = _last_failures(count.failures)
+    last = last_failures(count.failures)
     for index in islice(free, min(max(wanted - len(kept) - ending, 0), BURST)):
         failure = last.get(index)
         pause = _index_pause(failure, now) if limits_indexes(job) and failure else None
@@ -118,24 +165,9 @@ def _sort_out(active: Sequence[Pod], completions: int, wanted: int) -> tuple[lis
     return ordered[:wanted], surplus + ordered[wanted:]
 
 
-def _last_failures(failures: Sequence[Failure]) -> dict[int, Failure]:
-    """The failure of each index with most failures before it."""
-    last: dict[int, Failure] = {}
-    for each in failures:
-        index = index_of(each.pod)
-        if index is not None and (index not in last or _tries(each.pod) >= _tries(last[index].pod)):
-            last[index] = each
-    return last
-
-
-def _tries(pod: Pod) -> int:
-    """How many pods of its index failed before it."""
-    return earlier_failures(pod, FAILURES) + earlier_failures(pod, IGNORED)
-
-
 def _index_pause(failure: Failure, now: datetime) -> datetime | None:
     """When the index may get a pod again; None: now."""
-    end = _ended_at(failure.pod, now) + timedelta(seconds=_pause(_tries(failure.pod) + 1))
+    end = _ended_at(failure.pod, now) + timedelta(seconds=_pause(tries(failure.pod) + 1))
     return end if end > now else None
 
 
@@ -154,7 +186,9 @@ def _indexed_pod(job: Body, index: int, failure: Failure | None, group: str) -> 
         annotations |= _failures_before(failure)
     suffix = f"-{text}-"
     prefix = f"{name[: _LONGEST_PREFIX - len(suffix)]}{suffix}"
-    return new_pod(job, prefix=prefix, labels={INDEX: text}, annotations=annotations, spec=spec)
+    return _tracked_pod(
+        job, prefix=prefix, labels={INDEX: text}, annotations=annotations, spec=spec
+    )
 
 
 def _failures_before(failure: Failure | None) -> dict[str, str]:

@@ -18,8 +18,6 @@ _PLACES = re.compile(
     r"|Node .*\.metadata\.annotations"
     r"|Node .*\.spec\.taints.*\.timeAdded"
     r"|(EndpointSlice|Endpoints) .*\.metadata\.(annotations|generation)"
-    r"|Pod .*\.metadata\.finalizers"
-    r"|Job .*\.status\.uncountedTerminatedPods"
     r"|StatefulSet .*\.rollingUpdate\.maxUnavailable"
 )
 #: Events that one side does not record: of nodes that are registered, of kubelets, and of volumes
