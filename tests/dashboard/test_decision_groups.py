@@ -60,7 +60,7 @@ def test_each_grouping_counts_every_decision_and_links_to_its_rows(
         listed = alice.get(f"{PAGE}?group={name}").context["decisions"].groups
         for row in listed.page.rows:
             assert rows_behind(alice, row.address) == row.group.decisions, (name, row.texts)
-    for name in ("node", "plugin", "reason"):
+    for name in ("node", "plugin", "reason", "main_plugin", "main_reason"):
         for row in alice.get(f"{PAGE}?group={name}").context["decisions"].groups.page.rows:
             assert rows_behind(alice, row.address) == row.group.decisions, (name, row.texts)
     nodes = {group["keys"]["node"] for group in groups(alice, group="node")["groups"]}
@@ -129,7 +129,7 @@ def test_a_large_ledger_is_aggregated_in_part_and_the_page_says_so(
 
 def test_every_ready_view_opens(alice: Client, lab: Cluster) -> None:
     ready = alice.get(PAGE).context["decisions"].ready
-    assert "Pods rejected by a taint today" in [view.label for view in ready]
+    assert "Pods rejected mainly by taints today" in [view.label for view in ready]
     for view in ready:
         page = alice.get(view.address)
         assert page.status_code == 200 and page.context["decisions"].problem == "", view.label

@@ -121,11 +121,11 @@ def ready_views(cluster: Cluster, query: Mapping[str, Any]) -> list[ReadyView]:
     views: list[tuple[str, dict[str, str]]] = [
         ("Pods rejected today", {GROUP: "pod", **failed, **today}),
         (
-            "Pods rejected by a taint today",
-            {GROUP: "pod", "plugin": "TaintToleration", **failed, **today},
+            "Pods rejected mainly by taints today",
+            {GROUP: "pod", "main_plugin": "TaintToleration", **failed, **today},
         ),
-        ("Top reasons", {GROUP: "reason", **failed}),
-        ("Top rejecting plugins", {GROUP: "plugin", **failed}),
+        ("Top reasons", {GROUP: "main_reason", **failed}),
+        ("Top rejecting plugins", {GROUP: "main_plugin", **failed}),
         ("Slowest attempts", {GROUP: "decision", "sort": "-max_us"}),
         ("Most retried pods", {GROUP: "pod", "min_attempt": "2", "sort": "-max_attempt"}),
         ("Unschedulable workloads", {GROUP: "workload", **failed}),

@@ -34,10 +34,14 @@ from apps.engine.queue.listing import Part
 RECENT = 8
 
 
-#: The plugins that reject the most unschedulable pods.
+#: The plugins that rejected the most nodes for the most unschedulable pods, each pod counted once.
 _REJECTING = """
-    SELECT plugin, count(*) FROM controlplane_queueentry, unnest(unschedulable_plugins) AS plugin
-    WHERE cluster_id = %s AND queue = 'unschedulable' GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 3
+    SELECT d.plugin, count(*) FROM controlplane_queueentry q CROSS JOIN LATERAL (
+        SELECT unschedulable_plugins[1] AS plugin FROM controlplane_schedulingdecision
+        WHERE pod_uid = q.pod_uid ORDER BY id DESC LIMIT 1
+    ) d
+    WHERE q.cluster_id = %s AND q.queue = 'unschedulable' AND d.plugin IS NOT NULL
+    GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 3
 """
 
 
@@ -52,7 +56,7 @@ class Overview:
     labels: Sequence[str]
     label: str
     pods: PodStates
-    #: (plugin, number of unschedulable pods that it rejects), most pods first.
+    #: (plugin, number of unschedulable pods for which it rejected most nodes), most pods first.
     rejecting: Sequence[tuple[str, int]]
     #: Names of the nodes with a taint for memory, disk or PID pressure.
     under_pressure: Sequence[str]

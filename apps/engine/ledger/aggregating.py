@@ -149,8 +149,8 @@ def aggregate(
     rows = finding.find(filters, cluster_id=cluster_id, reach=reach)
     for name in required:
         rows = rows.exclude(**{name: "" if name == "node" else []})
-    lists = [dimension.lists for dimension in grouping if dimension.lists]
-    selected = rows.values(*_COLUMNS, *lists)[:MAX_DECISIONS]
+    arrays = {name for each in grouping for name in (each.lists, each.fetches) if name}
+    selected = rows.values(*_COLUMNS, *arrays)[:MAX_DECISIONS]
     try:
         sql, parameters = selected.query.sql_with_params()
     except EmptyResultSet:

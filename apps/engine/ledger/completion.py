@@ -64,7 +64,7 @@ def complete(cluster: Cluster, field: str, text: str) -> list[str]:
     if field not in _COMPLETIONS or "\x00" in text:
         return []
     found = _COMPLETIONS[field](cluster, text)
-    return found if field == "plugin" else found[:MAX_SUGGESTIONS]
+    return found if _COMPLETIONS[field] is _complete_plugin else found[:MAX_SUGGESTIONS]
 
 
 def _complete_pod(cluster: Cluster, text: str) -> list[str]:
@@ -139,7 +139,9 @@ _COMPLETIONS: Final[dict[str, Callable[[Cluster, str], list[str]]]] = {
     "namespace": _complete_namespace,
     "workload": _complete_workload,
     "reason": _complete_reason,
+    "main_reason": _complete_reason,
     "plugin": _complete_plugin,
+    "main_plugin": _complete_plugin,
     "profile": _complete_profile,
 }
 FIELDS: Final = frozenset(_COMPLETIONS)

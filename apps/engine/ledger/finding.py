@@ -55,6 +55,8 @@ PARAMETERS = (
     Parameter("result", "result", "How the attempt ended."),
     Parameter("plugin", "text", "A plugin that rejected a node, or the pod."),
     Parameter("reason", "text", "The exact reason of a plugin: `Insufficient cpu`."),
+    Parameter("main_plugin", "text", "The plugin that rejected the most nodes, or the pod."),
+    Parameter("main_reason", "text", "The reason of the most nodes."),
     Parameter(
         "victim", "text", "`namespace/name`, or a name in any namespace, of a preempted pod."
     ),
@@ -95,6 +97,8 @@ class DecisionFilters:
     result: str = ""
     plugin: str = ""
     reason: str = ""
+    main_plugin: str = ""
+    main_reason: str = ""
     victim: str = ""
     since: datetime | None = None
     until: datetime | None = None
@@ -164,13 +168,21 @@ def _filter_by_pod(
 def _filter_by_rejection(
     rows: QuerySet[SchedulingDecision], filters: DecisionFilters, cluster_id: int | None
 ) -> QuerySet[SchedulingDecision]:
+    # the first item alone has no index: the decisions that contain it are found, then checked
     wanted = {
-        "unschedulable_plugins__contains": filters.plugin,
-        "reasons__contains": filters.reason,
+        "unschedulable_plugins__contains": [filters.plugin, filters.main_plugin],
+        "reasons__contains": [filters.reason, filters.main_reason],
     }
-    given = {name: [value] for name, value in wanted.items() if value}
+    given: dict[str, Any] = {
+        name: [*filter(None, values)] for name, values in wanted.items() if any(values)
+    }
     if filters.victim:
         given["victims__overlap"] = _victim_keys(filters.victim, cluster_id)
+    first = {
+        "unschedulable_plugins__0": filters.main_plugin,
+        "reasons__0": filters.main_reason,
+    }
+    given |= {name: value for name, value in first.items() if value}
     # the index leaves out decisions without a rejection
     return rows.exclude(unschedulable_plugins=[]).filter(**given) if given else rows
 

@@ -29,7 +29,8 @@ class Dimension:
     """One value by which decisions are grouped.
 
     `columns` are SQL expressions over the row `d`; `lists` is the array column whose items they
-    read as `item`. Decisions whose column `required` is empty belong to no group.
+    read as `item`, `fetches` one that they read as a whole. Decisions whose column `required` is
+    empty belong to no group.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Dimension:
     #: key, present filters -> the query parameters that select its decisions
     select: Callable[[Key, DecisionFilters], Mapping[str, str]]
     lists: str = ""
+    fetches: str = ""
     required: str = ""
     is_text: bool = True
 
@@ -144,6 +146,24 @@ DIMENSIONS: Final = (
         _by("reason"),
         lists="reasons",
         required="unschedulable_plugins",
+    ),
+    Dimension(
+        "main_plugin",
+        "Main plugin",
+        ("d.unschedulable_plugins[1]",),
+        _first,
+        _by("main_plugin"),
+        fetches="unschedulable_plugins",
+        required="unschedulable_plugins",
+    ),
+    Dimension(
+        "main_reason",
+        "Main reason",
+        ("d.reasons[1]",),
+        _first,
+        _by("main_reason"),
+        fetches="reasons",
+        required="reasons",
     ),
     Dimension("result", "Result", ("d.result",), _first, _by("result")),
     Dimension("profile", "Profile", ("d.scheduler_name",), _first, _by("profile")),

@@ -13,7 +13,7 @@ from apps.engine.ledger import codec, group_attempts
 from apps.engine.ledger.node_tables import NodeTables, StoredNodes
 from apps.engine.ledger.records import DecisionRecord
 from apps.engine.models import SchedulingDecision
-from apps.engine.results.refusals import frequent_reasons
+from apps.engine.results.refusals import frequent_reasons, rank_plugins
 from apps.scheduler.decision import Decision, Result
 
 #: Reasons per decision that can be searched for; a plugin may have a different one for each node.
@@ -92,7 +92,7 @@ def _build_columns(
         "nominated_node": texts([_get_nominated_node(each) for each in decisions]),
         "message": texts([each.filter_message or each.message for each in decisions]),
         "post_filter_message": texts([_get_post_filter_message(each) for each in decisions]),
-        "unschedulable_plugins": nested([sorted(each.unschedulable_plugins) for each in decisions]),
+        "unschedulable_plugins": nested([rank_plugins(each) for each in decisions]),
         "reasons": nested([frequent_reasons(each, MAX_REASONS) for each in decisions]),
         "victims": nested([_get_victims(each) for each in decisions]),
         "nodes": int4s([each.total_nodes for each in decisions]),

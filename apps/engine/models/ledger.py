@@ -60,7 +60,7 @@ class SchedulingDecision(models.Model):
     #: Why the pod is unschedulable, without PostFilter's message; empty if scheduled.
     message = models.TextField(blank=True)
     post_filter_message = models.TextField(blank=True, default="")
-    #: Plugins that rejected at least one node, or the pod.
+    #: Plugins that rejected at least one node, or the pod; the one with most nodes first.
     unschedulable_plugins = ArrayField(models.CharField(max_length=100), default=list)
     #: Their reasons, most frequent first.
     reasons = ArrayField(models.TextField(), default=list)

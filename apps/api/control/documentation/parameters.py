@@ -46,6 +46,8 @@ IN_QUERIES: Final[dict[str, Any]] = {
     "kind": "Pod",
     "labels": "app!=db",
     "limit": 10,
+    "main_plugin": "NodeResourcesFit",
+    "main_reason": "Insufficient cpu",
     "min_attempt": 2,
     "name": "default",
     "namespace": "default",
