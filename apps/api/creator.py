@@ -141,20 +141,22 @@ class Creator:
         if submission is not None:
             with contextlib.suppress(group_commit.StaleState):
                 return submission.created(await submission.version, [])
+        arrived_at = time.monotonic()
         user = await self.user(route.credentials)
         await require_access(user, route.cluster, route.access)
         actor = _actor(route, user, current_request_id())
         state = await self._state(route.cluster)
         await self._check_room(state.cluster_id)
-        for attempt in range(TRIES):
+        for _ in range(TRIES):
             body, warnings = _read(route, raw)
             if not state.allows(route.target.resource.kind):
                 break
             try:
                 prepared = self._prepare(route, body, state, actor)
             except ApiError:
-                # the namespace that is missing, say, may have been created since
-                if attempt:
+                # the namespace that is missing, say, may have been created after the reading began,
+                # and before this request
+                if state.begun_at >= arrived_at:
                     raise
                 state = await self._read_again(route.cluster, state)
                 continue

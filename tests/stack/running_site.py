@@ -145,11 +145,18 @@ class RunningSite:
 
     def post(self, path: str, body: dict[str, Any], headers: dict[str, str]) -> int:
         """Send a JSON body; returns the status of the response."""
+        return self.send("POST", path, body, headers)[0]
+
+    def send(
+        self, method: str, path: str, body: dict[str, Any] | None, headers: dict[str, str]
+    ) -> tuple[int, Any]:
+        """Send a request over a connection of its own; returns status and JSON of the response."""
         web = http.client.HTTPConnection("localhost", self.port(), timeout=30)
         try:
             headers = {"Content-Type": "application/json", **headers}
-            web.request("POST", path, json.dumps(body), headers)
-            return web.getresponse().status
+            web.request(method, path, None if body is None else json.dumps(body), headers)
+            response = web.getresponse()
+            return response.status, json.loads(response.read() or b"null")
         finally:
             web.close()
 

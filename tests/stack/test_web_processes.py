@@ -7,6 +7,7 @@ import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -15,6 +16,8 @@ import yaml
 from tests.stack.running_site import RunningSite, alive, wait_until
 
 pytestmark = pytest.mark.stack
+
+Body = dict[str, Any]
 
 PODS = "/k8s/shared/api/v1/namespaces/default/pods"
 CREATING = (
@@ -80,6 +83,129 @@ def test_both_create_objects_of_one_cluster(site: RunningSite, headers: dict[str
     for number in range(10):
         body["metadata"]["name"] = f"n{number}"
         assert site.post("/k8s/shared/api/v1/namespaces/n/pods", body, headers) == 201
+
+
+NAMED: dict[str, Any] = {"metadata": {"name": "n"}}
+SPEC = {"containers": [{"name": "c", "image": "i"}]}
+CORE, APIS = "/k8s/{}/api/v1", "/k8s/{}/apis"
+CREATED_PODS = {
+    "resourceRules": [
+        {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
+    ]
+}
+HOOK = {
+    "name": "a.example.com",
+    "clientConfig": {"url": "https://127.0.0.1:1/x"},
+    "rules": CREATED_PODS["resourceRules"],
+    "failurePolicy": "Fail",
+    "sideEffects": "None",
+    "admissionReviewVersions": ["v1"],
+    "timeoutSeconds": 1,
+}
+#: What admission keeps in memory: objects by their paths in the order of their creation, the spec
+#: of a pod that is created at once, and what is expected: its code, or what its spec has then.
+ADMITTED: dict[str, tuple[dict[str, Body], Body, int | Body]] = {
+    "PriorityClass": (
+        {f"{APIS}/scheduling.k8s.io/v1/priorityclasses": {**NAMED, "value": 7}},
+        {"priorityClassName": "n"},
+        {"priority": 7},
+    ),
+    "default PriorityClass": (
+        {
+            f"{APIS}/scheduling.k8s.io/v1/priorityclasses": {
+                **NAMED,
+                "value": 8,
+                "globalDefault": True,
+            }
+        },
+        {},
+        {"priority": 8, "priorityClassName": "n"},
+    ),
+    "RuntimeClass": (
+        {
+            f"{APIS}/node.k8s.io/v1/runtimeclasses": {
+                **NAMED,
+                "handler": "h",
+                "overhead": {"podFixed": {"cpu": "3m"}},
+            }
+        },
+        {"runtimeClassName": "n"},
+        {"overhead": {"cpu": "3m"}},
+    ),
+    "LimitRange": (
+        {
+            f"{CORE}/namespaces/default/limitranges": {
+                **NAMED,
+                "spec": {"limits": [{"type": "Pod", "max": {"cpu": "1m"}}]},
+            }
+        },
+        {},
+        403,
+    ),
+    "ResourceQuota": (
+        {f"{CORE}/namespaces/default/resourcequotas": {**NAMED, "spec": {"hard": {"pods": "0"}}}},
+        {},
+        403,
+    ),
+    "ValidatingAdmissionPolicy": (
+        {
+            f"{APIS}/admissionregistration.k8s.io/v1/validatingadmissionpolicies": {
+                **NAMED,
+                "spec": {
+                    "matchConstraints": CREATED_PODS,
+                    "validations": [{"expression": "false"}],
+                },
+            },
+            f"{APIS}/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings": {
+                **NAMED,
+                "spec": {"policyName": "n", "validationActions": ["Deny"]},
+            },
+        },
+        {},
+        422,
+    ),
+    "webhook": (
+        {
+            f"{APIS}/admissionregistration.k8s.io/v1/validatingwebhookconfigurations": {
+                **NAMED,
+                "webhooks": [HOOK],
+            }
+        },
+        {},
+        500,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ADMITTED)
+def test_what_admission_keeps_in_memory_holds_at_once_for_both(
+    site: RunningSite, headers: dict[str, str], name: str
+) -> None:
+    """Created and deleted, with a pod after each, over connections to either process."""
+    objects, spec, expected = ADMITTED[name]
+    cluster = name.lower().replace(" ", "-")
+    assert site.post("/api/v1/clusters", {"name": cluster, "paused": True}, headers) == 201
+    pods = f"{CORE.format(cluster)}/namespaces/default/pods"
+    for number in range(6):
+        before = site.send("POST", pods, {**pod(f"before{number}"), "spec": SPEC}, headers)
+        assert before[0] == 201, before
+        for path, body in objects.items():
+            answer = site.send("POST", path.format(cluster), body, headers)
+            assert answer[0] == 201, answer
+        code, stored = site.send(
+            "POST", pods, {**pod(f"p{number}"), "spec": {**SPEC, **spec}}, headers
+        )
+        if isinstance(expected, int):
+            assert code == expected, stored
+        else:
+            assert code == 201, stored
+            assert expected.items() <= stored["spec"].items()
+        for path in reversed(objects):
+            assert site.send("DELETE", f"{path.format(cluster)}/n", None, headers)[0] == 200
+
+
+def pod(name: str) -> Body:
+    return {"metadata": {"name": name}}
 
 
 def test_a_process_that_is_killed_starts_again(site: RunningSite, headers: dict[str, str]) -> None:

@@ -7,6 +7,7 @@ cluster's row, under its lock, and writes nothing where they differ (`group_comm
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -54,6 +55,8 @@ class AdmissionState:
     _default_storage_class: Body | None = field(repr=False)
     #: Creations that one of them may concern take the store's own way, too.
     dynamic: DynamicAdmission = field(default=NO_ADMISSION, repr=False)
+    #: When the reading began, on the monotonic clock: what was committed before is in it.
+    begun_at: float = field(default=0.0, repr=False)
     #: Different for every reading.
     identity: object = field(default_factory=object, repr=False)
 
@@ -95,6 +98,7 @@ class AdmissionState:
 
 def read_admission_state(cluster_name: str) -> AdmissionState:
     """The present state of a cluster; raises NotFound where there is none of that name."""
+    begun_at = time.monotonic()
     with transaction.atomic():
         # the version first: what changes afterwards makes this state stale, never wrong
         cluster = Cluster.objects.filter(name=cluster_name).first()
@@ -116,6 +120,7 @@ def read_admission_state(cluster_name: str) -> AdmissionState:
             lookups.default_priority_class(),
             lookups.default_storage_class(),
             dynamic_admission_of(cluster),
+            begun_at,
         )
 
 

@@ -54,7 +54,7 @@ class ImportForm(ManifestForm):
         required=False,
         label="Files",
         help_text="Any number of files with YAML or JSON, and archives (gzip, tar, zip), such as "
-        "that of a folder of <code>kubectl cluster-info dump --output-directory</code>.",
+        "that of a folder that kubectl cluster-info dump --output-directory has written.",
     )
     keep_uids = forms.BooleanField(
         required=False, label="Keep uids", help_text="Otherwise each object gets a new one."

@@ -186,12 +186,10 @@ class Engine:
         """Read the changes, act on them, schedule a batch and record it; False if all is quiet."""
         self.informer.catch_up(state.version)
         has_opinions = self.opinions.save()
-        acted = self._run_controllers() | self.event_ttl.act()
-        if self.informer.read_upto > state.version:
-            # between the writes of controllers: a revision may have been activated before them
-            newer = read_state(self.cluster)
-            if newer is None or newer.paused or not self.fits(newer, self.lease):
-                return True
+        acted, goes_on = self._run_controllers(state)
+        if not goes_on:
+            return True
+        acted |= self.event_ttl.act()
         self.timers.flush()
         activations = self._activate() if state.has_activations else []
         ended = self.batches.resolve_waiting()
@@ -267,19 +265,26 @@ class Engine:
         """Be due no more until a pod's time to wait is over, unless something has changed."""
         return self._confirmation.rest(self.timers.next())
 
-    def _run_controllers(self) -> bool:
+    def _run_controllers(self, state: ClusterState) -> tuple[bool, bool]:
         """Let them settle before pods are tried: what they write is seen by the next of them.
 
-        False if they have nothing to do.
+        Returns whether they had anything to do, and whether this engine may go on.
         """
         if self.batches.is_crowded and time.monotonic() - self._acted_at < CONTROLLER_SECONDS:
-            return True
+            return True, True
         self._acted_at = time.monotonic()
         for rounds in range(CONTROLLER_ROUNDS):
             if not self.controllers.act():
-                return rounds > 0
+                return rounds > 0, True
             self.informer.catch_up(self.informer.position)
-        return True
+            if self.informer.read_upto > state.version:
+                # changes of others, before which a revision may have been activated, or a setting
+                # changed
+                newer = read_state(self.cluster)
+                if newer is None or newer.paused or not self.fits(newer, self.lease):
+                    return True, False
+                state = newer
+        return True, True
 
     def schedule_by_hand(
         self, pod: Pod, version: int, cycle: Callable[[SchedulingContext, Attempt], Status]

@@ -1,4 +1,4 @@
-"""Nothing that was created after an activation is decided by an older revision."""
+"""Nothing that was created after an activation or a setting is acted on as before it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from unittest.mock import patch
 import pytest
 
 from apps.administration.clusters.lifecycle import create_cluster, pause
+from apps.administration.clusters.settings import change_settings
 from apps.cluster import kinds
 from apps.cluster.models import Cluster
 from apps.cluster.writing import store
@@ -17,6 +18,12 @@ from apps.engine.loop.engines import Engines
 from apps.engine.models import SchedulingDecision
 from tests.engine.driving import ACTOR, configure, create_pods, pod
 
+LABELS = {"app": "web"}
+TEMPLATE = {"metadata": {"labels": LABELS}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+WEB = {
+    "metadata": {"name": "web", "namespace": "default"},
+    "spec": {"selector": {"matchLabels": LABELS}, "template": TEMPLATE},
+}
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
@@ -73,3 +80,21 @@ def test_a_pod_created_after_a_pause_is_not_decided(cluster: Cluster) -> None:
 
     run_with(cluster, engines, stop)
     assert not SchedulingDecision.objects.filter(cluster=cluster, name="later").exists()
+
+
+def test_a_deployment_created_after_controllers_were_turned_off_is_left_alone(
+    cluster: Cluster,
+) -> None:
+    engines = Engines()
+    engines.run(cluster.pk)
+    add_node(cluster)
+
+    def turn_off() -> None:
+        change_settings(cluster, {"controllers": False})
+        store.create(cluster, kinds.by_name("Deployment"), WEB, actor=ACTOR)
+
+    run_with(cluster, engines, turn_off)
+    assert not kinds.by_name("ReplicaSet").objects(cluster).exists()
+    change_settings(cluster, {"controllers": True})
+    engines.run(cluster.pk)
+    assert kinds.by_name("ReplicaSet").objects(cluster).exists()
