@@ -51,8 +51,10 @@ def send_heartbeat(sender: Any, **signal: Any) -> None:
     sender.pulse.start()
     sender.guard = Guard()
     sender.guard.start()
+    sender.living = alive.Living()
+    sender.living.start()
     # by the thread that also sends tasks again, so that a stuck worker is noticed
-    sender.timer.call_repeatedly(alive.INTERVAL_SECONDS, alive.touch)
+    sender.timer.call_repeatedly(alive.INTERVAL_SECONDS, sender.living.note_work)
 
 
 @worker_shutting_down.connect
@@ -68,16 +70,18 @@ def delete_heartbeat(sender: Any, **signal: Any) -> None:
     """Delete the heartbeat, which leads to the removal of the queue; beat sends due tasks again."""
     from apps.engine.loop.engines import engines
 
-    starter = getattr(sender.consumer, "starter", None)
-    if starter is not None:
-        starter.stop()
+    consumer = sender.consumer
+    _stop(consumer, "starter")
     engines.close()
-    pulse = getattr(sender.consumer, "pulse", None)
-    if pulse is not None:
-        pulse.stop()
-    guard = getattr(sender.consumer, "guard", None)
-    if guard is not None:
-        guard.stop()
+    for part in ("pulse", "guard", "living"):
+        _stop(consumer, part)
+
+
+def _stop(consumer: Any, part: str) -> None:
+    """Stop a thread of a worker, which may have ended before it was ready."""
+    started = getattr(consumer, part, None)
+    if started is not None:
+        started.stop()
 
 
 def connect_producer() -> None:

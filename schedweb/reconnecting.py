@@ -17,9 +17,18 @@ SECONDS = 1.0
 class SteadyConnection(Connection):
     """A connection that asks a broker that does not answer at a constant interval."""
 
-    def _ensure_connection(self, *args: Any, **options: Any) -> Any:
-        steady = {"interval_start": SECONDS, "interval_step": 0.0, "interval_max": SECONDS}
-        return super()._ensure_connection(*args, **{**steady, **options})  # type: ignore[no-untyped-call]
+    def _ensure_connection(
+        self,
+        errback: Any = None,
+        max_retries: int | None = None,
+        interval_start: float = SECONDS,
+        interval_step: float = 0.0,
+        interval_max: float = SECONDS,
+        **options: Any,
+    ) -> Any:
+        return super()._ensure_connection(  # type: ignore[no-untyped-call]
+            errback, max_retries, interval_start, interval_step, interval_max, **options
+        )
 
 
 class SteadyBroker(AMQP):  # type: ignore[misc]

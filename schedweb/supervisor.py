@@ -36,9 +36,11 @@ STOP_SECONDS = 10.0
 READY_SECONDS = 60.0
 
 #: Seconds without a sign of life after which a process is killed. The event loop of the front gives
-#: one each second, whatever it has to do. A worker that hangs has lost its leases by then.
+#: one each second, whatever it has to do. A worker that hangs has lost its leases by then; beat may
+#: wait for a broker with each of its messages.
 WEB_PATIENCE = 5.0
-PATIENCE = 60.0
+WORKER_PATIENCE = 10.0
+BEAT_PATIENCE = 30.0
 
 #: The http port and the https port of one process of the front.
 Ports = tuple[socket.socket, socket.socket]
@@ -109,10 +111,13 @@ class Supervisor:
         self._services = [
             *(self._front(number, fronts) for number in range(1, len(fronts) + 1)),
             *(
-                self._service(f"worker-{number}", "-m", "schedweb.worker", f"worker-{number}")
+                self._service(
+                    *(f"worker-{number}", "-m", "schedweb.worker", f"worker-{number}"),
+                    patience=WORKER_PATIENCE,
+                )
                 for number in range(1, self._config.workers + 1)
             ),
-            self._service("beat", "-m", "schedweb.beat"),
+            self._service("beat", "-m", "schedweb.beat", patience=BEAT_PATIENCE),
         ]
         for service in self._services:
             service.start()
@@ -197,7 +202,7 @@ class Supervisor:
         name: str,
         *arguments: str,
         descriptors: tuple[int, ...] = (),
-        patience: float = PATIENCE,
+        patience: float,
     ) -> ServiceProcess:
         return ServiceProcess(
             name,

@@ -230,4 +230,4 @@ async def _show_life() -> None:
     """Show the supervisor that the event loop runs."""
     while True:
         alive.touch()
-        await asyncio.sleep(alive.INTERVAL_SECONDS / 2)
+        await asyncio.sleep(alive.INTERVAL_SECONDS)

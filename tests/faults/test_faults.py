@@ -102,6 +102,8 @@ def test_a_worker_that_was_stopped_beyond_its_lease_cannot_write(
     stopped = next(
         pid for pid, line in site.processes().items() if re.search(PROCESSES["worker"], line)
     )
+    # the supervisor would kill it before long
+    os.kill(site.pid, signal.SIGSTOP)
     os.kill(stopped, signal.SIGSTOP)
     before = holders(site)
     try:
@@ -123,10 +125,33 @@ def test_a_worker_that_was_stopped_beyond_its_lease_cannot_write(
             assert after[name][1] > before[name][1]
     finally:
         os.kill(stopped, signal.SIGCONT)
+        os.kill(site.pid, signal.SIGCONT)
     # it is at work again, and wrote nothing that belongs to the other one
     wait_until(lambda: find_silent_worker(site) != loser, seconds=60)
     for poster in posters:
         assert find_violations(site.database_url, poster.cluster, poster.pods) == []
+
+
+def test_workers_that_hang_are_killed(site: RunningSite) -> None:
+    """Nobody is left who could take over; the supervisor says why it kills them."""
+    token = read_token(site)
+    client = Client(site, token)
+    client.create_cluster("hanging", nodes=2)
+    poster = Poster(site, token, "hanging", 1, seed=1)
+    workers = [
+        pid for pid, line in site.processes().items() if re.search(PROCESSES["worker"], line)
+    ]
+    said = len(site.output)
+    for pid in workers:
+        os.kill(pid, signal.SIGSTOP)
+    poster.run()
+    assert wait_until_quiet(site, ["hanging"]) == []
+    assert not {*workers} & {*site.processes()}
+    for number in (1, 2):
+        why = f"worker-{number} has not answered its health for 10 s; killing it"
+        assert why in site.output[said:]
+    assert find_violations(site.database_url, "hanging", poster.pods) == []
+    client.close()
 
 
 def test_the_password_of_the_first_user_is_in_no_process(site: RunningSite) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
 from pathlib import Path
+
+import pytest
 
 from schedweb import alive
 from tests.stack.running_site import ROOT
@@ -39,4 +42,22 @@ def test_beat_that_ticks_is_alive_and_one_that_stopped_is_not(tmp_path: Path) ->
     long_ago = time.time() - 60
     os.utime(file, (long_ago, long_ago))
     code, message = check(file)
-    assert code == 1 and "60 s old" in message
+    assert code == 1 and re.search(r" is 6\d s old$", message)
+
+
+def test_a_process_whose_work_is_stuck_shows_no_life(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(alive.VARIABLE, str(tmp_path / "alive"))
+    now = 0.0
+    living = alive.Living(lambda: now)
+    now = alive.STUCK_SECONDS - 1
+    living.show()
+    assert alive.problem() == "", "it waits for a broker that is away"
+    (tmp_path / "alive").unlink()
+    now += 2
+    living.show()
+    assert "No such file" in alive.problem()
+    living.note_work()
+    living.show()
+    assert alive.problem() == ""

@@ -91,17 +91,25 @@ def test_connections_have_all_parameters_of_the_database_url(database_url: str) 
 
 def test_a_broker_that_is_back_is_noticed_at_once() -> None:
     """However long it was away."""
-    waits = []
+    waits: list[float] = []
     nowhere = {"visibility_timeout": 60, **pgmq.transport_options("host=/nowhere")}
     nowhere["pool_timeout"] = 0.05
+
+    def send() -> None:
+        raise psycopg.OperationalError("lost")
+
+    def note(error: Exception, wait: float) -> None:
+        waits.append(wait)
+
     for process in (celery_app, beat_app):
-        with (
-            process.amqp.Connection(
-                "pgmq://localhost", transport=pgmq.TRANSPORT, transport_options=nowhere
-            ) as away,
-            pytest.raises(OperationalError),
-        ):
-            away.ensure_connection(lambda error, wait: waits.append(wait), max_retries=3)
+        away = process.amqp.Connection(
+            "pgmq://localhost", transport=pgmq.TRANSPORT, transport_options=nowhere
+        )
+        with away, pytest.raises(OperationalError):
+            away.ensure_connection(note, max_retries=3)
+        # as a message that is sent
+        with away, pytest.raises(OperationalError):
+            away.ensure(away, send, note, max_retries=1, interval_start=0.1)()
     assert max(waits) <= 1.0
 
 
