@@ -24,10 +24,12 @@ class SteadyConnection(Connection):
         interval_start: float = SECONDS,
         interval_step: float = 0.0,
         interval_max: float = SECONDS,
+        *arguments: Any,
         **options: Any,
     ) -> Any:
+        intervals = (interval_start, interval_step, interval_max)
         return super()._ensure_connection(  # type: ignore[no-untyped-call]
-            errback, max_retries, interval_start, interval_step, interval_max, **options
+            errback, max_retries, *intervals, *arguments, **options
         )
 
 

@@ -89,7 +89,10 @@ def test_heartbeats_from_before_the_clock_was_set_back_do_not_count() -> None:
 BEAT = """
 from datetime import timedelta
 from schedweb.beat import app
+from schedweb.reconnecting import SteadyBroker
 from celery.beat import Scheduler
+
+assert type(app.amqp) is SteadyBroker
 
 scheduler = Scheduler(app)
 sent = []

@@ -17,8 +17,7 @@ from psycopg.conninfo import make_conninfo
 from pytest_django import DjangoDbBlocker
 
 from schedweb import broker, pgmq
-from schedweb.beat import app as beat_app
-from schedweb.celery import app as celery_app
+from schedweb.celery import app
 from schedweb.front.listening import listen
 
 pytestmark = pytest.mark.django_db
@@ -101,15 +100,14 @@ def test_a_broker_that_is_back_is_noticed_at_once() -> None:
     def note(error: Exception, wait: float) -> None:
         waits.append(wait)
 
-    for process in (celery_app, beat_app):
-        away = process.amqp.Connection(
-            "pgmq://localhost", transport=pgmq.TRANSPORT, transport_options=nowhere
-        )
-        with away, pytest.raises(OperationalError):
-            away.ensure_connection(note, max_retries=3)
-        # as a message that is sent
-        with away, pytest.raises(OperationalError):
-            away.ensure(away, send, note, max_retries=1, interval_start=0.1)()
+    away = app.amqp.Connection(
+        "pgmq://localhost", transport=pgmq.TRANSPORT, transport_options=nowhere
+    )
+    with away, pytest.raises(OperationalError):
+        away.ensure_connection(note, max_retries=3)
+    # as a message that is sent
+    with away, pytest.raises(OperationalError):
+        away.ensure(away, send, note, max_retries=1, interval_start=0.1)()
     assert max(waits) <= 1.0
 
 

@@ -7,9 +7,9 @@ from django.db import connection
 from apps.engine.workers.lease import HELD
 
 #: Interval of the heartbeats of a worker process ...
-INTERVAL_SECONDS = 2.0
+INTERVAL_SECONDS = 1.0
 #: ... which counts as dead after this time without one.
-STALE_SECONDS = 6.0
+STALE_SECONDS = 4.0
 #: After this time its heartbeat is deleted.
 DEAD_SECONDS = 60.0
 #: The condition on a time that is not older. One in the future was written before the clock was set
