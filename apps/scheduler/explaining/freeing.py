@@ -36,6 +36,7 @@ class Freed:
 def freeings(evaluation: Evaluation, until: float) -> Iterator[Freed]:
     """The nodes where the fewest pods have to be evicted, least important first.
 
+    No pod of the same workload is evicted: its replacement would be as pending as the pod is.
     Stops at the time `until`.
     """
     if not evaluation.outcome.is_success:
@@ -59,8 +60,18 @@ def _find_freeings(evaluation: Evaluation, until: float) -> Iterator[Freed]:
         if monotonic() > until:
             return
         pods = _single(evaluation, row) or _several(evicting, row)
+        if any(_is_replica(each, evaluation.pod) for each in pods):
+            continue
         if pods and _fits_without(evaluation, row, pods):
             yield Freed(evaluation.snapshot.names[row], tuple(pods))
+
+
+def _is_replica(pod: PodInfo, of: PodInfo) -> bool:
+    """Whether both belong to one workload."""
+    mine, other = pod.pod.metadata, of.pod.metadata
+    return bool(mine.workload) and (
+        (mine.namespace, mine.workload) == (other.namespace, other.workload)
+    )
 
 
 def _dry_run(evaluation: Evaluation) -> DryRun:
@@ -99,7 +110,8 @@ def _single(evaluation: Evaluation, row: int) -> Sequence[PodInfo]:
     able = [
         pod
         for pod in info.pods.values()
-        if all(
+        if not _is_replica(pod, evaluation.pod)
+        and all(
             pod.requests.get(name, 0) >= missing for name, missing in short.items() if missing > 0
         )
     ]

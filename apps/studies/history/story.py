@@ -179,8 +179,8 @@ def _read_preemptions(cluster: Cluster, changes: Sequence[HistoricChange]) -> li
         StoryEntry(
             at=row.at,
             kind="preemption",
-            title="preempted",
-            text=f"selected as a victim in attempt {row.attempt}",
+            title="selected as a victim",
+            text=f"in attempt {row.attempt}",
             number=row.pk,
             pods=[f"{row.namespace}/{row.name}"],
             node=row.nominated_node,

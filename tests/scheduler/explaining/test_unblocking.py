@@ -47,6 +47,21 @@ def test_a_pod_that_is_a_little_too_big_may_ask_for_less_or_tolerate_or_wait_for
     ]
 
 
+def test_no_pod_of_the_same_workload_is_evicted(scheduler: Scheduler) -> None:
+    """Its replacement would be pending instead."""
+    replica, sibling = make_pod("web-2"), make_pod("web-1")
+    for each in (replica, sibling):
+        owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "web", "uid": "w"}
+        each.body["metadata"]["ownerReferences"] = [{**owner, "controller": True}]
+    node = make_node("n5").capacity(cpu="2", memory="8Gi", pods=9).obj()
+    scheduler.cache.add_node(node)
+    scheduler.cache.add_pod(PodInfo(sibling.req(cpu="2").priority(-5).on("n5").obj()))
+    evicting = [each for each, _ in said(scheduler, replica.req(cpu="2").obj()) if "Evict" in each]
+    assert evicting and not any("web-1" in each for each in evicting)
+    other = [each for each, _ in said(scheduler, make_pod("a").req(cpu="2").obj())]
+    assert "Evict the pod default/web-1 from n5" in other
+
+
 def test_changes_that_are_only_sufficient_together_are_suggested_together(
     scheduler: Scheduler,
 ) -> None:
