@@ -53,6 +53,7 @@ truth: runtime
 	@rm -rf var/truth/rows
 	-$(BIN)/python -m tools.truth $(TRUTH)
 	-$(BIN)/python -m tools.truth.exchanges $(EXCHANGES)
+	-$(BIN)/python -m tools.truth.conversions
 	-$(BIN)/python -m tools.truth.groups $(GROUPS)
 	-$(BIN)/python -m tools.truth.batches $(BATCHES)
 	-$(BIN)/python -m tools.truth.stories $(STORIES)

@@ -41,7 +41,7 @@ class ApiError(Exception):
             "metadata": {},
             "status": "Failure",
             "message": self.message,
-            "reason": self.reason,
+            **({"reason": self.reason} if self.reason else {}),
             "code": self.code,
         }
         if self.details or self._shows_details:
@@ -55,6 +55,12 @@ class InternalError(ApiError):
     def __init__(self, why: str) -> None:
         details = {"causes": [{"message": why}]}
         super().__init__(f"Internal error occurred: {why}", details=details)
+
+
+class ConversionFailed(ApiError):
+    """An object cannot be converted to another version."""
+
+    reason = ""
 
 
 class BadRequest(ApiError):

@@ -68,6 +68,24 @@ class Quota:
     covers: Callable[[str], bool]
 
 
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """How the objects of a custom kind are stored, and come from one version to another."""
+
+    #: The version in which they are stored.
+    storage: str
+    #: Those in which objects may be stored, of earlier storage versions.
+    stored: tuple[str, ...]
+    #: The OpenAPI definition of each version.
+    schemas: tuple[tuple[str, str], ...]
+    #: The webhook that converts, as JSON; "": only `apiVersion` changes.
+    webhook: str = ""
+
+    def schema_name(self, version: str) -> str:
+        """The OpenAPI definition of a version; "" for one that the definition no longer has."""
+        return dict(self.schemas).get(version, "")
+
+
 SCALE: Final = Subresource("scale", "Scale", STATUS_VERBS, "autoscaling", "v1")
 
 
@@ -85,7 +103,7 @@ class Kind:
     model: type[models.KubernetesObject] = models.DataObject
     group: str = ""
     version: str = "v1"
-    #: Served versions of the group besides the stored one.
+    #: Served versions of the group besides this one.
     other_versions: tuple[str, ...] = ()
     namespaced: bool = True
     short_names: tuple[str, ...] = ()
@@ -160,8 +178,9 @@ class Kind:
     feature_gate: str = ""
     #: The name of its CustomResourceDefinition; "" for a kind that is declared here.
     definition_name: str = ""
-    #: Of such a kind: its OpenAPI definition.
+    #: Of such a kind: its OpenAPI definition, and how its objects are stored.
     schema_name: str = ""
+    conversion: Conversion | None = None
 
     @property
     def key(self) -> str:
@@ -187,6 +206,12 @@ class Kind:
     def objects(self, cluster: Cluster) -> QuerySet[Any]:
         """The rows of this kind in a cluster."""
         return self.model._default_manager.filter(cluster=cluster, **self.constants)
+
+    @property
+    def is_stored_otherwise(self) -> bool:
+        """Whether objects may be stored in another version than this one."""
+        conversion = self.conversion
+        return conversion is not None and set(conversion.stored) != {self.version}
 
     @property
     def api_version(self) -> str:

@@ -23,7 +23,7 @@ from weakref import WeakValueDictionary
 
 from django.conf import settings
 
-from apps.scheduler.outgoing.deadline import DeadlineSocket, connect, seconds_until
+from apps.scheduler.outgoing.deadline import connect, seconds_until, secured
 from apps.scheduler.outgoing.rules import DestinationRefused
 
 Body = Mapping[str, Any]
@@ -131,15 +131,8 @@ def _exchange(
     address = urlsplit(url)
     host, port = address.hostname or "", address.port or 443
     context = _context(client.get("caBundle") or "")
-    sock = _dial(host, port, deadline)
-    try:
-        sock.settimeout(seconds_until(deadline))
-        sock = context.wrap_socket(sock, server_hostname=host)
-    except BaseException:
-        sock.close()
-        raise
     connection = http.client.HTTPConnection(host, port)
-    connection.sock = DeadlineSocket(sock, deadline)
+    connection.sock = secured(_dial(host, port, deadline), context, host, deadline)
     try:
         target = f"{address.path or '/'}{f'?{address.query}' if address.query else ''}"
         connection.request("POST", target, body, {**_HEADERS, "User-Agent": agent})

@@ -26,8 +26,6 @@ class Asked:
 
     #: the fields of CreateOptions or UpdateOptions that it sets
     options: Mapping[str, Any] = field(default_factory=dict)
-    #: the version of the API; "": the one in which objects are stored
-    version: str = ""
     #: whether it names no object: the deletion of a collection
     collection: bool = False
 

@@ -268,7 +268,7 @@ def _is_custom(status: dict[str, Any]) -> bool:
 def _with_sorted_causes(status: dict[str, Any]) -> dict[str, Any]:
     """The Status of an invalid custom resource, whose fields the server checks in random order."""
     causes = status["details"].get("causes") or []
-    texts = [f"{cause['field']}: {cause['message']}" for cause in causes]
+    texts = [f"{cause.get('field')}: {cause['message']}" for cause in causes]
     message = status["message"]
     for text in texts:
         message = message.replace(text, "<cause>", 1)

@@ -23,6 +23,7 @@ _ROWS = OUTPUT / "rows"
 PROGRAMS = {
     "decisions": "decisions",
     "exchanges": "requests over HTTP",
+    "conversions": "custom objects that webhooks convert",
     "groups": "groups of pods, in steps",
     "batches": "pods in batches, in sequences",
     "stories": "objects and events of controllers",

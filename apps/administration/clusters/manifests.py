@@ -13,7 +13,7 @@ from django.db import transaction
 from apps.administration.clusters.identities import Identities
 from apps.administration.clusters.missing import find_missing
 from apps.cluster import kinds
-from apps.cluster.custom.versions import all_versions
+from apps.cluster.custom.versions import stored_kinds
 from apps.cluster.errors import AlreadyExists, ApiError
 from apps.cluster.kinds import Kind
 from apps.cluster.manifests.files import Text
@@ -215,8 +215,7 @@ def _report(bodies: Sequence[Body], progress: Progress) -> Iterator[Body]:
 
 
 def _export_bodies(cluster: Cluster, without: Collection[str]) -> Iterator[Body]:
-    stored = {each.kind.key: each.kind for each in all_versions(cluster)}
-    for kind in (*sorted(kinds.ALL, key=_rank), *stored.values()):
+    for kind in (*sorted(kinds.ALL, key=_rank), *stored_kinds(cluster)):
         if kind is kinds.EVENT or kind.key in without:
             continue
         rows = kind.objects(cluster).order_by("id")

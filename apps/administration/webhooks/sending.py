@@ -16,7 +16,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from apps.engine.models import WebhookDelivery
-from apps.scheduler.outgoing.deadline import DeadlineSocket, connect, seconds_until
+from apps.scheduler.outgoing.deadline import connect, secured
 from apps.scheduler.outgoing.failures import describe_failure
 from apps.scheduler.outgoing.rules import DestinationRefused
 
@@ -79,15 +79,9 @@ def _connect(url: SplitResult, deadline: float) -> http.client.HTTPConnection:
     secure = url.scheme == "https"
     host, port = url.hostname or "", url.port or (443 if secure else 80)
     sock = connect(host, port, rules=settings.OUTGOING, deadline=deadline)
-    try:
-        if secure:
-            sock.settimeout(seconds_until(deadline))
-            sock = ssl.create_default_context().wrap_socket(sock, server_hostname=host)
-    except BaseException:
-        sock.close()
-        raise
     connection = http.client.HTTPConnection(host, port)
-    connection.sock = DeadlineSocket(sock, deadline)
+    context = ssl.create_default_context() if secure else None
+    connection.sock = secured(sock, context, host, deadline)
     return connection
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -18,6 +18,7 @@ from apps.cluster import kinds, limits
 from apps.cluster.documents import UnreadableDocument, parse_json, parse_yaml
 from apps.cluster.errors import BadRequest, RequestEntityTooLarge
 from apps.cluster.json_syntax import json_name
+from apps.cluster.kind import Conversion
 from apps.cluster.schema import Decoded, ShapeError, decode
 
 Body = dict[str, Any]
@@ -100,6 +101,7 @@ def read_custom(
     api_version: str,
     definition: str,
     validation: str,
+    conversion: Conversion | None,
 ) -> tuple[Body, list[str]]:
     """`read_object` for a custom resource, which has to name its type.
 
@@ -112,11 +114,26 @@ def read_custom(
             f"the API version in the data ({said}) does not match the expected API version "
             f"({api_version})"
         )
-        unknown = [name for name in value if name not in ("apiVersion", "kind", "metadata")]
         if validation != "Ignore":
+            unknown = _unknown_in(value, said, api_version, conversion)
             refusal.warnings = [f'unknown field "{name}"' for name in unknown]
         raise refusal
     return _read(value, raw, content_type, kind, api_version, definition, validation)
+
+
+def _unknown_in(
+    value: Body, said: str, api_version: str, conversion: Conversion | None
+) -> Sequence[str]:
+    """The fields that a custom object does not have in its own version, if it is served."""
+    group, _, version = said.rpartition("/")
+    same = conversion is not None and group == api_version.rpartition("/")[0]
+    definition = conversion.schema_name(version) if conversion is not None and same else ""
+    if not definition:
+        return [name for name in value if name not in ("apiVersion", "kind", "metadata")]
+    try:
+        return decode(definition, value).unknown
+    except ShapeError:
+        return ()
 
 
 def _parse_dict(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from django.http import QueryDict
@@ -17,10 +18,12 @@ from apps.api.kubernetes.paths import Target
 from apps.api.kubernetes.resources import Resource
 from apps.cluster import queries
 from apps.cluster.access.identity import Identity
+from apps.cluster.custom.conversion import from_stored
 from apps.cluster.errors import ApiError, NotFound
 from apps.cluster.models import Cluster
 from apps.cluster.schema import definition_of
 from apps.cluster.writes import Actor
+from apps.cluster.writing.webhook_calls import webhooks_of
 
 Body = dict[str, Any]
 
@@ -58,17 +61,20 @@ class Call:
 
     def stored(self) -> Body:
         """The object of the path; NotFound when it does not exist."""
-        row = self.found.row
+        row, kind = self.found.row, self.resource.kind
         if row is None:
-            return queries.get(self.cluster, self.resource.kind, self.namespace, self.target.name)
-        if row.body is None:
-            kind = self.resource.kind
+            body = queries.get(self.cluster, kind, self.namespace, self.target.name)
+        elif row.body is None:
             raise NotFound(kind.plural, self.target.name, kind.group)
-        return row.body
+        else:
+            body = row.body
+        return from_stored(kind, [body], webhooks_of(self.cluster))[0]
 
     def read_object(self, validation: str) -> tuple[Body, list[str]]:
         """The object in the body, in stored form, and warnings about unknown fields."""
-        read = bodies.read_object if self.resource.custom is None else bodies.read_custom
+        read = bodies.read_object
+        if self.resource.custom is not None:
+            read = partial(bodies.read_custom, conversion=self.resource.kind.conversion)
         body, warnings = read(
             self.raw,
             self.content_type,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
 from apps.api.kubernetes import resources
 from apps.api.kubernetes.paths import Target, parse
@@ -12,8 +11,6 @@ from apps.cluster.custom.versions import CustomVersion, all_versions, find_versi
 from apps.cluster.kind import CUSTOM_VERBS, SCALE, STATUS_VERBS, Subresource
 from apps.cluster.models import Cluster
 from apps.engine.profiles.gates import is_served
-
-Body = dict[str, Any]
 
 
 def parse_custom(cluster: Cluster, path: str) -> Target | None:
@@ -45,22 +42,4 @@ def _resource(custom: CustomVersion) -> Resource:
         *((SCALE,) if custom.scale is not None else ()),
         *((Subresource("status", kind.name, STATUS_VERBS),) if kind.has_status else ()),
     )
-    if custom.version == kind.version:
-        return Resource(
-            kind, kind.group, kind.version, subresources, verbs=CUSTOM_VERBS, custom=custom
-        )
-    return Resource(
-        kind,
-        kind.group,
-        custom.version,
-        subresources,
-        verbs=CUSTOM_VERBS,
-        to_wire=_in_version(f"{kind.group}/{custom.version}"),
-        from_wire=_in_version(kind.api_version),
-        custom=custom,
-    )
-
-
-def _in_version(api_version: str) -> Any:
-    """Conversion by the strategy None: only the version changes."""
-    return lambda body: {**body, "apiVersion": api_version}
+    return Resource(kind, kind.group, kind.version, subresources, verbs=CUSTOM_VERBS, custom=custom)

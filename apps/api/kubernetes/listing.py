@@ -6,14 +6,15 @@ import base64
 import posixpath
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
 from apps.api.kubernetes.params import ListOptions
-from apps.cluster import queries
+from apps.cluster import queries, sql
+from apps.cluster.custom.conversion import from_stored
 from apps.cluster.errors import BadRequest, Expired, Timeout
 from apps.cluster.json_syntax import json_name, syntax_error
 from apps.cluster.kinds import Kind
@@ -21,6 +22,7 @@ from apps.cluster.log import history
 from apps.cluster.models import Cluster
 from apps.cluster.queries import Selection
 from apps.cluster.selectors import Matcher, names_one
+from apps.cluster.writing.webhook_calls import webhooks_of
 
 Body = dict[str, Any]
 
@@ -133,6 +135,40 @@ def text_page(
 
     Until the iterator is at its end or closed, the thread can run no other query.
     """
+    if kind.is_stored_otherwise:
+        return _converted_page(cluster, kind, namespace, wanted)
+    return _stored_page(cluster, kind, namespace, wanted)
+
+
+def _converted_page(
+    cluster: Cluster, kind: Kind, namespace: str | None, wanted: ListOptions
+) -> ListPage[Iterator[str]]:
+    """A page of objects that are stored in other versions, and selected in their own.
+
+    They are read before the first of them is converted, because a webhook may take its time.
+    """
+    matcher = Matcher(kind, namespace, wanted.labels, wanted.fields)
+    # one that is selected by its name is so in any version
+    fields = wanted.fields if names_one(kind, namespace, wanted.fields) else ""
+    limit = 0 if matcher.selective else wanted.limit
+    selected = replace(wanted, labels="", fields=fields, limit=limit)
+    page = _stored_page(cluster, kind, namespace, selected)
+    stored = [sql.load_json(text) for text in page.items]
+    bodies = from_stored(kind, stored, webhooks_of(cluster))
+    found = [body for body in bodies if matcher.matches(body)]
+    continue_ = page.continue_
+    if wanted.limit and len(found) > wanted.limit:
+        found = found[: wanted.limit]
+        last = found[-1]["metadata"]
+        key = last.get("namespace", ""), last["name"]
+        continue_ = token(Position.after(page.version, key, namespace))
+    texts = (msgspec.json.encode(body).decode() for body in found)
+    return ListPage(texts, page.version, continue_, page.remaining)
+
+
+def _stored_page(
+    cluster: Cluster, kind: Kind, namespace: str | None, wanted: ListOptions
+) -> ListPage[Iterator[str]]:
     position = parse_position(wanted) if wanted.continue_ else None
     version = position.version if position else wanted.version or 0
     if version > cluster.resource_version:

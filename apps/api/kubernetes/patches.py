@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from apps.api.kubernetes import params
@@ -10,6 +11,7 @@ from apps.api.kubernetes.calls import Answer, Call, warning
 from apps.api.kubernetes.params import WriteOptions
 from apps.api.kubernetes.patching import is_apply, is_strategic, read_apply, read_patch
 from apps.api.kubernetes.verbs import check_kind, check_name, check_times, modify, without_version
+from apps.cluster.custom.conversion import in_api_version
 from apps.cluster.documents import parse_json
 from apps.cluster.errors import BadRequest, Cause, Conflict, Invalid, NotFound
 from apps.cluster.ownership.managers import Manager
@@ -21,6 +23,7 @@ from apps.cluster.schema.definitions import is_custom
 from apps.cluster.schema.go_types import print_value
 from apps.cluster.validation.causes import format_value, invalid
 from apps.cluster.writing import store
+from apps.cluster.writing.webhook_calls import webhooks_of
 
 Body = dict[str, Any]
 
@@ -54,7 +57,9 @@ def _apply(call: Call, options: WriteOptions) -> Answer:
     manager = Manager(
         call.actor.manager, "Apply", call.resource.api_version, call.target.subresource
     )
-    applying = Applying(call.resource.kind, manager, applied, options.force)
+    kind = call.resource.kind
+    convert = partial(in_api_version, kind, call=webhooks_of(call.cluster))
+    applying = Applying(kind, manager, applied, options.force, convert)
     _check_lists(call, applying)
 
     def change(old: Body) -> Body:

@@ -57,7 +57,7 @@ class Resource:
     @property
     def as_stored(self) -> bool:
         """Whether the stored form is the served form."""
-        return self.to_wire is _unchanged
+        return self.to_wire is _unchanged and not self.kind.is_stored_otherwise
 
     @property
     def has_defaults(self) -> bool:

@@ -298,8 +298,7 @@ def answer(
 def asked_by(target: Target, method: str, query: QueryDict) -> Asked:
     """What policies and webhooks are told of a request beside its object."""
     options = {name: query[name] for name in ("fieldManager", "fieldValidation") if query.get(name)}
-    version = target.resource.version if target.resource.custom is not None else ""
-    return Asked(options, version, collection=method == "DELETE" and not target.name)
+    return Asked(options, collection=method == "DELETE" and not target.name)
 
 
 def _log_annotations(call: Call, annotations: Mapping[str, str]) -> None:

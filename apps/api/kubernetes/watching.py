@@ -15,11 +15,13 @@ from apps.api.kubernetes.media import Media
 from apps.api.kubernetes.presenting import as_event_object
 from apps.api.kubernetes.protobuf import envelopes
 from apps.cluster import queries, sql
+from apps.cluster.custom.conversion import from_stored, may_call
 from apps.cluster.errors import ApiError, Expired
 from apps.cluster.log import changelog
 from apps.cluster.log.changelog import LoggedChange
 from apps.cluster.log.feed import ChangeFeed
 from apps.cluster.selectors import Matcher
+from apps.cluster.writing.webhook_calls import webhooks_of
 
 Body = dict[str, Any]
 
@@ -89,8 +91,7 @@ class Watch:
         selection = queries.Selection(namespace=self.call.target.namespace)
         page = queries.stream_texts(self.call.cluster, self.call.resource.kind, selection)
         self.version = page.resource_version
-        for text in page.items:
-            body = sql.load_json(text)
+        for body in self._in_version(sql.load_json(text) for text in page.items):
             if self._matcher.matches(body):
                 if self._matcher.selective:
                     self._matched[body["metadata"]["uid"]] = True
@@ -124,9 +125,9 @@ class Watch:
         own = [change for change in changes if change.kind == self.call.resource.kind.key]
         if changes:
             self.version = changes[-1].version
-        if self._matcher.selective or self.call.media.as_:
-            return list(self._events(own))
         resource = self.call.resource
+        if self._matcher.selective or self.call.media.as_ or resource.kind.is_stored_otherwise:
+            return list(self._events(own))
         return [
             feed.encode_once(
                 change.version,
@@ -138,9 +139,12 @@ class Watch:
         ]
 
     def needs_log(self, changes: Sequence[LoggedChange]) -> bool:
-        """Whether the events of these changes depend on earlier ones, which have to be read."""
-        return self._matcher.selective and any(
-            change.kind == self.call.resource.kind.key and change.previous_version is not None
+        """Whether more has to be read for the events of these changes: earlier objects, answers."""
+        kind = self.call.resource.kind
+        if not (self._matcher.selective or may_call(kind)):
+            return False
+        return any(
+            change.kind == kind.key and (change.previous_version is not None or may_call(kind))
             for change in changes
         )
 
@@ -166,38 +170,47 @@ class Watch:
         )
 
     def _events(self, changes: list[LoggedChange]) -> Iterator[bytes]:
+        bodies = self._in_version(change.object for change in changes)
         if not self._matcher.selective:
-            for change in changes:
-                if self._matcher.matches(change.object):
-                    yield self._line(change.type, change.object)
+            for change, body in zip(changes, bodies, strict=True):
+                if self._matcher.matches(body):
+                    yield self._line(change.type, body)
             return
         before = self._objects_before(changes)
-        for change in changes:
-            if event := self._selection_event(change, before):
+        for change, body in zip(changes, bodies, strict=True):
+            if event := self._selection_event(change, body, before):
                 yield self._line(*event)
+
+    def _in_version(self, stored: Iterable[Body]) -> Iterable[Body]:
+        """These objects in the version that is watched."""
+        kind = self.call.resource.kind
+        if not kind.is_stored_otherwise:
+            return stored
+        return from_stored(kind, list(stored), webhooks_of(self.call.cluster))
 
     def _objects_before(self, changes: Iterable[LoggedChange]) -> dict[int, Body]:
         """The objects before these changes."""
         versions = [c.previous_version for c in changes if c.previous_version is not None]
-        return changelog.objects_at(self.call.cluster.pk, versions) if versions else {}
+        found = changelog.objects_at(self.call.cluster.pk, versions) if versions else {}
+        return dict(zip(found, self._in_version(found.values()), strict=True))
 
     def _selection_event(
-        self, change: LoggedChange, before: dict[int, Body]
+        self, change: LoggedChange, body: Body, before: dict[int, Body]
     ) -> tuple[str, Body] | None:
         """The event of a change for a watch with a selector: objects start and stop matching."""
         old = before.get(change.previous_version or 0)
         known = self._matched.get(change.uid)
         was = known if known is not None else old is not None and self._matcher.matches(old)
-        is_ = change.type != "DELETED" and self._matcher.matches(change.object)
+        is_ = change.type != "DELETED" and self._matcher.matches(body)
         if change.type == "DELETED":
             self._matched.pop(change.uid, None)
         else:
             self._matched[change.uid] = is_
         if is_:
-            return "MODIFIED" if was else "ADDED", change.object
+            return "MODIFIED" if was else "ADDED", body
         if not was:
             return None
-        last = change.object if change.type == "DELETED" or old is None else old
+        last = body if change.type == "DELETED" or old is None else old
         metadata = {**last["metadata"], "resourceVersion": str(change.version)}
         return "DELETED", {**last, "metadata": metadata}
 

@@ -52,9 +52,14 @@ def new_status(definition: Mapping[str, Any]) -> Body:
 
 
 def note_stored_version(definition: Body, lookups: Lookups, old: Mapping[str, Any]) -> None:
-    """Add the storage version of an updated definition to those that objects may be stored in."""
+    """Add the storage version of an updated definition to those that objects may be stored in.
+
+    An update of the status may leave it out.
+    """
     status = definition.setdefault("status", {})
     before = status.get("storedVersions") or []
+    if before and definition["spec"] == old["spec"]:
+        return
     status["storedVersions"] = [
         *before,
         *(name for name in _stored(definition) if name not in before),

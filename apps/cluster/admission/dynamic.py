@@ -88,7 +88,8 @@ class DynamicAdmission:
     def validate(self, review: Review, world: World) -> None:
         """Raise the error with which a policy or a webhook denies the request."""
         if self.policies:
-            self.policies.review(review, world.lookups, world.params)
+            convert = None if world.call is None else world.call.convert
+            self.policies.review(review, world.lookups, world.params, convert)
         if world.call is not None and self.webhooks:
             self.webhooks.validate(review, world.lookups, world.call)
 

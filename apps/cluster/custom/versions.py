@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
@@ -14,7 +14,7 @@ from django.db import connection
 
 from apps.cluster import kinds, models, sql
 from apps.cluster.custom.columns import custom_columns
-from apps.cluster.kind import Kind
+from apps.cluster.kind import Conversion, Kind
 from apps.cluster.models import Cluster
 from apps.cluster.schema.definitions import register
 
@@ -28,10 +28,9 @@ _VERSION: Final = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
 
 @dataclass(frozen=True, slots=True)
 class CustomVersion:
-    """One served version. Its objects are stored in the storage version, the version of `kind`."""
+    """One served version."""
 
     kind: Kind
-    version: str
     singular: str
     list_kind: str
     #: The paths of `scale`: replicas in spec and in status, and the selector; None without it.
@@ -50,7 +49,7 @@ def find_version(cluster_id: int, group: str, version: str, plural: str) -> Cust
         )
         row = cursor.fetchone()
     found = compile_definition(row[0]) if row is not None else ()
-    return next((each for each in found if each.version == version), None)
+    return next((each for each in found if each.kind.version == version), None)
 
 
 def all_versions(cluster: Cluster) -> list[CustomVersion]:
@@ -58,6 +57,22 @@ def all_versions(cluster: Cluster) -> list[CustomVersion]:
     rows = DEFINITION.objects(cluster).order_by("name")
     texts = rows.values_list("body", flat=True)
     return [each for body in texts for each in compile_definition(_text(body))]
+
+
+def stored_kinds(cluster: Cluster) -> list[Kind]:
+    """The kinds of the custom resources of a cluster, each in the version that is stored.
+
+    One whose storage version is not served is in the newest of its others.
+    """
+    found: dict[str, Kind] = {}
+    for each in all_versions(cluster):
+        kind = each.kind
+        assert kind.conversion is not None
+        if kind.version == kind.conversion.storage:
+            found[kind.key] = kind
+        else:
+            found.setdefault(kind.key, kind)
+    return list(found.values())
 
 
 def _text(body: Body) -> str:
@@ -69,11 +84,23 @@ def compile_definition(text: str) -> tuple[CustomVersion, ...]:
     """The served versions of a CustomResourceDefinition, given as JSON; newest first."""
     body = sql.load_json(text)
     spec = body["spec"]
+    conversion = _conversion(spec, (body.get("status") or {}).get("storedVersions") or ())
+    served = sorted(
+        (each for each in spec["versions"] if each.get("served")),
+        key=lambda each: priority_of(each["name"]),
+    )
+    return tuple(_version(body, conversion, served, each) for each in served)
+
+
+def _conversion(spec: Body, stored: Sequence[str]) -> Conversion:
+    given = spec.get("conversion") or {}
+    webhook = given.get("webhook") if given.get("strategy") == "Webhook" else None
     storage = next(each["name"] for each in spec["versions"] if each.get("storage"))
-    served = [each for each in spec["versions"] if each.get("served")]
-    return tuple(
-        _version(body, storage, each)
-        for each in sorted(served, key=lambda each: priority_of(each["name"]))
+    return Conversion(
+        storage,
+        tuple(dict.fromkeys((*stored, storage))),
+        tuple((each["name"], _register(spec, each)) for each in spec["versions"]),
+        "" if webhook is None else _text(webhook),
     )
 
 
@@ -86,7 +113,9 @@ def priority_of(version: str) -> tuple[int, int, int, str]:
     return stage, -int(found[1]), -int(found[3] or 0), ""
 
 
-def _version(body: Body, storage: str, version: Body) -> CustomVersion:
+def _version(
+    body: Body, conversion: Conversion, served: Sequence[Body], version: Body
+) -> CustomVersion:
     spec, names = body["spec"], body["spec"]["names"]
     subresources = version.get("subresources") or {}
     scale = subresources.get("scale")
@@ -95,11 +124,11 @@ def _version(body: Body, storage: str, version: Body) -> CustomVersion:
         names["plural"],
         models.DataObject,
         group=spec["group"],
-        version=storage,
+        version=version["name"],
         other_versions=tuple(
             each["name"]
-            for each in sorted(spec["versions"], key=lambda each: priority_of(each["name"]))
-            if each.get("served") and each["name"] != storage
+            for each in sorted(served, key=lambda each: each["name"] != conversion.storage)
+            if each["name"] != version["name"]
         ),
         namespaced=spec["scope"] == "Namespaced",
         short_names=tuple(names.get("shortNames") or ()),
@@ -109,12 +138,12 @@ def _version(body: Body, storage: str, version: Body) -> CustomVersion:
         fields=tuple(each["jsonPath"][1:] for each in version.get("selectableFields") or ()),
         needs_version=True,
         definition_name=body["metadata"]["name"],
-        schema_name=_register(spec, version),
+        schema_name=conversion.schema_name(version["name"]),
+        conversion=conversion,
         columns=custom_columns(version),
     )
     return CustomVersion(
         kind,
-        version["name"],
         names.get("singular") or names["kind"].lower(),
         names.get("listKind") or f"{names['kind']}List",
         None

@@ -32,6 +32,7 @@ from apps.cluster.validation.custom_definitions import (
     validate_definition,
     validate_definition_update,
     validate_new_definition,
+    validate_stored_versions,
 )
 from apps.cluster.validation.names import path_segment
 from apps.cluster.validation.registrations import validate_registration
@@ -56,6 +57,7 @@ KINDS: Final = (
         validate=validate_definition,
         validate_new=validate_new_definition,
         validate_update=validate_definition_update,
+        validate_status=validate_stored_versions,
         needs_version=True,
     ),
     Kind(

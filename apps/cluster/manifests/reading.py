@@ -135,10 +135,7 @@ def check_yaml(text: str) -> None:
 
 def custom_kinds(cluster: Cluster) -> dict[Type, Kind]:
     """The kinds of the CustomResourceDefinitions of a cluster."""
-    return {
-        (f"{each.kind.group}/{each.version}", each.kind.name): each.kind
-        for each in all_versions(cluster)
-    }
+    return {(each.kind.api_version, each.kind.name): each.kind for each in all_versions(cluster)}
 
 
 def describe_skipped(skipped: Mapping[Type, int]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final, Protocol
@@ -26,6 +26,13 @@ Body = dict[str, Any]
 _SCALE_VERSION: Final = "autoscaling/v1"
 _BEFORE_FIRST_APPLY: Final = "before-first-apply"
 Conflicts = list[tuple[Manager, Path]]
+#: An object of a kind, and the apiVersion in which it is wanted, if the kind has several.
+Convert = Callable[[Body, str], Body]
+
+
+def unconverted(body: Body, api_version: str) -> Body:
+    """Of a kind whose versions have the same fields, as managers name them."""
+    return body
 
 
 class ApplyConflict(ApiError):
@@ -58,6 +65,7 @@ class Updating:
 
     kind: Kind
     manager: Manager
+    convert: Convert = unconverted
 
     def entries(self, old: Body, new: Body, given: list[Body] | None, now: str) -> list[Body]:
         """The managedFields after an update of `old` to `new`, as its client sent it.
@@ -65,18 +73,13 @@ class Updating:
         An object that no one owns stays so. `given` are those that the client sent: an empty list,
         or an empty entry, resets the owners; other readable entries replace those of the object.
         """
-        definition = definition_of_kind(self.kind)
         managers = _managers_before(self.kind, old, given)
         if not managers:
             return []
-        found = objects.compare(old, new, definition)
-        strip = partial(without_unowned, kind=self.kind, subresource=self.manager.subresource)
-        taken, removed = strip(found.added | found.modified), strip(found.removed)
+        changes = _Changes(self.kind, self.manager, old, new, self.convert)
         owned = managers.pop(self.manager, Ownership(frozenset()))
-        result = {
-            other: Ownership(each.paths - taken - removed, each.time)
-            for other, each in managers.items()
-        }
+        result = changes.leave(managers)
+        taken, removed = changes.of(self.manager.api_version)
         paths = (owned.paths | taken) - removed
         result[self.manager] = Ownership(paths, owned.time if paths == owned.paths else now)
         return entries_of(result)
@@ -107,6 +110,9 @@ class Scaling:
         if applies and changes and not self.force:
             self._check_conflicts(managers)
         takes = changes or (applies and self.manager not in managers)
+        if not applies:
+            # an update takes no field of a Scale that nobody owns
+            takes = takes and any(self.path in owned.paths for owned in managers.values())
         parted = {self.manager: replicas} if takes and managers else {}
         for manager, owned in managers.items():
             # the server finds entries of applies again, but not those that name a version
@@ -127,6 +133,42 @@ class Scaling:
             raise ApplyConflict([(manager, self.path) for manager in others])
 
 
+class _Changes:
+    """What a write changes, in the versions in which managers own fields."""
+
+    def __init__(
+        self, kind: Kind, manager: Manager, old: Body, new: Body, convert: Convert
+    ) -> None:
+        self._kind, self._manager = kind, manager
+        self._old, self._new = old, new
+        self._convert = convert
+        self._known: dict[str, tuple[Paths, Paths]] = {}
+
+    def of(self, api_version: str) -> tuple[Paths, Paths]:
+        """What is set or changed, and what is removed, in a version."""
+        if self._kind.conversion is None:
+            api_version = ""
+        if api_version not in self._known:
+            old, new = (self._in(body, api_version) for body in (self._old, self._new))
+            found = objects.compare(old, new, definition_in(self._kind, api_version))
+            strip = partial(without_unowned, kind=self._kind, subresource=self._manager.subresource)
+            self._known[api_version] = strip(found.added | found.modified), strip(found.removed)
+        return self._known[api_version]
+
+    def _in(self, body: Body, api_version: str) -> Body:
+        is_own = not api_version or api_version == self._kind.api_version
+        return body if is_own else self._convert(body, api_version)
+
+    def leave(self, managers: Mapping[Manager, Ownership]) -> dict[Manager, Ownership]:
+        """What others own after it; those of a version that the kind no longer has own nothing."""
+        left: dict[Manager, Ownership] = {}
+        for manager, owned in managers.items():
+            if definition_in(self._kind, manager.api_version):
+                taken, removed = self.of(manager.api_version)
+                left[manager] = Ownership(owned.paths - taken - removed, owned.time)
+        return left
+
+
 @dataclass(slots=True)
 class Applying:
     """A server-side apply of `applied`, in stored form, by `manager`."""
@@ -135,6 +177,7 @@ class Applying:
     manager: Manager
     applied: Body
     force: bool
+    convert: Convert = unconverted
     _managers: dict[Manager, Ownership] = field(default_factory=dict)
     _before: Ownership | None = None
     #: the manager of what no one owned before
@@ -159,28 +202,57 @@ class Applying:
             owned = without_unowned(objects.compare({}, live, definition).added, self.kind, "")
             self._first = Manager(_BEFORE_FIRST_APPLY, "Update", self.kind.api_version)
             managers = {self._first: Ownership(owned)}
-        before = self._before = managers.pop(self.manager, None)
+        # an earlier apply may have been in another version
+        earlier = next((each for each in managers if _is_same_client(each, self.manager)), None)
+        before = self._before = None if earlier is None else managers.pop(earlier)
         wanted = self.owned()
         merged: Body = objects.merge(live, self.applied, definition)
-        if before is not None:
-            kept = wanted.union(*(each.paths for each in managers.values()))
-            merged = objects.remove(merged, _given_up(before.paths, kept), definition)
-        found = objects.compare(live, merged, definition)
-        taken = without_unowned(found.added | found.modified, self.kind, self.manager.subresource)
+        if earlier is not None and before is not None:
+            everyone = {**managers, self.manager: Ownership(wanted)}
+            versions = {each.api_version for each in (*everyone, earlier)}
+            if self.kind.conversion is None or versions == {self.manager.api_version}:
+                kept = wanted.union(*(each.paths for each in managers.values()))
+                merged = objects.remove(merged, _given_up(before.paths, kept), definition)
+            else:
+                merged = self._without_given_up(merged, earlier.api_version, before.paths, everyone)
+        changes = _Changes(self.kind, self.manager, live, merged, self.convert)
         conflicts = [
             (manager, path)
             for manager, owned in managers.items()
-            for path in sorted(owned.paths & taken, key=in_order)
+            if definition_in(self.kind, manager.api_version)
+            for path in sorted(owned.paths & changes.of(manager.api_version)[0], key=in_order)
         ]
         if conflicts and not self.force:
             raise ApplyConflict(conflicts)
-        removed = frozenset(found.removed)
         self._changes = merged != live
-        self._managers = {
-            manager: Ownership(owned.paths - taken - removed, owned.time)
-            for manager, owned in managers.items()
-        }
+        self._managers = changes.leave(managers)
         return merged
+
+    def _without_given_up(
+        self, merged: Body, last: str, before: Paths, owned: Mapping[Manager, Ownership]
+    ) -> Body:
+        """The object without what the earlier apply set and nobody owns, in any version."""
+        if not definition_in(self.kind, last):
+            return merged
+        kept: dict[str, Paths] = {}
+        for manager, each in owned.items():
+            if definition_in(self.kind, manager.api_version):
+                kept[manager.api_version] = kept.get(manager.api_version, frozenset()) | each.paths
+        whole = self.convert(merged, last)
+        pruned: Body = objects.remove(whole, before, definition_in(self.kind, last))
+        for version, paths in kept.items():
+            whole, pruned = self.convert(whole, version), self.convert(pruned, version)
+            gone = self._gone(whole, pruned, version)
+            definition = definition_in(self.kind, version)
+            pruned = objects.remove(whole, _given_up(gone, paths), definition)
+        whole, pruned = self.convert(whole, last), self.convert(pruned, last)
+        gone = self._gone(whole, pruned, last) & before
+        pruned = objects.remove(whole, gone, definition_in(self.kind, last))
+        return self.convert(pruned, self.manager.api_version)
+
+    def _gone(self, whole: Body, pruned: Body, version: str) -> Paths:
+        definition = definition_in(self.kind, version)
+        return objects.paths_of(whole, definition) - objects.paths_of(pruned, definition)
 
     def entries(self, old: Body, new: Body, given: list[Body] | None, now: str) -> list[Body]:
         """The managedFields of the object after `merge`."""
@@ -203,6 +275,19 @@ class Applying:
 def definition_of_kind(kind: Kind) -> str:
     """The definition of a kind in stored form."""
     return kind.schema_name or definition_of(kind.group, kind.version, kind.name)
+
+
+def definition_in(kind: Kind, api_version: str) -> str:
+    """The definition of a kind in the version of a manager; "" if it no longer has that version."""
+    if kind.conversion is None or api_version in ("", kind.api_version):
+        return definition_of_kind(kind)
+    group, _, version = api_version.rpartition("/")
+    return kind.conversion.schema_name(version) if group == kind.group else ""
+
+
+def _is_same_client(manager: Manager, other: Manager) -> bool:
+    """Whether these are managers of one client, whatever the version."""
+    return replace(manager, api_version="") == replace(other, api_version="")
 
 
 def _managers_before(kind: Kind, old: Body, given: list[Body] | None) -> dict[Manager, Ownership]:

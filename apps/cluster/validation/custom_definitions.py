@@ -218,8 +218,24 @@ def _problem_of(pattern: str, budget: Budget) -> str:
         return TOO_LONG
 
 
+def validate_stored_versions(body: Body, old: Body) -> Causes:
+    """A version remains as long as objects may be stored in it."""
+    names = [each.get("name") for each in body["spec"].get("versions") or ()]
+    for index, name in enumerate((body.get("status") or {}).get("storedVersions") or ()):
+        if name not in names:
+            yield invalid(f"status.storedVersions[{index}]", name, _STILL_STORED.format(name))
+
+
+_STILL_STORED: Final = (
+    "missing from spec.versions; {0} was previously a storage version, and must remain in "
+    "spec.versions until a storage migration ensures no data remains persisted in {0} and removes "
+    "{0} from status.storedVersions"
+)
+
+
 def validate_definition_update(body: Body, old: Body) -> Causes:
     """The names of a definition that is established are fixed."""
+    yield from validate_stored_versions(body, old)
     if _approval(body) != _approval(old):
         yield from validate_approval(body)
     for field in ("scope", "group"):

@@ -76,7 +76,7 @@ def validate_template_metadata(metadata: Body, path: str) -> Causes:
     if "labels" in metadata:
         yield from validate_labels(metadata["labels"], f"{path}.labels")
     if "annotations" in metadata:
-        yield from _annotations(metadata["annotations"], f"{path}.annotations")
+        yield from validate_annotations(metadata["annotations"], f"{path}.annotations")
 
 
 def common(metadata: Body, path: str) -> Causes:
@@ -94,7 +94,7 @@ def _changeable(metadata: Body, path: str) -> Causes:
     if "labels" in metadata:
         yield from validate_labels(metadata["labels"], f"{path}.labels")
     if "annotations" in metadata:
-        yield from _annotations(metadata["annotations"], f"{path}.annotations")
+        yield from validate_annotations(metadata["annotations"], f"{path}.annotations")
     if "ownerReferences" in metadata:
         yield from _owners(metadata["ownerReferences"], f"{path}.ownerReferences")
 
@@ -225,7 +225,8 @@ def _names(metadata: Body, rule: names.Check) -> Causes:
         yield from all_invalid("metadata.name", name, rule(name))
 
 
-def _annotations(annotations: Mapping[str, str], path: str) -> Causes:
+def validate_annotations(annotations: Mapping[str, str], path: str) -> Causes:
+    """The names of annotations, and the size of all."""
     size = 0
     for key, value in annotations.items():
         yield from all_invalid(path, key, names.qualified_name(key.lower()))

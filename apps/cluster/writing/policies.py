@@ -17,6 +17,7 @@ from apps.cluster import kinds, queries, sql
 from apps.cluster.admission.dynamic import SOURCES, DynamicAdmission, World, assemble
 from apps.cluster.admission.policies.matching import parse_selector
 from apps.cluster.admission.policies.requests import Review
+from apps.cluster.custom.conversion import from_stored
 from apps.cluster.custom.versions import all_versions
 from apps.cluster.errors import InternalError, NotFound
 from apps.cluster.kinds import Kind
@@ -25,7 +26,7 @@ from apps.cluster.models import Cluster
 from apps.cluster.queries import Selection
 from apps.cluster.schema import ShapeError, decode, definition_of
 from apps.cluster.writing.lookups import StoreLookups
-from apps.cluster.writing.webhook_calls import StoreWebhooks
+from apps.cluster.writing.webhook_calls import webhooks_of
 
 Body = dict[str, Any]
 
@@ -62,12 +63,8 @@ def _read(cluster: Cluster) -> DynamicAdmission:
 
 
 def world_of(cluster: Cluster, lookups: Lookups | None = None) -> World:
-    """What the policies and webhooks of a cluster reach.
-
-    Webhooks are not called inside a transaction, which may hold locks.
-    """
-    call = None if connection.in_atomic_block else StoreWebhooks(cluster)
-    return World(lookups or StoreLookups(cluster), StoreParams(cluster), call)
+    """What the policies and webhooks of a cluster reach."""
+    return World(lookups or StoreLookups(cluster), StoreParams(cluster), webhooks_of(cluster))
 
 
 def admit_part(cluster: Cluster, request: Review) -> Body:
@@ -105,9 +102,9 @@ class StoreParams:
         try:
             return kinds.by_api_version(api_version, name)
         except KeyError:
-            group, _, version = api_version.rpartition("/")
+            pass
         for each in all_versions(self._cluster):
-            if (each.kind.group, each.version, each.kind.name) == (group, version, name):
+            if (each.kind.api_version, each.kind.name) == (api_version, name):
                 return each.kind
         return None
 
@@ -117,9 +114,11 @@ class StoreParams:
         """The object of this name, or those that the selector selects."""
         if name:
             try:
-                return [queries.get(self._cluster, kind, namespace, name)]
+                found = [queries.get(self._cluster, kind, namespace, name)]
             except NotFound:
                 return []
-        labels = str(parse_selector(selector or {}))
-        selection = Selection(namespace=namespace if kind.namespaced else None, labels=labels)
-        return queries.list_objects(self._cluster, kind, selection).items
+        else:
+            labels = str(parse_selector(selector or {}))
+            selection = Selection(namespace=namespace if kind.namespaced else None, labels=labels)
+            found = queries.list_objects(self._cluster, kind, selection).items
+        return from_stored(kind, found, webhooks_of(self._cluster))

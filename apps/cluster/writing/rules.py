@@ -25,6 +25,7 @@ from apps.cluster.admission.plugins.registry import Chain
 from apps.cluster.admission.policies.requests import CREATE, DELETE, UPDATE, Review
 from apps.cluster.allocation.services import SERVICE, Allocations, may_allocate
 from apps.cluster.custom.admission import admit_custom, stored_form, validate_custom_object
+from apps.cluster.custom.conversion import from_stored, in_api_version, may_call, to_stored
 from apps.cluster.errors import (
     AlreadyExists,
     ApiError,
@@ -36,7 +37,7 @@ from apps.cluster.kinds import Kind
 from apps.cluster.lookups import Lookups
 from apps.cluster.models import Change, Cluster
 from apps.cluster.ownership.managers import Manager
-from apps.cluster.ownership.writes import Updating
+from apps.cluster.ownership.writes import Convert, Updating
 from apps.cluster.quota.charging import QUOTA, Charges
 from apps.cluster.validation import validate
 from apps.cluster.writes import Actor, Admitted, Create, Delete, Update, Write, key_of
@@ -173,8 +174,6 @@ class WriteRules:
             write.uid,
             write.restored,
         )
-        if self.actor.asked.version and self.actor.manager:
-            stamped["metadata"]["managedFields"][0]["apiVersion"] = self._api_version(kind)
         if write.applying is not None:
             owners = write.applying.creation_entries(timestamp(self.now))
             stamped["metadata"]["managedFields"] = owners
@@ -201,7 +200,8 @@ class WriteRules:
             )
         self.review(CREATE, kind, body, None)
         namespace = body["metadata"].get("namespace", "")
-        return replace(write, body=body, namespace=namespace, admitted=True)
+        stored = to_stored(kind, body, self.world.call)
+        return replace(write, body=stored, namespace=namespace, admitted=True)
 
     def admit_change(self, write: Update | Delete, old: Body) -> Update | Delete:
         """The change with what policies and webhooks make of it, for the object as it is now."""
@@ -216,6 +216,8 @@ class WriteRules:
 
     def asks_webhooks(self, write: Update | Delete) -> bool:
         """Whether a change has to be admitted before rows are locked."""
+        if self.world.call is not None and may_call(write.kind):
+            return True
         if isinstance(write, Delete):
             is_asked = bool(self.actor.manager) and not write.reviewed
         else:
@@ -331,9 +333,10 @@ class WriteRules:
             return [(Change.Type.DELETED, new)]
         return [(Change.Type.MODIFIED, new)]
 
-    def _admitted(self, write: Update, old: Body) -> Body:
-        """The object after an update; raises what refuses it."""
+    def _admitted(self, write: Update, stored: Body) -> Body:
+        """The stored object after an update; raises what refuses it."""
         kind, part = write.kind, write.subresource
+        old = self._read(kind, stored)
         changed = write.change(old)
         new = stamp_updated(kind, old, changed, part)
         if not write.trusted:
@@ -350,7 +353,14 @@ class WriteRules:
                 self.review(UPDATE, kind, new, old, part)
         elif write.owners is not None:
             new = self._with_owners(write, old, new, changed)
-        return new
+        return to_stored(kind, new, self.world.call)
+
+    def _convert(self, kind: Kind) -> Convert:
+        return partial(in_api_version, kind, call=self.world.call)
+
+    def _read(self, kind: Kind, stored: Body) -> Body:
+        """A stored object in the version of its kind."""
+        return from_stored(kind, [stored], self.world.call)[0]
 
     def _recount(self, write: Update, old: Body, new: Body) -> Body:
         if self.charges is None or write.kind is not QUOTA:
@@ -378,7 +388,8 @@ class WriteRules:
         dynamic = self.dynamic()
         if not dynamic or not self.actor.manager or write.reviewed:
             return
-        request = self._request(DELETE, write.kind, None, old, options=write.options)
+        before = self._read(write.kind, old)
+        request = self._request(DELETE, write.kind, None, before, options=write.options)
         dynamic.mutate(request, self.world, dict)
         dynamic.validate(request, self.world)
 
@@ -467,18 +478,13 @@ class WriteRules:
         if not self.actor.manager:
             return new
         kind = write.kind
-        manager = Manager(self.actor.manager, "Update", self._api_version(kind), write.subresource)
-        owners = write.owners or Updating(kind, manager)
+        manager = Manager(self.actor.manager, "Update", kind.api_version, write.subresource)
+        owners = write.owners or Updating(kind, manager, self._convert(kind))
         given = (changed.get("metadata") or {}).get("managedFields")
         sent = new if kind.schema_name else as_sent(kind, changed)
         entries = owners.entries(old, sent, given, timestamp(self.now))
         metadata = {k: v for k, v in new["metadata"].items() if k != "managedFields"}
         return {**new, "metadata": {**metadata, "managedFields": entries} if entries else metadata}
-
-    def _api_version(self, kind: Kind) -> str:
-        """The version of the API in which the client writes."""
-        version = self.actor.asked.version
-        return f"{kind.group}/{version}" if version else kind.api_version
 
 
 def _known(admitted: Admitted, old: Body) -> Body | None:

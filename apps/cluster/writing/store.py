@@ -20,6 +20,7 @@ from django.db import OperationalError, connection
 
 from apps.cluster import kinds
 from apps.cluster.availability import is_deadlock
+from apps.cluster.custom.conversion import from_stored
 from apps.cluster.custom.versions import DEFINITION
 from apps.cluster.errors import ApiError
 from apps.cluster.kinds import Kind
@@ -31,6 +32,7 @@ from apps.cluster.writing.binding import bind_change
 from apps.cluster.writing.definitions import follow_up
 from apps.cluster.writing.rows import Row
 from apps.cluster.writing.transaction import WriteTransaction
+from apps.cluster.writing.webhook_calls import webhooks_of
 
 log = logging.getLogger(__name__)
 
@@ -115,7 +117,7 @@ def create(
     Raises AlreadyExists for its name, NotFound for its namespace, and the errors of `write`.
     """
     wanted = Create(kind, body, namespace, applying, uid)
-    return _single_outcome(write(cluster, [wanted], actor=actor, dry_run=dry_run))
+    return _single_outcome(cluster, kind, write(cluster, [wanted], actor=actor, dry_run=dry_run))
 
 
 def create_many(
@@ -127,7 +129,11 @@ def create_many(
 ) -> list[Body]:
     """Create all objects or, if one is rejected, none; raises the errors of `create`."""
     writes = [Create(kind, body) for kind, body in objects]
-    return [_single_outcome([body]) for body in write(cluster, writes, actor=actor, wake=wake)]
+    outcomes = write(cluster, writes, actor=actor, wake=wake)
+    return [
+        _single_outcome(cluster, kind, [body])
+        for (kind, _), body in zip(objects, outcomes, strict=True)
+    ]
 
 
 def update(
@@ -178,7 +184,9 @@ def patch(
     an older resourceVersion or uid in the result, and the errors of `write` and of `change`.
     """
     wanted = Update(kind, namespace, name, change, subresource, owners=owners, reviewed=reviewed)
-    return _single_outcome(write(cluster, [wanted], actor=actor, dry_run=dry_run, found=found))
+    return _single_outcome(
+        cluster, kind, write(cluster, [wanted], actor=actor, dry_run=dry_run, found=found)
+    )
 
 
 def bind(
@@ -201,7 +209,9 @@ def bind(
         labels = node_labels(cluster, [target]).get(target, {})
     change = bind_change(binding, labels, cluster.now())
     wanted = Update(kinds.POD, namespace, name, change, "binding", trusted=True)
-    return _single_outcome(write(cluster, [wanted], actor=actor, dry_run=dry_run, found=found))
+    return _single_outcome(
+        cluster, kinds.POD, write(cluster, [wanted], actor=actor, dry_run=dry_run, found=found)
+    )
 
 
 def delete(
@@ -221,7 +231,9 @@ def delete(
     for objects of the system.
     """
     wanted = Delete(kind, namespace, name, options or {})
-    return _single_outcome(write(cluster, [wanted], actor=actor, dry_run=dry_run, found=found))
+    return _single_outcome(
+        cluster, kind, write(cluster, [wanted], actor=actor, dry_run=dry_run, found=found)
+    )
 
 
 def node_labels(cluster: Cluster, names: Sequence[str]) -> dict[str, dict[str, str]]:
@@ -230,8 +242,9 @@ def node_labels(cluster: Cluster, names: Sequence[str]) -> dict[str, dict[str, s
     return dict(rows.values_list("name", "labels"))
 
 
-def _single_outcome(outcomes: Sequence[Body | ApiError]) -> Body:
+def _single_outcome(cluster: Cluster, kind: Kind, outcomes: Sequence[Body | ApiError]) -> Body:
+    """The object, in the version of its kind; the error that refused it is raised."""
     outcome = outcomes[0]
     if isinstance(outcome, ApiError):
         raise outcome
-    return outcome
+    return from_stored(kind, [outcome], webhooks_of(cluster))[0]

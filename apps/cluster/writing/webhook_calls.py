@@ -1,4 +1,4 @@
-"""Calls the webhooks that one write meets, within the time and the number of calls that it has."""
+"""Calls the webhooks that one request meets, within the time and the number of calls it has."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
+from django.db import connection
+
 from apps.cluster import kinds, queries
+from apps.cluster.custom.conversion import in_version
 from apps.cluster.errors import NotFound
 from apps.cluster.kind import Kind
 from apps.cluster.limits import WEBHOOK_CALLS, WEBHOOK_SECONDS
@@ -22,6 +25,11 @@ _AGENT: Final = "kube-apiserver-admission"
 _THREADS: Final = 32
 _executor: ThreadPoolExecutor | None = None
 _lock: Final = threading.Lock()
+
+
+def webhooks_of(cluster: Cluster) -> StoreWebhooks | None:
+    """What calls the webhooks of a cluster; None inside a transaction, which may hold locks."""
+    return None if connection.in_atomic_block else StoreWebhooks(cluster)
 
 
 class StoreWebhooks:
@@ -53,10 +61,8 @@ class StoreWebhooks:
         return answers
 
     def convert(self, kind: Kind, body: Body, version: str) -> Body:
-        """An object in a version of its kind."""
-        if not kind.definition_name:
-            return body
-        return {**body, "apiVersion": f"{kind.group}/{version}"}
+        """An object of a kind in another version."""
+        return in_version(kind, dict(body), version, self)
 
     def _post(self, client: Body, review: Body, seconds: int, service: Body | None) -> Any:
         if self._calls <= 0:

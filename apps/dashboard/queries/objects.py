@@ -10,7 +10,7 @@ from django.db import connection
 from django.db.models import QuerySet
 
 from apps.cluster import kinds
-from apps.cluster.custom.versions import all_versions
+from apps.cluster.custom.versions import stored_kinds
 from apps.cluster.errors import NotFound
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster, Event, KubernetesObject, Namespace
@@ -85,7 +85,7 @@ def kind_of(cluster: Cluster, resource: str) -> Kind:
     for kind in kinds.ALL:
         if kind.qualified_plural == resource:
             return kind
-    for kind in _custom_kinds(cluster):
+    for kind in stored_kinds(cluster):
         if kind.definition_name == resource:
             return kind
     raise NotFound("kinds", resource)
@@ -96,21 +96,15 @@ def kind_of_object(cluster: Cluster, api_version: str, name: str) -> Kind:
     try:
         return kinds.by_api_version(api_version, name)
     except KeyError:
-        known = {(kind.api_version, kind.name): kind for kind in _custom_kinds(cluster)}
+        known = {(kind.api_version, kind.name): kind for kind in stored_kinds(cluster)}
         return known[api_version, name]
-
-
-def _custom_kinds(cluster: Cluster) -> list[Kind]:
-    """The kinds that CustomResourceDefinitions declare, in the version that is stored."""
-    found = {each.kind.definition_name: each.kind for each in all_versions(cluster)}
-    return list(found.values())
 
 
 def kind_counts(cluster: Cluster) -> list[KindCount]:
     """Every kind that the cluster serves, with its number of objects."""
     gates = gates_of(cluster)
     built_in = (k for k in kinds.ALL if not k.feature_gate or gates.enabled(k.feature_gate))
-    known = [*built_in, *_custom_kinds(cluster)]
+    known = [*built_in, *stored_kinds(cluster)]
     counts = " UNION ALL ".join(
         f"SELECT {number}, count(*) FROM {kind.table} o WHERE cluster_id = %s"
         for number, kind in enumerate(known)

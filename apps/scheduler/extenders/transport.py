@@ -14,7 +14,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from apps.scheduler.config.types import ExtenderTLSConfig
 from apps.scheduler.framework.extender import ExtenderError
-from apps.scheduler.outgoing.deadline import DeadlineSocket, connect, seconds_until
+from apps.scheduler.outgoing.deadline import DeadlineSocket, connect, secured
 from apps.scheduler.outgoing.rules import DestinationRefused, FileRefused, OutgoingRules
 
 #: an answer may list thousands of complete nodes, but must not exhaust the memory
@@ -140,14 +140,7 @@ class _Connection:
     def _connect(self, deadline: float) -> None:
         sock = self._dial(deadline)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if self._context is not None:
-            sock.settimeout(seconds_until(deadline))
-            try:
-                sock = self._context.wrap_socket(sock, server_hostname=self._server_name)
-            except BaseException:
-                sock.close()
-                raise
-        self._http.sock = DeadlineSocket(sock, deadline)
+        self._http.sock = secured(sock, self._context, self._server_name, deadline)
 
     def _dial(self, deadline: float) -> socket.socket:
         """Connect; failures have kube-scheduler's messages."""

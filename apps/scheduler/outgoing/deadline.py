@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import socket
+import ssl
 import time
 from contextlib import suppress
 from typing import Any
@@ -21,6 +22,23 @@ def connect(host: str, port: int, *, rules: OutgoingRules, deadline: float) -> s
         with suppress(ConnectionError):
             return socket.create_connection(address, seconds_until(deadline))
     return socket.create_connection(last, seconds_until(deadline))
+
+
+def secured(
+    sock: socket.socket, context: ssl.SSLContext | None, name: str, deadline: float
+) -> DeadlineSocket:
+    """A connected socket for http.client, with TLS if there is a context; closed if that fails.
+
+    ``name`` is the one in the certificate of the server.
+    """
+    if context is None:
+        return DeadlineSocket(sock, deadline)
+    try:
+        sock.settimeout(seconds_until(deadline))
+        return DeadlineSocket(context.wrap_socket(sock, server_hostname=name), deadline)
+    except BaseException:
+        sock.close()
+        raise
 
 
 class DeadlineSocket:

@@ -2,23 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 import msgspec
 
 from apps.cluster.admission.policies.requests import DELETE, Review
+from apps.cluster.kind import Kind
 from apps.cluster.lookups import Lookups
 from apps.scheduler.labels import Selector, from_label_selector
 from apps.scheduler.objects import LabelSelector
 
 Resources = Mapping[str, Any]
+#: An object of a kind in another version.
+Convert = Callable[[Kind, Mapping[str, Any], str], Mapping[str, Any]]
 
 
 def matches(resources: Resources, review: Review, lookups: Lookups) -> bool:
     """Whether `matchConstraints` of a policy or `matchResources` of a binding match."""
     return matched_version(resources, review, lookups) is not None
+
+
+def as_matched(
+    resources: Resources, review: Review, lookups: Lookups, convert: Convert | None
+) -> Review | None:
+    """The request in the version for which `matchConstraints` match; None if they do not.
+
+    Objects of built-in kinds are the same in all versions; others remain as they are where they
+    cannot be converted.
+    """
+    version = matched_version(resources, review, lookups)
+    if version is None:
+        return None
+    kind = review.kind
+    if convert is None or version == kind.version or kind.conversion is None or review.shape[0]:
+        return review
+    new, old = (
+        None if body is None else convert(kind, body, version)
+        for body in (review.object, review.old)
+    )
+    return replace(review, object=new, old=old, seen_version=version)
 
 
 def matched_version(resources: Resources, review: Review, lookups: Lookups) -> str | None:
@@ -34,7 +59,7 @@ def matched_version(resources: Resources, review: Review, lookups: Lookups) -> s
         return None
     rules = resources.get("resourceRules")
     if not rules:
-        return review.version
+        return review.kind.version
     found = (each for each in versions for rule in rules if _matches_rule(rule, review, each))
     return next(found, None)
 
@@ -53,9 +78,9 @@ def may_match(resources: Resources, kind_group: str, plural: str, operation: str
 def _versions(review: Review, *, is_exact: bool) -> Sequence[str]:
     """The versions of which a rule has to name one, the requested one first."""
     if is_exact:
-        return (review.version,)
+        return (review.kind.version,)
     kind = review.kind
-    return tuple(dict.fromkeys((review.version, kind.version, *kind.other_versions)))
+    return (kind.version, *kind.other_versions)
 
 
 def _matches_rule(rule: Mapping[str, Any], review: Review, version: str) -> bool:

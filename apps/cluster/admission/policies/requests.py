@@ -53,6 +53,8 @@ class Review:
     resource: str = ""
     #: The DeleteOptions of a deletion.
     options: Body = field(default_factory=dict)
+    #: The version of the objects, where it is not that of the kind.
+    seen_version: str = ""
 
     @property
     def of_namespace(self) -> bool:
@@ -67,11 +69,6 @@ class Review:
     @property
     def plural(self) -> str:
         return self.resource or self.kind.plural
-
-    @property
-    def version(self) -> str:
-        """The version that the client asks for."""
-        return self.actor.asked.version or self.kind.version
 
     @property
     def shown_name(self) -> str:
@@ -92,7 +89,7 @@ class Review:
             "object": self.object,
             "oldObject": self.old,
             "params": params,
-            "request": self.request(self.kind.version),
+            "request": self.request(self.seen_version or self.kind.version),
             "namespaceObject": None if namespace is None else _visible(namespace),
             "authorizer": Authorizer(lambda question: _answer(identity, question), about),
         }
@@ -104,7 +101,7 @@ class Review:
         """The request as one for this version of the kind, without the objects."""
         request: dict[str, Value] = {
             **self._addressed("", version),
-            **self._addressed("request", self.version),
+            **self._addressed("request", self.kind.version),
             "name": self.shown_name,
             "operation": self.operation,
             "userInfo": self._identity().user_info,

@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from apps.cluster.admission.policies.evaluating import Failure, Findings, RequestBudget, evaluate
-from apps.cluster.admission.policies.matching import matches, may_match
+from apps.cluster.admission.policies.matching import Convert, as_matched, matches, may_match
 from apps.cluster.admission.policies.requests import CREATE, EXEMPT, Review
 from apps.cluster.context import add_audit_annotation, add_warning
 from apps.cluster.errors import ApiError, Forbidden, Invalid, RequestEntityTooLarge, qualified
@@ -91,15 +91,18 @@ class Policies:
             may_match(each.constraints, kind.group, kind.plural, CREATE) for each in self._bound
         )
 
-    def review(self, review: Review, lookups: Lookups, params: FindParams) -> None:
+    def review(
+        self, review: Review, lookups: Lookups, params: FindParams, convert: Convert | None = None
+    ) -> None:
         """Raise the error of the first policy that denies the request; note warnings."""
         if review.kind.group == EXEMPT:
             return
         denials: list[_Denial] = []
         budget = RequestBudget()
         for bound in self._bound:
-            if matches(bound.constraints, review, lookups):
-                denials += _review(bound, review, lookups, params, budget)
+            seen = as_matched(bound.constraints, review, lookups, convert)
+            if seen is not None:
+                denials += _review(bound, seen, lookups, params, budget)
         if denials:
             raise denials[0].error(review)
 

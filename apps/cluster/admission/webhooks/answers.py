@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import binascii
 import http.client
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -14,6 +13,7 @@ import msgspec
 
 from apps.cluster.errors import ApiError, BadRequest
 from apps.cluster.json_patch import PatchStep, read
+from apps.cluster.webhook_reviews import WrongReview, read_review
 
 Body = Mapping[str, Any]
 
@@ -23,8 +23,6 @@ _JSON_PATCH: Final = "JSONPatch"
 _INVALID: Final = "received invalid webhook response: "
 _UNDECODABLE: Final = "received undecodable patch in webhook response: "
 _CALL: Final = "failed to call webhook: "
-_SCHEME: Final = 'in scheme "pkg/util/webhook/client.go:71"'
-_VERSIONS: Final = ("v1", "v1beta1")
 
 
 class WrongAnswer(Exception):
@@ -72,10 +70,6 @@ class Denied(ApiError):
         details = status.get("details")
         self.details = dict(details) if isinstance(details, Mapping) else {}
 
-    def status(self) -> dict[str, Any]:
-        found = super().status()
-        return found if self.reason else {k: v for k, v in found.items() if k != "reason"}
-
 
 _HIGHEST: Final = 599
 
@@ -102,35 +96,9 @@ def read_answer(raw: Any, *, version: str, uid: str, mutates: bool) -> Answer:
 
 def _decode(raw: Any, version: str) -> _Review:
     try:
-        review = msgspec.convert(raw, _Review)
-    except msgspec.ValidationError as wrong:
-        raise WrongAnswer(f"{_CALL}json: {_describe(wrong)}") from wrong
-    group, _, given = review.apiVersion.rpartition("/")
-    if not (review.kind or review.apiVersion):
-        return review
-    if (group, review.kind) != (_GROUP, _KIND) or given not in _VERSIONS:
-        registered = f'no kind "{review.kind}" is registered for version "{review.apiVersion}"'
-        raise WrongAnswer(f"{_CALL}{registered} {_SCHEME}")
-    if given != version:
-        conversion = f"converting ({given}.{_KIND}) to ({version}.{_KIND}): unknown conversion"
-        raise WrongAnswer(_CALL + conversion)
-    return review
-
-
-def _describe(wrong: msgspec.ValidationError) -> str:
-    """A value of a wrong type, as the API server describes it."""
-    found = _MISMATCH.fullmatch(str(wrong))
-    if found is None:
-        return str(wrong)
-    wanted, given, path = found.groups()
-    wanted, given = (_TYPES.get(each, each) for each in (wanted.partition(" ")[0], given))
-    place = path.replace("[...]", "")
-    owner = "AdmissionResponse" if place.startswith("response.") else _KIND
-    return f"cannot unmarshal {given} into Go struct field {owner}.{place} of type {wanted}"
-
-
-_MISMATCH: Final = re.compile(r"Expected `(.+)`, got `(\w+)` - at `\$\.(.+)`")
-_TYPES: Final = {"str": "string", "int": "number", "float": "number"}
+        return read_review(raw, _Review, _GROUP, _KIND, version)
+    except WrongReview as wrong:
+        raise WrongAnswer(f"{_CALL}{wrong}") from wrong
 
 
 def _check_type(review: _Review) -> None:

@@ -21,10 +21,10 @@ from apps.cluster.lookups import Lookups
 from apps.cluster.random_ids import random_uuid_text
 from apps.cluster.validation.policy_programs import conditions_of
 from apps.cluster.webhook_client import CallFailed
+from apps.cluster.webhook_reviews import version_of
 
 Body = Mapping[str, Any]
 
-_VERSIONS: Final = ("v1", "v1beta1")
 _LONGEST_ANNOTATION: Final = 10 * 1024
 
 
@@ -35,7 +35,7 @@ class CallWebhook(Protocol):
         """The answers to reviews that are sent at the same time; CallFailed in place of one."""
 
     def convert(self, kind: Kind, body: Body, version: str) -> Body:
-        """A stored object of a kind, or one to be stored, in a version; and back."""
+        """An object of a kind, in another version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +71,7 @@ class Webhook:
     @property
     def version(self) -> str:
         """That of the reviews which it is sent."""
-        accepted = self.body.get("admissionReviewVersions") or ()
-        return next((each for each in accepted if each in _VERSIONS), "v1")
+        return version_of(self.body.get("admissionReviewVersions") or ()) or "v1"
 
 
 #: A webhook without rules is about nothing.
