@@ -17,7 +17,7 @@ import pytest
 from django.db import connection
 
 from apps.administration.clusters import manifests
-from apps.cluster.manifests import ManifestError
+from apps.cluster.manifests.places import ManifestError
 from apps.cluster.models import Cluster
 from apps.cluster.writes import SITE_MANAGER, Actor
 from apps.scheduler.outgoing.rules import OutgoingRules
