@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 from tools.truth.stories.appearance import Looks, differences
-from tools.truth.stories.listed import unlisted
+from tools.truth.stories.listed import RULES, unlisted
 
 Body = dict[str, Any]
 
@@ -78,3 +80,23 @@ def test_how_often_a_refused_creation_is_tried_is_listed_but_not_what_it_says() 
     assert unlisted(about, told(refused(1)), told(refused(1, "other"))) != []
     created = {"reason": "SuccessfulCreate", "count": 1, "message": "m"}
     assert unlisted(about, told(created), told({**created, "count": 2})) != []
+
+
+def test_an_attempt_before_claims_are_bound_is_listed_and_no_other() -> None:
+    def tried(note: str) -> Body:
+        return {"reason": "FailedScheduling", "message": f"0/2 nodes are available: {note}."}
+
+    about = "events of Pod web-0"
+    unbound = tried("pod has unbound immediate PersistentVolumeClaims")
+    assert unlisted(about, told(unbound), []) == []
+    assert unlisted(about, told(tried("2 Insufficient cpu")), []) != []
+
+
+def test_each_rule_has_a_row_of_the_differences_and_each_row_a_rule() -> None:
+    text = Path("docs/differences.md").read_text()
+    _, _, section = text.partition("## Where the controllers differ")
+    rows = [line for line in section.splitlines() if line.startswith("| ")]
+    cells = [re.split(r"\s*\|\s*", row)[1] for row in rows if "| here |" not in row]
+    found = [[cell for cell in cells if cell.startswith(rule.row)] for rule in RULES]
+    assert sorted(sum(found, [])) == sorted(cells)
+    assert all(found)

@@ -266,7 +266,7 @@ def _complete_binding(ref: Ref, claim: Claim, volume: Volume) -> Iterator[Step]:
         spec, status = body["spec"], {**(body.get("status") or {}), "phase": "Bound"}
         return {
             **body,
-            "spec": {**spec, "claimRef": {**(spec.get("claimRef") or {}), **reference}},
+            "spec": {**spec, "claimRef": {**reference, **(spec.get("claimRef") or {})}},
             "status": status,
         }
 

@@ -18,7 +18,14 @@ def new_volume(
     """The volume that the class's provisioner creates; with a node, in the node's zone."""
     meta, spec = claim.metadata, claim.spec
     name = f"pvc-{meta.uid}"
-    reference = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": meta.namespace}
+    reference = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "namespace": meta.namespace,
+        "name": meta.name,
+        "uid": meta.uid,
+        "resourceVersion": meta.resource_version,
+    }
     affinity = _affinity(storage_class, node)
     return {
         "metadata": {
@@ -28,7 +35,7 @@ def new_volume(
         "spec": {
             "accessModes": list(spec.access_modes),
             "capacity": {"storage": spec.resources.requests.get("storage", "0")},
-            "claimRef": {**reference, "name": meta.name, "uid": meta.uid},
+            "claimRef": reference,
             **_source(storage_class.provisioner, name),
             "persistentVolumeReclaimPolicy": storage_class.reclaim_policy,
             "storageClassName": storage_class.metadata.name,

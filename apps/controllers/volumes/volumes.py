@@ -51,9 +51,8 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
     if volume.metadata.deletion_timestamp:
         if claim is None and PROTECTION in volume.metadata.finalizers:
             yield update_object(ref, uid, partial(remove_finalizer, PROTECTION))
-    elif reference is None or (claim is None and not reference.uid):
-        # free, or reserved for a claim that does not exist yet
-        yield set_status(ref, uid, {"phase": "Available"})
+    elif reference is None or not reference.uid:
+        yield update_object(ref, uid, _make_available)
     elif claim is None:
         yield from _release(ref, volume)
 
@@ -67,6 +66,16 @@ def _release(ref: Ref, volume: PersistentVolume) -> Iterator[Step]:
         yield update_object(ref, uid, _clear_claim)
     else:
         yield set_status(ref, uid, {"phase": "Released"})
+
+
+def _make_available(volume: Body) -> Body:
+    """The volume as Available, unless a claim has been bound to it in the meantime.
+
+    It may be reserved for a claim, also for one that it does not fit.
+    """
+    if (volume["spec"].get("claimRef") or {}).get("uid"):
+        return volume
+    return {**volume, "status": {**(volume.get("status") or {}), "phase": "Available"}}
 
 
 def _clear_claim(volume: Body) -> Body:

@@ -82,6 +82,7 @@ class Telling:
             began = self._world.now()
             ends = [began + timedelta(seconds=_STEP_SECONDS)]
             for story in going:
+                self._beat()
                 for act in story.steps[number]:
                     ends.append(_end(act, began))
                     self._perform(story.name, act)
@@ -108,9 +109,7 @@ class Telling:
         """Let time pass until then, and until all controllers and kubelets are at rest."""
         seen = ""
         for _ in range(_MOST_ROUNDS):
-            if self._world.now() - self._beat_at > _BEAT_EVERY:
-                self._beat_at = self._world.now()
-                kubelet.beat(self._world)
+            self._beat()
             version = self._world.settle()
             if version != seen:
                 seen = version
@@ -122,6 +121,12 @@ class Telling:
                 return
             self._world.pass_time(1)
         raise RuntimeError("the cluster does not come to rest")
+
+    def _beat(self) -> None:
+        """Renew the heartbeats, if it is time."""
+        if self._world.now() - self._beat_at > _BEAT_EVERY:
+            self._beat_at = self._world.now()
+            kubelet.beat(self._world)
 
     def _objects(self) -> dict[str, list[Body]]:
         listed = (each for kind in KINDS for each in list_all(self._world, kind))

@@ -150,13 +150,14 @@ STORIES = (
                                 "key": "node.kubernetes.io/unreachable",
                                 "operator": "Exists",
                                 "effect": "NoExecute",
-                                "tolerationSeconds": 2,
+                                # taints without NoExecute go first when the node returns
+                                "tolerationSeconds": 8,
                             }
                         ],
                     },
                 )
             ],
-            [ready("stateful-node-lost", "Unknown"), Wait(10)],
+            [ready("stateful-node-lost", "Unknown"), Wait(16)],
             [ready("stateful-node-lost", "True")],
         ],
         nodes="a",

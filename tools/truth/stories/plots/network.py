@@ -164,7 +164,7 @@ STORIES = (
     ),
     Story("scaler-no-metrics", [[_web(2, pod=_SMALL), _scaler(_CPU), Wait(34)]]),
     Story("scaler-external", [[_web(2), _scaler(_EXTERNAL), Wait(34)]]),
-    Story("scaler-limits", [[_web(6), _scaler(_CPU), Wait(18)]]),
+    Story("scaler-limits", [[_web(6)], [_scaler(_CPU), Wait(34)]]),
     Story("scaler-minimum", [[_web(1), _scaler(_CPU, minReplicas=2), Wait(18)]]),
     Story("scaler-no-target", [[_scaler(_CPU), Wait(18)]]),
     Story("scaler-zero", [[_web(0), _scaler(_CPU), Wait(18)]]),
