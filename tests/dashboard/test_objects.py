@@ -151,11 +151,26 @@ def test_a_deleted_pod_still_has_a_timeline(alice: Client, lab: Cluster) -> None
     uid = Pod.objects.get(cluster=lab, name="web-1").uid
     options: dict[str, Any] = {"gracePeriodSeconds": 0}
     store.delete(lab, kinds.POD, "default", "web-1", actor=ACTOR, options=options)
-    gone = alice.get("/clusters/lab/pods/default/web-1")
-    assert gone.status_code == 404 and f"/clusters/lab/stories/{uid}" in gone.content.decode()
+    led = alice.get("/clusters/lab/pods/default/web-1")
+    assert (led.status_code, led.headers["Location"]) == (302, f"/clusters/lab/stories/{uid}")
     page = alice.get(f"/clusters/lab/stories/{uid}").content.decode()
     assert "This pod was deleted" in page and "attempt 1" in page and ">deleted<" in page
     assert alice.get(f"/clusters/lab/stories/{Cluster.objects.get().uid}").status_code == 404
+    # of two that had the name, both are offered
+    add_pods(lab, pod("web-1"))
+    other = Pod.objects.get(cluster=lab, name="web-1").uid
+    store.delete(lab, kinds.POD, "default", "web-1", actor=ACTOR, options=options)
+    gone = alice.get("/clusters/lab/pods/default/web-1")
+    assert gone.status_code == 404
+    assert all(f"/clusters/lab/stories/{each}" in gone.content.decode() for each in (uid, other))
+
+
+def test_a_bound_pod_alone_does_not_ask_whether_others_will_run(
+    alice: Client, lab: Cluster
+) -> None:
+    for query, asks in (("", True), ("?q=web-1", False), ("?q=huge", True), ("?page=1", True)):
+        page = alice.get(f"/clusters/lab/pods{query}").content.decode()
+        assert ("/clusters/lab/prospects" in page) == asks, query
 
 
 def test_custom_resources_have_pages_like_other_kinds(alice: Client, empty: Cluster) -> None:

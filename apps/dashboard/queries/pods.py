@@ -87,6 +87,8 @@ class PodList:
     page: NumberedPage[PodRow]
     sorting: Sorting[tuple[str, ...]]
     filters: Sequence[Field]
+    #: Whether the list has pending pods, or is not filtered: then others may be on another page.
+    concerns_pending: bool
 
 
 def pod_state(
@@ -128,7 +130,11 @@ def pod_list(cluster: Cluster, query: Mapping[str, str]) -> PodList:
         )
         for pod, entry in ((pod, entries.get(pod.uid)) for pod in page.rows)
     ]
-    return PodList(page.showing(rows), sorting, _filters(cluster))
+    filters = _filters(cluster)
+    concerns_pending = not any(query.get(each.name) for each in filters) or any(
+        not pod.node_name and pod.phase not in ENDED for pod in page.rows
+    )
+    return PodList(page.showing(rows), sorting, filters, concerns_pending)
 
 
 def filter_pods(cluster: Cluster, query: Mapping[str, str]) -> QuerySet[Pod]:

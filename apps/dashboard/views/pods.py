@@ -55,12 +55,12 @@ def pods(request: Request, cluster: Cluster) -> HttpResponse:
 @require_GET
 @recorded_page
 def pod(request: Request, cluster: Cluster, namespace: str, name: str) -> HttpResponse:
-    """A pod; if there is none, links to the timelines of deleted pods with its name."""
+    """A pod; if there is none, the timeline of a deleted one with its name, or links to several."""
     try:
         one = one_pod(cluster, namespace, name)
     except NotFound:
         known = namesakes(cluster, namespace, name)
-        if cluster.deleted_at is not None and len(known) == 1:
+        if len(known) == 1:
             return redirect("pod-story", cluster=cluster.name, uid=known[0].uid)
         context = {
             "cluster": cluster,
