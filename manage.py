@@ -1,5 +1,8 @@
 #!/usr/bin/env python
-"""Django's command line. Beside a running ``make up`` it finds the database by itself."""
+"""The command line: Django's, and ``--version``.
+
+Beside a running ``make up`` it finds the database by itself.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,12 @@ import sys
 
 from django.core.management import execute_from_command_line
 
+from schedweb import VERSION
+
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "schedweb.settings")
     os.environ.setdefault("SCHEDWEB_CONNECTION_POOL", "0")
-    execute_from_command_line(sys.argv)
+    if sys.argv[1:] == ["--version"]:
+        print(f"schedweb {VERSION}")
+    else:
+        execute_from_command_line(sys.argv)

@@ -2,3 +2,6 @@
 
 Contains no scheduling code, and no app imports it.
 """
+
+#: The release; pyproject.toml has the same.
+VERSION = "1.0.0"

@@ -109,8 +109,8 @@ def run_checks() -> dict[str, str]:
 @login_not_required
 @require_safe
 def alive(request: HttpRequest) -> HttpResponse:
-    """200 as long as this process responds."""
-    return HttpResponse("ok", content_type="text/plain")
+    """200 and the version, as long as this process responds."""
+    return HttpResponse(f"ok\nschedweb {settings.VERSION}\n", content_type="text/plain")
 
 
 @login_not_required

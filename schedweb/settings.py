@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 from psycopg.conninfo import conninfo_to_dict
 
 from apps.scheduler.outgoing.rules import OutgoingRules
+from schedweb import VERSION as VERSION
 from schedweb import config as environment
 from schedweb import pgmq
 from schedweb.datafolder import TLS_AUTHORITY, lazy_secret_keys
@@ -19,7 +20,6 @@ from schedweb.front.bodies import LARGEST_BODY
 CONFIG = environment.load()
 BASE_DIR = environment.ROOT
 DATA_DIR = CONFIG.data
-VERSION = "0.1.0"
 
 # the first one signs and encrypts, what the others have signed and encrypted is still accepted
 SECRET_KEY, *SECRET_KEY_FALLBACKS = CONFIG.secret_key.splitlines() or lazy_secret_keys(DATA_DIR)

@@ -17,6 +17,11 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 VENV = os.path.join(ROOT, ".venv")
 PYTHON = os.path.join(VENV, "bin", "python")
+#: `schedweb` is manage.py, from any folder.
+LAUNCHER = os.path.join(VENV, "bin", "schedweb")
+LAUNCH = f"""#!/bin/sh
+exec '{PYTHON}' '{os.path.join(ROOT, "manage.py")}' "$@"
+"""
 STAMP = os.path.join(VENV, "installed.json")
 OLDEST = (3, 11)
 #: The first pip that installs into another environment (--python).
@@ -36,6 +41,7 @@ def main(locks):
         shutil.rmtree(VENV, ignore_errors=True)
         run(sys.executable, "-m", "venv", "--without-pip", VENV)
         done = {}
+    launch()
     missing = [name for name in locks if done.get(name) != wanted[name]]
     if not missing:
         return
@@ -46,6 +52,14 @@ def main(locks):
         done[name] = wanted[name]
     with open(STAMP, "w") as file:
         json.dump(done, file)
+
+
+def launch():
+    """Write the command `schedweb`, if it is not there."""
+    if not os.path.exists(LAUNCHER):
+        with open(LAUNCHER, "w") as file:
+            file.write(LAUNCH)
+        os.chmod(LAUNCHER, 0o755)
 
 
 def pip():

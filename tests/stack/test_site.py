@@ -20,6 +20,7 @@ import psycopg
 import pytest
 import yaml
 
+from schedweb import VERSION
 from schedweb.front.listening import listen
 from tests.stack.running_site import RunningSite, alive, wait_until
 
@@ -112,7 +113,7 @@ def test_stalled_processes_are_reported_until_they_resume(site: RunningSite) -> 
         wait_until(lambda: {"worker", "beat"} <= faults(site))
         assert faults(site) == {"worker", "beat"}
         assert site.get("/readyz")[0] == 503
-        assert site.get("/livez") == (200, "ok")
+        assert site.get("/livez") == (200, f"ok\nschedweb {VERSION}\n")
     finally:
         for process in still:
             os.kill(process, signal.SIGCONT)

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,9 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
+from django.test import Client
 
+from schedweb import VERSION
 from schedweb.config import ROOT
 from schedweb.versions import NewerDatabase, record_version, refuse_newer_database
 
@@ -50,6 +53,20 @@ def test_an_older_version_is_refused_and_both_are_named(
         refuse_newer_database()
     monkeypatch.setattr(settings, "VERSION", "1.0.0")
     refuse_newer_database()
+
+
+def test_the_version_is_the_same_wherever_it_is_written_or_shown(client: Client) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    images = (ROOT / "deploy/kubernetes/kustomization.yaml").read_text()
+    said = subprocess.run(
+        [sys.executable, "manage.py", "--version"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert project["version"] == VERSION == settings.VERSION
+    assert f"newTag: {VERSION}\n" in images
+    assert said.stdout == f"schedweb {VERSION}\n"
+    assert client.get("/healthz").content.decode() == f"ok\nschedweb {VERSION}\n"
+    assert f"schedweb {VERSION}</span>" in client.get("/login").content.decode()
+    assert f"\n## {VERSION}" in (ROOT / "CHANGELOG.md").read_text()
 
 
 def test_the_current_database_and_one_with_a_removed_app_are_opened() -> None:

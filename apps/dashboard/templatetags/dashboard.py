@@ -8,6 +8,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 from django import template
+from django.conf import settings
 from django.urls import reverse
 from django.utils import dateformat, timezone
 from django.utils.dateparse import parse_datetime
@@ -261,10 +262,11 @@ def time_beside(context: template.Context, at: datetime, other: datetime) -> Saf
 
 @register.inclusion_tag("dashboard/inc/zone.html", takes_context=True)
 def viewer_zone(context: template.Context) -> dict[str, Any]:
-    """Which zone the times of the page are in; a new browser reports its zone."""
+    """Which zone the times of the page are in, and the version; a new browser reports its zone."""
     request = context.get("request")
     return {
         "name": timezone.get_current_timezone_name(),
+        "version": settings.VERSION,
         "offset": figures.offset(timezone.now()),
         "request": request,
         "full": request is not None and wants_full_times(request),
