@@ -1,7 +1,12 @@
-/* The plots of a replay: for each level the recorded line and the replayed one, drawn by uPlot. */
+/* The plots of a replay: for each level a line of each life, drawn by uPlot. */
 
 (() => {
   const HEIGHT = 190;
+  const LINES = {
+    recorded: { color: "--series-1", words: "solid" },
+    baseline: { color: "--ink-2", words: "dotted", dash: [2, 4] },
+    replayed: { color: "--series-2", words: "dashed", dash: [8, 4] },
+  };
   const zone = document.body.dataset.zone || "UTC";
   const token = (name) =>
     getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -41,19 +46,23 @@
       ],
       series: [
         {},
-        { label: "recorded", stroke: token("--series-1"), width: 2 },
-        { label: "replayed", stroke: token("--series-2"), width: 2, dash: [8, 4] },
+        ...series.lives.map((life) => ({
+          label: life.name,
+          stroke: token(LINES[life.name].color),
+          width: 2,
+          dash: LINES[life.name].dash,
+        })),
       ],
     };
   }
 
   function describe(series, at) {
-    const index = at ?? series.recorded.length - 1;
     const when = at === null || at === undefined ? "At the end" : "Here";
-    return (
-      `${when}: recorded (solid) ${say(series.share, series.recorded[index])}, ` +
-      `replayed (dashed) ${say(series.share, series.replayed[index])}`
+    const values = series.lives.map(
+      ({ name, values }) =>
+        `${name} (${LINES[name].words}) ${say(series.share, values[at ?? values.length - 1])}`,
     );
+    return `${when}: ${values.join(", ")}`;
   }
 
   function draw(section, times, series) {
@@ -63,7 +72,7 @@
     const write = (at) => (words.textContent = describe(series, at));
     settings.hooks = { setCursor: [(u) => write(u.cursor.idx)] };
     place.replaceChildren();
-    const plot = new uPlot(settings, [times, series.recorded, series.replayed], place);
+    const plot = new uPlot(settings, [times, ...series.lives.map((life) => life.values)], place);
     write(null);
     place.setAttribute("aria-label", `${series.label}. ${words.textContent}`);
     return plot;

@@ -19,11 +19,12 @@ from apps.api.control.request_shapes import ConfigurationRequestSerializer
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.errors import BadRequest
 from apps.cluster.queries import cluster_named
-from apps.studies.replay.report import ReplayReport, write_csv
+from apps.studies.replay.plots import PLOTS, draw
+from apps.studies.replay.report import TABLES, ReplayReport
 from apps.studies.replay.span import ReplayRequest
 
-#: The formats of a report.
-_FORMATS: Final = ("json", "csv")
+#: The formats of a report; `csv` has the differences, as `differences.csv` does.
+_FORMATS: Final = ("json", "csv", *(f"{name}.csv" for name in TABLES), *PLOTS)
 
 
 class NewReplaySerializer(ConfigurationRequestSerializer):
@@ -90,10 +91,16 @@ class ReplayView(ControlView):
     @extend_schema(
         parameters=[
             OpenApiParameter(
-                "format", str, enum=_FORMATS, description="csv: the differences as a file."
+                "format",
+                str,
+                enum=_FORMATS,
+                description="A file: differences (`csv`), figures or series as CSV, or plots.",
             )
         ],
-        responses={200: ReplaySerializer, 400: ErrorSerializer, 404: ErrorSerializer},
+        responses={
+            200: ReplaySerializer,
+            **dict.fromkeys((400, 404, 501), ErrorSerializer),
+        },
     )
     def get(self, request: Request, cluster: str, number: int) -> HttpResponse:
         """Read a replay.
@@ -105,12 +112,19 @@ class ReplayView(ControlView):
         wanted = request.query_params.get("format", "json")
         if wanted not in _FORMATS:
             raise BadRequest(f"format: must be one of {', '.join(_FORMATS)}, not {wanted}")
-        if wanted == "csv":
-            if report is None:
-                raise BadRequest(f"format: replay {number} has no report yet")
-            return HttpResponse(
-                write_csv(report),
-                content_type="text/csv; charset=utf-8",
-                headers={"Content-Disposition": f'attachment; filename="replay-{number}.csv"'},
-            )
-        return Response(ReplaySerializer({"operation": operation, "report": report}).data)
+        if wanted == "json":
+            return Response(ReplaySerializer({"operation": operation, "report": report}).data)
+        if report is None:
+            raise BadRequest(f"format: replay {number} has no report yet")
+        if wanted in PLOTS:
+            return _file(draw(report, wanted), PLOTS[wanted], f"replay-{number}.{wanted}")
+        table = "differences" if wanted == "csv" else wanted.removesuffix(".csv")
+        name = f"replay-{number}.csv" if wanted == "csv" else f"replay-{number}-{wanted}"
+        return _file(TABLES[table](report), "text/csv; charset=utf-8", name)
+
+
+def _file(content: str | bytes, media_type: str, name: str) -> HttpResponse:
+    disposition = f'attachment; filename="{name}"'
+    return HttpResponse(
+        content, content_type=media_type, headers={"Content-Disposition": disposition}
+    )

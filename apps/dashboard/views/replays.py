@@ -17,7 +17,8 @@ from apps.dashboard.paging import numbered_page
 from apps.dashboard.rendering import Request, actor, cluster_page, render_page
 from apps.scheduler.config import ConfigError
 from apps.studies.replay.levels import SERIES
-from apps.studies.replay.report import ReplayReport
+from apps.studies.replay.plots import PLOTS, can_draw
+from apps.studies.replay.report import TABLES, ReplayReport
 
 _FIGURES: Final = (
     ("attempts", "Attempts"),
@@ -65,6 +66,7 @@ def replay(request: Request, cluster: Cluster, number: int) -> HttpResponse:
             "figures": _list_figures(report),
             "page": numbered_page(report.differences, request.GET.dict()),
             "plots": msgspec.json.encode(_list_plots(report)).decode(),
+            "files": [*(f"{name}.csv" for name in TABLES), *(PLOTS if can_draw() else ())],
             "plotted": [label for _, label in SERIES],
         }
     return render_page(request, "replay", context)
@@ -75,13 +77,12 @@ def _show_form(request: Request, cluster: Cluster, form: ReplayForm) -> HttpResp
     return render_page(request, "replays", context, status=422 if form.errors else 200)
 
 
-def _list_figures(report: ReplayReport) -> list[tuple[str, Any, Any, bool]]:
-    """Label, recorded and replayed value, and whether they are seconds."""
+def _list_figures(report: ReplayReport) -> list[tuple[str, list[Any], bool]]:
+    """Label, the value of each life, and whether they are seconds."""
     return [
         (
             label,
-            getattr(report.recorded, name),
-            getattr(report.replayed, name),
+            [getattr(figures, name) for _, figures, _ in report.lives],
             name.startswith("waiting"),
         )
         for name, label in _FIGURES
@@ -96,8 +97,9 @@ def _list_plots(report: ReplayReport) -> dict[str, Any]:
             {
                 "label": label,
                 "share": not name.startswith("pods."),
-                "recorded": report.recorded_series[name],
-                "replayed": report.replayed_series[name],
+                "lives": [
+                    {"name": life, "values": series[name]} for life, _, series in report.lives
+                ],
             }
             for name, label in SERIES
         ],

@@ -6,12 +6,23 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+import msgspec
 import numpy as np
 
+from apps.engine.profiles.differences import NOTHING, compare_configurations
+from apps.scheduler.config import Configuration
 from apps.studies.replay.continuing import Continuing
 from apps.studies.replay.differences import Differences
 from apps.studies.replay.levels import SERIES, Levels, Samples
-from apps.studies.replay.report import Figures, PodReplay, PriorityWaits, ReplayKind, Waits
+from apps.studies.replay.report import (
+    Effect,
+    Figures,
+    PodReplay,
+    PriorityWaits,
+    ReplayKind,
+    ReplayReport,
+    Waits,
+)
 
 
 def compare_pods(
@@ -102,6 +113,48 @@ def list_priorities(recorded: Levels, replayed: Levels) -> list[PriorityWaits]:
     ]
 
 
+def list_effects(recorded: Configuration, replayed: Configuration) -> list[Effect]:
+    """The effective differences; how many nodes are looked at first, as most others follow."""
+    found = []
+    for profile in compare_configurations(recorded, replayed):
+        name = profile.scheduler_name
+        if profile.status != "changed":
+            states = ("–", "a profile") if profile.status == "added" else ("a profile", "–")
+            found.append(
+                Effect(scheduler_name=name, what="profile", before=states[0], after=states[1])
+            )
+        for each in profile.differences:
+            before, after = each.before, each.after
+            if each.what == _PERCENTAGE:
+                before, after = _nodes(before), _nodes(after)
+            found.append(Effect(scheduler_name=name, what=each.what, before=before, after=after))
+    return sorted(found, key=lambda each: each.what != _PERCENTAGE)
+
+
+def _nodes(percentage: str) -> str:
+    """What a percentage of nodes to score means."""
+    if percentage in ("0", NOTHING):
+        return "adaptive: 5 to 50 % of the nodes"
+    return "all nodes" if percentage == "100" else f"{percentage} % of the nodes"
+
+
+def with_baseline(report: ReplayReport, baseline: ReplayReport) -> ReplayReport:
+    """The report, with what another one has replayed as its baseline."""
+    waits = {(each.priority, each.priority_class): each.replayed for each in baseline.priorities}
+    return msgspec.structs.replace(
+        report,
+        baseline=baseline.replayed,
+        baseline_series=baseline.replayed_series,
+        priorities=[
+            msgspec.structs.replace(
+                each, baseline=waits.get((each.priority, each.priority_class), _NO_PODS)
+            )
+            for each in report.priorities
+        ],
+    )
+
+
+_PERCENTAGE: Final = "percentageOfNodesToScore"
 _NO_PODS: Final = Waits(bound=0, pending=0, preempted=0, waiting_p50=None, waiting_p99=None)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -21,10 +21,17 @@ from apps.studies.replay.continuing import Continuing
 from apps.studies.replay.differences import Attempt, Differences
 from apps.studies.replay.draws import RecordedTies
 from apps.studies.replay.levels import Levels, Samples
-from apps.studies.replay.outcomes import compare_pods, list_priorities, list_series, sum_up
+from apps.studies.replay.outcomes import (
+    compare_pods,
+    list_effects,
+    list_priorities,
+    list_series,
+    sum_up,
+    with_baseline,
+)
 from apps.studies.replay.queueing import fill_queue
 from apps.studies.replay.recording import Recording
-from apps.studies.replay.report import MAX_LISTED, ReplayReport
+from apps.studies.replay.report import MAX_LISTED, Effect, ReplayReport
 from apps.studies.replay.retracing import Retracing
 from apps.studies.replay.span import ReplayRequest, Span, find_span
 
@@ -40,15 +47,29 @@ def replay(
     request: ReplayRequest,
     *,
     progress: Progress = lambda done, total: None,
-    is_free: bool = False,
 ) -> ReplayReport:
     """Replay a span; raises the errors of `find_span`.
 
-    `progress` receives the number of recorded decisions that are reached, and their total. With
-    `is_free` the replay's own queue decides from the first decision on, also about an unchanged
-    one.
+    `progress` receives the number of recorded decisions that are reached, and their total. What
+    differs is also continued with the recorded configuration, as the baseline of waiting times.
     """
-    return Replay(find_span(cluster, request), request, progress, is_free).run()
+    span = find_span(cluster, request)
+    report = Replay(span, request, progress).run()
+    if report.first is None:
+        return report
+    recorded = ReplayRequest(
+        since=request.since,
+        until=request.until,
+        zone=request.zone,
+        seed=request.seed if request.changes_configuration else None,
+    )
+
+    def keep_going(done: int, total: int) -> None:
+        # a replay that is cancelled ends here, too
+        progress(total, total)
+
+    baseline = Replay(replace(span, configuration=None), recorded, keep_going, report.first).run()
+    return with_baseline(report, baseline)
 
 
 @dataclass(slots=True)
@@ -58,7 +79,8 @@ class Replay:
     span: Span
     request: ReplayRequest
     progress: Progress
-    is_free: bool = False
+    #: the decision from which on the replay's own queue decides, whatever it would decide before
+    start: int | None = None
     recording: Recording = field(init=False)
     _done: int = 0
 
@@ -86,7 +108,12 @@ class Replay:
             self._done = number
             for change in self.recording.until(row.cluster_version):
                 self.recording.inputs.classify(change)
-            if not retracing.is_same(row) or self.is_free:
+            if row.pk == self.start:
+                retracing.reach(row)
+                return row
+            if self.start is not None:
+                retracing.equal += 1
+            elif not retracing.is_same(row):
                 return row
             retracing.pass_by(row)
         self._done = len(self.span.decisions)
@@ -204,11 +231,7 @@ class Replay:
         recording, total = self.recording, len(self.span.decisions)
         levels = continuing.levels if continuing is not None else recording.levels
         samples = continuing.samples if continuing is not None else recording.samples
-        attempts = (
-            total
-            if continuing is None
-            else retracing.equal + retracing.unknown + continuing.attempts
-        )
+        attempts = total if continuing is None else self._done + continuing.attempts
         found = (
             list(compare_pods(recording.levels, continuing, differences, self._names()))
             if continuing is not None and differences is not None
@@ -236,7 +259,16 @@ class Replay:
             recorded_series=list_series(recording.samples),
             replayed_series=list_series(samples),
             priorities=list_priorities(recording.levels, levels),
+            effects=self._list_effects(),
         )
+
+    def _list_effects(self) -> list[Effect]:
+        """What the configuration of the replay differs in from that of the first decision."""
+        if self.span.configuration is None:
+            return []
+        first = SchedulingDecision.objects.get(pk=self.span.decisions[0][2])
+        recorded = choose_configuration(self.span.cluster, revision=first.profile_revision)
+        return list_effects(recorded.loaded, self.span.configuration.loaded)
 
     def _names(self) -> dict[str, str]:
         """uid -> "namespace/name" of pods that were decided about."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from typing import Final, Literal, TypeAlias
+from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 import msgspec
 
@@ -53,10 +53,35 @@ class PriorityWaits(msgspec.Struct, frozen=True, kw_only=True):
     priority_class: str
     recorded: Waits
     replayed: Waits
+    #: as `baseline` of the report
+    baseline: Waits | None = None
+
+    ANSWER: ClassVar = ("priority", "priority_class", "recorded", "baseline", "replayed")
 
     @property
-    def lives(self) -> tuple[tuple[str, Waits], tuple[str, Waits]]:
-        return ("Recorded", self.recorded), ("Replayed", self.replayed)
+    def lives(self) -> list[tuple[str, Waits]]:
+        """The lives with their names, as they are shown."""
+        lives = (
+            ("Recorded", self.recorded),
+            ("Baseline", self.baseline),
+            ("Replayed", self.replayed),
+        )
+        return [(name, life) for name, life in lives if life is not None]
+
+
+class Effect(msgspec.Struct, frozen=True, kw_only=True):
+    """One effective difference between the recorded configuration and that of the replay."""
+
+    #: "" for the settings of all profiles
+    scheduler_name: str
+    #: a setting, plugin, weight or argument
+    what: str
+    before: str
+    after: str
+
+    def __str__(self) -> str:
+        profile = f" of {self.scheduler_name}" if self.scheduler_name else ""
+        return f"{self.what}{profile}: {self.before} -> {self.after}"
 
 
 class PodReplay(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,6 +139,21 @@ class ReplayReport(msgspec.Struct, frozen=True, kw_only=True):
     replayed_series: dict[str, list[float | None]]
     #: for each priority class, the highest priority first; empty in reports of earlier versions
     priorities: list[PriorityWaits] = []
+    #: what the configurations really differ in, the percentage of nodes first, which changes most
+    effects: list[Effect] = []
+    #: the recorded configuration, continued from the first difference on in the same way as the
+    #: replay: in both, attempts take no time. Compare waiting times with these, not with the
+    #: recorded ones. None if nothing differs, and in reports of earlier versions
+    baseline: Figures | None = None
+    baseline_series: dict[str, list[float | None]] = {}
+
+    @property
+    def lives(self) -> list[tuple[str, Figures, dict[str, list[float | None]]]]:
+        """Name, figures and series of each life, in the order in which they are compared."""
+        found = [("recorded", self.recorded, self.recorded_series)]
+        if self.baseline is not None:
+            found.append(("baseline", self.baseline, self.baseline_series))
+        return [*found, ("replayed", self.replayed, self.replayed_series)]
 
     @property
     def differs(self) -> bool:
@@ -124,11 +164,51 @@ class ReplayReport(msgspec.Struct, frozen=True, kw_only=True):
 FIELDS: Final = tuple(PodReplay.__struct_fields__)
 
 
-def write_csv(report: ReplayReport) -> Iterator[str]:
-    """The differences as lines of a CSV file, with a head."""
+def write_figures(report: ReplayReport) -> str:
+    """A CSV file with a row for each figure, of all pods and of each priority class."""
+    names = [name for name, _, _ in report.lives]
+    rows: list[list[Any]] = [["priority", "priority_class", "figure", *names]]
+    for figure in Figures.__struct_fields__:
+        rows.append(["", "", figure, *(getattr(each, figure) for _, each, _ in report.lives)])
+    for each in report.priorities:
+        for figure in Waits.__struct_fields__:
+            values = [getattr(life, figure) for _, life in each.lives]
+            rows.append([each.priority, each.priority_class, figure, *values])
+    return _to_csv(rows)
+
+
+def write_series(report: ReplayReport) -> str:
+    """A CSV file with a row for each time, and a column for each level and life."""
+    columns = {
+        f"{level}.{name}": values
+        for level in report.recorded_series
+        for name, _, series in report.lives
+        if (values := series.get(level)) is not None
+    }
+    rows = zip(*columns.values(), strict=True)
+    return _to_csv(
+        [
+            ["at", *columns],
+            *([at.isoformat(), *row] for at, row in zip(report.times, rows, strict=True)),
+        ]
+    )
+
+
+def _to_csv(rows: Iterable[Iterable[Any]]) -> str:
     buffer = io.StringIO()
-    writer = csv.writer(buffer)
-    writer.writerow(FIELDS)
-    for each in report.differences:
-        writer.writerow(getattr(each, name) for name in FIELDS)
-    yield buffer.getvalue()
+    csv.writer(buffer).writerows(rows)
+    return buffer.getvalue()
+
+
+def write_differences(report: ReplayReport) -> str:
+    """A CSV file with the pods that differ."""
+    rows = ([getattr(each, name) for name in FIELDS] for each in report.differences)
+    return _to_csv([FIELDS, *rows])
+
+
+#: What of a report is written as CSV.
+TABLES: Final[Mapping[str, Callable[[ReplayReport], str]]] = {
+    "differences": write_differences,
+    "figures": write_figures,
+    "series": write_series,
+}

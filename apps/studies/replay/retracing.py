@@ -53,7 +53,7 @@ class Retracing:
         """Make a decision again; whether it is the recorded one. The state is that before it."""
         recorded = read(row).decision
         if self.draws_anew and _was_drawn(recorded):
-            self._reach(row)
+            self.reach(row)
             return False
         try:
             again = self._decide(row, recorded)
@@ -79,7 +79,7 @@ class Retracing:
 
     def _decide(self, row: SchedulingDecision, recorded: Decision) -> Decision | None:
         """The decision, if it is the recorded one."""
-        state = self._reach(row)
+        state = self.reach(row)
         for _ in range(2):
             profiles = state.scheduler.profiles
             if row.scheduler_name not in profiles and self.span.configuration is not None:
@@ -93,7 +93,7 @@ class Retracing:
             state = self._rebuild(row)
         return None
 
-    def _reach(self, row: SchedulingDecision) -> PastState:
+    def reach(self, row: SchedulingDecision) -> PastState:
         """The state before a row."""
         if self.state is None or not self._can_follow(self.state, row):
             return self._rebuild(row)

@@ -11,16 +11,22 @@ from schedweb_lab.connection import Connection, Json, Row, Table, as_table
 #: A configuration as YAML or as a dict, the number of a revision, or None: unchanged.
 Profile = str | Mapping[str, Any] | int | None
 
+#: What was recorded, that continued in the way of the replay, and what was replayed.
+LIVES = ("recorded", "baseline", "replayed")
+
 
 class Comparison(NamedTuple):
     """What was recorded beside what was replayed."""
 
-    #: a row for each figure: `figure`, `recorded`, `replayed`
+    #: a row for each figure: `figure`, `recorded`, `baseline`, `replayed`; waiting times compare
+    #: with the baseline, in which attempts take no time either (None if nothing differs)
     figures: Table
     #: a row for each pod that differs, with its nodes and the first cause
     pods: Table
-    #: a row for each time and level: `at`, `level`, `recorded`, `replayed`
+    #: a row for each time and level: `at`, `level`, `recorded`, `baseline`, `replayed`
     series: Table
+    #: a row for each effective difference of the configurations: `what`, `before`, `after`
+    effects: Table
 
 
 class LabReplay:
@@ -46,12 +52,12 @@ class LabReplay:
     def compare(self) -> Comparison:
         """The report as tables."""
         report = self.report()
-        before, after = report["recorded"], report["replayed"]
         figures = [
-            {"figure": name, "recorded": before[name], "replayed": after[name]} for name in before
+            {"figure": name, **{life: (report[life] or {}).get(name) for life in LIVES}}
+            for name in report["recorded"]
         ]
-        pods = as_table(report["differences"])
-        return Comparison(as_table(figures), pods, as_table(_list_levels(report)))
+        pods, effects = as_table(report["differences"]), as_table(report["effects"])
+        return Comparison(as_table(figures), pods, as_table(_list_levels(report)), effects)
 
     def priorities(self) -> Table:
         """A row for each priority class and life: pods, and seconds until they were bound."""
@@ -64,7 +70,8 @@ class LabReplay:
                     **each[life],
                 }
                 for each in self.report()["priorities"]
-                for life in ("recorded", "replayed")
+                for life in LIVES
+                if each[life] is not None
             ]
         )
 
@@ -116,9 +123,13 @@ def describe_profile(profile: Profile) -> Row:
 
 
 def _list_levels(report: Json) -> list[Row]:
-    before, after = report["recorded_series"], report["replayed_series"]
+    series = {life: report[f"{life}_series"] for life in LIVES}
     return [
-        {"at": at, "level": level, "recorded": before[level][place], "replayed": values[place]}
-        for level, values in after.items()
+        {
+            "at": at,
+            "level": level,
+            **{life: each[level][place] if each else None for life, each in series.items()},
+        }
+        for level in series["recorded"]
         for place, at in enumerate(report["times"])
     ]

@@ -51,10 +51,11 @@ def test_every_notebook_runs(
     monkeypatch.syspath_prepend(str(CLIENT))
     monkeypatch.setenv("SCHEDWEB_URL", live_server.url)
     monkeypatch.setenv("SCHEDWEB_TOKEN", key)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
     cluster = create_cluster("demo", user="alice", nodes=3)
     create_pods(cluster, *(pod(f"web-{number}", cpu="1") for number in range(3)))
     Engines().run(cluster.pk)
-    assert len(NOTEBOOKS) == 4
+    assert len(NOTEBOOKS) == 5
     for path in NOTEBOOKS:
         names: dict[str, Any] = {"__name__": path.stem}
         for cell in json.loads(path.read_text())["cells"]:
@@ -65,6 +66,7 @@ def test_every_notebook_runs(
     assert "more pods fit" in printed and "equal: True" in printed
     assert re.search(r"now \['stepped-\d+', 'web-0', 'web-1', 'web-2'\]", printed)
 
+    assert "svg has a plot" in printed and "percentageOfNodesToScore" in printed
     assert "web-1: node-" in printed and "clock manual" in printed
 
     module = sys.modules["schedweb_lab"]

@@ -22,9 +22,10 @@ from apps.engine.loop import clock
 from apps.engine.loop.engines import Engines
 from apps.engine.models import SchedulingDecision
 from apps.scheduler.config import ConfigError
-from apps.studies.replay.replaying import replay
-from apps.studies.replay.report import write_csv
-from apps.studies.replay.span import ReplayRequest
+from apps.studies.replay.levels import SERIES
+from apps.studies.replay.replaying import Replay, replay
+from apps.studies.replay.report import TABLES
+from apps.studies.replay.span import ReplayRequest, find_span
 from tests.conftest import empty_tables
 from tests.engine.driving import ACTOR, Body, create_pods, node_of, pod
 from tests.openb_trace import write_trace
@@ -189,7 +190,7 @@ def test_another_configuration_leads_to_differences_with_their_first_causes(
     # it is deterministic, and what never had another chance is not reported
     assert msgspec.json.encode(replay(busy, request)) == msgspec.json.encode(found)
     assert "vast" not in {each.name for each in found.differences}
-    lines = "".join(write_csv(found)).splitlines()
+    lines = TABLES["differences"](found).splitlines()
     (tmp_path / "packing.yaml").write_text(PACKING)
     options = ("busy", "--configuration", str(tmp_path / "packing.yaml"))
     with pytest.raises(CommandError, match=f"{found.differing} pods differ"):
@@ -197,7 +198,55 @@ def test_another_configuration_leads_to_differences_with_their_first_causes(
     assert first.cause in capsys.readouterr().out
     call_command("replay", *options, "--csv")
     assert capsys.readouterr().out.splitlines() == lines
+    call_command("replay", *options, "--csv", "figures")
+    assert capsys.readouterr().out.startswith("priority,priority_class,figure,recorded,baseline,")
     assert lines[0].startswith("namespace,name,uid,kind") and len(lines) == found.differing + 1
+
+
+def test_a_report_begins_with_what_the_configurations_differ_in(busy: Cluster, db: None) -> None:
+    found = replay(busy, ReplayRequest(configuration=PACKING))
+    percentage, *others = found.effects
+    assert (percentage.what, percentage.before) == ("percentageOfNodesToScore", "all nodes")
+    assert percentage.after == "adaptive: 5 to 50 % of the nodes"
+    assert "arguments: NodeResourcesFit.scoringStrategy.type" in {each.what for each in others}
+    same = replay(busy, ReplayRequest(revision=1))
+    assert (same.effects, same.first, same.baseline) == ([], None, None)
+
+
+def test_waiting_times_are_compared_with_a_baseline_that_is_replayed_in_the_same_way(
+    busy: Cluster, db: None
+) -> None:
+    text = PACKING.replace("kind: K", "percentageOfNodesToScore: 100\nkind: K")
+    found = replay(busy, ReplayRequest(configuration=text))
+    baseline = found.baseline
+    assert baseline is not None
+    # the recorded configuration, with its own queue from the first difference on
+    request = ReplayRequest()
+    again = Replay(find_span(busy, request), request, lambda done, total: None, found.first).run()
+    assert again.replayed == baseline != found.replayed
+    assert again.replayed_series == found.baseline_series != found.replayed_series
+    assert sum(each.baseline.bound for each in found.priorities if each.baseline) == baseline.bound
+    figures = TABLES["figures"](found).splitlines()
+    assert figures[0] == "priority,priority_class,figure,recorded,baseline,replayed"
+    assert figures[1] == f",,attempts,{found.recorded.attempts},{baseline.attempts}," + str(
+        found.replayed.attempts
+    )
+    series = TABLES["series"](found).splitlines()
+    assert len(series) == 121 and series[0].startswith("at,pods.bound.recorded,pods.bound.baseline")
+
+
+def test_plots_of_a_replay_are_files(busy: Cluster, db: None, tmp_path: Path) -> None:
+    (tmp_path / "packing.yaml").write_text(PACKING)
+    options = ("busy", "--configuration", str(tmp_path / "packing.yaml"))
+    for form, start in (("svg", b"<?xml"), ("png", b"\x89PNG")):
+        target = tmp_path / f"plot.{form}"
+        call_command("replay", *options, "--plot", str(target))
+        assert target.read_bytes().startswith(start)
+    svg = (tmp_path / "plot.svg").read_text()
+    assert all(label in svg for _, label in SERIES)
+    assert all(life in svg for life in ("recorded", "baseline", "replayed"))
+    with pytest.raises(CommandError, match="must end with .svg or .png"):
+        call_command("replay", *options, "--plot", str(tmp_path / "plot.pdf"))
 
 
 def test_without_preemption_nothing_is_preempted_and_victims_stay(busy: Cluster, db: None) -> None:
@@ -315,8 +364,10 @@ def test_an_unchanged_replay_of_a_trace_differs_in_nothing_with_its_own_queue_to
     cluster.refresh_from_db()
     assert node_of(cluster, "trace-pod-0000")
     assert_nothing_differs(cluster)
-    found = replay(cluster, ReplayRequest(), is_free=True)
-    assert found.first is not None and found.equal == 1
+    request = ReplayRequest()
+    span = find_span(cluster, request)
+    found = Replay(span, request, lambda done, total: None, span.decisions[0][2]).run()
+    assert found.first is not None and found.equal == 0
     assert found.differences == []
     assert found.replayed.bound == found.recorded.bound > 150
     assert found.replayed.pending == found.recorded.pending > 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -11,8 +12,9 @@ from django.core.management.base import CommandError, CommandParser
 from apps.administration.management.command import ControlPlaneCommand
 from apps.administration.management.lab_options import describe, parse_gate, read_file
 from apps.scheduler.config import ConfigError
+from apps.studies.replay.plots import PLOTS, draw
 from apps.studies.replay.replaying import replay
-from apps.studies.replay.report import Figures, ReplayReport, Waits, write_csv
+from apps.studies.replay.report import TABLES, Figures, ReplayReport, Waits
 from apps.studies.replay.span import ReplayRequest
 
 _ROWS = (
@@ -41,10 +43,22 @@ class Command(ControlPlaneCommand):
         parser.add_argument("--seed", type=int, help="draw anew among equal nodes")
         output = parser.add_mutually_exclusive_group()
         output.add_argument("--json", action="store_true", help="the report as JSON")
-        output.add_argument("--csv", action="store_true", help="the differences as CSV")
+        output.add_argument(
+            "--csv",
+            nargs="?",
+            const="differences",
+            choices=tuple(TABLES),
+            help="the differences as CSV, or the figures or series",
+        )
+        output.add_argument(
+            "--plot", type=Path, metavar="FILE", help="draw the series into a file .svg or .png"
+        )
         parser.add_argument("--check", action="store_true", help="exit with 1 if a pod differs")
 
     def run(self, **options: Any) -> None:
+        plot: Path | None = options["plot"]
+        if plot is not None and plot.suffix[1:] not in PLOTS:
+            raise CommandError(f"--plot: {plot.name} must end with .svg or .png")
         request = ReplayRequest(
             since=options["since"],
             until=options["until"],
@@ -60,7 +74,9 @@ class Command(ControlPlaneCommand):
         if options["json"]:
             self.stdout.write(msgspec.json.encode(report).decode())
         elif options["csv"]:
-            self.stdout.write("".join(write_csv(report)), ending="")
+            self.stdout.write(TABLES[options["csv"]](report), ending="")
+        elif plot is not None:
+            plot.write_bytes(draw(report, plot.suffix[1:]))
         else:
             self._print(report)
         if options["check"] and report.differs:
@@ -75,9 +91,18 @@ class Command(ControlPlaneCommand):
             f"Cluster {report.cluster}, versions {report.since_version} to {report.until_version}; "
             f"changed: {report.changed}."
         )
+        for effect in report.effects:
+            self.stdout.write(f"  {effect}")
+        if report.baseline is not None:
+            self.stdout.write(
+                "Baseline: the recorded configuration, continued in the same way from the first "
+                "difference on."
+            )
+        names = [name for name, _, _ in report.lives]
+        self.stdout.write(" " * 29 + "".join(f"{name:>12} " for name in names).rstrip())
         for name, label in _ROWS:
-            before, after = (_value(each, name) for each in (report.recorded, report.replayed))
-            self.stdout.write(f"  {label:26} {before:>12} {after:>12}")
+            values = [_value(figures, name) for _, figures, _ in report.lives]
+            self.stdout.write(f"  {label:26}" + "".join(f" {each:>12}" for each in values))
         self._print_priorities(report)
         for each in report.differences:
             follows = f" (follows from {each.follows})" if each.follows else ""
@@ -99,8 +124,8 @@ class Command(ControlPlaneCommand):
             name = each.priority_class or "no class"
             self.stdout.write(f"  priority {each.priority} ({name})")
             for column, label in _ROWS[1:]:
-                before, after = (_value(waits, column) for waits in (each.recorded, each.replayed))
-                self.stdout.write(f"    {label:24} {before:>12} {after:>12}")
+                values = [_value(waits, column) for _, waits in each.lives]
+                self.stdout.write(f"    {label:24}" + "".join(f" {each:>12}" for each in values))
 
 
 def _value(figures: Figures | Waits, name: str) -> str:
