@@ -84,8 +84,9 @@ class LabForm(forms.Form):
     nodes = NamesField(
         label="Nodes that the question is about",
         rows=2,
-        help_text="To be emptied, or to die, each alone. Empty: those with the fewest pods, or "
-        "all nodes.",
+        help_text="To be emptied, or to die, each alone. If none is named: to be emptied, those "
+        "with the fewest pods; to die, all of a cluster of at most "
+        f"{limits.FAILED_NODES.highest}.",
     )
     shapes = ShapesField(
         label="Shapes of new nodes",

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from time import monotonic
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 import msgspec
@@ -29,8 +28,11 @@ from apps.studies.rebuilding import PastState, rebuild_state_before
 from apps.studies.rebuilding.previewing import Effect, compare_outcomes
 from apps.studies.rebuilding.replaying import CannotRecompute, decide_again
 
-#: No further set is tried after this time, in seconds.
-_LIMIT: Final = 1.0
+#: At most so many sets are tried: about a second of work. Not bound by time, which would make the
+#: answer depend on the load of the machine.
+_MOST_TRIES: Final = 200
+_FEWEST_TRIES: Final = 20
+_NODES_EVALUATED: Final = 400_000
 #: How many nodes are looked at for taints and pods, how many pods of one are tried together.
 _NODES: Final = 12
 _PODS: Final = 5
@@ -78,7 +80,7 @@ class FoundFacts:
     sets: Sequence[FactSet]
     #: how often it was decided again
     tried: int
-    #: false if the time was not sufficient
+    #: false if there were more sets than are tried
     is_complete: bool
 
 
@@ -115,8 +117,10 @@ def _of_weights(record: DecisionRecord) -> Iterator[FactSet]:
 class _Search:
     def __init__(self, state: PastState, row: SchedulingDecision, recorded: Decision) -> None:
         self._state, self._row, self._recorded = state, row, recorded
-        self._until = monotonic() + _LIMIT
+        tries = _NODES_EVALUATED // max(1, recorded.total_nodes)
+        self._most = max(_FEWEST_TRIES, min(tries, _MOST_TRIES))
         self._tried = 0
+        self._is_complete = True
 
     def run(self) -> FoundFacts:
         pod = self._state.pod(str(self._row.pod_uid))
@@ -130,7 +134,7 @@ class _Search:
         for node in self._nodes():
             found += self._pods_of(node, pod)
         found.sort(key=lambda each: len(each.facts))
-        return FoundFacts(found, self._tried, monotonic() < self._until)
+        return FoundFacts(found, self._tried, self._is_complete)
 
     def _nodes(self) -> list[str]:
         """The selected node, those that missed it by least, and the first rejected ones."""
@@ -193,8 +197,9 @@ class _Search:
         return self._try([_running(each) for each in pods], [delete_pod(each.key) for each in pods])
 
     def _try(self, facts: Sequence[Fact], edits: Iterable[Edit]) -> FactSet | None:
-        """Decide again without the facts; None if it comes out the same, or time is up."""
-        if monotonic() >= self._until:
+        """Decide again without the facts; None if it comes out the same, or enough were tried."""
+        if self._tried >= self._most:
+            self._is_complete = False
             return None
         self._tried += 1
         with edited(self._state, edits):
@@ -241,8 +246,11 @@ def _rule(text: str, article: str = "") -> Fact:
 def _describe_entry(entry: Mapping[str, Any]) -> str:
     """A toleration or a topology spread constraint."""
     if key := entry.get("topologyKey"):
-        return f"topology spread constraint over {key}"
-    return f"toleration of {entry.get('key') or 'every taint'}"
+        words = f"topology spread constraint over {key}"
+        return f"{words} ({entry.get('whenUnsatisfiable')}, maxSkew {entry.get('maxSkew')})"
+    key, value, effect = (entry.get(name) or "" for name in ("key", "value", "effect"))
+    taint = f"{key}={value}" if value else key or "every taint"
+    return f"toleration of {taint}:{effect}" if effect else f"toleration of {taint}"
 
 
 def _size(each: PodInfo, pod: PodInfo) -> float:

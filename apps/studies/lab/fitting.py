@@ -18,7 +18,7 @@ from apps.scheduler.objects import Pod
 from apps.studies.lab.base import Base, LabAnswer, build_scheduler
 from apps.studies.lab.changes import Arrival, Changes, Origin, apply_changes
 from apps.studies.lab.manifests import Manifests
-from apps.studies.lab.run import Run
+from apps.studies.lab.run import Run, SimulatedPod
 from apps.studies.lab.simulation import SimulationRequest, read_base_and_changes
 
 #: Copies that are tried by default.
@@ -40,7 +40,7 @@ class Fitting(LabAnswer):
     nodes: Mapping[str, int]
     #: why the next copy does not fit
     sentence: str = ""
-    #: as kube-scheduler reports it
+    #: as kube-scheduler reports it of a pod that preempts nothing, without preemption's part
     message: str = ""
 
     ANSWER: ClassVar = ("state", "pod", "count", "limited", "nodes", "sentence", "message")
@@ -107,8 +107,13 @@ def _count(base: Base, pod: Pod, limit: int, seed: int) -> Fitting:
         limited=unplaced is None,
         nodes=dict(placed.most_common()),
         sentence=unplaced.sentence if unplaced is not None else "",
-        message=unplaced.message if unplaced is not None else "",
+        message=_message(unplaced) if unplaced is not None else "",
     )
+
+
+def _message(pod: SimulatedPod) -> str:
+    """Without what preemption adds: the copies do not preempt, though the pod may."""
+    return (pod.decision.filter_message if pod.decision is not None else "") or pod.message
 
 
 def _copy(pod: Pod, number: int) -> Pod:

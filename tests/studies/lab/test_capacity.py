@@ -33,6 +33,8 @@ def test_copies_of_a_pod_are_counted_until_none_fits(
     assert (found.count, found.limited) == (5, False)
     assert found.nodes == {"node-1": 2, "node-2": 2, "node-0": 1}
     assert found.sentence == "It needs 3 cpu, which none of the 3 nodes has free."
+    # the pod may preempt; that its copies do not is no property of it
+    assert found.message == "0/3 nodes are available: 3 Insufficient cpu."
     limited = count_fitting(cluster, SimulationRequest(objects=[manifest("p", cpu="3")]), limit=2)
     assert (limited.count, limited.limited) == (2, True)
     with pytest.raises(BadRequest, match="objects: must have exactly one pod, not 2"):
