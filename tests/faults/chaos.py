@@ -39,6 +39,9 @@ class Fault:
         return f"{self.number.name} of {self.target}" if self.number else self.target
 
 
+#: Two faults of different kinds.
+TWO = "two at once"
+
 FAULTS = (
     Fault("worker", signal.SIGKILL, 5),
     Fault("worker", signal.SIGSTOP, 5),
@@ -56,13 +59,15 @@ FAULTS = (
     Fault("supervisor", signal.SIGSTOP, 1),
     Fault("lost connections", None, 3),
     Fault("full connection table", None, 2),
+    Fault("activation", None, 3),
+    Fault(TWO, None, 4),
     Fault("second start", None, 1),
     Fault("killed operation", None, 3),
     Fault("killed import", None, 2),
     Fault("killed maintenance", None, 2),
 )
-#: Service managers stop a PostgreSQL beside the site so.
-SERVER_FAULTS = (*FAULTS, Fault("database", signal.SIGINT, 1))
+#: A PostgreSQL beside the site, which service managers stop with SIGINT, and its standby.
+SERVER_FAULTS = (*FAULTS, Fault("database", signal.SIGINT, 1), Fault("failover", None, 3))
 BROKER_FAULTS = (Fault("broker", signal.SIGKILL, 2), Fault("broker", signal.SIGSTOP, 1))
 DISK_FAULTS = (Fault("full disk", None, 3), Fault("read-only disk", None, 1))
 CLOCK_FAULTS = (Fault("clock jump", None, 3), Fault("dead name server", None, 1))
@@ -97,12 +102,23 @@ class Chaos:
         self.struck: list[Struck] = []
 
     def strike(self) -> None:
-        """Cause one fault now; a stopped process continues some seconds later."""
+        """Cause one fault now, or two; a stopped process continues some seconds later."""
         fault = self._draw()
-        # also longer than the lease, and than the idle timeout of transactions
-        seconds = self._random.choice((1.0, 5.0, 12.0, 12.0, 20.0, 35.0))
         self.done += 1
         began = time.monotonic()
+        if fault.target != TWO:
+            ended = self._cause(fault)
+        else:
+            # a signal only takes a moment, so the other one strikes while it lasts
+            first = self._random.choice([f for f in self.faults if f.number is not None])
+            rest = [f for f in self.faults if f.target not in (first.target, TWO)]
+            ended = max(self._cause(first), self._cause(self._random.choice(rest)))
+        self.struck.append(Struck(str(fault), began, ended))
+
+    def _cause(self, fault: Fault) -> float:
+        """Cause this fault; returns the time until which the site cannot recover."""
+        # also longer than the lease, and than the idle timeout of transactions
+        seconds = self._random.choice((1.0, 5.0, 12.0, 12.0, 20.0, 35.0))
         if fault.number is None:
             self.say(f"{self.done}: {fault}")
             self.events[fault.target](self, self._random)
@@ -113,7 +129,7 @@ class Chaos:
         ended = time.monotonic()
         if fault.number == signal.SIGSTOP and fault.target in ESSENTIAL:
             ended += seconds
-        self.struck.append(Struck(str(fault), began, ended))
+        return ended
 
     def strike_along(
         self,

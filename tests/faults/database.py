@@ -1,75 +1,155 @@
-"""A PostgreSQL beside the site, for the soak test: a site uses it by its URL, as one of its own."""
+"""Two PostgreSQL servers beside a site, for the fault tests: one and its standby.
+
+What a site has committed is on both (synchronous replication), so that nothing is lost when the
+first one is lost for good and the standby takes over.
+"""
 
 from __future__ import annotations
 
 import os
-import signal
+import shutil
 import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
 
-from tests.stack.running_site import ROOT, children_of, command_line
+from schedweb.embedded.places import create_places
+from schedweb.embedded.postgres import Postgres
+from tests import migrated
+from tests.stack.running_site import children_of, command_line, wait_until
+
+#: On the primary; the standby gets a copy of them. It tries again soon after the primary was away.
+_SYNCHRONOUS = "ALTER SYSTEM SET synchronous_standby_names = '*'"
+_ALONE = "ALTER SYSTEM SET synchronous_standby_names = ''"
+_EAGER = "ALTER SYSTEM SET wal_retrieve_retry_interval = '200ms'"
+_RELOAD = "SELECT pg_reload_conf()"
+_STREAMING = "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming'"
+#: Of a start, a copy or a promotion, on a busy machine.
+_SECONDS = 60.0
 
 
-class Database:
-    """A server that is restarted whenever it ends, with what it has written."""
+class Pair:
+    """A primary and its standby. Both are started again whenever they end."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._process: subprocess.Popen[bytes] | None = None
-        self._ending = threading.Event()
-        self._keeper = threading.Thread(target=self._restart_forever, name="database", daemon=True)
+    def __init__(self, folder: Path, *, filled: bool = False) -> None:
+        """`filled`: with a migrated database, as the site of a new folder has."""
+        self._folders = [folder / name for name in ("first", "second")]
+        for each in self._folders:
+            each.mkdir(mode=0o755)
+        if filled:
+            migrated.copy_to(self._folders[0])
+        self._servers = [Postgres(each, log=each / "postgres.log") for each in self._folders]
+        self._primary = 0
+        self._started, self._ending = threading.Event(), threading.Event()
+        self._failing, self._failed_over = threading.Event(), threading.Event()
+        # the servers end with the thread that starts them
+        self._keeper = threading.Thread(target=self._keep, name="database", daemon=True)
 
     @property
     def url(self) -> str:
-        return (self._folder / "run" / "database").read_text().strip()
+        """The address of whichever of them is the primary."""
+        one, other = (str(conninfo_to_dict(each.url)["host"]) for each in self._servers)
+        shared = self._servers[0].url.partition("?")[0]
+        return f"{shared}?host={one},{other}&target_session_attrs=read-write"
+
+    @property
+    def primary(self) -> Postgres:
+        return self._servers[self._primary]
 
     def start(self) -> None:
-        """Start it and wait until it accepts connections."""
+        """Start them and wait until the standby follows."""
         self._keeper.start()
-        deadline = time.monotonic() + 60
-        while not self._accepts_connections():
-            assert time.monotonic() < deadline, f"no database, see {self._folder / 'log'}"
-            time.sleep(0.1)
+        assert self._started.wait(_SECONDS), "the servers did not start"
 
     def stop(self) -> None:
         self._ending.set()
-        if self._process is not None:
-            self._process.send_signal(signal.SIGTERM)
         self._keeper.join()
+
+    def fail_over(self) -> None:
+        """Lose the primary for good; wait until the standby is the primary and has a standby."""
+        self._failed_over.clear()
+        self._failing.set()
+        assert self._failed_over.wait(2 * _SECONDS), "no failover"
 
     def processes(self) -> dict[int, str]:
         """Like `RunningSite.processes`."""
         found: dict[int, str] = {}
-        queue = [] if self._process is None else [self._process.pid]
+        queue = [each.pid for each in self._servers if each.pid is not None]
+        found |= {pid: command_line(pid) for pid in queue}
         while queue:
             children = children_of(queue.pop())
             queue += children
             found |= {child: command_line(child) for child in children}
         return found
 
-    def _restart_forever(self) -> None:
-        environment = os.environ | {"SCHEDWEB_DATA": os.fspath(self._folder)}
-        while not self._ending.is_set():
-            with (self._folder / "database.log").open("ab") as log:
-                self._process = subprocess.Popen(
-                    [sys.executable, "-m", "schedweb.embedded"],
-                    cwd=ROOT,
-                    env=environment,
-                    stdout=log,
-                    stderr=log,
-                    start_new_session=True,
-                )
-            self._process.wait()
-            self._ending.wait(0.5)
+    def _keep(self) -> None:
+        self.primary.start()
+        self._tell(self.primary, _EAGER, _RELOAD)
+        self._add_standby()
+        self._started.set()
+        while not self._ending.wait(0.2):
+            if self._failing.is_set():
+                self._failing.clear()
+                self._fail_over()
+                self._failed_over.set()
+            for each in self._servers:
+                if each.poll() is not None:
+                    each.launch()
+        for each in self._servers:
+            each.stop()
 
-    def _accepts_connections(self) -> bool:
-        try:
-            psycopg.connect(self.url, connect_timeout=5).close()
-        except (OSError, psycopg.OperationalError):
-            return False
-        return True
+    def _fail_over(self) -> None:
+        lost = self.primary
+        if lost.pid is not None and lost.poll() is None:
+            os.kill(lost.pid, 9)
+            wait_until(lambda: lost.poll() is not None, seconds=_SECONDS)
+        self._primary = 1 - self._primary
+        if self.primary.poll() is not None:
+            self.primary.launch()
+        # commits would wait for a standby, also that of the settings
+        self._tell(self.primary, "SELECT pg_promote()")
+        self._tell(self.primary, _ALONE, _RELOAD)
+        self._add_standby()
+
+    def _add_standby(self) -> None:
+        """Copy the primary to the other folder, and let it follow."""
+        number = 1 - self._primary
+        places = create_places(self._folders[number])
+        shutil.rmtree(places.cluster, ignore_errors=True)
+        primary = conninfo_to_dict(self.primary.url)
+        account = places.account
+        subprocess.run(
+            [
+                *(os.fspath(places.programs / "pg_basebackup"), "-D", os.fspath(places.cluster)),
+                *("-h", str(primary["host"]), "-U", str(primary["user"])),
+                *("--write-recovery-conf", "--checkpoint=fast", "--no-sync"),
+            ],
+            cwd="/",
+            check=True,
+            user=account.uid if account.switch else None,
+            group=account.gid if account.switch else None,
+            extra_groups=[] if account.switch else None,
+        )
+        self._servers[number].launch()
+        deadline = time.monotonic() + _SECONDS
+        while self._tell(self.primary, _STREAMING) != (1,):
+            assert time.monotonic() < deadline, "the standby does not follow"
+            time.sleep(0.1)
+        self._tell(self.primary, _SYNCHRONOUS, _RELOAD)
+
+    def _tell(self, server: Postgres, *statements: str) -> tuple[object, ...] | None:
+        """Execute statements on one server, once it accepts them; the row of the last one."""
+        deadline = time.monotonic() + _SECONDS
+        while True:
+            try:
+                with psycopg.connect(server.url, autocommit=True, connect_timeout=5) as database:
+                    for statement in statements:
+                        cursor = database.execute(statement.encode())
+                    return cursor.fetchone() if cursor.description else None
+            except psycopg.OperationalError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.1)

@@ -25,6 +25,23 @@ from tests.stack.running_site import ROOT, RunningSite
 ASIDE = "aside"
 BATCH = 200
 
+ACTIVATIONS = 6
+_CONFIGURATION = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: default-scheduler
+  plugins: {{multiPoint: {{enabled: [{{name: TaintToleration, weight: {}}}]}}}}
+"""
+
+#: The newest clusters, with pods that wait.
+_PENDING = """
+    SELECT c.name, ARRAY(
+        SELECT 'default/' || q.name FROM controlplane_queueentry q WHERE q.cluster_id = c.id LIMIT 20
+    )
+    FROM cluster_cluster c ORDER BY c.id DESC LIMIT 3
+"""
+
 _MAINTENANCE = """
 from datetime import date, timedelta
 from django.db import connection
@@ -47,8 +64,16 @@ for number in range(30):
 class Events:
     """The faults by name, for `Chaos.events`; remembers what has to be there at the end."""
 
-    def __init__(self, site: RunningSite, token: str, clock: Clock | None) -> None:
+    def __init__(
+        self,
+        site: RunningSite,
+        token: str,
+        clock: Clock | None = None,
+        fail_over: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`fail_over`: loses the database server for good; another one takes over."""
         self._site = site
+        self._fail_over = fail_over
         self._client = Client(site, token)
         self._clock = clock
         self._batches = 0
@@ -61,6 +86,8 @@ class Events:
             "lost connections": self.lose_connections,
             "full connection table": self.fill_connections,
             "dead name server": self.lose_names,
+            "activation": self.activate_profiles,
+            "failover": self.fail_over,
             "second start": self.start_twice,
             "killed operation": self.kill_operation,
             "killed import": self.kill_import,
@@ -101,6 +128,37 @@ class Events:
         self._clock.lose_names(True)
         time.sleep(draw.choice((6.0, 15.0)))
         self._clock.lose_names(False)
+
+    def activate_profiles(self, chaos: Chaos, draw: random.Random) -> None:
+        """A user activates revisions and pods again and again; a worker is killed meanwhile."""
+        try:
+            with psycopg.connect(self._site.database_url, connect_timeout=10) as database:
+                rows = database.execute(_PENDING).fetchall()
+        except (psycopg.OperationalError, OSError):
+            # an earlier fault still lasts
+            return
+        for number in range(ACTIVATIONS):
+            name, pods = draw.choice(rows)
+            path = f"/api/v1/clusters/{name}"
+            text = _CONFIGURATION.format(draw.randrange(1, 100))
+            statuses = [self._insist(f"{path}/profiles", {"configuration": text})]
+            if pods:
+                statuses.append(self._insist(f"{path}/queue/activate", {"pods": pods}))
+            # 422: a pod is no longer pending
+            if not {*statuses} <= {201, 202, 422}:
+                chaos.errors.append(f"activations in {name} were answered with {statuses}")
+            if number == ACTIVATIONS // 2:
+                chaos.kill("worker")
+
+    def _insist(self, path: str, body: dict[str, object]) -> int:
+        """Send a request until it is answered; the status of the answer."""
+        while (status := self._client.send("POST", path, body)) in (0, 503, 507):
+            time.sleep(0.2)
+        return status
+
+    def fail_over(self, chaos: Chaos, draw: random.Random) -> None:
+        """The database server is lost for good; its standby takes over."""
+        self._fail_over()
 
     def start_twice(self, chaos: Chaos, draw: random.Random) -> None:
         """A second `make up` on the data folder ends at once and says who uses it."""

@@ -37,7 +37,7 @@ from tests.faults.chaos import (
     Fault,
 )
 from tests.faults.clock import Clock
-from tests.faults.database import Database
+from tests.faults.database import Pair
 from tests.faults.disk import SmallDisk
 from tests.faults.events import Events
 from tests.faults.load import Client
@@ -66,6 +66,7 @@ class Beside:
     variables: dict[str, str] = field(default_factory=dict)
     processes: Callable[[], dict[int, str]] = dict
     faults: tuple[Fault, ...] = ()
+    fail_over: Callable[[], None] = lambda: None
 
 
 def main() -> int:
@@ -120,10 +121,14 @@ def _beside(kind: str) -> Iterator[Beside | None]:
             variables = {"SCHEDWEB_BROKER_URL": broker.url}
             yield Beside(variables, broker.processes, BROKER_FAULTS)
         elif kind == "postgresql":
-            database = Database(folder)
-            stack.callback(database.stop)
-            database.start()
-            yield Beside({"SCHEDWEB_DATABASE_URL": database.url}, database.processes)
+            servers = Pair(folder)
+            stack.callback(servers.stop)
+            servers.start()
+            yield Beside(
+                {"SCHEDWEB_DATABASE_URL": servers.url},
+                servers.processes,
+                fail_over=servers.fail_over,
+            )
         else:
             yield Beside()
 
@@ -171,7 +176,7 @@ def cause_faults(options: argparse.Namespace, beside: Beside, campaign: Campaign
     with _site(options, beside) as (site, disk, clock):
         token = read_token(site)
         probe = Probe(site, token)
-        events = Events(site, token, clock)
+        events = Events(site, token, clock, beside.fail_over)
         probe.start()
         # the disk and the clock of a database beside the site are not those of the site
         inside = "SCHEDWEB_DATABASE_URL" not in beside.variables
