@@ -37,7 +37,7 @@ profiles:
 #: The newest clusters, with pods that wait.
 _PENDING = """
     SELECT c.name, ARRAY(
-        SELECT 'default/' || q.name FROM controlplane_queueentry q WHERE q.cluster_id = c.id LIMIT 20
+        SELECT 'default/' || name FROM controlplane_queueentry WHERE cluster_id = c.id LIMIT 20
     )
     FROM cluster_cluster c ORDER BY c.id DESC LIMIT 3
 """
