@@ -57,6 +57,7 @@ truth: runtime
 	-$(BIN)/python -m tools.truth.groups $(GROUPS)
 	-$(BIN)/python -m tools.truth.batches $(BATCHES)
 	-$(BIN)/python -m tools.truth.stories $(STORIES)
+	-$(BIN)/python -m tools.truth.guest $(GUEST)
 	@$(BIN)/python -m tools.truth.table
 
 # SOAK_FACTOR: how many times as many examples of state machines as in `make test`.

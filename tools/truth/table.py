@@ -27,6 +27,7 @@ PROGRAMS = {
     "groups": "groups of pods, in steps",
     "batches": "pods in batches, in sequences",
     "stories": "objects and events of controllers",
+    "guest": "bindings of kube-scheduler as a guest",
 }
 TITLES = ("compared", "equal", "listed", "differing", "unanswered")
 

@@ -42,6 +42,11 @@ _ORPHAN = {"propagationPolicy": "Orphan"}
 _INDEXED = {"completionMode": "Indexed", "completions": 3, "parallelism": 3}
 _TO_2 = Patch("Deployment", "web", image("i:2"))
 
+
+def _cordon(value: bool | None) -> Patch:
+    return Patch("Node", "a.stateful-node-lost", {"spec": {"unschedulable": value}})
+
+
 STORIES = (
     Story(
         "deployment-zero-and-back",
@@ -150,7 +155,6 @@ STORIES = (
                                 "key": "node.kubernetes.io/unreachable",
                                 "operator": "Exists",
                                 "effect": "NoExecute",
-                                # taints without NoExecute go first when the node returns
                                 "tolerationSeconds": 8,
                             }
                         ],
@@ -158,7 +162,9 @@ STORIES = (
                 )
             ],
             [ready("stateful-node-lost", "Unknown"), Wait(16)],
-            [ready("stateful-node-lost", "True")],
+            # its taints are removed one after the other
+            [_cordon(True), ready("stateful-node-lost", "True"), Wait(10)],
+            [_cordon(None)],
         ],
         nodes="a",
     ),
