@@ -79,7 +79,8 @@ def timestamp(world: World) -> str:
 class Real:
     """The real control plane with scheduler and controllers."""
 
-    def __init__(self, server: RealServer) -> None:
+    def __init__(self, server: RealServer, token: str = "real") -> None:
+        self._root, self._token = server.root, token
         context = ssl._create_unverified_context()
         self._connection = http.client.HTTPSConnection(
             "127.0.0.1", server.port, timeout=_MOST_SECONDS, context=context
@@ -91,9 +92,12 @@ class Real:
     def request(
         self, method: str, path: str, body: Body | None = None, form: str = "json"
     ) -> tuple[int, Body]:
-        headers = {"Authorization": "Bearer real", "Content-Type": f"application/{form}"}
+        headers = {
+            "Authorization": f"Bearer {self._token}",
+            "Content-Type": f"application/{form}",
+        }
         data = None if body is None else json.dumps(body)
-        self._connection.request(method, path, body=data, headers=headers)
+        self._connection.request(method, self._root + path, body=data, headers=headers)
         response = self._connection.getresponse()
         return response.status, json.loads(response.read() or b"{}")
 

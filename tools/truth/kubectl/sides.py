@@ -1,0 +1,132 @@
+"""The two clusters that kubectl is told about."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from tests.stack.kubectl import Outcome, normalize
+from tests.stack.running_site import RunningSite
+from tools.truth.kubectl.commands import Command
+from tools.truth.kubectl.normal import blanked
+from tools.truth.servers import RealServer, control_plane
+from tools.truth.stories import kubelet
+from tools.truth.stories.worlds import Real
+
+_GATES = ("--gates", "GenericWorkload=true")
+_FLAGS = ("--api-flags", "--runtime-config=scheduling.k8s.io/v1alpha2=true")
+_MOST_SECONDS = 60.0
+_CLUSTER = "truth"
+
+
+@dataclass(frozen=True)
+class Side:
+    """A cluster, and the kubectl that is its client."""
+
+    kubectl: Path
+    server: str
+    #: of the cluster in a kubeconfig
+    connection: Mapping[str, object]
+    token: str
+    #: the same cluster for the program that plays its kubelets
+    world: Real | None
+
+    @contextmanager
+    def place(self, namespace: str, files: Mapping[str, str]) -> Iterator[Place]:
+        """A new namespace, and a folder with these files."""
+        with tempfile.TemporaryDirectory(prefix="kubectl-") as folder:
+            home = Path(folder)
+            (home / "config").write_text(yaml.safe_dump(self._kubeconfig(namespace)))
+            for name, text in files.items():
+                (home / name).write_text(text)
+            place = Place(self, home, namespace)
+            place.run(Command(f"create namespace {namespace}"))
+            yield place
+
+    def _kubeconfig(self, namespace: str) -> dict[str, object]:
+        context = {"cluster": _CLUSTER, "user": _CLUSTER, "namespace": namespace}
+        return {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": _CLUSTER, "cluster": {"server": self.server, **self.connection}}],
+            "users": [{"name": _CLUSTER, "user": {"token": self.token}}],
+            "contexts": [{"name": _CLUSTER, "context": context}],
+            "current-context": _CLUSTER,
+        }
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the commands of a script are run."""
+
+    side: Side
+    home: Path
+    namespace: str
+
+    def run(self, command: Command) -> Outcome:
+        """The normalized outcome of a command; what it causes has happened afterwards."""
+        found = subprocess.run(
+            [self.side.kubectl, *command.arguments],
+            cwd=self.home,
+            env={"PATH": os.environ["PATH"], "HOME": str(self.home)}
+            | {"KUBECONFIG": str(self.home / "config")}
+            | command.variables,
+            input=(self.home / command.file).read_text() if command.file else "",
+            capture_output=True,
+            text=True,
+            timeout=_MOST_SECONDS,
+        )
+        world = self.side.world
+        if world and command.writes:
+            world.settle()
+            while kubelet.act(world, {self.namespace: kubelet.always("Ready")}):
+                world.settle()
+        outcome = Outcome(found.returncode, found.stdout, found.stderr)
+        return blanked(normalize(outcome), self.side.server)
+
+
+@contextmanager
+def sides(scripts: Path, folder: Path, *, moves: bool) -> Iterator[tuple[Side, Side]]:
+    """The real cluster and ours, both empty; if it moves, with scheduler and controllers."""
+    options = ("--scheduler", "--controllers") if moves else ()
+    with (
+        control_plane(scripts, folder, *_GATES, *_FLAGS, *options) as real,
+        tempfile.TemporaryDirectory(prefix="site-", ignore_cleanup_errors=True) as data,
+    ):
+        kubectl = folder / "bin" / "kubectl"
+        Path(data).chmod(0o755)
+        site = RunningSite(Path(data))
+        site.start()
+        try:
+            yield _real(kubectl, real, moves=moves), _ours(kubectl, site, moves=moves)
+        finally:
+            site.close()
+
+
+def _real(kubectl: Path, server: RealServer, *, moves: bool) -> Side:
+    address = f"https://127.0.0.1:{server.port}"
+    return Side(
+        kubectl,
+        address,
+        {"insecure-skip-tls-verify": True},
+        "real",
+        Real(server) if moves else None,
+    )
+
+
+def _ours(kubectl: Path, site: RunningSite, *, moves: bool) -> Side:
+    site.manage("create_cluster", _CLUSTER, "--kubelet=off", *(() if moves else ("--paused",)))
+    config = yaml.safe_load(site.manage("kubeconfig", _CLUSTER, "--user", "admin", "--root"))
+    cluster = dict(config["clusters"][0]["cluster"])
+    token = config["users"][0]["user"]["token"]
+    server = RealServer(site.port("https"), root=f"/k8s/{_CLUSTER}")
+    return Side(
+        kubectl, cluster.pop("server"), cluster, token, Real(server, token) if moves else None
+    )
