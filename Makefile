@@ -6,8 +6,8 @@
 # make bench-plots  tables and plots of docs/performance.md, from the results of these two
 # make bench-pages  how long each page takes on a large site
 # make screenshots  each page, wide and narrow, light and dark, in screenshots/
-# make truth   decisions about random clusters, responses of the API and stories of workloads, compared
-#              with the real thing's
+# make truth   decisions about random clusters, responses of the API, output of kubectl and stories of
+#              workloads, compared with the real thing's
 # make soak    state machines of the core and `make truth` for longer, then an hour of faults during runs of
 #              5,000 pods, then ten quiet minutes; with each broker, and a PostgreSQL beside the site.
 #              SOAK_KILLS=1000: the full form
@@ -53,6 +53,7 @@ truth: runtime
 	@rm -rf var/truth/rows
 	-$(BIN)/python -m tools.truth $(TRUTH)
 	-$(BIN)/python -m tools.truth.exchanges $(EXCHANGES)
+	-$(BIN)/python -m tools.truth.kubectl $(KUBECTL)
 	-$(BIN)/python -m tools.truth.conversions
 	-$(BIN)/python -m tools.truth.groups $(GROUPS)
 	-$(BIN)/python -m tools.truth.batches $(BATCHES)

@@ -31,9 +31,9 @@ from tests.api.replay import Replay, Views
 Body = dict[str, Any]
 
 #: As the recordings say.
-_GATES = ("--gates", "GenericWorkload=true")
-_OUR_GATES = {"GenericWorkload": True}
-_FLAGS = ("--api-flags", "--runtime-config=scheduling.k8s.io/v1alpha2=true")
+GATES = ("--gates", "GenericWorkload=true")
+OUR_GATES = {"GenericWorkload": True}
+FLAGS = ("--api-flags", "--runtime-config=scheduling.k8s.io/v1alpha2=true")
 _TOKEN = "real"
 _SECONDS = 60.0
 #: The status of a request that crashed the server.
@@ -70,7 +70,7 @@ class RealServer:
 @contextmanager
 def real_server(scripts: Path, folder: Path) -> Iterator[Replay]:
     """An empty cluster of the real thing, without controllers, as long as it is used."""
-    with control_plane(scripts, folder, *_GATES, *_FLAGS) as server:
+    with control_plane(scripts, folder, *GATES, *FLAGS) as server:
         yield Replay(server, _TOKEN)
 
 
@@ -144,7 +144,7 @@ def _cluster(url: str) -> Replay:
     user = User.objects.create_superuser("admin")
     cluster = create_cluster("truth", user=user.username)
     active = get_active(cluster)
-    gates = {**(yaml.safe_load(active.configuration) or {}), "featureGates": _OUR_GATES}
+    gates = {**(yaml.safe_load(active.configuration) or {}), "featureGates": OUR_GATES}
     add_revision(cluster, yaml.safe_dump(gates), user=user.username)
     Cluster.objects.update(paused=True)
     settings.ALLOWED_HOSTS = ["*"]

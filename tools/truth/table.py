@@ -24,6 +24,7 @@ PROGRAMS = {
     "decisions": "decisions",
     "exchanges": "requests over HTTP",
     "conversions": "custom objects that webhooks convert",
+    "kubectl": "commands of kubectl",
     "groups": "groups of pods, in steps",
     "batches": "pods in batches, in sequences",
     "stories": "objects and events of controllers",

@@ -223,6 +223,8 @@ def _list_form(call: Call, metadata: Body) -> _ListForm:
 def _table(call: Call, body: Body, *, definitions: bool = True) -> Body:
     """The Table of one object."""
     kind, version = call.resource.kind, call.media.version
+    if body.get("apiVersion") == "autoscaling/v1" and body["kind"] == "Scale":
+        kind = tables.SCALE
     row = tables.row_of(kind, _included(call), version, call.cluster.now())(body)
     return {**tables.table(kind, _version(body), version, definitions=definitions), "rows": [row]}
 

@@ -10,7 +10,7 @@ from apps.api.kubernetes.column_definitions import definitions_of
 from apps.cluster import kinds
 from apps.cluster.errors import BadRequest
 from apps.cluster.kinds import Kind
-from apps.cluster.tables.columns import Column
+from apps.cluster.tables.columns import AGE, Column, path
 from apps.cluster.tables.pods import row_conditions
 
 __all__ = ["INCLUDE", "Column", "include_object", "partial", "table"]
@@ -19,6 +19,18 @@ Body = dict[str, Any]
 
 _GROUP = "meta.k8s.io"
 _FIELD_ANNOTATION = "deprecated.daemonset.template.generation"
+#: What the subresource `scale` of all kinds shows.
+SCALE = Kind(
+    "Scale",
+    "scales",
+    group="autoscaling",
+    columns=(
+        Column("Name", path("metadata", "name")),
+        Column("Desired", path("spec", "replicas", default=0), "integer"),
+        Column("Available", path("status", "replicas", default=0), "integer"),
+        AGE,
+    ),
+)
 INCLUDE = ("None", "Metadata", "Object")
 
 

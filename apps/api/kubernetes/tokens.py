@@ -32,7 +32,7 @@ def create_token(call: Call) -> Answer:
     account = call.stored()
     seconds = spec.get("expirationSeconds") or _DEFAULT_SECONDS
     if causes := list(_causes(seconds)):
-        raise Invalid("TokenRequest", name, causes, _GROUP)
+        raise Invalid("TokenRequest", "", causes, _GROUP)
     audiences = spec.get("audiences") or [service_tokens.AUDIENCE]
     bound_to = _bound_object(call, spec.get("boundObjectRef"))
     status: Body = {"token": "", "expirationTimestamp": None}

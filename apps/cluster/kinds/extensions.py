@@ -40,6 +40,7 @@ from apps.cluster.validation.statuses import validate_standard_conditions
 from apps.cluster.validation.webhooks import validate_webhooks
 
 _ADMISSION: Final = "admissionregistration.k8s.io"
+_CATEGORIES: Final = ("api-extensions",)
 
 
 KINDS: Final = (
@@ -48,6 +49,7 @@ KINDS: Final = (
         "customresourcedefinitions",
         group="apiextensions.k8s.io",
         namespaced=False,
+        categories=_CATEGORIES,
         short_names=("crd", "crds"),
         has_status=True,
         has_generation=True,
@@ -65,6 +67,7 @@ KINDS: Final = (
         "apiservices",
         group="apiregistration.k8s.io",
         namespaced=False,
+        categories=_CATEGORIES,
         has_status=True,
         status_keeps=CLIENT_METADATA,
         default=default_api_service,
@@ -79,6 +82,7 @@ KINDS: Final = (
         "mutatingwebhookconfigurations",
         group=_ADMISSION,
         namespaced=False,
+        categories=_CATEGORIES,
         has_generation=True,
         is_looked_up=True,
         default=default_webhooks,
@@ -91,6 +95,7 @@ KINDS: Final = (
         "validatingwebhookconfigurations",
         group=_ADMISSION,
         namespaced=False,
+        categories=_CATEGORIES,
         has_generation=True,
         is_looked_up=True,
         default=default_webhooks,
@@ -103,6 +108,7 @@ KINDS: Final = (
         "validatingadmissionpolicies",
         group=_ADMISSION,
         namespaced=False,
+        categories=_CATEGORIES,
         has_status=True,
         status_keeps=CLIENT_METADATA,
         has_generation=True,
@@ -118,6 +124,7 @@ KINDS: Final = (
         "validatingadmissionpolicybindings",
         group=_ADMISSION,
         namespaced=False,
+        categories=_CATEGORIES,
         has_generation=True,
         is_looked_up=True,
         default=default_admission_binding,
@@ -130,6 +137,7 @@ KINDS: Final = (
         "mutatingadmissionpolicies",
         group=_ADMISSION,
         namespaced=False,
+        categories=_CATEGORIES,
         has_generation=True,
         is_looked_up=True,
         default=default_admission_policy,
@@ -142,6 +150,7 @@ KINDS: Final = (
         "mutatingadmissionpolicybindings",
         group=_ADMISSION,
         namespaced=False,
+        categories=_CATEGORIES,
         has_generation=True,
         is_looked_up=True,
         default=default_admission_binding,

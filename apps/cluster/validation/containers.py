@@ -131,9 +131,6 @@ def _container(container: Body, path: str, seen: set[str], around: Surroundings)
         yield required(f"{path}.name")
     else:
         yield from all_invalid(f"{path}.name", name, names.dns_label(name))
-    if name in seen:
-        yield duplicate(f"{path}.name", name)
-    seen.add(name)
     if not image:
         yield required(f"{path}.image")
     elif image != image.strip():
@@ -164,6 +161,9 @@ def _container(container: Body, path: str, seen: set[str], around: Surroundings)
             f"{path}.securityContext",
             host_users=around.host_users,
         )
+    if name in seen:
+        yield duplicate(f"{path}.name", name)
+    seen.add(name)
 
 
 def _policies(container: Body, path: str) -> Causes:

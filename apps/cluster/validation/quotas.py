@@ -74,8 +74,9 @@ def _scopes(spec: Body, scopes: Sequence[str], shown: Any, path: str) -> Causes:
     for scope in scopes:
         if scope not in _SCOPES:
             yield invalid(path, shown, "unsupported scope")
+            continue
         for name in limited:
-            if name not in _SCOPES.get(scope, frozenset()):
+            if name not in _SCOPES[scope]:
                 yield invalid(path, shown, "unsupported scope applied to resource")
     for pair in _OPPOSITES:
         if pair <= set(scopes):

@@ -14,6 +14,7 @@ from apps.cluster.admission import certificates
 from apps.cluster.admission.defaulting import default_metadata
 from apps.cluster.admission.names import generate_name
 from apps.cluster.allocation.services import SERVICE
+from apps.cluster.custom.versions import DEFINITION
 from apps.cluster.errors import Invalid
 from apps.cluster.kinds import Kind
 from apps.cluster.ownership.creation import metadata_fields, set_fields
@@ -90,9 +91,10 @@ def is_row_only(kind: Kind) -> bool:
     """Whether objects of this kind can be created by the statement of this module.
 
     The creation of others depends on those that are looked up, on quotas and on the addresses of
-    other services; a request for a certificate contains the groups of its user.
+    other services; a request for a certificate contains the groups of its user; a definition is
+    served after it was written.
     """
-    is_joint = kind.is_looked_up or kind in (QUOTA, SERVICE)
+    is_joint = kind.is_looked_up or kind in (QUOTA, SERVICE, DEFINITION)
     return not (is_joint or kind.name == certificates.KIND)
 
 

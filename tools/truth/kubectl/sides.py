@@ -16,13 +16,13 @@ from tests.stack.kubectl import Outcome, normalize
 from tests.stack.running_site import RunningSite
 from tools.truth.kubectl.commands import Command
 from tools.truth.kubectl.normal import blanked
-from tools.truth.servers import RealServer, control_plane
+from tools.truth.servers import FLAGS, GATES, OUR_GATES, RealServer, control_plane
 from tools.truth.stories import kubelet
 from tools.truth.stories.worlds import Real
 
-_GATES = ("--gates", "GenericWorkload=true")
-_FLAGS = ("--api-flags", "--runtime-config=scheduling.k8s.io/v1alpha2=true")
-_MOST_SECONDS = 60.0
+#: Clusters of kubeadm allow them, and so does ours.
+_PRIVILEGED = "--allow-privileged=true"
+_MOST_SECONDS = 40.0
 _CLUSTER = "truth"
 
 
@@ -72,17 +72,20 @@ class Place:
 
     def run(self, command: Command) -> Outcome:
         """The normalized outcome of a command; what it causes has happened afterwards."""
-        found = subprocess.run(
-            [self.side.kubectl, *command.arguments],
-            cwd=self.home,
-            env={"PATH": os.environ["PATH"], "HOME": str(self.home)}
-            | {"KUBECONFIG": str(self.home / "config")}
-            | command.variables,
-            input=(self.home / command.file).read_text() if command.file else "",
-            capture_output=True,
-            text=True,
-            timeout=_MOST_SECONDS,
-        )
+        try:
+            found = subprocess.run(
+                [self.side.kubectl, *command.arguments],
+                cwd=self.home,
+                env={"PATH": os.environ["PATH"], "HOME": str(self.home)}
+                | {"KUBECONFIG": str(self.home / "config")}
+                | command.variables,
+                input=(self.home / command.file).read_text() if command.file else "",
+                capture_output=True,
+                text=True,
+                timeout=_MOST_SECONDS,
+            )
+        except subprocess.TimeoutExpired:
+            return Outcome(-1, "", f"not ended after {_MOST_SECONDS} s")
         world = self.side.world
         if world and command.writes:
             world.settle()
@@ -96,8 +99,9 @@ class Place:
 def sides(scripts: Path, folder: Path, *, moves: bool) -> Iterator[tuple[Side, Side]]:
     """The real cluster and ours, both empty; if it moves, with scheduler and controllers."""
     options = ("--scheduler", "--controllers") if moves else ()
+    flags = (FLAGS[0], f"{FLAGS[1]} {_PRIVILEGED}")
     with (
-        control_plane(scripts, folder, *_GATES, *_FLAGS, *options) as real,
+        control_plane(scripts, folder, *GATES, *flags, *options) as real,
         tempfile.TemporaryDirectory(prefix="site-", ignore_cleanup_errors=True) as data,
     ):
         kubectl = folder / "bin" / "kubectl"
@@ -126,6 +130,11 @@ def _ours(kubectl: Path, site: RunningSite, *, moves: bool) -> Side:
     config = yaml.safe_load(site.manage("kubeconfig", _CLUSTER, "--user", "admin", "--root"))
     cluster = dict(config["clusters"][0]["cluster"])
     token = config["users"][0]["user"]["token"]
+    configuration = {"apiVersion": "kubescheduler.config.k8s.io/v1", "featureGates": OUR_GATES}
+    configuration["kind"] = "KubeSchedulerConfiguration"
+    path, headers = f"/api/v1/clusters/{_CLUSTER}/profiles", {"Authorization": f"Bearer {token}"}
+    status = site.post(path, {"configuration": yaml.safe_dump(configuration)}, headers)
+    assert status == 201, status
     server = RealServer(site.port("https"), root=f"/k8s/{_CLUSTER}")
     return Side(
         kubectl, cluster.pop("server"), cluster, token, Real(server, token) if moves else None
