@@ -1,4 +1,5 @@
 # make up      the whole site on this machine, in the foreground; Ctrl-C ends it
+# make install  what `make up` needs, without starting anything; then .venv/bin/schedweb --help
 # make test    the tests, with everything they need, in a process per core and one more (at most five)
 # make quick   what a change of the scheduling core needs, in under a minute on two idle cores
 # make bench   pods per second of the scheduling core, on kube-scheduler's own workloads
@@ -25,11 +26,13 @@ PRODUCTION := SCHEDWEB_HTTPS_ONLY=1 SCHEDWEB_ALLOWED_HOSTS=schedweb.example
 # State machines that compare results that are reused with fresh ones.
 MACHINES := tests/scheduler/test_signatures.py tests/scheduler/plugins/test_domain_columns.py
 
-.PHONY: up db test quick quick-tests quick-cases truth soak check bench bench-house bench-plots bench-pages screenshots
+.PHONY: up install db test quick quick-tests quick-cases truth soak check bench bench-house bench-plots bench-pages screenshots
 .PHONY: format runtime development fuzz sbom audit
 
 up: runtime
 	@exec $(BIN)/python -m schedweb.supervisor
+
+install: runtime
 
 db: runtime
 	@exec $(BIN)/python -m schedweb.embedded

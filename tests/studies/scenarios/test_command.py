@@ -67,3 +67,30 @@ def test_a_run_leaves_no_file_behind(file: Path, tmp_path: Path) -> None:
     command = [sys.executable, "manage.py", "scenario", "run", str(file)]
     subprocess.run(command, cwd=ROOT, env={**os.environ, "SCHEDWEB_DATA": str(data)}, check=True)
     assert not data.exists()
+
+
+def test_a_run_is_compared_with_an_earlier_one_and_summarized(file: Path, tmp_path: Path) -> None:
+    baseline, summary = tmp_path / "main.json", tmp_path / "summary.md"
+    file.write_text(SCENARIO.replace("cpu: 2", "cpu: 4"))
+    call_command("scenario", "run", str(file), "--json", str(baseline), stdout=StringIO())
+    compared = SCENARIO.replace("- {noPreemption: true}", "- {notWorse: {than: main.json}}")
+    file.write_text(compared.replace("cpu: 2", "cpu: 4"))
+    out = StringIO()
+    call_command("scenario", "run", str(file), "--summary", str(summary), stdout=out)
+    assert "ok      notWorse: not worse than in main.json: pending 0 (was 0)" in out.getvalue()
+    assert "All 1 runs passed" in summary.read_text()
+    file.write_text(compared.replace("equals: 3", "equals: 2"))
+    with pytest.raises(CommandError, match="1 of 1 scenarios failed"):
+        call_command("scenario", "run", str(file), "--summary", str(summary), stdout=out)
+    assert "FAILED  notWorse: worse than in main.json: pending 1 (was 0)" in out.getvalue()
+    assert "- notWorse: worse than in main.json: pending 1 (was 0)" in summary.read_text()
+    for wrong, message in (
+        ("{than: none.json}", r"small\.yaml:6: expectations\[1\]\.notWorse: .*cannot be read"),
+        ("{than: small.yaml}", r"small\.yaml: has no results of scenarios"),
+        ("{than: main.json, figures: [waits]}", r"figures\[0\]: must be one of pending, .*'waits'"),
+        ("{than: main.json, percent: -1}", r"notWorse\.percent: must not be negative"),
+    ):
+        file.write_text(compared.replace("{than: main.json}", wrong))
+        with pytest.raises(CommandError, match=message) as raised:
+            call_command("scenario", "run", str(file), stdout=out)
+        assert raised.value.returncode == 2

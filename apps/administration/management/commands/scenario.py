@@ -16,6 +16,7 @@ from apps.studies.scenarios.language.checking import count_runs
 from apps.studies.scenarios.language.reading import Source
 from apps.studies.scenarios.recorded_decisions.report import compare_file, describe
 from apps.studies.scenarios.results.junit import write_junit
+from apps.studies.scenarios.results.markdown import write_markdown
 from apps.studies.scenarios.results.presenting import present_scenario
 from apps.studies.scenarios.results.text import describe_scenario
 from apps.studies.scenarios.running.run import Variation
@@ -53,6 +54,14 @@ class Command(BaseCommand):
                 action.add_argument(
                     "--json", metavar="FILE", help="write all results; - for stdout"
                 )
+                action.add_argument(
+                    "--summary", metavar="FILE", help="write Markdown, for a pull request"
+                )
+                action.add_argument(
+                    "--no-baseline",
+                    action="store_true",
+                    help="leave notWorse out, to write the results that it compares with",
+                )
                 action.add_argument("--seed", type=int, help="run with this seed alone")
                 action.add_argument("--quiet", action="store_true", help="no progress")
 
@@ -70,6 +79,8 @@ class Command(BaseCommand):
             return
         if options["junit"]:
             _write(options["junit"], write_junit(results))
+        if options["summary"]:
+            _write(options["summary"], write_markdown(results))
         self._write_json(results, options["json"])
         failed = sum(not result["passed"] for result in results)
         if failed:
@@ -113,6 +124,9 @@ class Command(BaseCommand):
         if options["seed"] is not None:
             sweep = msgspec.structs.replace(scenario.sweep, seeds=[options["seed"]])
             scenario = msgspec.structs.replace(scenario, sweep=sweep)
+        if options["no_baseline"]:
+            kept = [each for each in scenario.expectations if each.not_worse is None]
+            scenario = msgspec.structs.replace(scenario, expectations=kept)
         files = Files(Path.cwd() if name == "-" else Path(name).parent)
         show = self.stderr.isatty() and not options["quiet"]
         finished = run_scenario(scenario, source, files, self._report if show else _ignore)

@@ -15,9 +15,14 @@ from apps.studies.scenarios.language.reading import Path, Source, describe_exces
 from apps.studies.scenarios.language.types import (
     ACTIONS,
     CHECKS,
+    HIGHER_IS_BETTER,
+    LOWER_IS_BETTER,
     Amount,
+    Expectation,
     NodeTarget,
+    NotWorse,
     Operation,
+    PodSelector,
     Scenario,
     Workload,
 )
@@ -311,11 +316,25 @@ def _check_expectations(scenario: Scenario) -> Found:
         if each.at is not None and scenario.duration is not None and each.at > scenario.duration:
             yield (*path, "at"), "is after the end of the scenario"
         check = getattr(each, given[0])
+        if isinstance(check, NotWorse):
+            yield from _check_not_worse(each, check, path)
         if (
             isinstance(check, Amount)
             and (check.equals, check.at_least, check.at_most) == (None,) * 3
         ):
             yield (*path, camel_case(given[0])), "must have equals, atLeast or atMost"
+
+
+def _check_not_worse(each: Expectation, check: NotWorse, path: Path) -> Found:
+    if each.at is not None or each.pods != PodSelector():
+        yield (*path, "notWorse"), "is about the whole run, without at and pods"
+    if check.percent < 0:
+        yield (*path, "notWorse", "percent"), "must not be negative"
+    known = [camel_case(name) for name in (*LOWER_IS_BETTER, *HIGHER_IS_BETTER)]
+    for index, name in enumerate(check.figures):
+        if name not in known:
+            listed = ", ".join(known)
+            yield (*path, "notWorse", "figures", index), f"must be one of {listed}, not {name!r}"
 
 
 def _check_order(scenario: Scenario) -> Found:

@@ -207,6 +207,17 @@ class Skew(Amount, frozen=True, kw_only=True):
     topology_key: str
 
 
+class NotWorse(Entry, frozen=True, kw_only=True):
+    """The figures of the run are not worse than in the results of an earlier one."""
+
+    #: a file that `scenario run --json` has written
+    than: str
+    #: names of figures; the usual ones if it is empty
+    figures: list[str] = []
+    #: by how much a figure may be worse
+    percent: float = 0
+
+
 class Expectation(Entry, frozen=True, kw_only=True):
     """What has to be true, at a time or at the end; it has one of the checks."""
 
@@ -237,6 +248,7 @@ class Expectation(Entry, frozen=True, kw_only=True):
     skew: Skew | None = None
     #: every pod that waits says so
     reason: str | None = None
+    not_worse: NotWorse | None = None
 
 
 class ProfileSpec(Entry, frozen=True, kw_only=True):
@@ -285,5 +297,11 @@ ACTIONS = (
 CHECKS = (
     *("bound_within", "on_nodes", "no_preemption", "created", "bound", "pending", "running"),
     *("succeeded", "preempted", "evicted", "attempts", "waiting", "utilization", "imbalance"),
-    *("nodes_used", "skew", "reason"),
+    *("nodes_used", "skew", "reason", "not_worse"),
 )
+#: Figures of which more is worse, and those of which less is.
+LOWER_IS_BETTER = (
+    *("pending", "preempted", "evicted", "attempts", "waited_p50", "waited_p99", "waited_max"),
+    *("imbalance", "nodes_used"),
+)
+HIGHER_IS_BETTER = ("bound", "succeeded", "cpu_utilization", "memory_utilization")

@@ -19,6 +19,8 @@ from apps.studies.scenarios.language.types import (
     Utilization,
     Waiting,
 )
+from apps.studies.scenarios.results.baseline import Baseline
+from apps.studies.scenarios.results.figures import count_figures, percentile
 from apps.studies.scenarios.running.acting import matches_node
 from apps.studies.scenarios.running.recording import PodRecord, Recorder
 
@@ -43,12 +45,17 @@ def check_of(expectation: Expectation) -> str:
     return next(name for name in CHECKS if getattr(expectation, name) is not None)
 
 
-def check(expectation: Expectation, recorder: Recorder) -> Outcome:
-    """Check one expectation on what has been recorded until now."""
+def check(
+    expectation: Expectation, recorder: Recorder, baseline: Baseline | None = None
+) -> Outcome:
+    """Check one expectation on what has been recorded until now; `baseline` is that of notWorse."""
     name = check_of(expectation)
     pods = [pod for pod in recorder.pods.values() if _selects(expectation.pods, pod)]
     at = recorder.cluster.clock.elapsed
-    met, message = _CHECKS[name](expectation, pods, recorder)
+    if expectation.not_worse is not None and baseline is not None:
+        met, message = baseline.compare(expectation.not_worse, count_figures(recorder))
+    else:
+        met, message = _CHECKS[name](expectation, pods, recorder)
     return Outcome(expectation.name or describe(expectation), met, message, at)
 
 
@@ -187,14 +194,6 @@ _CHECKS: dict[str, Callable[[Expectation, Sequence[PodRecord], Recorder], Result
     "skew": _skew,
     "reason": _reason,
 }
-
-
-def percentile(ordered: Sequence[float], percent: float) -> float | None:
-    """The nearest-rank percentile of ascending values; None if there are none."""
-    if not ordered:
-        return None
-    rank = math.ceil(len(ordered) * min(max(percent, 0.0), 100.0) / 100)
-    return ordered[max(rank, 1) - 1]
 
 
 def _compare(limits: Amount | None, value: float, message: str) -> Result:

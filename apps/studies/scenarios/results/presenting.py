@@ -6,7 +6,8 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from apps.studies.scenarios.results.checking import Outcome, percentile
+from apps.studies.scenarios.results.checking import Outcome
+from apps.studies.scenarios.results.figures import count_figures
 from apps.studies.scenarios.running.recording import PodRecord, Recorder
 from apps.studies.scenarios.running.run import FinishedRun
 from apps.studies.scenarios.running.sweeping import FinishedScenario
@@ -47,28 +48,8 @@ def present_run(run: FinishedRun) -> Body:
 
 def present_figures(run: FinishedRun) -> Body:
     """The figures by which runs are compared; times are seconds."""
-    recorder = run.recorder
-    pods = list(recorder.pods.values())
-    waited = sorted(pod.waited for pod in pods if pod.waited is not None)
-    last = recorder.samples[-1]
-    return {
-        "seconds": round(run.seconds, 3),
-        "processor_seconds": round(run.cost, 3),
-        "pods": len(pods),
-        "bound": len(waited),
-        "pending": sum(pod.is_pending for pod in pods),
-        "succeeded": sum(pod.phase == "Succeeded" for pod in pods),
-        "preempted": sum(pod.disruption == "preempted" for pod in pods),
-        "evicted": sum(pod.disruption == "evicted" for pod in pods),
-        "attempts": recorder.decisions,
-        "waited_p50": _rounded(percentile(waited, 50)),
-        "waited_p99": _rounded(percentile(waited, 99)),
-        "waited_max": _rounded(percentile(waited, 100)),
-        "cpu_utilization": _rounded(recorder.average("cpu")),
-        "memory_utilization": _rounded(recorder.average("memory")),
-        "imbalance": _rounded(last.imbalance),
-        "nodes_used": len({pod.node for pod in pods if pod.is_on_node}),
-    }
+    times = {"seconds": round(run.seconds, 3), "processor_seconds": round(run.cost, 3)}
+    return times | count_figures(run.recorder)
 
 
 def present_series(recorder: Recorder) -> Mapping[str, Sequence[float]]:

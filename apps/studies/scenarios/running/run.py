@@ -24,6 +24,7 @@ from apps.studies.scenarios.language.types import (
     Workload,
 )
 from apps.studies.scenarios.memory.cluster import MemoryCluster, parse_start
+from apps.studies.scenarios.results.baseline import Baseline, read_baseline
 from apps.studies.scenarios.results.checking import Outcome, check
 from apps.studies.scenarios.running import reading
 from apps.studies.scenarios.running.acting import Actions
@@ -89,12 +90,14 @@ class ScenarioRun:
     progress: Progress = lambda seconds: None
     _timeline: Timeline = field(default_factory=Timeline)
     _outcomes: dict[int, Outcome] = field(default_factory=dict)
+    _baselines: dict[int, Baseline] = field(default_factory=dict)
     #: pods that arrive by themselves, of all workloads
     _planned: int = 0
 
     def run(self) -> FinishedRun:
         """Run it until its end."""
         began = time.process_time()
+        self._baselines = self._read_baselines()
         cluster = self._build_cluster()
         try:
             recorder = Recorder(cluster, self._interval())
@@ -244,7 +247,23 @@ class ScenarioRun:
         self._check(index, expectation, recorder)
 
     def _check(self, index: int, expectation: Expectation, recorder: Recorder) -> None:
-        self._outcomes[index] = check(expectation, recorder)
+        self._outcomes[index] = check(expectation, recorder, self._baselines.get(index))
+
+    def _read_baselines(self) -> dict[int, Baseline]:
+        return {
+            index: self._guard(
+                ("expectations", index, "notWorse"),
+                partial(
+                    read_baseline,
+                    each.not_worse,
+                    self.files,
+                    self.scenario.name,
+                    self.variation.name,
+                ),
+            )
+            for index, each in enumerate(self.scenario.expectations)
+            if each.not_worse is not None
+        }
 
     def _play(self, cluster: MemoryCluster, recorder: Recorder) -> None:
         """Let time pass: jump to what happens next, until nothing does."""
