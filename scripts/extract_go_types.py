@@ -4,10 +4,11 @@
 
 The program contains the layout of its types, for reflection. Three things of them show in
 responses: a message about an object prints its *internal* type, with every field in the order in
-which the type declares them; a message about a wrong type names the Go type of the field; and some
-fields are left out when they are empty. OUTPUT has `internal`: type -> its fields, `fields`:
-OpenAPI definition -> field -> its Go type, where the document does not tell it, and `omitted`:
-definition -> the fields that are left out.
+which the type declares them; a message about a wrong type names the Go type of the field, and is
+about the first field in this order; and some fields are left out when they are empty. OUTPUT has
+`internal`: type -> its fields, `fields`: OpenAPI definition -> field -> its Go type, where the
+document does not tell it, `omitted`: definition -> the fields that are left out, and `order`:
+definition -> its fields.
 """
 
 from __future__ import annotations
@@ -212,26 +213,46 @@ class Layouts:
     def fields(self) -> dict[str, dict[str, str]]:
         """Definition -> field -> its Go type, if that has a name of its own."""
         found: dict[str, dict[str, str]] = {}
-        for each in self.types.values():
-            if not VERSIONED.fullmatch(each.package) or each.kind != "struct":
-                continue
+        for name, kind in self._definitions():
             names = {
-                tag: self._named(row.type)
-                for row in each.fields
-                if (tag := _tag(row)[0]) and self._has_own_name(row.type)
+                place.rpartition(".")[2]: self._named(row.type)
+                for place, row in self._places(kind)
+                if self._has_own_name(row.type)
             }
             if names:
-                found[f"{_domain(each.package)}.{_short(each)}"] = names
+                found[name] = names
         return dict(sorted(found.items()))
+
+    def order(self) -> dict[str, str]:
+        """Definition -> its fields as declared, behind the names of embedded types."""
+        return {
+            name: " ".join(place for place, _ in self._places(kind))
+            for name, kind in sorted(self._definitions())
+        }
+
+    def _definitions(self) -> Iterator[tuple[str, Type]]:
+        for each in self.types.values():
+            if VERSIONED.fullmatch(each.package) and each.kind == "struct":
+                yield f"{_domain(each.package)}.{_short(each)}", each
+
+    def _places(self, kind: Type) -> Iterator[tuple[str, Field]]:
+        """The fields of a type and of those that it embeds."""
+        for row in kind.fields:
+            tag = _tag(row)[0]
+            target = self.types[row.type]
+            if row.embedded and not tag and target.kind == "struct":
+                for place, inner in self._places(target):
+                    yield f"{row.name}.{place}", inner
+            elif tag and tag != "-":
+                yield tag, row
 
     def omitted(self) -> dict[str, str]:
         """Definition -> its fields that JSON does not have when they are empty."""
         found: dict[str, str] = {}
-        for each in self.types.values():
-            if VERSIONED.fullmatch(each.package) and each.kind == "struct":
-                names = [tag for row in each.fields if (tag := self._omitted_name(row))]
-                if names:
-                    found[f"{_domain(each.package)}.{_short(each)}"] = " ".join(names)
+        for name, kind in self._definitions():
+            names = [tag for _, row in self._places(kind) if (tag := self._omitted_name(row))]
+            if names:
+                found[name] = " ".join(names)
         return dict(sorted(found.items()))
 
     def _omitted_name(self, row: Field) -> str:
@@ -275,6 +296,7 @@ def main(source: Path, target: Path) -> None:
         "internal": layouts.internal(),
         "fields": layouts.fields(),
         "omitted": layouts.omitted(),
+        "order": layouts.order(),
     }
     text = json.dumps(found, indent=0)
     target.write_bytes(gzip.compress(text.encode(), mtime=0))

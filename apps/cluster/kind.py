@@ -164,8 +164,9 @@ class Kind:
     quota: Quota | None = field(default=None, compare=False)
     #: Whether quotas also count its objects by the plural alone, from before count/… existed.
     counted_by_plural: bool = False
-    #: The warnings about a new object.
+    #: The warnings about a new object, and about an object and what it was before an update.
     warn: Callable[[Body], Iterator[str]] | None = field(default=None, compare=False)
+    warn_update: Callable[[Body, Body], Iterator[str]] | None = field(default=None, compare=False)
     #: Whether its controller creates pods from `spec.template`.
     manages_pods: bool = False
     #: The field of `spec` with the number of pods; "" for none.

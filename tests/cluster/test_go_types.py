@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from apps.cluster.schema import ShapeError, decode, definition_of
+from apps.cluster.schema import ShapeError, convert, decode, definition_of
 from apps.cluster.schema.go_types import internal, print_value
 
 SECRET = definition_of("", "v1", "Secret")
+POD = "io.k8s.api.core.v1.Pod"
 POD = definition_of("", "v1", "Pod")
 
 
@@ -88,4 +89,52 @@ def test_a_value_of_a_wrong_type_names_the_type(
 ) -> None:
     with pytest.raises(ShapeError) as refused:
         decode(SECRET, body)
-    assert (refused.value.message, refused.value.conversion) == (message, conversion)
+    assert refused.value.message == message
+    with pytest.raises(ShapeError) as refused:
+        convert(SECRET, body)
+    assert refused.value.message == conversion
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (
+            # of an embedded type
+            {"spec": {"volumes": [{"name": "v", "hostPath": 5}]}},
+            "json: cannot unmarshal number into Go struct field "
+            "Volume.spec.volumes.VolumeSource.hostPath of type v1.HostPathVolumeSource",
+        ),
+        (
+            # a quantity reads its text itself
+            {"metadata": 5, "spec": {"overhead": {"cpu": "x"}}},
+            "quantities must match the regular expression "
+            "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+        ),
+        (
+            {"spec": 5, "metadata": {"name": 6, "creationTimestamp": 7}},
+            "json: cannot unmarshal number into Go struct field "
+            "ObjectMeta.metadata.creationTimestamp of type string",
+        ),
+        (
+            {"spec": {"containers": [{"image": 1}, {"name": 2}]}, "metadata": []},
+            "json: cannot unmarshal number into Go struct field "
+            "Container.spec.containers.image of type string",
+        ),
+    ],
+)
+def test_the_first_wrong_value_is_reported_unless_a_type_reads_itself(
+    body: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ShapeError) as refused:
+        decode(POD, body)
+    assert refused.value.message == message
+
+
+def test_a_conversion_reads_fields_as_their_type_declares_them() -> None:
+    with pytest.raises(ShapeError) as refused:
+        convert(POD, {"spec": 1.5, "metadata": [], "kind": "Pod"})
+    assert refused.value.message == "cannot restore struct from: slice"
+    with pytest.raises(ShapeError) as refused:
+        convert(POD, {"spec": {"containers": [{"ports": [{"hostIP": 5, "name": {}}]}]}})
+    assert refused.value.message == "unrecognized type: string"
+    assert convert(POD, {"z": 1, "a": 2, "metadata": {"y": 1}}).unknown == ["a", "metadata.y", "z"]

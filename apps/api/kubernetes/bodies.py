@@ -57,7 +57,7 @@ def parse(raw: bytes, content_type: str, api_version: str, kind: str) -> Any:
     if media_type in ("", "application/json"):
         return parse_json(raw)
     if media_type in ("application/yaml", "application/x-yaml", "text/yaml"):
-        return _in_order(parse_yaml(raw))
+        return in_order(parse_yaml(raw))
     if not envelopes.has_message(api_version, kind):
         raise unknown_format(JSON_TYPES)
     if media_type == envelopes.MEDIA_TYPE:
@@ -65,11 +65,11 @@ def parse(raw: bytes, content_type: str, api_version: str, kind: str) -> Any:
     raise unknown_format(MEDIA_TYPES)
 
 
-def _in_order(value: Any) -> Any:
-    """A value of YAML, which the API server converts to JSON: its keys are sorted there."""
+def in_order(value: Any) -> Any:
+    """A value with sorted keys, as the API server has one that it converts to JSON."""
     if isinstance(value, dict):
-        return {key: _in_order(value[key]) for key in sorted(value)}
-    return [_in_order(each) for each in value] if isinstance(value, list) else value
+        return {key: in_order(value[key]) for key in sorted(value)}
+    return [in_order(each) for each in value] if isinstance(value, list) else value
 
 
 def read_object(
@@ -91,6 +91,17 @@ def read_object(
     if value.get("apiVersion") not in older:
         _check_type(value, kind, api_version)
     return _read(value, raw, content_type, kind, api_version, definition, validation)
+
+
+def check_type_is_text(value: Body) -> None:
+    """UnreadableDocument if the apiVersion or the kind is no text."""
+    for name in ("apiVersion", "kind"):
+        given = value.get(name)
+        if given is not None and type(given) is not str:
+            raise UnreadableDocument(
+                f"json parse error: json: cannot unmarshal {json_name(given)} into Go struct "
+                f"field .{name} of type string"
+            )
 
 
 def read_custom(
@@ -150,13 +161,7 @@ def _parse_dict(
                 f"json parse error: json: cannot unmarshal {json_name(value)} into Go value of "
                 f"type {_TYPE_STRUCT}"
             )
-        for name in ("apiVersion", "kind"):
-            given = value.get(name)
-            if given is not None and type(given) is not str:
-                raise UnreadableDocument(
-                    f"json parse error: json: cannot unmarshal {json_name(given)} into Go struct "
-                    f"field .{name} of type string"
-                )
+        check_type_is_text(value)
         said = value.get("apiVersion") or ""
         if said.count("/") > 1:
             raise UnreadableDocument(f"unexpected GroupVersion string: {said}")

@@ -6,22 +6,23 @@ from functools import partial
 from typing import Any
 
 from apps.api.kubernetes import params
-from apps.api.kubernetes.bodies import wrong_type
+from apps.api.kubernetes.bodies import check_type_is_text, in_order, wrong_type
 from apps.api.kubernetes.calls import Answer, Call, warning
 from apps.api.kubernetes.params import WriteOptions
 from apps.api.kubernetes.patching import is_apply, is_strategic, read_apply, read_patch
 from apps.api.kubernetes.verbs import check_kind, check_name, check_times, modify, without_version
 from apps.cluster.custom.conversion import in_api_version
-from apps.cluster.documents import parse_json
+from apps.cluster.documents import UnreadableDocument, parse_json
 from apps.cluster.errors import BadRequest, Cause, Conflict, Invalid, NotFound
 from apps.cluster.ownership.managers import Manager
 from apps.cluster.ownership.objects import InvalidList
 from apps.cluster.ownership.paths import display
 from apps.cluster.ownership.writes import Applying
-from apps.cluster.schema import ShapeError, decode
+from apps.cluster.schema import ShapeError, convert, decode
 from apps.cluster.schema.definitions import is_custom
 from apps.cluster.schema.go_types import print_value
 from apps.cluster.validation.causes import format_value, invalid
+from apps.cluster.warnings.objects import warnings_of
 from apps.cluster.writing import store
 from apps.cluster.writing.webhook_calls import webhooks_of
 
@@ -47,7 +48,7 @@ def patch(call: Call) -> Answer:
         return body
 
     with warning(warnings):
-        body = modify(call, change, options.dry_run)
+        body = modify(call, change, options.dry_run, warnings)
     return Answer(body, 200, warnings)
 
 
@@ -58,9 +59,10 @@ def _apply(call: Call, options: WriteOptions) -> Answer:
         call.actor.manager, "Apply", call.resource.api_version, call.target.subresource
     )
     kind = call.resource.kind
-    convert = partial(in_api_version, kind, call=webhooks_of(call.cluster))
-    applying = Applying(kind, manager, applied, options.force, convert)
+    to_version = partial(in_api_version, kind, call=webhooks_of(call.cluster))
+    applying = Applying(kind, manager, applied, options.force, to_version)
     _check_lists(call, applying)
+    warnings: list[str] = []
 
     def change(old: Body) -> Body:
         version = (applied.get("metadata") or {}).get("resourceVersion")
@@ -71,7 +73,8 @@ def _apply(call: Call, options: WriteOptions) -> Answer:
         return body
 
     try:
-        return Answer(modify(call, change, options.dry_run, applying))
+        body = modify(call, change, options.dry_run, warnings, applying)
+        return Answer(body, 200, warnings)
     except NotFound:
         if call.target.subresource:
             raise
@@ -85,7 +88,8 @@ def _apply(call: Call, options: WriteOptions) -> Answer:
         dry_run=options.dry_run,
         applying=applying,
     )
-    return Answer(without_version(created) if options.dry_run else created, 201)
+    warnings = warnings_of(call.resource.kind, created)
+    return Answer(without_version(created) if options.dry_run else created, 201, warnings)
 
 
 def _read_applied(call: Call) -> Body:
@@ -171,10 +175,12 @@ def _check_uid_unchanged(call: Call, old: Body, new: Body) -> None:
 def _check_type(call: Call, patched: Body) -> None:
     """Reject a patch of apiVersion or kind; a strategic one cannot change them."""
     resource = call.resource
-    if is_strategic(call.content_type):
-        patched.update(apiVersion=resource.api_version, kind=resource.kind.name)
-        return
     said = (patched.get("apiVersion"), patched.get("kind"))
+    is_text = all(text is None or isinstance(text, str) for text in said)
+    if is_strategic(call.content_type):
+        if is_text:
+            patched.update(apiVersion=resource.api_version, kind=resource.kind.name)
+        return
     if resource.custom is not None:
         if said[0] != resource.api_version:
             detail = f"must be {resource.api_version}"
@@ -183,9 +189,12 @@ def _check_type(call: Call, patched: Body) -> None:
             raise Invalid(str(said[1]), call.target.name, [cause], group)
         check_kind(call, patched)
         return
+    try:
+        check_type_is_text(patched)
+    except UnreadableDocument as error:
+        raise _invalid_patch(f"couldn't get version/kind; {error}") from error
     why = wrong_type(patched, resource.kind.name, resource.api_version)
-    # what is no text is reported as a wrong type of the field
-    if why and all(text is None or isinstance(text, str) for text in said):
+    if why:
         raise _invalid_patch(why)
 
 
@@ -193,15 +202,18 @@ def decode_patched(
     call: Call, body: Body, definition: str, options: WriteOptions
 ) -> tuple[Body, list[str]]:
     """A patched object, and warnings about fields that it does not have."""
+    shown = "{...}"
+    strategic = is_strategic(call.content_type)
+    if strategic:
+        shown = print_value(parse_json(call.raw))
     try:
-        decoded = decode(definition, body)
+        # other patches result in JSON with sorted keys, which is decoded
+        decoded = convert(definition, body) if strategic else decode(definition, in_order(body))
     except ShapeError as error:
-        if is_strategic(call.content_type):
-            raise _invalid_patch(error.conversion, print_value(parse_json(call.raw))) from error
-        raise _invalid_patch(error.message) from error
+        raise _invalid_patch(error.message, shown) from error
     complaints = [f'unknown field "{path}"' for path in decoded.unknown]
     if complaints and options.validation == "Strict":
-        raise _invalid_patch(f"strict decoding error: {', '.join(complaints)}")
+        raise _invalid_patch(f"strict decoding error: {', '.join(complaints)}", shown)
     return decoded.body, complaints if options.validation == "Warn" else []
 
 

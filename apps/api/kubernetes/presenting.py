@@ -66,7 +66,8 @@ _WARNING_LENGTH: Final = 256
 
 
 def warning_header(warnings: list[str]) -> str:
-    """The value of the Warning header; long ones are cut as kube-apiserver cuts them."""
+    """The value of the Warning header: each text once, cut as kube-apiserver cuts long ones."""
+    warnings = list(dict.fromkeys(warnings))
     if sum(map(len, warnings)) > _WARNINGS_LENGTH:
         warnings = [text[:_WARNING_LENGTH] for text in warnings]
         ends = accumulate(map(len, warnings))

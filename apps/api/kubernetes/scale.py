@@ -18,6 +18,7 @@ from apps.cluster.ownership.writes import Scaling
 from apps.cluster.schema import definition_of
 from apps.cluster.validation import names
 from apps.cluster.validation.causes import invalid
+from apps.cluster.warnings.objects import warnings_of_update
 from apps.cluster.writing import store
 
 Body = dict[str, Any]
@@ -62,7 +63,11 @@ def _write(
 ) -> Answer:
     wanted, _, _ = _paths(call)
 
+    before: Body = {}
+
     def set_replicas(workload: Body) -> Body:
+        nonlocal before
+        before = workload
         current = _scale(call, workload)
         scale = change(current)
         check_name(call, scale)
@@ -97,6 +102,7 @@ def _write(
         found=call.found.row,
         reviewed=True,
     )
+    warnings += warnings_of_update(kind, body, before)
     return Answer(_scale(call, body), 200, warnings)
 
 

@@ -28,7 +28,7 @@ from apps.cluster.errors import (
 from apps.cluster.ownership.writes import Owners
 from apps.cluster.quota.room import check_room
 from apps.cluster.validation.causes import IMMUTABLE, invalid
-from apps.cluster.warnings import warnings_of, warnings_of_deletion
+from apps.cluster.warnings.objects import warnings_of, warnings_of_deletion, warnings_of_update
 from apps.cluster.writes import Delete
 from apps.cluster.writing import deletion, store
 
@@ -119,7 +119,7 @@ def _update(call: Call, options: WriteOptions, body: Body, warnings: list[str]) 
         return body
 
     try:
-        return Answer(modify(call, change, options.dry_run), 200, warnings)
+        return Answer(modify(call, change, options.dry_run, warnings), 200, warnings)
     except NotFound:
         if not call.resource.kind.creates_on_update or call.target.subresource:
             raise
@@ -196,17 +196,18 @@ def modify(
     call: Call,
     change: Callable[[Body], Mapping[str, Any]],
     dry_run: bool,
+    warnings: list[str],
     owners: Owners | None = None,
 ) -> Body:
-    """Change the object of a call in the store; returns it as stored.
+    """Change the object of a call in the store; returns it as stored, and adds its warnings.
 
     A dry run takes no version: its object has the one before.
     """
-    version = ""
+    before: Body = {}
 
     def change_and_remember(old: Body) -> Mapping[str, Any]:
-        nonlocal version
-        version = old["metadata"]["resourceVersion"]
+        nonlocal before
+        before = old
         return change(old)
 
     body = store.patch(
@@ -221,8 +222,11 @@ def modify(
         owners=owners,
         found=call.found.row,
     )
+    if not call.target.subresource:
+        warnings += warnings_of_update(call.resource.kind, body, before)
     if not dry_run:
         return body
+    version = before["metadata"]["resourceVersion"]
     return {**body, "metadata": {**body["metadata"], "resourceVersion": version}}
 
 

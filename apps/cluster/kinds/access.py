@@ -20,6 +20,7 @@ from apps.cluster.validation.roles import (
     validate_role_binding,
     validate_role_binding_update,
 )
+from apps.cluster.warnings.objects import service_account_warnings
 
 _RBAC: Final = "rbac.authorization.k8s.io"
 
@@ -34,6 +35,7 @@ KINDS: Final = (
         ),
         returns_deleted=True,
         columns=(NAME, AGE),
+        warn=service_account_warnings,
     ),
     Kind(
         "Role",

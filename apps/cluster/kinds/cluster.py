@@ -23,6 +23,7 @@ from apps.cluster.validation.nodes import validate_node, validate_node_update
 from apps.cluster.validation.records import validate_event, validate_lease
 from apps.cluster.validation.scheduling import validate_runtime_class, validate_runtime_class_update
 from apps.cluster.validation.statuses import validate_namespace_status
+from apps.cluster.warnings.objects import node_warnings, runtime_class_warnings
 
 NAMESPACE: Final = Kind(
     "Namespace",
@@ -57,6 +58,8 @@ NODE: Final = Kind(
     validate_update=validate_node_update,
     validate_status=validate_node_update,
     columns=NODES,
+    warn=node_warnings,
+    warn_update=lambda new, _: node_warnings(new),
 )
 EVENT: Final = Kind(
     "Event",
@@ -113,5 +116,7 @@ KINDS: Final = (
         validate_update=validate_runtime_class_update,
         columns=RUNTIME_CLASSES,
         needs_version=True,
+        warn=runtime_class_warnings,
+        warn_update=lambda new, _: runtime_class_warnings(new),
     ),
 )

@@ -45,6 +45,12 @@ from apps.cluster.validation.networking import (
 )
 from apps.cluster.validation.services import validate_service, validate_service_update
 from apps.cluster.validation.statuses import validate_ingress_status, validate_service_status
+from apps.cluster.warnings.objects import (
+    endpoint_slice_warnings,
+    ingress_warnings,
+    network_policy_warnings,
+    service_warnings,
+)
 
 _NETWORKING: Final = "networking.k8s.io"
 
@@ -71,6 +77,8 @@ KINDS: Final = (
         quota=SERVICE_QUOTA,
         columns=SERVICES,
         validate_status=validate_service_status,
+        warn=service_warnings,
+        warn_update=lambda new, _: service_warnings(new),
     ),
     Kind(
         "Endpoints",
@@ -91,6 +99,7 @@ KINDS: Final = (
         validate=validate_endpoint_slice,
         validate_update=immutable("addressType"),
         columns=ENDPOINT_SLICES,
+        warn=endpoint_slice_warnings,
     ),
     Kind(
         "Ingress",
@@ -105,6 +114,7 @@ KINDS: Final = (
         columns=INGRESSES,
         validate_status=validate_ingress_status,
         initial_status=lambda _: {},
+        warn=ingress_warnings,
     ),
     Kind(
         "IngressClass",
@@ -126,6 +136,8 @@ KINDS: Final = (
         default=default_network_policy,
         validate=validate_network_policy,
         columns=NETWORK_POLICIES,
+        warn=network_policy_warnings,
+        warn_update=lambda new, _: network_policy_warnings(new),
     ),
     Kind(
         "IPAddress",

@@ -43,7 +43,13 @@ from apps.cluster.validation.storage import (
     validate_volume_attachment,
     validate_volume_attachment_update,
 )
-from apps.cluster.warnings import csi_driver_warnings
+from apps.cluster.warnings.objects import (
+    csi_driver_warnings,
+    storage_capacity_warnings,
+    storage_class_warnings,
+    volume_claim_warnings,
+    volume_warnings,
+)
 
 _STORAGE: Final = "storage.k8s.io"
 
@@ -63,6 +69,8 @@ KINDS: Final = (
         validate=validate_persistent_volume,
         validate_update=validate_persistent_volume_update,
         columns=VOLUMES,
+        warn=volume_warnings,
+        warn_update=lambda new, _: volume_warnings(new),
     ),
     Kind(
         "PersistentVolumeClaim",
@@ -79,6 +87,8 @@ KINDS: Final = (
         validate_status=validate_volume_claim_status,
         quota=CLAIM_QUOTA,
         columns=CLAIMS,
+        warn=volume_claim_warnings,
+        warn_update=lambda new, _: volume_claim_warnings(new),
     ),
     Kind(
         "StorageClass",
@@ -93,6 +103,8 @@ KINDS: Final = (
         validate=validate_storage_class,
         validate_update=validate_storage_class_update,
         columns=CLASSES,
+        warn=storage_class_warnings,
+        warn_update=lambda new, _: storage_class_warnings(new),
     ),
     Kind(
         "VolumeAttributesClass",
@@ -140,6 +152,8 @@ KINDS: Final = (
         validate=validate_csi_storage_capacity,
         validate_update=validate_csi_storage_capacity_update,
         needs_version=True,
+        warn=storage_capacity_warnings,
+        warn_update=lambda new, _: storage_capacity_warnings(new),
     ),
     Kind(
         "VolumeAttachment",

@@ -79,7 +79,17 @@ from apps.cluster.validation.workloads import (
     validate_stateful_set,
     validate_stateful_set_update,
 )
-from apps.cluster.warnings import pod_warnings, template_warnings
+from apps.cluster.warnings.objects import (
+    cron_job_warnings,
+    if_changed,
+    job_warnings,
+    named,
+    of_template,
+    pod_template_warnings,
+    stateful_set_update_warnings,
+    stateful_set_warnings,
+)
+from apps.cluster.warnings.pods import pod_warnings
 
 _CONNECT_VERBS: Final = ("create", "get")
 POD: Final = Kind(
@@ -129,7 +139,6 @@ POD: Final = Kind(
     warn=pod_warnings,
     columns=PODS,
 )
-
 KINDS: Final = (
     POD,
     Kind(
@@ -140,6 +149,8 @@ KINDS: Final = (
         default=default_pod_template,
         validate=validate_template_object,
         columns=POD_TEMPLATES,
+        warn=pod_template_warnings,
+        warn_update=if_changed(pod_template_warnings),
     ),
     Kind(
         "ReplicationController",
@@ -160,6 +171,8 @@ KINDS: Final = (
         replicas="replicas",
         columns=REPLICATION_CONTROLLERS,
         orphans=True,
+        warn=named(of_template),
+        warn_update=if_changed(of_template),
     ),
     Kind(
         "ReplicaSet",
@@ -176,10 +189,11 @@ KINDS: Final = (
         validate=validate_replica_set,
         validate_update=validate_selector_update,
         validate_status=validate_replica_set_status,
-        warn=template_warnings,
         manages_pods=True,
         replicas="replicas",
         columns=REPLICA_SETS,
+        warn=named(of_template),
+        warn_update=if_changed(of_template),
     ),
     Kind(
         "StatefulSet",
@@ -198,10 +212,11 @@ KINDS: Final = (
         validate_new=validate_service_name,
         validate_update=validate_stateful_set_update,
         validate_status=validate_stateful_set_status,
-        warn=template_warnings,
         manages_pods=True,
         replicas="replicas",
         columns=STATEFUL_SETS,
+        warn=stateful_set_warnings,
+        warn_update=stateful_set_update_warnings,
     ),
     Kind(
         "Deployment",
@@ -219,10 +234,11 @@ KINDS: Final = (
         validate=validate_deployment,
         validate_update=validate_selector_update,
         validate_status=validate_deployment_status,
-        warn=template_warnings,
         manages_pods=True,
         replicas="replicas",
         columns=DEPLOYMENTS,
+        warn=named(of_template),
+        warn_update=if_changed(of_template),
     ),
     Kind(
         "DaemonSet",
@@ -238,11 +254,11 @@ KINDS: Final = (
         validate=validate_daemon_set,
         validate_update=validate_daemon_set_update,
         validate_status=validate_daemon_set_status,
-        warn=template_warnings,
         manages_pods=True,
         columns=DAEMON_SETS,
         admit_update=lambda draft, _, old: count_template(draft, old),
         compares_updates=True,
+        warn=of_template,
     ),
     Kind(
         "ControllerRevision",
@@ -265,13 +281,14 @@ KINDS: Final = (
         initial_status=lambda _: {},
         validate=validate_job,
         validate_update=validate_job_update,
-        warn=template_warnings,
         manages_pods=True,
         replicas="parallelism",
         columns=JOBS,
         orphans=True,
         admit_new=lambda job, _: select_own_pods(job),
         validate_status=validate_job_status,
+        warn=named(job_warnings),
+        warn_update=if_changed(job_warnings),
     ),
     Kind(
         "CronJob",
@@ -286,6 +303,8 @@ KINDS: Final = (
         validate_new=validate_cron_job_name,
         columns=CRON_JOBS,
         initial_status=lambda _: {},
+        warn=named(cron_job_warnings),
+        warn_update=if_changed(cron_job_warnings),
     ),
     Kind(
         "HorizontalPodAutoscaler",

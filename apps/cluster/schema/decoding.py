@@ -7,8 +7,8 @@ Every definition is compiled once into a tree of functions, so that decoding a p
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any, Literal
 
@@ -20,14 +20,12 @@ from apps.cluster.schema.definitions import (
     reference,
     structural,
 )
-from apps.cluster.schema.go_types import go_type, omitted_fields
+from apps.cluster.schema.go_types import declared_fields, go_type, omitted_fields
 from apps.cluster.schema.pruning import prune
 from apps.quantity import WRONG_FORMAT, QuantityError, value
 
 Body = dict[str, Any]
 Form = Literal["struct", "slice", "map", "string", "int", "bool"]
-#: (value, its path, paths of unknown fields found so far) -> the decoded value
-Reader = Callable[[Any, str, list[str]], Any]
 
 _RESOURCES = "v1.ResourceList"
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
@@ -38,25 +36,36 @@ _GO_KINDS = {str: "string", bool: "bool", dict: "map", list: "slice", int: "int6
 
 
 class ShapeError(Exception):
-    """A value does not have the type of its field; `field` is its path.
+    """A value does not have the type of its field; `field` is its path."""
 
-    `message` is what the API server says of JSON, `conversion` of a strategic merge patch, which it
-    applies to values that are decoded already.
-    """
-
-    def __init__(self, field: str, message: str, conversion: str = "") -> None:
+    def __init__(self, field: str, message: str) -> None:
         super().__init__(message)
         self.field = field
         self.message = message
-        self.conversion = conversion or message
+
+
+@dataclass(slots=True)
+class _Notes:
+    """What one reading has found, and how it reads."""
+
+    #: Paths of unknown fields.
+    unknown: list[str] = field(default_factory=list)
+    #: Whether values that were decoded before are converted, and no JSON is read.
+    converts: bool = False
+
+
+#: (value, its path, what was found so far) -> the decoded value
+Reader = Callable[[Any, str, _Notes], Any]
 
 
 class _Mismatch(Exception):
-    """A value of another type, on its way out through the structures around it."""
+    """A wrong value, on its way out through the structures around it."""
 
-    def __init__(self, value: Any, path: str, form: Form, wanted: str) -> None:
+    def __init__(self, path: str, *, is_final: bool = False) -> None:
         super().__init__()
-        self.value, self.path, self.form, self.wanted = value, path, form, wanted
+        self.path = path
+        #: Whether nothing is read after it: the type reads its text itself.
+        self.is_final = is_final
         #: The innermost structure, and the fields that lead to the value, without indices and keys.
         self.struct = ""
         self.fields: list[str] = []
@@ -65,10 +74,37 @@ class _Mismatch(Exception):
         self.struct = self.struct or struct
         self.fields.insert(0, field)
 
-    def error(self) -> ShapeError:
-        place = f"struct field {self.struct}.{'.'.join(self.fields)}" if self.struct else "value"
-        found = f"json: cannot unmarshal {self._found()} into Go {place} of type {self.wanted}"
-        return ShapeError(self.path, found, self._conversion())
+    def message(self, *, converts: bool) -> str:
+        raise NotImplementedError
+
+
+class _WrongText(_Mismatch):
+    """A text that does not have the form of its type."""
+
+    def __init__(self, path: str, why: str, *, is_final: bool = True) -> None:
+        super().__init__(path, is_final=is_final)
+        self.why = why
+
+    def message(self, *, converts: bool) -> str:
+        return self.why
+
+
+class _WrongType(_Mismatch):
+    """A value of another type."""
+
+    def __init__(
+        self, value: Any, path: str, form: Form, wanted: str, *, is_final: bool = False
+    ) -> None:
+        super().__init__(path, is_final=is_final)
+        self.value, self.form, self.wanted = value, form, wanted
+
+    def message(self, *, converts: bool) -> str:
+        if converts and not self.is_final:
+            return self._conversion()
+        place = "value"
+        if self.struct and not converts:
+            place = f"struct field {self.struct}.{'.'.join(self.fields)}"
+        return f"json: cannot unmarshal {self._found()} into Go {place} of type {self.wanted}"
 
     def _found(self) -> str:
         name = _JSON_NAMES.get(type(self.value))
@@ -99,22 +135,41 @@ class Decoded:
 
 
 def decode(definition: str, body: Any) -> Decoded:
-    """Read `body` as an object of a definition; ShapeError names the invalid field."""
-    unknown: list[str] = []
+    """Read `body` as an object of a definition; ShapeError names the invalid field.
+
+    As Go's decoder does, it reads on after a wrong type. The first one is reported, unless a type
+    that reads its text itself refuses a value behind it.
+    """
+    return _read(definition, body, _Notes())
+
+
+def convert(definition: str, body: Any) -> Decoded:
+    """Read `body` as the API server reads what a strategic merge patch results in.
+
+    The fields are read in the order in which their type declares them, up to the first wrong one;
+    the unknown ones are sorted.
+    """
+    decoded = _read(definition, body, _Notes(converts=True))
+    decoded.unknown.sort()
+    return decoded
+
+
+def _read(definition: str, body: Any, notes: _Notes) -> Decoded:
     read = partial(_custom, definition) if is_custom(definition) else _struct(definition)
     try:
-        return Decoded(read(body, "", unknown), unknown)
+        return Decoded(read(body, "", notes), notes.unknown)
     except _Mismatch as mismatch:
-        raise mismatch.error() from None
+        message = mismatch.message(converts=notes.converts)
+        raise ShapeError(mismatch.path, message) from None
 
 
-def _custom(definition: str, body: Any, path: str, unknown: list[str]) -> Body:
+def _custom(definition: str, body: Any, path: str, notes: _Notes) -> Body:
     """A custom resource: only its metadata has to have the right types here."""
     if type(body) is not dict:
-        raise _Mismatch(body, path, "struct", "object")
-    pruned = prune(structural(definition), body, unknown)
+        raise _WrongType(body, path, "struct", "object")
+    pruned = prune(structural(definition), body, notes.unknown)
     if pruned.get("metadata") is not None:
-        pruned["metadata"] = _struct(f"{_META}ObjectMeta")(pruned["metadata"], "metadata", unknown)
+        pruned["metadata"] = _struct(f"{_META}ObjectMeta")(pruned["metadata"], "metadata", notes)
     return pruned
 
 
@@ -124,32 +179,51 @@ def _struct(definition: str) -> Reader:
     _, version, short_name = f".{definition}".rsplit(".", 2)
     readers: dict[str, Reader] = {}
     omitted = omitted_fields(definition)
+    declared = declared_fields(definition)
 
-    def read(value: Any, path: str, unknown: list[str]) -> Body:
+    def read(value: Any, path: str, notes: _Notes) -> Body:
         if type(value) is not dict:
-            raise _Mismatch(value, path, "struct", f"{version}.{short_name}")
+            raise _WrongType(value, path, "struct", f"{version}.{short_name}")
         if not readers:
             properties = DEFINITIONS[definition].get("properties", {})
             for name, schema in properties.items():
                 readers[name] = _reader(schema, go_type(definition, name))
         prefix = f"{path}." if path else ""
         kept: Body = {}
-        name = ""
-        try:
-            for name, item in value.items():
-                reader = readers.get(name)
-                if reader is None:
-                    unknown.append(prefix + name)
-                elif item is not None:
-                    value = reader(item, prefix + name, unknown)
-                    if value or name not in omitted:
-                        kept[name] = value
-        except _Mismatch as mismatch:
-            mismatch.leave(short_name, name)
-            raise
+        name, first = "", None
+        items = iter(_as_declared(value, declared) if notes.converts else value.items())
+        while True:
+            try:
+                for name, item in items:
+                    reader = readers.get(name)
+                    if reader is None:
+                        notes.unknown.append(prefix + name)
+                    elif item is not None:
+                        value = reader(item, prefix + name, notes)
+                        if value or name not in omitted:
+                            kept[name] = value
+                break
+            except _Mismatch as mismatch:
+                mismatch.leave(short_name, declared.get(name, name))
+                first = _first(first, mismatch, notes)
+        if first is not None:
+            raise first
         return kept
 
     return read
+
+
+def _as_declared(value: Body, declared: Mapping[str, str]) -> Iterable[tuple[str, Any]]:
+    """The fields of an object in the order in which its type declares them."""
+    yield from ((name, value[name]) for name in declared if name in value)
+    yield from ((name, item) for name, item in value.items() if name not in declared)
+
+
+def _first(first: _Mismatch | None, found: _Mismatch, notes: _Notes) -> _Mismatch:
+    """The mismatch to report if reading goes on after this one; raises it if it does not."""
+    if found.is_final or notes.converts:
+        raise found
+    return first or found
 
 
 def _reader(schema: Schema, named: str = "") -> Reader:
@@ -208,25 +282,42 @@ def _null(item: Schema) -> Any:
 
 
 def _list(item: Reader, go_type: str, null: Any) -> Reader:
-    def read(value: Any, path: str, unknown: list[str]) -> list[Any]:
+    def read(value: Any, path: str, notes: _Notes) -> list[Any]:
         if type(value) is not list:
-            raise _Mismatch(value, path, "slice", go_type)
-        return [
-            item(null if entry is None else entry, f"{path}[{index}]", unknown)
-            for index, entry in enumerate(value)
-        ]
+            raise _WrongType(value, path, "slice", go_type)
+        found: list[Any] = []
+        items, first = enumerate(value), None
+        while True:
+            try:
+                for index, entry in items:
+                    given = null if entry is None else entry
+                    found.append(item(given, f"{path}[{index}]", notes))
+                break
+            except _Mismatch as mismatch:
+                first = _first(first, mismatch, notes)
+        if first is not None:
+            raise first
+        return found
 
     return read
 
 
 def _map(item: Reader, go_type: str, null: Any) -> Reader:
-    def read(value: Any, path: str, unknown: list[str]) -> Body:
+    def read(value: Any, path: str, notes: _Notes) -> Body:
         if type(value) is not dict:
-            raise _Mismatch(value, path, "map", go_type)
-        return {
-            key: item(null if entry is None else entry, f"{path}.{key}", unknown)
-            for key, entry in value.items()
-        }
+            raise _WrongType(value, path, "map", go_type)
+        found: Body = {}
+        items, first = iter(value.items()), None
+        while True:
+            try:
+                for key, entry in items:
+                    found[key] = item(null if entry is None else entry, f"{path}.{key}", notes)
+                break
+            except _Mismatch as mismatch:
+                first = _first(first, mismatch, notes)
+        if first is not None:
+            raise first
+        return found
 
     return read
 
@@ -234,9 +325,9 @@ def _map(item: Reader, go_type: str, null: Any) -> Reader:
 def _integer(width: str) -> Reader:
     limit = _INT_LIMITS.get(width, 1 << 63)
 
-    def read(value: Any, path: str, unknown: list[str]) -> int:
+    def read(value: Any, path: str, notes: _Notes) -> int:
         if type(value) is not int or not -limit <= value < limit:
-            raise _Mismatch(value, path, "int", width)
+            raise _WrongType(value, path, "int", width)
         return value
 
     return read
@@ -244,18 +335,18 @@ def _integer(width: str) -> Reader:
 
 @cache
 def _text(go_type: str) -> Reader:
-    def read(value: Any, path: str, unknown: list[str]) -> str:
+    def read(value: Any, path: str, notes: _Notes) -> str:
         if type(value) is not str:
-            raise _Mismatch(value, path, "string", go_type)
+            raise _WrongType(value, path, "string", go_type)
         return value
 
     return read
 
 
-def _bytes(value: Any, path: str, unknown: list[str]) -> str:
+def _bytes(value: Any, path: str, notes: _Notes) -> str:
     """Bytes in base64, of which line breaks are no part."""
     if type(value) is not str:
-        raise _Mismatch(value, path, "slice", "[]uint8")
+        raise _WrongType(value, path, "slice", "[]uint8")
     plain = value.replace("\r", "").replace("\n", "")
     wrong = _NOT_BASE64.search(plain)
     end = len(plain.rstrip("=")) if wrong is None else 0
@@ -263,44 +354,45 @@ def _bytes(value: Any, path: str, unknown: list[str]) -> str:
         return value
     # Go counts the line breaks, too
     place = wrong.start() if wrong else len(plain) - len(plain) % 4
-    raise ShapeError(path, f"illegal base64 data at input byte {place}")
+    why = f"illegal base64 data at input byte {place}"
+    raise _WrongText(path, why, is_final=False)
 
 
-def _boolean(value: Any, path: str, unknown: list[str]) -> bool:
+def _boolean(value: Any, path: str, notes: _Notes) -> bool:
     if type(value) is not bool:
-        raise _Mismatch(value, path, "bool", "bool")
+        raise _WrongType(value, path, "bool", "bool")
     return value
 
 
-def _anything(value: Any, path: str, unknown: list[str]) -> Any:
+def _anything(value: Any, path: str, notes: _Notes) -> Any:
     return value
 
 
-def _quantity(given: Any, path: str, unknown: list[str]) -> Any:
+def _quantity(given: Any, path: str, notes: _Notes) -> Any:
     if type(given) not in (str, int, float):
-        raise ShapeError(path, WRONG_FORMAT)
+        raise _WrongText(path, WRONG_FORMAT)
     try:
         value(given)
     except QuantityError as error:
-        raise ShapeError(path, str(error)) from error
+        raise _WrongText(path, str(error)) from error
     return given
 
 
-def _int_or_string(value: Any, path: str, unknown: list[str]) -> int | str:
+def _int_or_string(value: Any, path: str, notes: _Notes) -> int | str:
     if type(value) is str or (type(value) is int and -(1 << 31) <= value < 1 << 31):
         return value
-    raise _wrong_value(value, path, "int", "int32")
+    raise _WrongType(value, path, "int", "int32", is_final=True)
 
 
-def _time(value: Any, path: str, unknown: list[str]) -> str:
+def _time(value: Any, path: str, notes: _Notes) -> str:
     if type(value) is not str:
-        raise _wrong_value(value, path, "string", "string")
+        raise _WrongType(value, path, "string", "string", is_final=True)
     return _read_time(value, path, times.canonical)
 
 
-def _micro_time(value: Any, path: str, unknown: list[str]) -> str:
+def _micro_time(value: Any, path: str, notes: _Notes) -> str:
     if type(value) is not str:
-        raise _wrong_value(value, path, "string", "string")
+        raise _WrongType(value, path, "string", "string", is_final=True)
     return _read_time(value, path, times.canonical_micro)
 
 
@@ -308,7 +400,7 @@ def _read_time(value: str, path: str, canonical: Callable[[str], str]) -> str:
     try:
         return canonical(value)
     except ValueError as error:
-        raise ShapeError(path, str(error)) from error
+        raise _WrongText(path, str(error)) from error
 
 
 _SPECIAL: Mapping[str, Reader] = {
@@ -323,9 +415,3 @@ _SPECIAL: Mapping[str, Reader] = {
     "JSONSchemaPropsOrBool": _anything,
     "JSONSchemaPropsOrStringArray": _anything,
 }
-
-
-def _wrong_value(value: Any, path: str, form: Form, wanted: str) -> ShapeError:
-    """The error of a type that reads its text itself, and knows no place."""
-    found = _Mismatch(value, path, form, wanted).error()
-    return ShapeError(path, found.message)

@@ -69,6 +69,13 @@ def go_type(definition: str, field: str) -> str:
     return str(_load()["fields"].get(definition, {}).get(field, ""))
 
 
+@cache
+def declared_fields(definition: str) -> dict[str, str]:
+    """Field -> itself behind the types that the definition embeds, in the order of its Go type."""
+    places = str(_load()["order"].get(definition, "")).split()
+    return {place.rpartition(".")[2]: place for place in places}
+
+
 def print_value(value: Any) -> str:
     """A value as Go prints what it has read from JSON."""
     if isinstance(value, Mapping):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from ipaddress import (
     IPv4Address,
     IPv4Network,
@@ -19,6 +20,9 @@ from apps.cluster.validation.causes import Causes, all_invalid, invalid, require
 NOT_AN_ADDRESS: Final = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 NOT_A_NETWORK: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 NOT_A_NAME: Final = "must be a DNS name, not an IP address"
+_MAPPED: Final = "must not be an IPv4-mapped IPv6 address"
+#: Zeros before the other digits of a decimal part of an IPv4 address, or of a prefix length.
+_LEADING_ZEROS: Final = re.compile(r"(?<![0-9a-fA-F:])0+(?=[0-9])")
 _WILDCARD: Final = r"\*\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 _NOT_WILDCARD: Final = (
     "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which "
@@ -46,6 +50,11 @@ def read_network(text: str) -> IPv4Network | IPv6Network | None:
         return None
 
 
+def read_old_network(text: str) -> IPv4Network | IPv6Network | None:
+    """`read_network`, also of a text with leading zeros, which stored objects may have."""
+    return read_network(_LEADING_ZEROS.sub("", text))
+
+
 def address_name(text: str) -> tuple[str, ...]:
     """The name of an IPAddress."""
     return () if read_address(text) else (NOT_AN_ADDRESS,)
@@ -53,14 +62,34 @@ def address_name(text: str) -> tuple[str, ...]:
 
 def validate_address(text: str, path: str) -> Causes:
     """An IP address."""
-    if read_address(text) is None:
-        yield invalid(path, text, NOT_AN_ADDRESS)
+    address = read_address(text)
+    if address is None:
+        is_padded = read_address(_LEADING_ZEROS.sub("", text)) is not None
+        yield invalid(path, text, "must not have leading 0s" if is_padded else NOT_AN_ADDRESS)
+    elif address.version == 6 and address.ipv4_mapped is not None:
+        yield invalid(path, text, _MAPPED)
 
 
 def validate_network(text: str, path: str) -> Causes:
-    """An IP address with the length of a prefix."""
-    if read_network(text) is None:
+    """A network: an IP address with the length of a prefix, and no bits behind that."""
+    network = read_network(text)
+    plain = _LEADING_ZEROS.sub("", text)
+    if plain != text and read_network(plain) is not None:
+        yield invalid(path, text, "must not have leading 0s in IP or prefix length")
+    elif network is None:
         yield invalid(path, text, NOT_A_NETWORK)
+    elif network.version == 6 and network.network_address.ipv4_mapped is not None:
+        yield invalid(path, text, _MAPPED)
+    elif network.network_address != ip_address(text.partition("/")[0]):
+        yield invalid(path, text, "must not have bits set beyond the prefix length")
+
+
+def network_warnings(text: str, path: str) -> Iterator[str]:
+    """The warning about an IPv6 address or network that is not in its canonical form."""
+    found = read_network(text) if "/" in text else read_address(text)
+    if found is not None and found.version == 6 and str(found) != text:
+        what = "CIDR value" if "/" in text else "address"
+        yield (f'{path}: IPv6 {what} "{text}" should be in RFC 5952 canonical format ("{found}")')
 
 
 def validate_canonical_network(text: str, path: str) -> Causes:
@@ -69,11 +98,8 @@ def validate_canonical_network(text: str, path: str) -> Causes:
     yield from causes
     if causes:
         return
-    address = text.partition("/")[0]
     network = ip_network(text, strict=False)
-    if network.network_address != ip_address(address):
-        yield invalid(path, text, "must not have bits set beyond the prefix length")
-    elif str(network) != text:
+    if str(network) != text:
         yield invalid(path, text, f'must be in canonical form ("{network}")')
 
 

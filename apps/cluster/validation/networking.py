@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from ipaddress import ip_network
 from typing import Any, Final
 
 from apps.cluster.errors import Cause
 from apps.cluster.validation import names
 from apps.cluster.validation.addresses import (
     read_address,
+    read_old_network,
     validate_address,
     validate_full_domain,
     validate_network,
@@ -93,18 +93,16 @@ def _block(block: Body, path: str) -> Causes:
     if not whole:
         yield required(f"{path}.cidr")
         return
-    problems = list(validate_network(whole, f"{path}.cidr"))
-    yield from problems
-    if problems:
+    yield from validate_network(whole, f"{path}.cidr")
+    network = read_old_network(whole)
+    if network is None:
         return
-    network = ip_network(whole, strict=False)
     for index, text in enumerate(block.get("except") or ()):
         at = f"{path}.except[{index}]"
-        problems = list(validate_network(text, at))
-        yield from problems
-        if problems:
+        yield from validate_network(text, at)
+        part = read_old_network(text)
+        if part is None:
             continue
-        part = ip_network(text, strict=False)
         is_inside = part.version == network.version and part.network_address in network
         if not is_inside or network.prefixlen >= part.prefixlen:
             yield invalid(at, text, "must be a strict subset of `cidr`")
@@ -210,6 +208,8 @@ def _address_of_family(text: str, kind: str, path: str) -> Causes:
         return
     if f"IPv{address.version}" != kind:
         yield invalid(path, text, f"must be an {kind} address")
+    elif str(address) != text:
+        yield invalid(path, text, f'must be in canonical form ("{address}")')
     yield from validate_reachable(text, path)
 
 

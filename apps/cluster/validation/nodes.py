@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from apps.cluster.schema.go_types import internal
 from apps.cluster.validation import names
+from apps.cluster.validation.addresses import validate_network
 from apps.cluster.validation.causes import Causes, duplicate, forbidden, invalid
 from apps.cluster.validation.placement import validate_taint_effect
 from apps.cluster.validation.quantities import validate_amount
@@ -16,7 +17,6 @@ from apps.cluster.validation.selectors import validate_label_key
 
 Body = Mapping[str, Any]
 
-_NOT_A_NETWORK: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 _ONE_OF_EACH_FAMILY: Final = "may specify no more than one CIDR for each IP family"
 _FEATURE: Final = re.compile("[A-Z][A-Za-z0-9]*(/[A-Za-z0-9]+)*")
 _NOT_A_FEATURE: Final = (
@@ -37,8 +37,7 @@ def validate_node(node: Body) -> Causes:
     yield from _amounts(status)
     yield from _features(status)
     for index, network in enumerate(networks):
-        if not _is_network(network):
-            yield invalid(f"spec.podCIDRs[{index}]", network, _NOT_A_NETWORK)
+        yield from validate_network(network, f"spec.podCIDRs[{index}]")
     if len(networks) > 1 and all(map(_is_network, networks)):
         families = {ip_network(network, strict=False).version for network in networks}
         if len(families) < len(networks):

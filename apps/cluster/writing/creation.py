@@ -20,7 +20,8 @@ from apps.cluster.kinds import Kind
 from apps.cluster.ownership.creation import metadata_fields, set_fields
 from apps.cluster.quota.charging import QUOTA
 from apps.cluster.validation.metadata import validate_metadata
-from apps.cluster.warnings import warnings_of, warnings_of_pod_metadata
+from apps.cluster.warnings.objects import warnings_of
+from apps.cluster.warnings.pods import may_warn_about
 from apps.cluster.writes import Actor
 from apps.cluster.writing.admitted_specs import (
     AdmittedSpec,
@@ -72,9 +73,9 @@ class Creation:
     @property
     def warnings(self) -> list[str]:
         """The warnings that the response contains."""
-        if self.has_warnings:
+        if self.has_warnings or may_warn_about(self.body["metadata"]):
             return warnings_of(self.kind, self.body)
-        return warnings_of_pod_metadata(self.body["metadata"])
+        return []
 
     @property
     def labels(self) -> bytes:
@@ -172,14 +173,14 @@ def _admit_metadata(stamped: Body, known: AdmittedSpec, actor: Actor, now: datet
 
 def _shared_part(pod: Creation) -> AdmittedSpec:
     spec, status = pod.body["spec"], pod.body["status"]
-    nameless = {"metadata": {"name": ""}, "spec": spec}
+    plain = {"metadata": {"name": "a"}, "spec": spec}
     return AdmittedSpec(
         spec,
         status,
         msgspec.json.encode({"spec": spec, "status": status})[1:],
         pod.columns,
         _owned_part(pod.body["metadata"]),
-        has_warnings=bool(warnings_of(pod.kind, nameless)),
+        has_warnings=bool(warnings_of(pod.kind, plain)),
     )
 
 

@@ -1,0 +1,1 @@
+"""Warnings about accepted objects, in the words of kube-apiserver."""
