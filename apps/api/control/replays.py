@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 from django.http import HttpResponse
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers, status
+from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -15,6 +17,7 @@ from apps.api.control.answers import ResultField
 from apps.api.control.base import ControlView, reject_unknown
 from apps.api.control.documentation.areas import Area
 from apps.api.control.operations import OperationSerializer, get_actor
+from apps.api.control.recorded import FileErrors, FileRenderer
 from apps.api.control.request_shapes import ConfigurationRequestSerializer
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.errors import BadRequest
@@ -23,8 +26,8 @@ from apps.studies.replay.plots import PLOTS, draw
 from apps.studies.replay.report import TABLES, ReplayReport
 from apps.studies.replay.span import ReplayRequest
 
-#: The formats of a report; `csv` has the differences, as `differences.csv` does.
-_FORMATS: Final = ("json", "csv", *(f"{name}.csv" for name in TABLES), *PLOTS)
+#: Format of a file -> its media type; `csv` has the differences, as `differences.csv` does.
+_FILES: Final = {**dict.fromkeys(("csv", *(f"{each}.csv" for each in TABLES)), "text/csv"), **PLOTS}
 
 
 class NewReplaySerializer(ConfigurationRequestSerializer):
@@ -82,10 +85,17 @@ class ReplayListView(ControlView):
         return Response(OperationSerializer(operation).data, status=status.HTTP_202_ACCEPTED)
 
 
-class ReplayView(ControlView):
+class ReplayView(FileErrors):
     """One replay."""
 
     area = Area.LAB
+    renderer_classes = [
+        JSONRenderer,
+        *(
+            type("ReplayRenderer", (FileRenderer,), {"format": name, "media_type": media_type})
+            for name, media_type in _FILES.items()
+        ),
+    ]
     path_help = {"number": "Id of the operation."}
 
     @extend_schema(
@@ -93,12 +103,16 @@ class ReplayView(ControlView):
             OpenApiParameter(
                 "format",
                 str,
-                enum=_FORMATS,
+                enum=["json", *_FILES],
+                default="json",
                 description="A file: differences (`csv`), figures or series as CSV, or plots.",
             )
         ],
         responses={
-            200: ReplaySerializer,
+            (200, "application/json"): ReplaySerializer,
+            **dict.fromkeys(
+                ((200, each) for each in ("text/csv", *PLOTS.values())), OpenApiTypes.BINARY
+            ),
             **dict.fromkeys((400, 404, 501), ErrorSerializer),
         },
     )
@@ -110,8 +124,6 @@ class ReplayView(ControlView):
         reject_unknown(request, ("format",))
         operation, report = replays.get_replay(cluster_named(cluster), number)
         wanted = request.query_params.get("format", "json")
-        if wanted not in _FORMATS:
-            raise BadRequest(f"format: must be one of {', '.join(_FORMATS)}, not {wanted}")
         if wanted == "json":
             return Response(ReplaySerializer({"operation": operation, "report": report}).data)
         if report is None:
@@ -120,7 +132,7 @@ class ReplayView(ControlView):
             return _file(draw(report, wanted), PLOTS[wanted], f"replay-{number}.{wanted}")
         table = "differences" if wanted == "csv" else wanted.removesuffix(".csv")
         name = f"replay-{number}.csv" if wanted == "csv" else f"replay-{number}-{wanted}"
-        return _file(TABLES[table](report), "text/csv; charset=utf-8", name)
+        return _file(TABLES[table](report), f"{_FILES[wanted]}; charset=utf-8", name)
 
 
 def _file(content: str | bytes, media_type: str, name: str) -> HttpResponse:

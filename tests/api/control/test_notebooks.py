@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.test import Client
 
 from apps.administration.clusters.lifecycle import create_cluster
 from apps.administration.operations import running
@@ -68,6 +69,22 @@ def test_every_notebook_runs(
 
     assert "svg has a plot" in printed and "percentageOfNodesToScore" in printed
     assert "web-1: node-" in printed and "clock manual" in printed
+
+    replay = Operation.objects.filter(kind="replay", cluster=cluster).latest("pk")
+    address = f"/api/v1/clusters/demo/replays/{replay.pk}?format="
+    starts = {
+        "csv": b"namespace,name,",
+        "differences.csv": b"namespace,name,",
+        "figures.csv": b"priority,priority_class,figure,recorded,baseline,replayed",
+        "series.csv": b"at,pods.bound.recorded,",
+        "svg": b"<?xml",
+        "png": b"\x89PNG",
+    }
+    client = Client(headers={"Authorization": f"Bearer {key}"})
+    for form, start in starts.items():
+        file = client.get(address + form)
+        assert file.status_code == 200 and file.content.startswith(start), form
+    assert client.get(address + "pdf").status_code == 404
 
     module = sys.modules["schedweb_lab"]
     with module.Lab() as lab:
