@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from apps.cel.checking import Environment
+from apps.cel.checking import Checked, Environment
 from apps.cel.compiling import check_expression
 from apps.cel.effort import CostExceeded, limited
 from apps.cel.estimation import Sizes, estimate_cost
@@ -44,13 +44,7 @@ class Program:
 
 def compile_program(expression: str, environment: Environment, sizes: Sizes) -> Program:
     """The compiled expression, with `sizes` of the variables; raises CompileProblem."""
-    try:
-        tree = parse_expression(expression, environment.without)
-    except SyntaxProblem as wrong:
-        raise CompileProblem(f"compilation failed: {wrong}") from None
-    problem, checked = check_expression(tree, expression, environment)
-    if problem:
-        raise CompileProblem(problem)
+    tree, checked = _checked(expression, environment)
     folded = fold(tree)
     failed = find_error(folded)
     if failed is not None:
@@ -58,6 +52,23 @@ def compile_program(expression: str, environment: Environment, sizes: Sizes) -> 
     names = frozenset(each.name for each in _walk(tree) if isinstance(each, Ident))
     max_cost = estimate_cost(tree, checked, sizes)
     return Program(expression, folded, checked.types[tree.id], names, max_cost)
+
+
+def type_of(expression: str, environment: Environment) -> Type:
+    """The type of an expression; raises CompileProblem."""
+    tree, checked = _checked(expression, environment)
+    return checked.types[tree.id]
+
+
+def _checked(expression: str, environment: Environment) -> tuple[Expr, Checked]:
+    try:
+        tree = parse_expression(expression, environment.without)
+    except SyntaxProblem as wrong:
+        raise CompileProblem(f"compilation failed: {wrong}") from None
+    problem, checked = check_expression(tree, expression, environment)
+    if problem:
+        raise CompileProblem(problem)
+    return tree, checked
 
 
 def _walk(expr: Expr) -> Iterator[Expr]:

@@ -87,6 +87,11 @@ def unwrap_optional(found: Type) -> tuple[Type, bool]:
     return found, False
 
 
+def _is_nullable(found: Type) -> bool:
+    """Whether a value may be null; types of Kubernetes objects begin with the name of the kind."""
+    return found.name in _NULLABLE or found.name[:1].isupper()
+
+
 class Bindings:
     """What the variables among the types stand for."""
 
@@ -134,7 +139,7 @@ class Bindings:
         if given.is_wild or wanted.is_wild:
             return True
         if given.name == "null_type" or wanted.name == "null_type":
-            return given.name in _NULLABLE and wanted.name in _NULLABLE
+            return _is_nullable(given) and _is_nullable(wanted)
         if given.name == "type":
             return wanted.name == "type"
         return given.name == wanted.name and self._fit_all(given.params, wanted.params)

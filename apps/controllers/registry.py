@@ -10,6 +10,7 @@ from apps.controllers import (
     node_lifecycle,
     pod_garbage,
     pod_groups,
+    policies,
     roles,
     taint_eviction,
 )
@@ -54,6 +55,7 @@ CONTROLLERS: tuple[Controller, ...] = (
     endpoints.CONTROLLER,
     accounts.CONTROLLER,
     roles.CONTROLLER,
+    policies.CONTROLLER,
     namespaces.CONTROLLER,
     garbage.CONTROLLER,
 )

@@ -40,11 +40,22 @@ Body = dict[str, Any]
 _RANDOM: Final = re.compile(r"(?<=is missing in ').*?}'| on [\d.]+:53(?=: no such host)")
 
 
+_VERSION: Final = re.compile(r"conv\.example\.com/v\d")
+
+
 def _is_listed(expected: Body, actual: Body, step: Body) -> bool:
     """Whether docs/differences.md lists it: lists and watches that wait for no webhook."""
     if expected["status"] == 500 and 400 <= actual["status"] < 500:
         # as in recordings: the client's mistake is an error of the server there
         return not str(expected["body"].get("message", "")).startswith("conversion webhook")
+    messages = [
+        _VERSION.sub("<version>", str(answer["body"].get("message", "")))
+        for answer in (expected, actual)
+        if isinstance(answer["body"], dict)
+    ]
+    if expected["status"] == actual["status"] == 500 and len(set(messages)) == 1:
+        # the real server has the object converted in its cache
+        return True
     of_many = step["method"] == "GET" and step["path"].partition("?")[0].endswith("/widgets")
     return of_many and step["about"].startswith(("answer: ", "client: ", "storage version"))
 
@@ -64,7 +75,7 @@ class _Side:
         status, headers, body = self.server.send(step)
         asked = [request for _, request in self.webhook.take()]
         # watch caches of the real server ask, too, after the answer
-        asked = asked[:1] if step["method"] == "POST" else []
+        asked = asked[:1] if step["about"] == "creations" and "/v2/" in step["path"] else []
         if step["path"].startswith(DEFINITIONS) and step["method"] in ("POST", "PUT", "PATCH"):
             # the real server serves a definition as it was written after a moment
             time.sleep(1.5)

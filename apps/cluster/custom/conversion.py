@@ -76,8 +76,18 @@ def in_version(kind: Kind, body: Body, version: str, call: CallWebhook | None) -
 def in_api_version(
     kind: Kind, body: Body, api_version: str, call: CallWebhook | None = None
 ) -> Body:
-    """`in_version` with the version as managers of fields name it."""
-    return in_version(kind, body, api_version.rpartition("/")[2], call)
+    """An object to compare, in the version of one that owns fields; ConversionFailed.
+
+    A field that this version does not have cannot be compared.
+    """
+    conversion, version = kind.conversion, api_version.rpartition("/")[2]
+    if conversion is None:
+        return body
+    unknown: list[str] = []
+    (found,) = _convert(kind, conversion, [body], version, call, unknown)
+    if unknown:
+        raise ConversionFailed(f".{unknown[0]}: field not declared in schema")
+    return found
 
 
 def may_call(kind: Kind) -> bool:
@@ -94,7 +104,9 @@ def _convert(
     bodies: Sequence[Body],
     version: str,
     call: CallWebhook | None,
+    unknown: list[str] | None = None,
 ) -> list[Body]:
+    """`unknown` gets the paths of the fields that are dropped."""
     wanted = f"{kind.group}/{version}"
     others = [body for body in bodies if body["apiVersion"] != wanted]
     if not others:
@@ -104,7 +116,8 @@ def _convert(
     else:
         converted = [{**body, "apiVersion": wanted} for body in others]
     schema = structural(conversion.schema_name(version))
-    pruned = iter([prune(schema, body, []) for body in converted])
+    dropped = [] if unknown is None else unknown
+    pruned = iter([prune(schema, body, dropped) for body in converted])
     return [body if body["apiVersion"] == wanted else next(pruned) for body in bodies]
 
 
@@ -260,7 +273,10 @@ def _restored(before: Body, given: Body) -> Body:
                 )
         if value != before.get(field, {}):
             _check_changed(field, value)
-        metadata[field] = value
+        if value:
+            metadata[field] = value
+        else:
+            metadata.pop(field, None)
     return metadata
 
 

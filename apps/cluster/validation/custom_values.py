@@ -31,8 +31,10 @@ def _decode_base64(text: str) -> Value:
         return CelError(str(wrong))
 
 
-_SCALARS: Final = {"integer": INT, "number": _DOUBLE, "boolean": BOOL}
-_FORMATS: Final = {
+#: The types of values that are no texts.
+SCALARS: Final = {"integer": INT, "number": _DOUBLE, "boolean": BOOL}
+#: Formats of texts that have a type of their own, and what reads one.
+FORMATS: Final = {
     "byte": (Type("bytes"), _decode_base64),
     "duration": (Type("google.protobuf.Duration"), to_duration),
     "date": (Type("google.protobuf.Timestamp"), lambda text: to_timestamp(f"{text}T00:00:00Z")),
@@ -111,11 +113,11 @@ def _type(schema: Schema, name: str, structs: dict[str, Mapping[str, Type]]) -> 
             element = _type(schema.get("items") or {}, f"{name}[]", structs)
             return None if element is None else Type("list", (element,))
         case "string":
-            known = _FORMATS.get(schema.get("format", ""))
+            known = FORMATS.get(schema.get("format", ""))
             return known[0] if known is not None else STRING
         case given:
             # the schema of items may be of any type until it is checked
-            return _SCALARS.get(given) if isinstance(given, str) else None
+            return SCALARS.get(given) if isinstance(given, str) else None
 
 
 def _object_type(schema: Schema, name: str, structs: dict[str, Mapping[str, Type]]) -> Type | None:
@@ -153,7 +155,7 @@ def value_of(schema: Schema, value: Any, converted: Converted) -> Value:
         return float(value)
     if schema.get("type") == "integer" and isinstance(value, float):
         return CelError("invalid data, expected int, got float64")
-    known = _FORMATS.get(schema.get("format", "")) if isinstance(value, str) else None
+    known = FORMATS.get(schema.get("format", "")) if isinstance(value, str) else None
     if known is None:
         return value
     found = known[1](value)

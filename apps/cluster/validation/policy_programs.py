@@ -7,9 +7,11 @@ that a policy can be validated, and one that is stored already fails when it is 
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
@@ -160,7 +162,7 @@ def _compile_all(spec: Spec) -> PolicyPrograms:
         found = _compile(given.get("expression", ""), full, ())
         variables[given.get("name", "")] = found
         result = found.program.result if found.program is not None else DYN
-        types[given.get("name", "")] = _field_type(result)
+        types[given.get("name", "")] = field_type(result)
     without = _environment(compose, has_params=has_params, has_authorizer=False)
     alone = _environment(None, has_params=has_params)
     return PolicyPrograms(
@@ -220,24 +222,41 @@ def _environment(
     mutates: bool = False,
 ) -> Environment:
     """`variables`: the types of those that expressions see; None if the policy has none."""
-    names = {"object": DYN, "oldObject": DYN, "request": REQUEST, "namespaceObject": NAMESPACE}
+    names = {"object": DYN, "oldObject": DYN}
     if has_params:
         names["params"] = DYN
+    return environment_of(variables, names, has_authorizer=has_authorizer, mutates=mutates)
+
+
+def environment_of(
+    variables: Mapping[str, Type] | None,
+    objects: Mapping[str, Type],
+    types: Mapping[str, Mapping[str, Type]] = MappingProxyType({}),
+    *,
+    has_authorizer: bool = True,
+    mutates: bool = False,
+) -> Environment:
+    """What expressions of a policy may refer to: `objects` of these `types`, and what all see.
+
+    `variables`: the types of those that expressions see; None if the policy has none.
+    """
+    names = {**objects, "request": REQUEST, "namespaceObject": NAMESPACE}
     if has_authorizer:
         names["authorizer"] = AUTHORIZER
-    if variables is None:
-        structs = _STRUCTS
-    else:
-        structs = {**_STRUCTS, VARIABLES.name: variables}
+    own = _STRUCTS
+    if variables is not None:
+        own = {**_STRUCTS, VARIABLES.name: variables}
         names["variables"] = VARIABLES
+    structs = ChainMap(dict(own), types) if types else own  # type: ignore[arg-type]
     if mutates:
         return Environment(names, structs, ONLY_OF_DEVICES, _constructs)
     return Environment(names, structs, ONLY_OF_DEVICES | ONLY_OF_MUTATIONS)
 
 
-def _field_type(found: Type) -> Type:
+def field_type(found: Type) -> Type:
+    """The type that a variable of a policy has by an expression of this type."""
     if found.name in ("list", "map"):
-        return Type(found.name, tuple(map(_field_type, found.params)))
+        return Type(found.name, tuple(map(field_type, found.params)))
     return found if found.name in _KEPT else DYN
 
 

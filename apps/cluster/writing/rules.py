@@ -29,6 +29,7 @@ from apps.cluster.custom.conversion import from_stored, in_api_version, may_call
 from apps.cluster.errors import (
     AlreadyExists,
     ApiError,
+    ConversionFailed,
     Invalid,
     NotFound,
     RequestEntityTooLarge,
@@ -482,7 +483,11 @@ class WriteRules:
         owners = write.owners or Updating(kind, manager, self._convert(kind))
         given = (changed.get("metadata") or {}).get("managedFields")
         sent = new if kind.schema_name else as_sent(kind, changed)
-        entries = owners.entries(old, sent, given, timestamp(self.now))
+        try:
+            entries = owners.entries(old, sent, given, timestamp(self.now))
+        except ConversionFailed:
+            # as in the API server, a write does not fail because owners cannot be compared
+            entries = []
         metadata = {k: v for k, v in new["metadata"].items() if k != "managedFields"}
         return {**new, "metadata": {**metadata, "managedFields": entries} if entries else metadata}
 

@@ -178,6 +178,7 @@ from apps.scheduler.objects.workloads import (
     ServicePort,
     ServiceSpec,
     StatefulSet,
+    ValidatingAdmissionPolicy,
     Workload,
     WorkloadSpec,
 )
@@ -321,6 +322,7 @@ __all__ = [
     "TopologySelectorTerm",
     "TopologySpreadConstraint",
     "TypedLocalObjectReference",
+    "ValidatingAdmissionPolicy",
     "Volume",
     "VolumeAttachment",
     "VolumeAttachmentSource",

@@ -43,6 +43,7 @@ from apps.scheduler.objects.workloads import (
     Service,
     ServiceAccount,
     StatefulSet,
+    ValidatingAdmissionPolicy,
 )
 
 T = TypeVar("T", bound=KubeObject)
@@ -63,6 +64,7 @@ _TYPES: Final[tuple[type[KubeObject], ...]] = (
     ControllerRevision,
     ServiceAccount,
     ClusterRole,
+    ValidatingAdmissionPolicy,
     ConfigMap,
     Secret,
     PersistentVolume,

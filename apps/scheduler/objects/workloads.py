@@ -96,6 +96,10 @@ class ClusterRole(KubeObject, frozen=True):
     """The controllers read its body from the database."""
 
 
+class ValidatingAdmissionPolicy(KubeObject, frozen=True):
+    """The controllers read its body from the database."""
+
+
 class ConfigMap(KubeObject, frozen=True):
     """The controllers read its body."""
 

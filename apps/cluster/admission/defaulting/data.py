@@ -154,9 +154,14 @@ def default_webhooks(draft: Body) -> None:
             webhook.setdefault("reinvocationPolicy", "Never")
         for rule in webhook.get("rules") or ():
             rule.setdefault("scope", "*")
-        service = webhook.get("clientConfig", {}).get("service")
-        if service is not None:
-            service.setdefault("port", 443)
+        _default_port(webhook.get("clientConfig"))
+
+
+def _default_port(client: Body | None) -> None:
+    """The port of the Service that a client reaches, if it reaches one."""
+    service = (client or {}).get("service")
+    if service is not None:
+        service.setdefault("port", 443)
 
 
 def default_admission_policy(draft: Body) -> None:
@@ -178,9 +183,7 @@ def default_admission_binding(draft: Body) -> None:
 
 
 def default_api_service(draft: Body) -> None:
-    service = child(draft, "spec").get("service")
-    if service is not None:
-        service.setdefault("port", 443)
+    _default_port(child(draft, "spec"))
     child(draft, "status")
 
 
@@ -262,5 +265,6 @@ def default_custom_resource_definition(draft: Body) -> None:
     if names.get("kind"):
         names.setdefault("singular", names["kind"].lower())
         names.setdefault("listKind", f"{names['kind']}List")
-    spec.setdefault("conversion", {"strategy": "None"})
+    conversion = spec.setdefault("conversion", {"strategy": "None"})
+    _default_port((conversion.get("webhook") or {}).get("clientConfig"))
     draft.setdefault("status", {})
