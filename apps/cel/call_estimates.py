@@ -152,7 +152,6 @@ def _equal(overload: Overload, operands: Operands) -> Estimate:
 #: what it costs to compare values of Kubernetes' own types
 _EQUALITIES: Final = {
     **dict.fromkeys(("net.IP", "net.CIDR", "kubernetes.Quantity", "kubernetes.Semver"), ONE),
-    "kubernetes.URL": ONE.scaled(STRING_FACTOR),
     "kubernetes.NamedFormat": Range(1, 64).scaled(STRING_FACTOR),
 }
 
@@ -261,7 +260,6 @@ _ESTIMATORS: Final[dict[str, Estimator]] = {
     **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), _visit),
     **dict.fromkeys(
         (
-            "url",
             "cidr",
             "isIP",
             "isCIDR",
@@ -273,7 +271,7 @@ _ESTIMATORS: Final[dict[str, Estimator]] = {
         ),
         _read,
     ),
-    **dict.fromkeys(("lowerAscii", "upperAscii", "substring", "trim"), _rewrite),
+    **dict.fromkeys(("lowerAscii", "upperAscii", "substring", "trim", "url"), _rewrite),
     "ip.isCanonical": _read_twice,
     "replace": _replace,
     "split": _split,

@@ -198,9 +198,9 @@ class _Checker:
             self.check(arg)
         if expr.target is None:
             return self._resolve(expr, expr.function, None)
-        prefix = qualified_name(expr.target)
-        if f"{prefix}.{expr.function}" in DECLARATIONS:
-            return self._resolve(expr, f"{prefix}.{expr.function}", None)
+        qualified = f"{qualified_name(expr.target)}.{expr.function}"
+        if qualified in DECLARATIONS and qualified not in self._without:
+            return self._resolve(expr, qualified, None)
         self.check(expr.target)
         return self._resolve(expr, expr.function, expr.target)
 

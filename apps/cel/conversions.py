@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from apps.cel.addresses import parse_cidr, parse_ip
 from apps.cel.operators import checked
 from apps.cel.values import (
+    INT_MAX,
     UINT_MAX,
     CelError,
     Cidr,
@@ -171,27 +172,30 @@ def to_bytes(value: Value) -> Value:
 def to_duration(value: Value) -> Value:
     if isinstance(value, Duration):
         return value
-    if isinstance(value, int) and not isinstance(value, bool):
-        return Duration(int(value))
+    if type(value) is int:
+        # the compiler knows such a conversion
+        return _conversion_error(value, "google.protobuf.Duration")
     if not isinstance(value, str):
         return no_overload("duration", value)
+    is_negative = value.startswith("-")
     text = value[1:] if value[:1] in ("+", "-") else value
-    exact = 0.0 if text == "0" else _nanos_of(text)
-    if exact is None or exact >= 2**63:
+    nanos = 0 if text == "0" else _nanos_of(text)
+    if nanos is None or nanos > INT_MAX + is_negative:
         return _conversion_error(value, "google.protobuf.Duration")
-    nanos = round(exact)
-    return Duration(-nanos if value.startswith("-") else nanos)
+    return Duration(-nanos if is_negative else nanos)
 
 
-def _nanos_of(text: str) -> float | None:
+def _nanos_of(text: str) -> int | None:
     """The sum of the parts of a duration, such as `1h` and `30m`; None if it is none."""
-    total, end = 0.0, 0
+    total, end = 0, 0
     while part := _DURATION_PART.match(text, end):
         whole, fraction, unit = part.groups()
         whole = whole.lstrip("0")
         if len(whole) > _DIGITS:
             return None
-        total += float(f"{whole or 0}.{(fraction or '')[:_DIGITS]}") * _UNITS[unit]
+        digits = (fraction or "")[: _DIGITS - 1]
+        total += int(whole or 0) * _UNITS[unit]
+        total += int(int(digits or 0) * (_UNITS[unit] / 10 ** len(digits)))
         end = part.end()
     return total if text and end == len(text) else None
 
@@ -322,12 +326,12 @@ def to_cidr(value: Value) -> Value:
     return parse_cidr(value)
 
 
-def succeeds(convert: Callable[..., Any]) -> Callable[..., Value]:
-    """The function that tells whether a text can be converted."""
+def succeeds(name: str, convert: Callable[..., Any]) -> Callable[..., Value]:
+    """The function of this name, which tells whether a text can be converted."""
 
     def converts(*args: Value) -> Value:
         if not isinstance(args[0], str):
-            return no_overload(f"is{convert.__name__.removeprefix('to_').capitalize()}", *args)
+            return no_overload(name, *args)
         return not isinstance(convert(*args), CelError)
 
     return converts

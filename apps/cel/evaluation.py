@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from apps.cel.conversions import CONVERSIONS
+from apps.cel.conversions import CONVERSIONS, format_double
 from apps.cel.effort import spend
 from apps.cel.functions import call
 from apps.cel.macros import ACCUMULATOR
@@ -28,10 +28,31 @@ from apps.cel.tree import (
     Select,
     StructExpr,
 )
-from apps.cel.values import NO_OVERLOAD, CelError, OptionalValue, StructValue, TypeValue, Value
+from apps.cel.values import (
+    NO_OVERLOAD,
+    CelError,
+    OptionalValue,
+    StructValue,
+    TypeValue,
+    Value,
+    type_name,
+)
 
 Variables = Mapping[str, Any]
 _NO_OVERLOAD: Final = CelError(NO_OVERLOAD)
+#: The types whose values are not iterable, by the names that errors have.
+_GO_TYPES: Final = {
+    "int": "types.Int",
+    "uint": "types.Uint",
+    "double": "types.Double",
+    "bool": "types.Bool",
+    "string": "types.String",
+    "bytes": "types.Bytes",
+    "null_type": "types.Null",
+    "google.protobuf.Duration": "types.Duration",
+    "google.protobuf.Timestamp": "types.Timestamp",
+    "optional_type": "*types.Optional",
+}
 _NONE: Final = OptionalValue()
 _INDEXES: Final = ("_[_]", "_[?_]", "_?._")
 #: constant texts that are compared with another one while two elements of lists are
@@ -251,7 +272,7 @@ class Evaluation:
         if isinstance(elements, CelError):
             return elements
         if not isinstance(elements, (list, Mapping)):
-            return _NO_OVERLOAD
+            return _not_iterable(expr, elements)
         accu = (
             _Lazy(self, expr.accu_init, outer)
             if _is_bind(expr)
@@ -312,6 +333,8 @@ class Evaluation:
 
     def _qualify(self, value: Value, key: Value, optional: bool) -> tuple[Value, bool]:
         found = find(value, key)
+        if isinstance(value, list) and _problem_of_index(key):
+            return CelError(_problem_of_index(key)), optional
         if found is None and optional and isinstance(value, (Mapping, list)):
             return _NONE, True
         self._tracker.add(1)
@@ -357,6 +380,24 @@ def find(value: Value, key: Value) -> tuple[Value] | None:
         index = int(key)
         return (value[index],) if index == key and 0 <= index < len(value) else None
     return None
+
+
+def _problem_of_index(key: Value) -> str:
+    """What is wrong with the type of an index of a list; "" if nothing is."""
+    if isinstance(key, float) and not key.is_integer():
+        return f"unsupported index value {format_double(key)} in list"
+    if isinstance(key, (int, float)) and not isinstance(key, bool):
+        return ""
+    return f"unsupported index type '{type_name(key)}' in list"
+
+
+def _not_iterable(expr: Comprehension, value: Value) -> CelError:
+    name = _GO_TYPES.get(type_name(value))
+    if name is None:
+        return _NO_OVERLOAD
+    if expr.iter_var2:
+        return CelError(f"unsupported comprehension range type: {name}")
+    return CelError(f"got '{name}', expected iterable type")
 
 
 def _missing(value: Value, key: Value) -> CelError:

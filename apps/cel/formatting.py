@@ -12,6 +12,10 @@ from apps.cel.conversions import to_string
 from apps.cel.values import CelError, Duration, TypeValue, Value, type_name
 
 _CLAUSE: Final = re.compile(r"%(\.[0-9]*)?(.?)", re.DOTALL)
+_NO_PRECISION: Final = (
+    "could not parse formatting clause: error while parsing precision: error while converting "
+    'precision to integer: strconv.Atoi: parsing "": invalid syntax'
+)
 _MOST_DECIMALS: Final = 1_000
 _DIGITS: Final = 5
 _DECIMALS: Final = 6
@@ -68,6 +72,8 @@ class _Writer:
     def _clause(self, precision: str | None, verb: str) -> str:
         if verb == "%":
             return "%"
+        if precision == "." and verb:
+            raise _Wrong(_NO_PRECISION)
         write = _find_clause(precision, verb)
         if self._next == len(self._args):
             raise _Wrong(f"index {self._next} out of range")

@@ -86,15 +86,15 @@ FUNCTIONS: Final[dict[str, Function]] = {
     **conversions.CONVERSIONS,
     "type": conversions.to_type,
     "quantity": conversions.to_quantity,
-    "isQuantity": conversions.succeeds(conversions.to_quantity),
+    "isQuantity": conversions.succeeds("isQuantity", conversions.to_quantity),
     "semver": conversions.to_semver,
-    "isSemver": conversions.succeeds(conversions.to_semver),
+    "isSemver": conversions.succeeds("isSemver", conversions.to_semver),
     "url": conversions.to_url,
-    "isURL": conversions.succeeds(conversions.to_url),
+    "isURL": conversions.succeeds("isURL", conversions.to_url),
     "ip": conversions.to_ip,
-    "isIP": conversions.succeeds(conversions.to_ip),
+    "isIP": conversions.succeeds("isIP", conversions.to_ip),
     "cidr": conversions.to_cidr,
-    "isCIDR": conversions.succeeds(conversions.to_cidr),
+    "isCIDR": conversions.succeeds("isCIDR", conversions.to_cidr),
     "format.named": named_format,
     "validate": validate,
     **{f"format.{name}": lambda found=found: found for name, found in FORMATS.items()},
@@ -455,8 +455,8 @@ def _quantity_sum(name: str, sign: int) -> None:
     @_typed(name, Quantity, (Quantity, int))
     def summed(left: Quantity, right: Quantity | int) -> Value:
         if not isinstance(right, Quantity):
-            right = Quantity(right * 10**9, whole=True)
-        return Quantity(left.nanos + sign * right.nanos, left.whole and right.whole)
+            right = Quantity(right * 10**9, 0)
+        return left.plus(sign * right.nanos, right.scale)
 
 
 _quantity_sum("add", 1)
@@ -579,16 +579,24 @@ def _contains_cidr(cidr: Cidr, other: Cidr | str) -> Value:
 # times
 
 
-def _zone(name: str) -> datetime.tzinfo | CelError:
-    """A time zone by its name, or by its difference from UTC such as -05:00."""
-    matched = re.fullmatch(r"([+-]?)([0-9]{1,2}):([0-9]{1,2})", name)
-    if matched is not None:
-        difference = datetime.timedelta(hours=int(matched[2]), minutes=int(matched[3]))
-        return datetime.timezone(-difference if matched[1] == "-" else difference)
+def _local(time: datetime.datetime, zone: str) -> datetime.datetime | CelError:
+    """The time in a zone, by its name or by its difference from UTC such as -05:00."""
+    if ":" in zone:
+        hours, _, minutes = zone.partition(":")
+        for part in (hours, minutes):
+            if not _NUMBER.fullmatch(part):
+                return CelError(f'strconv.Atoi: parsing "{part}": invalid syntax')
+        difference = datetime.timedelta(hours=int(hours))
+        minute = datetime.timedelta(minutes=int(minutes))
+        difference += -minute if zone.startswith("-") else minute
+        return time.astimezone(datetime.UTC) + difference
     try:
-        return ZoneInfo(name)
+        return time.astimezone(datetime.UTC if zone in ("", "Local") else ZoneInfo(zone))
     except (KeyError, ValueError, OSError):
-        return CelError(f"unknown time zone {name}")
+        return CelError(f"unknown time zone {zone}")
+
+
+_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,6}")
 
 
 def _time_part(name: str, part: Callable[[datetime.datetime], int]) -> None:
@@ -596,8 +604,8 @@ def _time_part(name: str, part: Callable[[datetime.datetime], int]) -> None:
     def read(value: datetime.datetime | Duration, zone: str = "UTC") -> Value:
         if isinstance(value, Duration):
             return divide(value.nanos, _DURATION_PARTS[name])
-        found = _zone(zone)
-        return found if isinstance(found, CelError) else part(value.astimezone(found))
+        found = _local(value, zone)
+        return found if isinstance(found, CelError) else part(found)
 
 
 _DURATION_PARTS: Final = {

@@ -135,7 +135,8 @@ def checked(result: int, like: Value) -> Value:
 def _arithmetic(symbol: str, compute: Callable[[Any, Any], Any]) -> Callable[..., Value]:
     def computed(left: Value, right: Value) -> Value:
         if isinstance(left, bool) or not isinstance(left, _NUMBERS):
-            return CelError(f"{NO_OVERLOAD}: {symbol}")
+            is_receiver = isinstance(left, (str, Duration, datetime.datetime))
+            return CelError(NO_OVERLOAD if is_receiver else f"{NO_OVERLOAD}: {symbol}")
         if type(left) is not type(right):
             return CelError(NO_OVERLOAD)
         result = compute(left, right)
@@ -198,8 +199,9 @@ def _divide_floats(left: float, right: float) -> float:
 def modulo(left: Value, right: Value) -> Value:
     if isinstance(right, int) and right == 0 and type(left) is type(right):
         return CelError("modulus by zero")
-    if isinstance(divide(left, right), CelError):
-        return divide(left, right)
+    quotient = divide(left, right) if type(left) is type(right) else None
+    if isinstance(quotient, CelError) and isinstance(left, int) and not isinstance(left, bool):
+        return quotient
     return _MODULO(left, right)
 
 

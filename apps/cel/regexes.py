@@ -63,7 +63,7 @@ def find_all(text: str, pattern: str, limit: int) -> list[str] | CelError:
     """The parts of the text that match, from the left, at most ``limit`` unless negative."""
     compiled = _compile(pattern)
     if isinstance(compiled, str):
-        return CelError(compiled)
+        return CelError(f"Illegal regex: {compiled}")
     found: list[str] = []
     end = -1
     for start, stop in _spans(compiled, text):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import ipaddress
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -60,10 +61,13 @@ class Duration:
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """An amount in nano units. ``whole``: it can be read as an int64, as Kubernetes holds it."""
+    """An amount in nano units.
+
+    ``scale``: Kubernetes holds it as an int64 times this power of ten; None if it holds a decimal.
+    """
 
     nanos: int
-    whole: bool
+    scale: int | None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Quantity) and self.nanos == other.nanos
@@ -77,24 +81,54 @@ class Quantity:
             parsed = parse(text)
         except QuantityError as wrong:
             return CelError(str(wrong))
-        return Quantity(parsed.nanos, _is_held_as_int(text))
+        return Quantity(parsed.nanos, _scale_of(text))
+
+    @property
+    def whole(self) -> bool:
+        """Whether Kubernetes reads it as an int64: 1.0, 1000m and 1Pi are held in other forms."""
+        fits = abs(self.nanos // 10**9) < INT_MAX
+        return fits and self.scale is not None and self.scale >= 0
+
+    def plus(self, nanos: int, scale: int | None) -> Quantity:
+        total = self.nanos + nanos
+        if not nanos:
+            scale = self.scale
+        elif self.nanos and self.scale is not None and scale is not None:
+            scale = min(self.scale, scale)
+        elif self.nanos:
+            scale = None
+        return Quantity(total, scale if abs(total // 10**9) < INT_MAX else None)
 
 
-def _is_held_as_int(text: str) -> bool:
-    """Kubernetes keeps amounts with a fraction or a small suffix in another form than int64."""
-    number = text.rstrip("numkKMGTPEi") if not _has_exponent(text) else ""
-    if not number:
-        return parse(text).nanos % 10**9 == 0
-    suffix = text[len(number) :]
-    places = len(number.partition(".")[2].rstrip("0"))
+_QUANTITY: Final = re.compile(r"[+-]?0*([0-9]*)\.?([0-9]*)([eE][+-]?[0-9]+|[numkKMGTPE]?i?)")
+_SCALES: Final = {
+    "n": -9,
+    "u": -6,
+    "m": -3,
+    "": 0,
+    "k": 3,
+    "M": 6,
+    "G": 9,
+    "T": 12,
+    "P": 15,
+    "E": 18,
+}
+#: digits that an int64 has room for, also after it was multiplied with a power of two
+_DECIMAL_DIGITS, _BINARY_DIGITS = 18, 14
+
+
+def _scale_of(text: str) -> int | None:
+    found = _QUANTITY.fullmatch(text)
+    assert found is not None
+    whole, fraction, suffix = found.groups()
     if suffix.endswith("i"):
-        return not number.partition(".")[1]
-    scale = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
-    return scale.get(suffix, 0) - places >= 0
-
-
-def _has_exponent(text: str) -> bool:
-    return any(mark in text[:-1] for mark in "eE")
+        exponent = 10 * ("KMGTPE".index(suffix[0]) + 1)
+        fits = not fraction and _BINARY_DIGITS - len(whole) - int(exponent * 3 / 10) >= 0
+        return 0 if fits else None
+    if len(whole) + len(fraction) > _DECIMAL_DIGITS:
+        return None
+    scale = int(suffix[1:]) if len(suffix) > 1 else _SCALES[suffix]
+    return scale - len(fraction) if scale - len(fraction) >= _SCALES["n"] else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,6 @@ VERSION_LIMIT: Final = 100_000_000
 #: What it costs of the effort to compare the name of a property.
 _PROPERTY: Final = 10
 _REQUEST: Final = 3 * 1024 * 1024
-_VARIABLES: Final = ("self", "oldSelf")
 #: The least size in JSON by type; a text has quotes, an object and a list brackets.
 _LEAST: Final = {"boolean": 4, "integer": 1, "number": 1, "string": 2, "array": 2}
 _LEAST_BY_FORMAT: Final = {"duration": 3, "date": 12, "date-time": 21}
@@ -36,10 +35,14 @@ _ADVICE: Final = (
 
 
 def sizes_of(schema: Schema) -> Sizes:
-    """The sizes of the parts of `self` and `oldSelf`."""
+    """The sizes of the parts of a variable: each has this schema.
+
+    The API server takes whatever begins a path for a variable. So an element of a list that the
+    rule computes is as large as a value of the schema, an object having no size, and so is a type.
+    """
 
     def size(path: Path) -> Range | None:
-        if not path or path[0] not in _VARIABLES:
+        if not path:
             return None
         found: Schema | None = schema
         for step in path[1:]:
