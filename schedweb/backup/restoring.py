@@ -75,11 +75,29 @@ def fill_database(backup: Reader) -> None:
 def migrate_to(applied: Sequence[tuple[str, str]]) -> None:
     """Migrate to the state in which these migrations are applied, of those that still exist."""
     executor = MigrationExecutor(connection)
-    graph = executor.loader.graph
-    wanted = {(app, name) for app, name in applied} & set(graph.nodes)
+    executor.loader, targets = find_targets(executor.loader, applied)
+    executor.migrate(targets)
+
+
+def find_targets(
+    loader: MigrationLoader, applied: Sequence[tuple[str, str]]
+) -> tuple[MigrationLoader, list[tuple[str, str]]]:
+    """The migrations that lead to this state, and the loader that has them.
+
+    `loader` is that of an empty database. If a migration replaces others, of which only some are
+    applied, these lead to the state.
+    """
+    wanted = set(applied)
+    joined = loader.replacements.items()
+    if any(wanted & {*new.replaces} and not wanted >= {*new.replaces} for _, new in joined):
+        loader = MigrationLoader(loader.connection, replace_migrations=False)
+        wanted -= loader.replacements.keys()
+    else:
+        wanted |= {key for key, new in joined if wanted >= {*new.replaces}}
+    graph = loader.graph
+    wanted &= set(graph.nodes)
     followed = {parent.key for key in wanted for parent in graph.node_map[key].parents}
-    targets = [key for key in wanted if key not in followed]
-    executor.migrate(sorted(targets))
+    return loader, sorted(key for key in wanted if key not in followed)
 
 
 def _create_former_tables(cursor: AnyCursor, manifest: Manifest) -> None:

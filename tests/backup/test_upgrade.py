@@ -31,6 +31,7 @@ from apps.engine.models import SchedulingDecision
 from apps.studies.rebuilding import recompute
 from schedweb.backup import databases, tables
 from schedweb.backup.archive import BackupError
+from schedweb.backup.restoring import find_targets
 from schedweb.backup.site import restore_site
 from schedweb.management.commands.prepare import upgrade
 from tests.backup.states import STATES, load
@@ -157,6 +158,31 @@ def test_a_migration_that_fails_leaves_the_database_to_the_earlier_version(
         call_command("prepare", stdout=StringIO())
     connection.close()
     assert read_everything() == before
+
+
+JOINED = ("cluster", "0001_squashed_0013_roles")
+
+
+@pytest.mark.parametrize(
+    ("applied", "targets", "is_joined"),
+    [
+        (0, [], True),
+        (3, ["0003_quotas_and_admission"], False),
+        (13, ["0001_squashed_0013_roles"], True),
+        (14, ["0014_members_of_existing_clusters"], True),
+    ],
+)
+def test_a_backup_is_restored_with_the_migrations_that_it_has(
+    applied: int, targets: list[str], is_joined: bool
+) -> None:
+    """An earlier version may have some of the migrations that one replaces now."""
+    loader = MigrationLoader(None)
+    others = sorted(key for key in loader.disk_migrations if key[0] == "cluster" and key != JOINED)
+    loader, found = find_targets(loader, others[:applied])
+    assert found == [("cluster", name) for name in targets]
+    plan = [key for target in found for key in loader.graph.forwards_plan(target)]
+    assert (JOINED in plan) == (is_joined and applied > 0)
+    assert (others[0] in plan) == (not is_joined)
 
 
 def fail(apps: Any, schema_editor: Any) -> None:
