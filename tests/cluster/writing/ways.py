@@ -102,9 +102,10 @@ class Creations(OneStatement):
                 sent.append((prepared, group.submit(prepared, self._state)))
             except ApiError as refusal:
                 sent.append(refusal)
-        outcomes = [each if isinstance(each, ApiError) else await _created(*each) for each in sent]
-        await connections.close()
-        return outcomes
+        try:
+            return [each if isinstance(each, ApiError) else await _created(*each) for each in sent]
+        finally:
+            await connections.close()
 
 
 async def _created(prepared: creation.Creation, version: asyncio.Future[int]) -> Outcome:
