@@ -8,6 +8,7 @@ nodes of another shape that cost less, as long as all pods have a node. Each ste
 from __future__ import annotations
 
 import copy
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil, floor
@@ -80,6 +81,14 @@ class Plan(LabAnswer):
     method: str = METHOD
 
     ANSWER: ClassVar = ("state", "shapes", "mix", "cost", "method", "placed", "impossible")
+
+    @property
+    def obstacles(self) -> Mapping[str, Sequence[str]]:
+        """Message -> the pods that have no node for this reason."""
+        found = defaultdict[str, list[str]](list)
+        for pod, message in self.impossible.items():
+            found[message].append(pod)
+        return dict(found)
 
 
 def plan_nodes(

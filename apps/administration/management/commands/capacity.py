@@ -64,7 +64,7 @@ class Command(ControlPlaneCommand):
         found = count_fitting(cluster, build_request(options), limit=limit, user=USER)
         sentences = [f"  {node}: {count:,}" for node, count in found.nodes.items()]
         more = " or more" if found.limited else ""
-        sentences.append(f"{found.count:,}{more} of pod {found.pod} fit.")
+        sentences.append(f"{found.count:,}{more} copies of pod {found.pod} fit.")
         return found, [*sentences, *filter(None, [found.sentence])]
 
     def _answer_nodes(self, cluster: Cluster, options: dict[str, Any]) -> tuple[Any, list[str]]:
