@@ -9,9 +9,10 @@ from apps.scheduler.config.types import API_VERSION, KIND
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import make_node, make_pod
 from apps.scheduler.testing.storage import make_claim, make_storage_class, make_volume
+from apps.scheduler.testing.trial import scores
 from legacy_plugins.conversion import convert
 from tests.legacy_plugins.policies import TABLE, scheduler_of, scoring_by
-from tests.scheduler.cycle import add, attempt, scores
+from tests.scheduler.cycle import add, attempt
 
 GROUP = API_VERSION.partition("/")[0]
 

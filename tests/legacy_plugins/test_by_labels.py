@@ -7,8 +7,9 @@ from typing import Any
 from apps.scheduler.objects import Service, decode_as
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import make_node, make_pod
+from apps.scheduler.testing.trial import refusals, scores
 from tests.legacy_plugins.policies import converted
-from tests.scheduler.cycle import add, attempt, refusals, scores
+from tests.scheduler.cycle import add, attempt
 
 
 def under(predicates: list[dict[str, Any]], priorities: list[dict[str, Any]]) -> Scheduler:

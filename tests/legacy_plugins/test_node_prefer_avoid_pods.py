@@ -9,9 +9,10 @@ import pytest
 
 from apps.scheduler.objects import OwnerReference
 from apps.scheduler.testing.builders import make_node, make_pod
+from apps.scheduler.testing.trial import scores
 from legacy_plugins.node_prefer_avoid_pods import ANNOTATION, avoids
 from tests.legacy_plugins.policies import under_policy
-from tests.scheduler.cycle import add, attempt, scores
+from tests.scheduler.cycle import add, attempt
 
 WEB = {
     "apiVersion": "apps/v1",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from apps.scheduler.testing.builders import make_node, make_pod
+from apps.scheduler.testing.trial import scores
 from tests.legacy_plugins.policies import converted, scoring_by, under_policy
-from tests.scheduler.cycle import add, attempt, scores
+from tests.scheduler.cycle import add, attempt
 
 
 def test_cpu_and_memory_are_compared_as_the_documents_reckon() -> None:

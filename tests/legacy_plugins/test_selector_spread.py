@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from apps.scheduler.objects import KubeObject, decode
 from apps.scheduler.testing.builders import make_node, make_pod
+from apps.scheduler.testing.trial import scores
 from legacy_plugins.selector_spread import NO_ZONE, spread
 from tests.legacy_plugins.policies import under_policy
-from tests.scheduler.cycle import add, attempt, scores
+from tests.scheduler.cycle import add, attempt
 
 ZONE = "topology.kubernetes.io/zone"
 

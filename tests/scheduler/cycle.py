@@ -40,18 +40,6 @@ def search_plainly(scheduler: Scheduler) -> None:
         framework.search_for = node_search.search_plainly
 
 
-def refusals(decision: Decision) -> dict[str, str]:
-    """Node → why it was refused; the others are left out."""
-    statuses = {name: decision.status_of(name) for name in decision.nodes if name}
-    return {name: status.message for name, status in statuses.items() if status is not None}
-
-
-def scores(decision: Decision, plugin: str) -> dict[str, tuple[int, int, int]]:
-    """Feasible node → raw, normalized and weighted score of a plugin."""
-    nodes = [decision.nodes[row] for row in decision.feasible]
-    return {node: decision.scores_of(node)[plugin] for node in nodes}
-
-
 def explained(scheduler: Scheduler, pod: PodBuilder, node: str = "n") -> list[str]:
     """Every sentence about a node that refuses the pod, after the name of the plugin."""
     evaluation = evaluate(scheduler, PodInfo(pod.obj()))

@@ -2,43 +2,46 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import logging
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 
-from apps.scheduler.clock import VirtualClock
+import apps.scheduler.plugins.examples
 from apps.scheduler.config.errors import ConfigError
-from apps.scheduler.config.loading import load
-from apps.scheduler.config.types import API_VERSION, KIND
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.explaining.evaluation import evaluate, evaluate_in_last_snapshot
 from apps.scheduler.explaining.refusing import refusals_at
 from apps.scheduler.explaining.scores import ScoredEvaluation, ScoreInputs
 from apps.scheduler.framework.cycle_state import CycleState
-from apps.scheduler.framework.declaration import plugin_table
 from apps.scheduler.framework.events import ActionType, ClusterEvent, Resource
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.interface import PostFilterResult, PreFilterResult, Verdicts
 from apps.scheduler.framework.nodes import Int64Array, NodeColumns
-from apps.scheduler.framework.outside import checked
-from apps.scheduler.framework.per_node import PerNodePlugin, columnar
+from apps.scheduler.framework.per_node import PerNodePlugin
 from apps.scheduler.framework.profile_plugins import PluginError
 from apps.scheduler.framework.status import SKIP, SUCCESS, Code, Status, unschedulable
 from apps.scheduler.framework.types import NodeInfo, PodInfo
-from apps.scheduler.plugins.registry import BUILT_IN, PLUGINS
+from apps.scheduler.plugins.registry import BUILT_IN
 from apps.scheduler.queue.records import SubQueue
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import make_node, make_pod
+from apps.scheduler.testing.trial import Trial
+from apps.studies.importers.files import Files
+from apps.studies.scenarios.language.reading import Source
+from apps.studies.scenarios.running.sweeping import load_scenario, run_scenario
 from tests.example_plugins import Licences, LicencesInColumns, Windows
 from tests.scheduler.cycle import attempt
 
+EXAMPLES = Path(apps.scheduler.plugins.examples.__file__).parent
 GUIDE = Path(__file__).parents[2] / "docs" / "plugins" / "writing-a-plugin.md"
 LABEL = "example.com/licences"
 
@@ -46,26 +49,16 @@ New = Callable[..., Scheduler]
 
 
 @pytest.fixture
-def new(clock: VirtualClock) -> Iterator[New]:
+def new() -> Iterator[New]:
     """``new(Plugin, args={...})``: the plugin is enabled wherever it can be."""
     made: list[Scheduler] = []
 
     def make(plugin: type[Any], args: Mapping[str, Any] | None = None) -> Scheduler:
-        plugin = checked(columnar(plugin) if issubclass(plugin, PerNodePlugin) else plugin)
-        name: str = plugin.name
-        profile: dict[str, Any] = {"plugins": {"multiPoint": {"enabled": [{"name": name}]}}}
-        if args is not None:
-            profile["pluginConfig"] = [{"name": name, "args": args}]
-        config = load(
-            {"apiVersion": API_VERSION, "kind": KIND, "profiles": [profile]},
-            plugin_table(PLUGINS, outside=[plugin]),
-        )
-        registry = {**BUILT_IN, name: plugin}
-        made.append(Scheduler(config, clock=clock, tie_break="first-name", registry=registry))
+        trial = Trial(plugin, args={} if args is None else {plugin.name: args})
+        made.append(trial.scheduler)
         for node, licences in (("a", "maya_houdini"), ("b", "maya"), ("c", "")):
-            built = make_node(node).label(LABEL, licences).label("other", "nuke")
-            made[-1].handle("Node", None, built.obj())
-        return made[-1]
+            trial.add(make_node(node).label(LABEL, licences).label("other", "nuke"))
+        return trial.scheduler
 
     yield make
     for scheduler in made:
@@ -88,10 +81,54 @@ def test_the_guide_shows_plugins_that_work(plugin: type[Any]) -> None:
     assert inspect.getsource(plugin) in GUIDE.read_text()
 
 
-def test_the_guide_shown_as_it_stands_is_a_module() -> None:
+def blocks(language: str) -> list[str]:
+    """The code of the guide in a language."""
+    return re.findall(rf"```{language}\n(.*?)```", GUIDE.read_text(), re.DOTALL)
+
+
+def test_the_guide_shown_as_it_stands_is_a_module_whose_tests_pass(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    *plugins, tests = blocks("python")
+    module = ModuleType("my_company.licences")
+    monkeypatch.setitem(sys.modules, "my_company", ModuleType("my_company"))
+    monkeypatch.setitem(sys.modules, "my_company.licences", module)
+    exec("\n".join(plugins), module.__dict__)
+    assert {"Licences", "Windows", "LicencesInColumns"} <= module.__dict__.keys()
     shown: dict[str, Any] = {}
-    exec("\n".join(re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL)), shown)
-    assert {"Licences", "Windows", "LicencesInColumns"} <= shown.keys()
+    exec(tests, shown)
+    found = [each for name, each in shown.items() if name.startswith("test_")]
+    assert len(found) == 4
+    for each in found:
+        each()
+
+
+def test_the_scenario_of_the_guide_passes_with_its_plugin_and_says_why_not(settings: Any) -> None:
+    settings.SCHEDWEB_PLUGINS = ("tests.example_plugins:Licences",)
+    [text] = [each for each in blocks("yaml") if "expectations" in each]
+    source = Source(text)
+    assert run_scenario(load_scenario(source), source, Files()).passed
+    without = Source(text.replace("maya_houdini", "maya"))
+    [run] = run_scenario(load_scenario(without), without, Files()).runs
+    said = [outcome.message for outcome in run.outcomes if not outcome.met]
+    assert len(said) == 2
+    why = (
+        ". Pending: default/render-0 and 1 more: 0/2 nodes are available: 2 no licence for houdini"
+    )
+    assert all(why in each for each in said)
+
+
+def test_the_guide_and_its_examples_import_only_what_it_calls_stable() -> None:
+    section = GUIDE.read_text().split("## What is stable\n")[1]
+    listed = set(re.findall(r"`(apps\.scheduler\.[a-z_.]+)`", section))
+    texts = [*blocks("python"), Path(inspect.getfile(Licences)).read_text()]
+    texts += [path.read_text() for path in EXAMPLES.glob("*.py")]
+    used = set(re.findall(r"^from (apps[.\w]+) import (\w+)", "\n".join(texts), re.MULTILINE))
+    modules = {f"{m}.{n}" if f"{m}.{n}" in listed else m for m, n in used}
+    assert modules <= listed, modules - listed
+    for name in listed:
+        module = importlib.import_module(name)
+        assert module.__doc__, name
 
 
 @pytest.mark.parametrize("plugin", [Licences, LicencesInColumns])

@@ -38,7 +38,8 @@ from apps.scheduler.testing.storage import (
     make_storage_class,
     make_volume,
 )
-from tests.scheduler.cycle import add, attempt, refusals, scores
+from apps.scheduler.testing.trial import refusals, scores
+from tests.scheduler.cycle import add, attempt
 
 TYPE = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 HOSTNAME = "kubernetes.io/hostname"

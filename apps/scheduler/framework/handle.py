@@ -28,6 +28,9 @@ class PodActivator(Protocol):
     def activate(self, pods: Iterable[Pod]) -> None:
         """Move pending pods to activeQ at once."""
 
+    def pending_pods(self) -> Sequence[Pod]:
+        """All pods that wait, without those in flight."""
+
 
 @dataclass(slots=True)
 class Handle:
@@ -82,3 +85,7 @@ class Handle:
         """
         if self.activator is not None:
             self.activator.activate(pods)
+
+    def pending_pods(self) -> Sequence[Pod]:
+        """All pods in the queue, whatever they wait for; not the pod at hand, nor held ones."""
+        return () if self.activator is None else self.activator.pending_pods()

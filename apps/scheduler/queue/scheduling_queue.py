@@ -120,6 +120,10 @@ class PriorityQueue:
         """Read-only; nominate with `PriorityQueue.add_nominated_pod`, which also saves it."""
         return self._parts.nominator
 
+    def pending_pods(self) -> list[Pod]:
+        """All waiting pods, without those in flight."""
+        return self.contents.pending_pods()[0]
+
     def has_pod_to_pop(self) -> bool:
         return bool(len(self._parts.active) or self._parts.backoff.has_pod_to_pop())
 

@@ -135,3 +135,9 @@ def test_a_pod_whose_time_is_over_is_rejected_and_another_process_holds_it_again
             "queue": "Unschedulable",
         }
     ]
+    # the pod comes back as soon as others of its group wait, also in another process
+    for process, name in ((engines, "b"), (Engines(), "c")):
+        member(cluster, name)
+        settle(process, cluster)
+    assert queue(alice)["total"] == 0
+    assert not Pod.objects.filter(cluster=cluster, node_name="").exists()

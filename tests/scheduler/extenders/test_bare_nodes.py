@@ -9,8 +9,9 @@ from apps.scheduler.explaining.evaluation import evaluate
 from apps.scheduler.explaining.scores import ScoredEvaluation
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.testing.builders import PodBuilder, make_node, make_pod
+from apps.scheduler.testing.trial import scores
 from tests.scheduler.conftest import NewScheduler
-from tests.scheduler.cycle import add, scores
+from tests.scheduler.cycle import add
 from tests.scheduler.extenders.running import RunningExtender
 
 ZONE, HOSTNAME = "topology.kubernetes.io/zone", "kubernetes.io/hostname"

@@ -17,8 +17,8 @@ from apps.scheduler.framework.intents import MergePatch
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Pod, decode, decode_as
 from apps.scheduler.scheduler import Scheduler
+from apps.scheduler.testing.trial import refusals
 from tests.scheduler.conftest import NewScheduler
-from tests.scheduler.cycle import refusals
 
 GATES = {
     "GenericWorkload": True,

@@ -26,8 +26,9 @@ from apps.scheduler.objects import (
 )
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import PodBuilder, make_node, make_pod
+from apps.scheduler.testing.trial import refusals
 from tests.scheduler.conftest import NewScheduler
-from tests.scheduler.cycle import add, attempt, explained, refusals
+from tests.scheduler.cycle import add, attempt, explained
 
 DRIVER = "cpu.example.com"
 ON = {"featureGates": {"DRANodeAllocatableResources": True}}

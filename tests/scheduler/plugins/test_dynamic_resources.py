@@ -10,8 +10,9 @@ from apps.scheduler.plugins.registry import BUILT_IN
 from apps.scheduler.queue.records import SubQueue
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import make_node, make_pod
+from apps.scheduler.testing.trial import scores
 from tests.scheduler.conftest import NewScheduler
-from tests.scheduler.cycle import add, attempt, scores
+from tests.scheduler.cycle import add, attempt
 
 
 def test_a_pod_with_a_resource_claim_is_not_tried(scheduler: Scheduler) -> None:

@@ -7,7 +7,8 @@ import pytest
 from apps.scheduler.objects import Namespace, decode_as
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import PodBuilder
-from tests.scheduler.cycle import add, attempt, explained, refusals
+from apps.scheduler.testing.trial import refusals
+from tests.scheduler.cycle import add, attempt, explained
 from tests.scheduler.plugins.affine_pods import HOST, NODES, ZONE, pod, term, wants
 
 AFFINITY = "node(s) didn't match pod affinity rules"

@@ -9,9 +9,10 @@ from apps.scheduler.cache.cache import Cache
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import NodeBuilder, PodBuilder, make_node, make_pod
+from apps.scheduler.testing.trial import refusals
 from tests.scheduler import reference
 from tests.scheduler.conftest import NewScheduler
-from tests.scheduler.cycle import add, attempt, explained, refusals, with_args
+from tests.scheduler.cycle import add, attempt, explained, with_args
 from tests.scheduler.plugins.random_nodes import clusters, filtered, node_of, pods
 
 

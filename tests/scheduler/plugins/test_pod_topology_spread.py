@@ -9,8 +9,9 @@ import pytest
 from apps.scheduler.objects import ReplicaSet, Service, decode_as
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import NodeBuilder, PodBuilder, make_node, make_pod
+from apps.scheduler.testing.trial import refusals
 from tests.scheduler.conftest import NewScheduler
-from tests.scheduler.cycle import add, attempt, explained, refusals, with_args
+from tests.scheduler.cycle import add, attempt, explained, with_args
 
 ZONE = "topology.kubernetes.io/zone"
 WEB = {"app": "web"}

@@ -16,8 +16,9 @@ from apps.scheduler.testing.storage import (
     make_csi_node,
     make_volume,
 )
+from apps.scheduler.testing.trial import refusals
 from tests.scheduler.conftest import NewScheduler
-from tests.scheduler.cycle import add, attempt, refusals
+from tests.scheduler.cycle import add, attempt
 
 HOSTNAME, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 OLD_ZONE, OLD_REGION = (

@@ -9,6 +9,7 @@ from typing import Final
 
 from apps.scheduler.config.errors import Problems
 from apps.scheduler.config.fields import described
+from apps.scheduler.framework import activation
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.events import (
     ActionType,
@@ -38,7 +39,8 @@ class WaitForGroupArgs:
 class WaitForGroup:
     """Holds a pod at Permit until as many pods of its group as the label says have a node.
 
-    When the time of one of them is over, it is rejected and returns to the queue.
+    When the time of one of them is over, it is rejected and returns to the queue. The next pod of
+    the group that has to wait brings it back from there.
     """
 
     name = "WaitForGroup"
@@ -77,6 +79,10 @@ class WaitForGroup:
         bound = {uid for uid in self._allowed[group] if self._handle.find_pod(uid) is not None}
         present = {pod.uid, *bound, *(each.pod.uid for each in held)}
         if len(present) < size:
+            # a pod that was rejected meanwhile is tried again, and may complete the group
+            for other in self._handle.pending_pods():
+                if _group_of(other) == group:
+                    activation.request(state, other)
             why = f"{len(present)} of {size} pods of group {group[1]} have a node"
             return Status(Code.WAIT, (why,)), float(self._args.timeout_seconds)
         self._allowed[group] = present

@@ -24,8 +24,9 @@ from apps.studies.scenarios.results.figures import count_figures, percentile
 from apps.studies.scenarios.running.acting import matches_node
 from apps.studies.scenarios.running.recording import PodRecord, Recorder
 
-#: Names in a message at most.
-_NAMED = 5
+#: Names in a message at most, and reasons of pods that wait.
+_NAMED, _REASONS = 5, 3
+_NOT_TRIED = "not tried yet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,9 @@ def check(
         met, message = baseline.compare(expectation.not_worse, count_figures(recorder))
     else:
         met, message = _CHECKS[name](expectation, pods, recorder)
+    # `reason` is about these messages itself
+    if not met and expectation.reason is None:
+        message += _why_pending(pods or list(recorder.pods.values()))
     return Outcome(expectation.name or describe(expectation), met, message, at)
 
 
@@ -194,6 +198,20 @@ _CHECKS: dict[str, Callable[[Expectation, Sequence[PodRecord], Recorder], Result
     "skew": _skew,
     "reason": _reason,
 }
+
+
+def _why_pending(pods: Sequence[PodRecord]) -> str:
+    """Why pods wait, the most frequent reasons with one pod each; "" if none waits."""
+    waiting: dict[str, list[PodRecord]] = {}
+    for pod in pods:
+        if pod.is_pending:
+            waiting.setdefault(pod.message or _NOT_TRIED, []).append(pod)
+    reasons = sorted(waiting.items(), key=lambda each: -len(each[1]))[:_REASONS]
+    said = [
+        f"{found[0].key}{f' and {len(found) - 1} more' if len(found) > 1 else ''}: {message}"
+        for message, found in reasons
+    ]
+    return f". Pending: {'; '.join(said)}" if said else ""
 
 
 def _compare(limits: Amount | None, value: float, message: str) -> Result:

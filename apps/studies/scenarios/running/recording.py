@@ -178,9 +178,13 @@ class Recorder:
     def _take_decision(self, decision: Decision) -> None:
         self.decisions += 1
         record = self.pods.get(decision.pod_uid)
-        if record is not None and decision.result is not Result.WAITING:
+        if record is None:
+            return
+        record.message = decision.message
+        if decision.result is Result.WAITING:
+            record.message = decision.message or f"held by Permit with node {decision.node}"
+        else:
             record.attempts = max(record.attempts + 1, decision.attempt)
-            record.message = decision.message
 
     def _take_change(self, change: MemoryChange) -> None:
         if change.kind != "Pod":
