@@ -8,12 +8,15 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 
 RECORD = Path(__file__).with_suffix(".json")
 ROOT = Path(__file__).parents[1]
 #: Tests of whole sites are one unit: two sites never compete for the machine.
 SITES = "sites"
+#: What a file of such tests contains.
+_STARTS_SITE = "RunningSite("
 #: Each part of the walk over all pages is a unit.
 WALK = "tests/browser/test_every_page.py::test_every_page_fits_its_window_and_is_accessible"
 #: Of a test of which nothing is recorded.
@@ -24,9 +27,14 @@ _measured: Counter[str] = Counter()
 
 def unit_of(nodeid: str) -> str:
     path = nodeid.partition("::")[0]
-    if path.startswith(("tests/stack/", "tests/faults/")):
+    if path.startswith(("tests/stack/", "tests/faults/")) and _starts_site(path):
         return SITES
     return nodeid if nodeid.startswith(WALK) else path
+
+
+@cache
+def _starts_site(path: str) -> bool:
+    return _STARTS_SITE in (ROOT / path).read_text()
 
 
 def estimate(nodeids: Iterable[str]) -> Mapping[str, float]:

@@ -26,6 +26,7 @@ def test_a_file_is_for_one_process_and_so_are_all_tests_of_sites() -> None:
     unit_of = durations.unit_of
     assert unit_of("tests/api/test_read.py::test_a") == unit_of("tests/api/test_read.py::test_b[1]")
     assert unit_of("tests/stack/test_site.py::test_a") == unit_of("tests/faults/test_faults.py::b")
+    assert unit_of("tests/stack/test_config.py::test_a") == "tests/stack/test_config.py"
 
 
 def test_the_parts_of_the_walk_over_all_pages_are_for_several_processes() -> None:
