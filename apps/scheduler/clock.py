@@ -10,6 +10,11 @@ import time
 from typing import Protocol
 
 
+def to_microseconds(seconds: float) -> float:
+    """The seconds, rounded to whole microseconds as times of a clock are."""
+    return round(seconds * 1e6) / 1e6
+
+
 class Clock(Protocol):
     def now(self) -> float:
         """Seconds since the Unix epoch, to the microsecond at best."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from apps.cluster import limits
@@ -17,11 +17,11 @@ from apps.engine.loop.informer import WATCHED
 from apps.engine.loop.intended_writes import IntendedWrites
 from apps.engine.loop.next_times import FLUSH_SECONDS, next_backoff, next_flush
 from apps.engine.profiles.schedulers import assemble_scheduler
+from apps.scheduler.clock import VirtualClock, to_microseconds
 from apps.scheduler.config import Configuration
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.objects import Pod
 from apps.scheduler.tie_break import TieBreak, random_draws
-from apps.studies.scenarios.memory.clock import MemoryClock
 from apps.studies.scenarios.memory.controllers import NoEvents, build_controllers
 from apps.studies.scenarios.memory.objects import MemoryChange, MemoryObjects
 
@@ -49,7 +49,10 @@ class MemoryCluster:
     ) -> None:
         self.row = Cluster(name="scenario", seed=seed, tie_break=tie_break, controllers=controllers)
         self.row.api_gates = [name for name in API_GATES if configuration.gates.enabled(name)]
-        self.clock = MemoryClock(self.row, start)
+        self._start = self.row.manual_time = start
+        #: seconds since the start, in whole microseconds
+        self.elapsed = 0.0
+        self.clock = VirtualClock(start.timestamp())
         self.objects = MemoryObjects(self.row, seed)
         self.controllers = build_controllers(self.objects, configuration.gates)
         self.scheduler = assemble_scheduler(
@@ -94,7 +97,7 @@ class MemoryCluster:
         rounds = 0
         while self._act():
             rounds += 1
-            at = self.clock.elapsed
+            at = self.elapsed
             if rounds > _MOST_ROUNDS:
                 raise Timeout(f"the cluster does not come to rest at {at:g} seconds")
             if not limits.SCENARIO_PODS.admits(self.objects.pods_created):
@@ -113,11 +116,18 @@ class MemoryCluster:
             next_backoff(self.scheduler.queue, self.clock.now()),
             self._next_flush(),
         ]
-        ends = [at - self.clock.start for at in times if at is not None]
+        ends = [at - self._start.timestamp() for at in times if at is not None]
         timer = self.controllers.next_due()
         if timer is not None:
-            ends.append(self.clock.seconds_until(timer))
+            ends.append((timer - self._start) / timedelta(seconds=1))
         return min(ends, default=None)
+
+    def jump(self, elapsed: float) -> None:
+        """Set the seconds since the start; a time that has passed leaves the clock as it is."""
+        self.elapsed = max(self.elapsed, to_microseconds(elapsed))
+        now = self._start + timedelta(microseconds=round(self.elapsed * 1e6))
+        self.row.manual_time = now
+        self.clock.at = now.timestamp()
 
     @property
     def waits_in_vain(self) -> bool:

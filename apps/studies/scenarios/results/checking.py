@@ -52,7 +52,7 @@ def check(
     """Check one expectation on what has been recorded until now; `baseline` is that of notWorse."""
     name = check_of(expectation)
     pods = [pod for pod in recorder.pods.values() if _selects(expectation.pods, pod)]
-    at = recorder.cluster.clock.elapsed
+    at = recorder.cluster.elapsed
     if expectation.not_worse is not None and baseline is not None:
         met, message = baseline.compare(expectation.not_worse, count_figures(recorder))
     else:

@@ -158,7 +158,7 @@ class Recorder:
         alive = [self.pods[uid] for uid in self._alive]
         pending = sum(pod.bound_at is None for pod in alive)
         return Sample(
-            self.cluster.clock.elapsed,
+            self.cluster.elapsed,
             count,
             pending,
             len(alive) - pending,
@@ -191,7 +191,7 @@ class Recorder:
             return
         pod = change.new or change.old
         assert isinstance(pod, Pod)
-        uid, now = pod.metadata.uid, self.cluster.clock.elapsed
+        uid, now = pod.metadata.uid, self.cluster.elapsed
         record = self.pods.get(uid)
         if record is None:
             record = self.pods[uid] = _record_of(pod, now)

@@ -112,7 +112,7 @@ class ScenarioRun:
         finally:
             cluster.close()
         outcomes = [self._outcomes[index] for index in sorted(self._outcomes)]
-        seconds = cluster.clock.elapsed
+        seconds = cluster.elapsed
         cost = time.process_time() - began
         return FinishedRun(self.variation, outcomes, recorder, seconds, cost)
 
@@ -174,9 +174,7 @@ class ScenarioRun:
             return max([*times, *(start + each.at for each in entries)], default=start) - start
 
         starts = start_times(scenario, length)
-        actions = Actions(
-            cluster, lambda s, call: self._timeline.add(cluster.clock.elapsed + s, call)
-        )
+        actions = Actions(cluster, lambda s, call: self._timeline.add(cluster.elapsed + s, call))
         for index, (workload, start) in enumerate(zip(scenario.workloads, starts, strict=False)):
             self._plan_workload(cluster, actions, index, workload, start, recorded.get(index, []))
         for index, operation in enumerate(scenario.operations):
@@ -267,29 +265,29 @@ class ScenarioRun:
 
     def _play(self, cluster: MemoryCluster, recorder: Recorder) -> None:
         """Let time pass: jump to what happens next, until nothing does."""
-        clock, end = cluster.clock, self.scenario.duration
+        end = self.scenario.duration
         planned = 0.0
         while True:
-            for call in self._timeline.pop_due(clock.elapsed):
+            for call in self._timeline.pop_due(cluster.elapsed):
                 call()
             cluster.settle()
-            self.progress(clock.elapsed)
+            self.progress(cluster.elapsed)
             following = self._timeline.next_time()
             planned = planned if following is None else following
             times = (following, cluster.next_time())
             at = min((each for each in times if each is not None), default=None)
-            if at is not None and at <= clock.elapsed:
-                at = clock.elapsed + _SHORTEST_STEP
+            if at is not None and at <= cluster.elapsed:
+                at = cluster.elapsed + _SHORTEST_STEP
             if end is not None and (at is None or at > end):
                 recorder.pass_time(end)
-                clock.jump(end)
+                cluster.jump(end)
                 return
             if at is None or (end is None and following is None and cluster.waits_in_vain):
                 return
             if end is None and at > planned + _LONGEST_REST:
                 raise self.source.error([((), "does not come to rest: set duration")])
             recorder.pass_time(at)
-            clock.jump(at)
+            cluster.jump(at)
 
 
 def _in_default(write: Create) -> Create:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 
+from apps.scheduler.clock import to_microseconds
 from apps.studies.scenarios.language.checking import order_of
 from apps.studies.scenarios.language.types import Operation, Scenario, Workload
-from apps.studies.scenarios.memory.clock import to_microseconds
 
 Call = Callable[[], None]
 
