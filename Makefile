@@ -7,6 +7,8 @@
 # make bench-plots  tables and plots of docs/performance.md, from the results of these two
 # make bench-pages  how long each page takes on a large site
 # make screenshots  each page, wide and narrow, light and dark, in screenshots/
+# make figures  of SCENARIO=FILE for a paper: CSV, LaTeX and plots in var/figures
+# make pictures  those of the README, of the cluster `demo` of a running site; PASSWORD=…
 # make truth   decisions about random clusters, responses of the API, output of kubectl and stories of
 #              workloads, compared with the real thing's
 # make soak    state machines of the core and `make truth` for longer, then an hour of faults during runs of
@@ -26,7 +28,7 @@ PRODUCTION := SCHEDWEB_HTTPS_ONLY=1 SCHEDWEB_ALLOWED_HOSTS=schedweb.example
 # State machines that compare results that are reused with fresh ones.
 MACHINES := tests/scheduler/test_signatures.py tests/scheduler/plugins/test_domain_columns.py
 
-.PHONY: up install db test quick quick-tests quick-cases truth soak check bench bench-house bench-plots bench-pages screenshots
+.PHONY: up install db test quick quick-tests quick-cases truth soak check bench bench-house bench-plots bench-pages screenshots pictures figures
 .PHONY: format runtime development fuzz sbom audit
 
 up: runtime
@@ -91,6 +93,16 @@ bench-pages: runtime
 screenshots: development
 	@tools/chromium.sh
 	SCREENSHOTS=screenshots $(BIN)/python -m pytest -q tests/browser/test_every_page.py
+
+figures: development
+	@mkdir -p var/figures
+	-$(BIN)/python manage.py scenario run $(SCENARIO) --json var/figures/results.json
+	$(BIN)/python kits/paper/figures.py var/figures/results.json var/figures
+
+# ADDRESS: of the site.
+pictures: development
+	@tools/chromium.sh
+	$(BIN)/python tools/pictures.py --address $${ADDRESS:-http://localhost:8000} --password "$$PASSWORD"
 
 # FUZZ_SECONDS: for each document. FUZZ_SLOWEST: an answer that takes longer fails.
 fuzz: development

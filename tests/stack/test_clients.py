@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -22,7 +24,7 @@ from kubernetes.leaderelection.leaderelection import LeaderElection
 from kubernetes.leaderelection.resourcelock.configmaplock import ConfigMapLock
 
 from tests.stack.kubectl import Kubectl
-from tests.stack.running_site import RunningSite, wait_until
+from tests.stack.running_site import ROOT, RunningSite, wait_until
 
 pytestmark = pytest.mark.stack
 
@@ -353,3 +355,43 @@ def _incremented(core: k8s.CoreV1Api, name: str) -> bool:
         assert error.status == 409, error
         return False
     return True
+
+
+CLASS = ROOT / "kits" / "class"
+
+
+def test_exercises_of_the_class_kit_are_open_at_first_and_done_by_their_solutions(
+    site: RunningSite, tmp_path: Path
+) -> None:
+    if PROGRAM is None:
+        pytest.skip("NO KUBECTL ON THE PATH: the exercises were not tried")
+    token = site.manage("token", "create", "--user", "admin", "--name", "class").strip()
+    url = f"http://localhost:{site.port()}"
+    environment = os.environ | {"SCHEDWEB_URL": url, "SCHEDWEB_TOKEN": token}
+
+    def classroom(*arguments: str) -> tuple[int, str]:
+        command = [sys.executable, str(CLASS / "classroom.py"), *arguments]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        return done.returncode, done.stdout + done.stderr
+
+    students = tmp_path / "students.txt"
+    students.write_text("Ann B.\n")
+    code, said = classroom("start", "spring", "all", "--students", str(students))
+    assert code == 1 and "'Ann B.' must be lower-case letters" in said
+    students.write_text("ann\n")
+    code, said = classroom("start", "spring", "all", "--students", str(students))
+    assert code == 0 and said.count("is ready") == 10, said
+    _, before = classroom("check", "spring")
+    assert all(each.count("open") for each in re.split(r"(?m)^ann ", before)[1:]), before
+    for solution in sorted((CLASS / "solutions").glob("*.sh")):
+        config = tmp_path / "kubeconfig"
+        cluster = f"spring-{solution.stem}-ann"
+        config.write_text(site.manage("kubeconfig", cluster, "--user", "admin"))
+        shell = ["sh", "-e", str(solution)]
+        subprocess.run(shell, env=environment | {"KUBECONFIG": str(config)}, check=True)
+    wait_until(lambda: classroom("check", "spring")[0] == 0, seconds=60)
+    page = tmp_path / "board.html"
+    _, board = classroom("board", "spring", "--html", str(page))
+    assert board.count("done") == 10 and page.read_text().count("class='done'") == 10
+    classroom("reset", "spring", "01", "--student", "ann")
+    assert "no answer" in classroom("check", "spring")[1]

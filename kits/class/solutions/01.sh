@@ -1,0 +1,3 @@
+kubectl create configmap answers --from-literal=why=NodeResourcesFit
+kubectl delete pod report
+kubectl run report --image=registry.example/app

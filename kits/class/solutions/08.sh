@@ -1,0 +1,1 @@
+kubectl drain node-0 --ignore-daemonsets --force

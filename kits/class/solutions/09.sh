@@ -1,0 +1,1 @@
+kubectl patch pod migration --type=json -p '[{"op": "remove", "path": "/spec/schedulingGates"}]'
