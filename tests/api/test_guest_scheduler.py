@@ -17,6 +17,7 @@ from apps.engine import opinions
 from apps.engine.loop.engines import Engines
 from apps.engine.metrics import site
 from apps.engine.models import SchedulingDecision, SecondOpinion
+from apps.engine.profiles.revisions import add_revision
 from tests.api.asgi import request_stream
 from tests.api.conftest import Kube
 from tests.api.objects import NODES, PODS, node, pod
@@ -198,6 +199,29 @@ def test_a_guest_schedules_preempts_and_reports(key: str, cluster: Cluster) -> N
     change_settings(cluster, {"scheduling": "built-in"})
     engines.run(cluster.pk)
     assert {row.name for row in SchedulingDecision.objects.all()} == {"toobig"}
+
+
+def test_a_guest_that_samples_need_not_have_seen_the_node_with_more_points(
+    key: str, cluster: Cluster
+) -> None:
+    guest, engines = Guest(key, cluster.name), Engines()
+    for number in range(104):
+        guest.post(NODES, node(f"n{number}"))
+    change_settings(cluster, {"scheduling": "external"})
+    configuration = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "percentageOfNodesToScore": 1,
+    }
+    add_revision(cluster, json.dumps(configuration), user="alice")
+    for name in ("a", "b"):
+        guest.post(PODS, requesting(name, "1"))
+        guest.bind(name, "n0")
+        engines.run(cluster.pk)
+    engines.close()
+    (opinion,) = SecondOpinion.objects.filter(name="b")
+    assert opinion.verdict == "not-sampled"
+    assert "has more points than n0, but the client need not have sampled it" in opinion.message
 
 
 def test_each_binding_of_a_guest_gets_a_second_opinion(

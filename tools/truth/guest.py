@@ -207,8 +207,6 @@ def _judge(site: OwnSite, program: Path, pods: int, options: argparse.Namespace)
     gates = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
-        # as the guest does
-        "percentageOfNodesToScore": 0,
         "featureGates": _GATES,
     }
     text = {"configuration": json.dumps(gates), "activate": True}
@@ -218,7 +216,7 @@ def _judge(site: OwnSite, program: Path, pods: int, options: argparse.Namespace)
         units = story.later()
         while chunk := [body for unit in islice(units, _CHUNK) for body in unit]:
             cluster.import_objects(chunk)
-        _wait(site, root)
+        _wait(site, cluster, root)
     counts = site.address.call("GET", f"{root}/opinions/agreement")["counts"]
     compared = sum(counts.values()) - counts["not-sampled"]
     row = Row(f"{pods} pods", compared=compared, unanswered=counts["not-sampled"])
@@ -244,6 +242,8 @@ def _guest(site: OwnSite, cluster: Cluster, program: Path) -> Iterator[None]:
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
         "clientConnection": {"kubeconfig": str(access), "qps": 5000, "burst": 5000},
+        # as the clusters of a site, so that both look at the same nodes
+        "percentageOfNodesToScore": 100,
     }
     (folder / "scheduler.yaml").write_text(json.dumps(configuration))
     gates = ",".join(f"{name}=true" for name in _GATES)
@@ -262,18 +262,20 @@ def _guest(site: OwnSite, cluster: Cluster, program: Path) -> Iterator[None]:
             guest.wait()
 
 
-def _wait(site: OwnSite, root: str) -> None:
-    """Wait until nothing more is bound and judged."""
-    ends, before, since = time.monotonic() + _MOST_SECONDS, -1, time.monotonic()
+def _wait(site: OwnSite, cluster: Cluster, root: str) -> None:
+    """Wait until the guest has tried all pods, and nothing more is bound and judged."""
+    ends, before, since = time.monotonic() + _MOST_SECONDS, None, time.monotonic()
     while time.monotonic() < ends:
+        pods = site.address.call("GET", f"{cluster.pods}?fieldSelector=spec.nodeName%3D")["items"]
+        untried = sum("conditions" not in each["status"] for each in pods)
         counts = site.address.call("GET", f"{root}/opinions/agreement")["counts"]
-        judged = sum(counts.values())
-        if judged != before:
-            before, since = judged, time.monotonic()
-        elif judged and time.monotonic() - since > _QUIET_SECONDS:
+        state = untried, len(pods), sum(counts.values())
+        if state != before:
+            before, since = state, time.monotonic()
+        elif not untried and time.monotonic() - since > _QUIET_SECONDS:
             return
         time.sleep(_POLL_SECONDS)
-    raise RuntimeError("the guest does not come to rest")
+    raise RuntimeError(f"the guest does not come to rest: {before}")
 
 
 def _deadlocks(site: OwnSite) -> Iterator[str]:

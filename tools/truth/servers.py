@@ -121,20 +121,23 @@ def _free_port() -> int:
 
 
 @contextmanager
-def our_server() -> Iterator[Replay]:
-    """An empty cluster of ours with its own database, on which nothing acts."""
+def our_server(config: Body | None = None) -> Iterator[Replay]:
+    """An empty cluster of ours with its own database, on which nothing acts.
+
+    ``config``: what its scheduler's configuration says in addition.
+    """
     data = Path(tempfile.mkdtemp(prefix="schedweb-pg-"))
     data.chmod(0o755)
     postgres = Postgres(data, log=data / "postgres.log", throwaway=True)
     postgres.start()
     try:
-        yield _cluster(postgres.url)
+        yield _cluster(postgres.url, config or {})
     finally:
         postgres.stop()
         shutil.rmtree(data)
 
 
-def _cluster(url: str) -> Replay:
+def _cluster(url: str, config: Body) -> Replay:
     address = conninfo_to_dict(url)
     settings.DATABASES["default"].update(
         HOST=address["host"], USER=address["user"], NAME=address["dbname"]
@@ -144,8 +147,9 @@ def _cluster(url: str) -> Replay:
     user = User.objects.create_superuser("admin")
     cluster = create_cluster("truth", user=user.username)
     active = get_active(cluster)
-    gates = {**(yaml.safe_load(active.configuration) or {}), "featureGates": OUR_GATES}
-    add_revision(cluster, yaml.safe_dump(gates), user=user.username)
+    added = {"featureGates": OUR_GATES, **config}
+    known = yaml.safe_load(active.configuration) or {}
+    add_revision(cluster, yaml.safe_dump({**known, **added}), user=user.username)
     Cluster.objects.update(paused=True)
     settings.ALLOWED_HOSTS = ["*"]
     return Replay(Views(f"/k8s/{cluster.name}"), create_token(user, "truth").key)

@@ -334,12 +334,20 @@ def find_verdict(decision: Decision, node: str) -> Verdict:
     if node in decision.tied_nodes():
         return Verdict.TIE
     row = decision.nodes.index(node) if node in decision.nodes else -1
-    if row in decision.feasible:
-        return Verdict.OTHER_NODE
     statuses = decision.node_statuses
+    if row in decision.feasible:
+        # the client need not have sampled the node that has more points
+        is_whole = statuses is None or not _is_sampled(decision, statuses)
+        return Verdict.OTHER_NODE if is_whole else Verdict.NOT_SAMPLED
     if statuses is None or row < 0 or statuses.ids[row] == NodeStatuses.NOT_EVALUATED:
         return Verdict.NOT_SAMPLED
     return Verdict.NODE_REJECTED
+
+
+def _is_sampled(decision: Decision, statuses: NodeStatuses) -> bool:
+    """Whether the search ended early; nodes that PreFilter excludes have a reason."""
+    seen = int((statuses.ids != NodeStatuses.NOT_EVALUATED).sum())
+    return not statuses.absent.message and seen < decision.total_nodes
 
 
 def _set_result(attempt: Attempt, succeeded: bool, message: str, *, is_rejected: bool) -> None:
@@ -360,5 +368,8 @@ def _describe(decision: Decision, verdict: Verdict, node: str) -> str:
         assert status is not None
         return f"{node} is rejected by {status.plugin or 'PreFilter'}: {status.message}."
     if verdict == Verdict.NOT_SAMPLED:
+        if node in decision.nodes and decision.nodes.index(node) in decision.feasible:
+            why = f"has more points than {node}, but the client need not have sampled it"
+            return f"{decision.node} {why} (percentageOfNodesToScore)."
         return f"{node} is not among the nodes that were sampled (percentageOfNodesToScore)."
     return ""
