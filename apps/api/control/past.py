@@ -194,7 +194,8 @@ class PastDifferencesView(ControlView):
         known = {"from", "to", "zone", "change", "namespace", "q", *_PAGING}
         reject_unknown(request, known)
         found, query = cluster_named(cluster), request.query_params
-        before, after = (parse_version_or_time(found, query, name) for name in ("from", "to"))
+        before = parse_version_or_time(found, query, "from", starts=True)
+        after = parse_version_or_time(found, query, "to")
         first, second = (snapshots.at(found, each.version) for each in (before, after))
         pods, nodes = find_pod_differences(first, second), find_node_differences(first, second)
         selected = listing.select_pod_differences(pods, query)

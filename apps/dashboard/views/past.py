@@ -22,7 +22,7 @@ from apps.dashboard.streams import site_stamp
 from apps.dashboard.tables import Field, describe_problem
 from apps.engine.queue.past import PastMoment
 from apps.studies.history import past_clusters
-from apps.studies.past.past_version import read_life
+from apps.studies.past.past_version import BeforeBeginning, Forgotten, read_life
 
 #: The fields of `templates/dashboard/past.html` that select moments.
 _FIELDS = (Field("version", "Version"), Field("with", "Compare with"), Field("state", "State"))
@@ -44,6 +44,8 @@ def past(request: Request, cluster: Cluster) -> HttpResponse:
     except ApiError as refusal:
         context = {"cluster": cluster, "life": read_life(cluster)}
         context["problem"] = describe_problem(refusal, _FIELDS)
+        if isinstance(refusal, BeforeBeginning | Forgotten):
+            context["earliest"] = refusal.earliest
         return render_page(request, "past", context, status=refusal.code)
     return render_page(request, "past", {"cluster": cluster, "past": found, "life": found.life})
 

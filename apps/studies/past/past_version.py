@@ -44,6 +44,30 @@ class Life:
     now: PastVersion
 
 
+class BeforeBeginning(BadRequest):
+    """A time before the first change of the cluster; `earliest` is the first moment."""
+
+    def __init__(self, field: str, earliest: PastVersion) -> None:
+        error = wrong(field, f"is before the first change; {_name(earliest)}")
+        super().__init__(error.message, details=error.details)
+        self.earliest = earliest
+
+
+class Forgotten(Expired):
+    """A moment to which the change log no longer reaches back; `earliest` is the first one."""
+
+    def __init__(self, earliest: PastVersion) -> None:
+        super().__init__(
+            f"The change log no longer reaches back to this moment; {_name(earliest)}."
+        )
+        self.earliest = earliest
+
+
+def _name(earliest: PastVersion) -> str:
+    at = periods.format_utc(earliest.at)
+    return f"the earliest moment is version {earliest.version}, at={at}"
+
+
 def read_life(cluster: Cluster) -> Life:
     """From the first version whose state can be read to the present one."""
     now = PastVersion(cluster.resource_version, cluster.now())
@@ -73,10 +97,13 @@ def parse_past_version(cluster: Cluster, query: Mapping[str, Any]) -> PastVersio
     return _check(cluster, PastVersion(found.version, found.at, found.decision))
 
 
-def parse_version_or_time(cluster: Cluster, query: Mapping[str, Any], field: str) -> PastVersion:
+def parse_version_or_time(
+    cluster: Cluster, query: Mapping[str, Any], field: str, *, starts: bool = False
+) -> PastVersion:
     """The moment that one parameter names, as a version or as a time.
 
-    Times without an offset are in the zone of the parameter `zone`. Raises the same errors as
+    With `starts` it begins a span, and a time before the first change means that one. Times without
+    an offset are in the zone of the parameter `zone`. Raises the same errors as
     `parse_past_version`.
     """
     text = str(query.get(field) or "").strip()
@@ -92,7 +119,12 @@ def parse_version_or_time(cluster: Cluster, query: Mapping[str, Any], field: str
         raise _rename(error, field) from None
     if at > cluster.now():
         raise wrong(field, f"{text!r} is in the future of the cluster's clock")
-    return _version_at(cluster, field, at)
+    try:
+        return _version_at(cluster, field, at)
+    except BeforeBeginning as error:
+        if starts:
+            return error.earliest
+        raise
 
 
 def _rename(error: BadRequest, field: str) -> BadRequest:
@@ -104,7 +136,8 @@ def _rename(error: BadRequest, field: str) -> BadRequest:
 def _version_at(cluster: Cluster, field: str, at: datetime) -> PastVersion:
     version = version_before(cluster.pk, at + _TICK, top=cluster.resource_version)
     if version == 0 and (first := _find_first_change(cluster)):
-        raise wrong(field, f"is before the first change, at {periods.format_utc(first)}")
+        earliest = version_before(cluster.pk, first + _TICK, top=cluster.resource_version)
+        raise BeforeBeginning(field, PastVersion(earliest, first))
     return _check(cluster, PastVersion(version, at))
 
 
@@ -117,8 +150,5 @@ def _find_first_change(cluster: Cluster) -> datetime | None:
 
 def _check(cluster: Cluster, moment: PastVersion) -> PastVersion:
     if moment.version < cluster.forgotten_version:
-        raise Expired(
-            "The change log no longer reaches back to this moment; the first version is "
-            f"{cluster.forgotten_version}."
-        )
+        raise Forgotten(read_life(cluster).first)
     return moment

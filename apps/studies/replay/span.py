@@ -31,7 +31,8 @@ _TIMES: Final = """
 class ReplayRequest:
     """What to replay, and under what; nothing else but the moments: unchanged."""
 
-    #: a version or a time each; the first retained moment, and now, without them
+    #: a version or a time each; the first retained moment, also for a time before the first change,
+    #: and now, without them
     since: str = ""
     until: str = ""
     #: of times without an offset
@@ -103,7 +104,9 @@ def find_span(cluster: Cluster, request: ReplayRequest) -> Span:
     """
     life = read_life(cluster)
     query: dict[str, Any] = {"since": request.since, "until": request.until, "zone": request.zone}
-    since = parse_version_or_time(cluster, query, "since") if request.since else life.first
+    since = life.first
+    if request.since:
+        since = parse_version_or_time(cluster, query, "since", starts=True)
     until = parse_version_or_time(cluster, query, "until") if request.until else life.now
     if until.version < since.version:
         raise BadRequest("until: must not be before since")

@@ -10,10 +10,16 @@ from apps.cluster.errors import ApiError
 from apps.cluster.log.forgetting import forget_changes
 from apps.cluster.models import Change
 from apps.engine.models import QueueMove
+from apps.engine.periods import format_utc
 from apps.studies.past.differences import find_node_differences, find_pod_differences
 from apps.studies.past.listing import list_nodes, list_pods
 from apps.studies.past.overview import ResourceUsage, read_overview
-from apps.studies.past.past_version import parse_past_version, parse_version_or_time, read_life
+from apps.studies.past.past_version import (
+    BeforeBeginning,
+    parse_past_version,
+    parse_version_or_time,
+    read_life,
+)
 from apps.studies.past.snapshots import Snapshots, read_snapshot
 from tests.studies.past.conftest import Past
 
@@ -53,13 +59,21 @@ def test_a_time_is_the_version_of_then(past: Past) -> None:
         ({"version": "999999"}, 400, f"the newest version is {past.after}"),
         ({"version": "-1"}, 400, "is not a whole number"),
         ({"at": "2999-01-01"}, 400, "in the future"),
-        ({"at": just_before}, 400, "is before the first change"),
+        ({"at": just_before}, 400, f"at={format_utc(life.first.at)}"),
         ({"decision": "999999999"}, 404, "not found"),
         ({"version": "1", "at": "now"}, 400, "cannot be combined"),
     ):
         with pytest.raises(ApiError) as refused:
             parse_past_version(cluster, query)
         assert refused.value.code == code and message in refused.value.message
+    # what the error names works, and a span that begins before begins there
+    with pytest.raises(BeforeBeginning) as early:
+        parse_past_version(cluster, {"at": just_before})
+    earliest = early.value.earliest
+    assert parse_past_version(cluster, {"at": format_utc(earliest.at)}).version == earliest.version
+    assert f"version {earliest.version}, at={format_utc(earliest.at)}" in early.value.message
+    started = parse_version_or_time(cluster, {"since": just_before}, "since", starts=True)
+    assert started == earliest
     for value, message in (("", "from: is required"), ("99999", "from: 99999 is in the future")):
         with pytest.raises(ApiError, match=message):
             parse_version_or_time(cluster, {"from": value}, "from")
@@ -73,6 +87,7 @@ def test_a_moment_that_retention_has_deleted_is_gone(past: Past) -> None:
         with pytest.raises(ApiError) as refused:
             parse_past_version(past.cluster, query)
         assert refused.value.code == 410
+        assert f"the earliest moment is version {past.before + 1}, at=" in refused.value.message
         assert "no longer reaches back" in refused.value.message
     kept = parse_past_version(past.cluster, {"version": str(past.before + 1)})
     assert read_overview(past.cluster, kept).pods.total == 4

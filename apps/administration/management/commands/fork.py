@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from apps.administration.clusters.forking import fork_cluster
 from apps.administration.management.command import USER, ControlPlaneCommand
-from apps.studies.past.past_version import parse_past_version
+from apps.studies.past.past_version import BeforeBeginning, Forgotten, parse_past_version
 
 
 class Command(ControlPlaneCommand):
@@ -27,7 +27,13 @@ class Command(ControlPlaneCommand):
         source = self.get_cluster(options["cluster"])
         given = {"version": options["at_version"], "at": options["at"]}
         given["decision"] = options["decision"]
-        moment = parse_past_version(source, {key: each for key, each in given.items() if each})
+        try:
+            moment = parse_past_version(source, {key: each for key, each in given.items() if each})
+        except (BeforeBeginning, Forgotten) as error:
+            earliest = f"--at-version {error.earliest.version}"
+            raise CommandError(
+                f"{error.message}\nTry: manage.py fork {source.name} {options['name']} {earliest}"
+            ) from error
         fork = fork_cluster(source, moment, options["name"], user=USER)
         self.stdout.write(
             f"Cluster {fork.name} forked from {source.name} at version {moment.version}. "
