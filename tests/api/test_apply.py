@@ -118,6 +118,34 @@ def test_answers_have_the_form_of_the_api_server(kube: Kube) -> None:
     )
 
 
+LAST = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+def test_kubectl_applies_with_the_server_what_it_applied_without(kube: Kube) -> None:
+    """What nobody has changed since belongs to it, and the annotation follows."""
+    path = "/api/v1/namespaces/default/configmaps/c"
+    typed = {"apiVersion": "v1", "kind": "ConfigMap"}
+    data = {"kept": "1", "changed": "1"}
+    last = json.dumps({**typed, "metadata": {"name": "c"}, "data": data})
+    body = {**typed, "metadata": {"name": "c", "annotations": {LAST: last}}, "data": data}
+    manager = "?fieldManager=kubectl-client-side-apply"
+    kube.post(f"{path.rpartition('/')[0]}{manager}", body)
+    kube.patch(f"{path}?fieldManager=boss", {"data": {"changed": "2"}})
+    wanted = {**typed, "metadata": {"name": "c"}, "data": {"kept": "<2>", "changed": "3"}}
+    refused = apply(kube, path, wanted, "kubectl")
+    assert refused.json()["message"] == (
+        'Apply failed with 1 conflict: conflict with "boss" using v1: .data.changed'
+    )
+    del wanted["data"]["changed"]
+    assert apply(kube, path, wanted, "other").status_code == 409
+    applied = apply(kube, path, wanted, "kubectl").json()
+    assert applied["data"] == {"kept": "<2>", "changed": "2"}
+    assert applied["metadata"]["annotations"][LAST] == (
+        '{"apiVersion":"v1","data":{"kept":"\\u003c2\\u003e"},'
+        '"kind":"ConfigMap","metadata":{"name":"c"}}\n'
+    )
+
+
 def test_pages_own_what_users_write_there(kube: Kube, user: User, cluster: Cluster) -> None:
     pages = Client()
     pages.force_login(user)

@@ -86,7 +86,9 @@ def test_only_approval_approves_a_signing_request(kube: Kube) -> None:
     created["metadata"].pop("resourceVersion")
     created["status"]["certificate"] = "eA=="
     approved = kube.put(f"{REQUESTS}/r/approval", created).json()
-    assert [each["type"] for each in approved["status"]["conditions"]] == ["Approved"]
+    (stamped,) = approved["status"]["conditions"]
+    assert stamped["type"] == "Approved"
+    assert stamped["lastUpdateTime"] == stamped["lastTransitionTime"]
     assert "certificate" not in approved["status"]
     approved["status"] = {"certificate": "eA=="}
     issued = kube.put(f"{REQUESTS}/r/status", approved).json()

@@ -22,6 +22,32 @@ Custom = tuple[Resource, ...]
 _cached = lru_cache(maxsize=256)
 #: Groups whose paths the API server answers itself, also those that do not exist.
 _BUILT_IN = frozenset(group for group, _ in resources.GROUP_VERSIONS if group)
+#: A name that several groups have means, for kubectl, the kind of the first one.
+_ORDER = (
+    "",
+    "apiregistration.k8s.io",
+    "apps",
+    "events.k8s.io",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "autoscaling",
+    "batch",
+    "certificates.k8s.io",
+    "networking.k8s.io",
+    "policy",
+    "rbac.authorization.k8s.io",
+    "storage.k8s.io",
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "scheduling.k8s.io",
+    "coordination.k8s.io",
+    "node.k8s.io",
+    "discovery.k8s.io",
+    "resource.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
+)
+#: The groups of other servers than the API server come last.
+_AGGREGATED = ("metrics.k8s.io",)
 _BINDINGS = Subresource("bindings", "Binding", ("create",))
 
 
@@ -112,7 +138,11 @@ def unknown_path(path: str) -> ApiError:
 
 
 def _group_names(custom: Custom) -> list[str]:
-    return sorted({group for group, _ in group_versions(custom)})
+    """The groups in the order of the API server, those of custom resources by name."""
+    found = {group for group, _ in group_versions(custom)}
+    last = [group for group in _AGGREGATED if group in found]
+    first = [group for group in _ORDER if group in found]
+    return [*first, *sorted(found.difference(first, last)), *last]
 
 
 def group_versions(custom: Custom = ()) -> list[tuple[str, str]]:

@@ -14,6 +14,7 @@ from apps.api.kubernetes.verbs import check_kind, check_name, check_times, modif
 from apps.cluster.custom.conversion import in_api_version
 from apps.cluster.documents import UnreadableDocument, parse_json
 from apps.cluster.errors import BadRequest, Cause, Conflict, Invalid, NotFound
+from apps.cluster.ownership import last_applied
 from apps.cluster.ownership.managers import Manager
 from apps.cluster.ownership.objects import InvalidList
 from apps.cluster.ownership.paths import display
@@ -67,6 +68,8 @@ def _apply(call: Call, options: WriteOptions) -> Answer:
     def change(old: Body) -> Body:
         version = (applied.get("metadata") or {}).get("resourceVersion")
         body = applying.merge(old)
+        if manager.name == last_applied.KUBECTL:
+            body = last_applied.synchronized(body, read_apply(call.raw))
         if version:
             body = {**body, "metadata": {**body["metadata"], "resourceVersion": version}}
         check_name(call, body)

@@ -24,3 +24,18 @@ def with_requestor(request: Body, actor: Actor) -> Body:
 def keep_request(request: Body, old: Mapping[str, Any]) -> None:
     """Keep the spec, which an update cannot change."""
     request["spec"] = old["spec"]
+
+
+def stamp_conditions(request: Body, old: Mapping[str, Any], at: str) -> None:
+    """Set the times that the conditions of an update lack: a type keeps that of its status."""
+    conditions = (request.get("status") or {}).get("conditions") or ()
+    before = {
+        (each["type"], each.get("status")): each.get("lastTransitionTime")
+        for each in (old.get("status") or {}).get("conditions") or ()
+    }
+    for each in conditions:
+        if not each.get("lastUpdateTime"):
+            each["lastUpdateTime"] = at
+        if not each.get("lastTransitionTime"):
+            known = before.get((each.get("type"), each.get("status")))
+            each["lastTransitionTime"] = known or at

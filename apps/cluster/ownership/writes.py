@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 
 from apps.cluster.errors import ApiError
 from apps.cluster.kind import Kind
-from apps.cluster.ownership import objects
+from apps.cluster.ownership import last_applied, objects
 from apps.cluster.ownership.managers import (
     Manager,
     Ownership,
@@ -222,6 +222,9 @@ class Applying:
             if definition_in(self.kind, manager.api_version)
             for path in sorted(owned.paths & changes.of(manager.api_version)[0], key=in_order)
         ]
+        if conflicts and self.manager.name == last_applied.KUBECTL:
+            kept = last_applied.unchanged_paths(live, self.kind, definition)
+            conflicts = [each for each in conflicts if each[1] not in kept]
         if conflicts and not self.force:
             raise ApplyConflict(conflicts)
         self._changes = merged != live

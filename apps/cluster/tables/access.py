@@ -12,6 +12,7 @@ from apps.cluster.tables.columns import (
     Body,
     Cell,
     Column,
+    duration,
     get,
     path,
 )
@@ -33,6 +34,11 @@ def _request_condition(request: Body, now: datetime) -> str:
     return ",".join([*shown, *(["Issued"] if get(request, "status", "certificate") else [])])
 
 
+def _requested_duration(request: Body, now: datetime) -> str:
+    seconds = get(request, "spec", "expirationSeconds", default=0)
+    return duration(seconds) if seconds else NONE
+
+
 BINDINGS = (
     NAME,
     Column("Role", lambda b, now: "/".join(get(b, "roleRef", each) for each in ("kind", "name"))),
@@ -48,6 +54,6 @@ CERTIFICATE_SIGNING_REQUESTS: Final = (
     AGE,
     Column("SignerName", path("spec", "signerName", default=NONE)),
     Column("Requestor", path("spec", "username")),
-    Column("RequestedDuration", path("spec", "expirationSeconds", default=NONE)),
+    Column("RequestedDuration", _requested_duration),
     Column("Condition", _request_condition),
 )

@@ -51,8 +51,8 @@ def validate_pod_resize(pod: Body, old: Body) -> Causes:
     """An update of `/resize`: resources of containers and of the pod, and nothing else."""
     spec, before = pod.get("spec", {}), old.get("spec") or {}
     yield from validate_pod_spec(spec, "spec")
-    quality = qos_class(spec)
-    if quality != qos_class(before):
+    quality = qos_class(before)
+    if qos_class(spec) != quality:
         yield invalid("spec", quality, "Pod QOS Class may not change as a result of resizing")
     elif _without_resources(spec) != _without_resources(before):
         yield forbidden("spec", _ONLY_RESIZES)

@@ -340,6 +340,8 @@ class WriteRules:
         old = self._read(kind, stored)
         changed = write.change(old)
         new = stamp_updated(kind, old, changed, part)
+        if kind.name == certificates.KIND:
+            certificates.stamp_conditions(new, old, timestamp(self.now))
         if not write.trusted:
             self._check_grant(kind, new, old)
             new, owners = self._admit(write, new, old, changed)

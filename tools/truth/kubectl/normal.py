@@ -9,6 +9,8 @@ from typing import Final
 from tests.stack.kubectl import Outcome
 
 _PATTERNS: Final = (
+    # of the stack of a panic of kubectl
+    (r"0x[0-9a-f]+", "0x"),
     (r"\b10\.\d+\.\d+\.\d+\b", "<ip>"),
     (r"(nodePort\"?:|NodePort: +\S+) +\d+", r"\1 <port>"),
     (r":3[0-2]\d{3}/", ":<port>/"),

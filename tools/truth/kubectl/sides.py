@@ -87,6 +87,9 @@ class Place:
         except subprocess.TimeoutExpired:
             return Outcome(-1, "", f"not ended after {_MOST_SECONDS} s")
         world = self.side.world
+        if world:
+            # controllers evict the pods of nodes whose heartbeats stop
+            kubelet.beat(world)
         if world and command.writes:
             world.settle()
             while kubelet.act(world, {self.namespace: kubelet.always("Ready")}):
