@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from apps.cluster import kinds
@@ -98,3 +98,14 @@ def _is_uid(value: Any) -> bool:
         return bool(str(uuid.UUID(value)) == value)
     except (ValueError, AttributeError, TypeError):
         return False
+
+
+def owners_of(cluster: Cluster, uids: Collection[str]) -> dict[str, tuple[str, str, str]]:
+    """(kind, namespace, name) of the objects of a cluster that have these uids."""
+    found: dict[str, tuple[str, str, str]] = {}
+    for model in dict.fromkeys(kind.model for kind in kinds.ALL):
+        objects = model._default_manager.filter(cluster=cluster, uid__in=uids)
+        for uid, *owner in objects.values_list("uid", "body__kind", "namespace", "name"):
+            kind, namespace, name = owner
+            found[str(uid)] = (kind, namespace, name)
+    return found

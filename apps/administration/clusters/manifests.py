@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 from django.db import transaction
 
-from apps.administration.clusters.identities import Identities
+from apps.administration.clusters.identities import Identities, owners_of
 from apps.administration.clusters.missing import find_missing
 from apps.cluster import kinds
 from apps.cluster.custom.versions import stored_kinds
@@ -127,6 +127,8 @@ def import_texts(
 
     def create(resolved: Sequence[Numbered]) -> None:
         uids = identities.assign(resolved)
+        if options.keep_uids:
+            manifest.errors += _find_taken(cluster, resolved, uids)
         for batch in _batches(list(zip(resolved, uids, strict=True))):
             created.extend(_create(cluster, batch, actor, identities, options, manifest.errors))
             if len(manifest.errors) >= MAX_ERRORS:
@@ -168,6 +170,21 @@ def _rank_of(planned: Planned) -> int:
 
 def _rank(kind: Kind) -> int:
     return _RANK.get(kind.name, len(_FIRST))
+
+
+def _find_taken(
+    cluster: Cluster, resolved: Sequence[Numbered], uids: Sequence[str]
+) -> Iterator[ManifestError]:
+    """An error for each object whose uid another object of the cluster has."""
+    owners = owners_of(cluster, uids)
+    for (place, kind, body), uid in zip(resolved, uids, strict=True):
+        own = (kind.name, _get_namespace(kind, body), body["metadata"].get("name"))
+        # an object that exists under the same name is refused for that
+        if (owner := owners.get(uid, own)) != own:
+            owner_kind, namespace, name = owner
+            called = f"{namespace}/{name}" if namespace else name
+            problem = f"metadata.uid: {uid} is the uid of the {owner_kind} {called} of the cluster"
+            yield ManifestError(problem, place, kind.name)
 
 
 def _create(

@@ -23,6 +23,7 @@ from apps.cluster.errors import ApiError, NotFound, TooManyRequests
 from apps.cluster.models import Cluster
 from apps.cluster.writes import Actor
 from apps.engine.models import Operation
+from apps.engine.profiles.private_keys import visible_to
 
 log = logging.getLogger(__name__)
 
@@ -155,6 +156,12 @@ def download(number: int, *, user: AnyUser) -> tuple[str, bytes]:
     """`output_of`, for a user; Forbidden if it may have kinds that the user does not read."""
     operation = get_operation(number)
     output = output_of(operation)
+    if operation.kind == "preview" and operation.cluster_id is not None:
+        # the result of a preview has the configuration
+        name, text = output
+        result = msgspec.json.decode(text)
+        shown = visible_to(user, operation.cluster_id, result["configuration"])
+        return name, msgspec.json.encode({**result, "configuration": shown})
     if operation.kind == "export" and operation.cluster is not None:
         hidden = confidential.hidden_kinds(user, operation.cluster)
         for key in set(hidden) - set(operation.arguments.get("without", ())):

@@ -13,8 +13,8 @@ from apps.api.control.cluster_serializers import ClusterSerializer
 from apps.api.control.documentation.areas import Area
 from apps.api.control.request_shapes import MomentRequestSerializer
 from apps.api.control.serializers import ErrorSerializer
-from apps.cluster.access import confidential
 from apps.cluster.queries import cluster_named
+from apps.engine.profiles import private_keys
 from apps.studies.past.past_version import parse_past_version
 
 
@@ -43,7 +43,7 @@ class ForkView(ControlView):
         or had, Secrets.
         """
         source = cluster_named(cluster)
-        confidential.require_copying(request.user, source)
+        private_keys.require_copying(request.user, source)
         wanted = ForkSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
         given = dict(wanted.validated_data)

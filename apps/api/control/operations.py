@@ -20,7 +20,6 @@ from apps.api.control.documentation.areas import Area
 from apps.api.control.request_shapes import StrictSerializer
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster import kinds, limits, queries
-from apps.cluster.access import confidential
 from apps.cluster.access.gate import require_role
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import BadRequest
@@ -28,6 +27,7 @@ from apps.cluster.queries import cluster_named
 from apps.cluster.roles import Role
 from apps.cluster.writes import SITE_MANAGER, Actor
 from apps.engine.models import Operation
+from apps.engine.profiles import private_keys
 
 _MISSING = {404: ErrorSerializer}
 _REFUSALS = {404: ErrorSerializer, 409: ErrorSerializer, 422: ErrorSerializer}
@@ -170,7 +170,7 @@ class CopyView(ControlView):
         source = cluster_named(cluster)
         wanted = CopySerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
-        confidential.require_copying(request.user, source)
+        private_keys.require_copying(request.user, source)
         lifecycle.check_new(wanted.validated_data["name"])
         title = f"Copy cluster {source.name} as {wanted.validated_data['name']}"
         arguments = {"source": source.pk, **wanted.validated_data}

@@ -11,6 +11,7 @@ from apps.api.control.answers import ResultField
 from apps.api.control.operations import OperationSerializer
 from apps.cluster import limits
 from apps.engine.models import ConfigurationDraft, ConfigurationRevision, SchedulingDecision
+from apps.engine.profiles.private_keys import visible_to
 from apps.engine.profiles.revisions import find_warnings
 
 
@@ -32,6 +33,9 @@ class ProfileSerializer(serializers.ModelSerializer[ConfigurationRevision]):
             "configuration",
             "warnings",
         )
+
+    def to_representation(self, revision: ConfigurationRevision) -> dict[str, Any]:
+        return _for_reader(self, revision, super().to_representation(revision))
 
     def get_warnings(self, revision: ConfigurationRevision) -> list[str]:
         return find_warnings(revision)
@@ -69,6 +73,9 @@ class DraftSerializer(serializers.ModelSerializer[ConfigurationDraft]):
     class Meta:
         model = ConfigurationDraft
         fields = ("name", "legacy", "note", "user", "updated_at", "configuration")
+
+    def to_representation(self, draft: ConfigurationDraft) -> dict[str, Any]:
+        return _for_reader(self, draft, super().to_representation(draft))
 
 
 class NewDraftSerializer(serializers.Serializer[Any]):
@@ -128,3 +135,13 @@ class NewPreviewSerializer(serializers.Serializer[Any]):
 class PreviewSerializer(serializers.Serializer[Any]):
     operation = OperationSerializer()
     result = ResultField(PreviewResult, allow_null=True, help_text="Null until it has succeeded.")
+
+
+def _for_reader(
+    serializer: serializers.BaseSerializer[Any],
+    stored: ConfigurationRevision | ConfigurationDraft,
+    fields: dict[str, Any],
+) -> dict[str, Any]:
+    """The fields of a configuration for the user of the request."""
+    user = serializer.context["request"].user
+    return {**fields, "configuration": visible_to(user, stored.cluster_id, stored.configuration)}

@@ -39,6 +39,7 @@ from apps.engine import queries
 from apps.engine.models import ConfigurationDraft, ConfigurationRevision
 from apps.engine.profiles import drafts, revisions
 from apps.engine.profiles.differences import ProfileDifferences, compare_configurations
+from apps.engine.profiles.private_keys import visible_to
 from apps.scheduler.config.warnings import find_warnings
 
 _REFUSALS = {400: ErrorSerializer, 404: ErrorSerializer, 422: ErrorSerializer}
@@ -190,9 +191,13 @@ class ProfileViewSet(
         number = parse_whole_number(request, "before", 0, highest=10**9)
         before = revisions.get_revision(found, number) if number else revisions.get_active(found)
         after = revisions.get_revision(found, int(revision))
+        old, new = (
+            visible_to(request.user, found.pk, each.configuration).splitlines(keepends=True)
+            for each in (before, after)
+        )
         lines = unified_diff(
-            before.configuration.splitlines(keepends=True),
-            after.configuration.splitlines(keepends=True),
+            old,
+            new,
             f"revision {before.revision}",
             f"revision {after.revision}",
         )

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 from django.db import connection
 from django.db.models import Count
 
+from apps.cluster.access.grants import AnyUser
 from apps.cluster.models import Cluster
 from apps.dashboard.text_diff import TextDiff, text_diff
 from apps.engine import queries
 from apps.engine.models import ConfigurationRevision, SchedulingDecision
 from apps.engine.profiles import revisions
 from apps.engine.profiles.differences import ProfileDifferences, compare_configurations
+from apps.engine.profiles.private_keys import visible_to
 from apps.scheduler.config import EXTENSION_POINTS, Cause, ConfigError, Profile
 from apps.scheduler.config.warnings import find_warnings
 
@@ -152,7 +154,7 @@ def check_text(
     return CheckedText((), effects, stranded, find_warnings(configuration))
 
 
-def compare(cluster: Cluster, before: int, after: int) -> RevisionComparison:
+def compare(cluster: Cluster, before: int, after: int, *, reader: AnyUser) -> RevisionComparison:
     """The differences between two revisions: of their effective profiles, and of their texts."""
     old, new = revisions.get_revision(cluster, before), revisions.get_revision(cluster, after)
     return RevisionComparison(
@@ -161,7 +163,7 @@ def compare(cluster: Cluster, before: int, after: int) -> RevisionComparison:
         compare_configurations(
             revisions.load_configuration(old), revisions.load_configuration(new)
         ),
-        text_diff(old.configuration, new.configuration),
+        text_diff(*(visible_to(reader, cluster.pk, each.configuration) for each in (old, new))),
     )
 
 

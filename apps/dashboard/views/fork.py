@@ -8,19 +8,19 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods
 
 from apps.administration.clusters.forking import fork_cluster
-from apps.cluster.access import confidential
 from apps.cluster.errors import ApiError
 from apps.cluster.models import Cluster
 from apps.dashboard.forms.fork import ForkForm
 from apps.dashboard.recipes.recipe import Recipe
 from apps.dashboard.rendering import Request, cluster_page, render_page, render_recipes
+from apps.engine.profiles import private_keys
 
 
 @require_http_methods(["GET", "POST"])
 @cluster_page
 def fork(request: Request, cluster: Cluster) -> HttpResponse:
     """Ask for the name of a fork and its moment, which an address may name; POST creates it."""
-    confidential.require_copying(request.user, cluster)
+    private_keys.require_copying(request.user, cluster)
     if request.method == "GET":
         initial = {"name": f"{cluster.name}-fork"[:63], **request.GET.dict()}
         return _show(request, cluster, ForkForm(initial=initial, source=cluster))

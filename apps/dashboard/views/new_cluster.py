@@ -13,7 +13,6 @@ from django.views.decorators.http import require_http_methods
 
 from apps.administration.clusters import lifecycle, manifests
 from apps.administration.operations import service
-from apps.cluster.access import confidential
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import ApiError
 from apps.cluster.manifests.places import ManifestError, ManifestErrors
@@ -36,6 +35,7 @@ from apps.dashboard.rendering import (
 from apps.dashboard.views.objects import MAX_TEXT_IN_REQUEST
 from apps.dashboard.views.operations import find_failed
 from apps.engine.models import Operation
+from apps.engine.profiles import private_keys
 
 #: A cluster with more nodes is created by an operation.
 MAX_NODES_IN_REQUEST = 500
@@ -133,7 +133,7 @@ def _start_operation(request: Request, way: str, form: ClusterForm) -> Operation
     arguments: dict[str, Any]
     if way == "copy":
         source = cluster_named(typed["source"])
-        confidential.require_copying(request.user, source)
+        private_keys.require_copying(request.user, source)
         kind = "copy"
         title = f"Copy cluster {source.name} as {typed['name']}"
         arguments = {"source": source.pk, "name": typed["name"], "paused": typed["paused"]}

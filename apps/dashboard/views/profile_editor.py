@@ -27,6 +27,7 @@ from apps.engine import queries
 from apps.engine.profiles import drafts, revisions
 from apps.engine.profiles.editing.document import find_lost_comments
 from apps.engine.profiles.plugins import convert, known_plugins
+from apps.engine.profiles.private_keys import visible_to
 from apps.scheduler.config import Cause, ConfigError
 from apps.scheduler.config.encoding import encode
 from apps.scheduler.config.plugin_table import plugins_allowed
@@ -118,6 +119,7 @@ def _show_preview(request: Request, cluster: Cluster, number: int) -> HttpRespon
         "cluster": cluster,
         "operation": operation,
         "result": result,
+        "text": visible_to(request.user, cluster.pk, result.configuration) if result else "",
         "shows_all": shows_all,
         "page": numbered_page(
             [row for row in rows if shows_all or row.effect.differs], request.GET.dict()

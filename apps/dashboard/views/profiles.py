@@ -17,6 +17,7 @@ from apps.engine import queries
 from apps.engine.profiles import drafts, revisions
 from apps.engine.profiles.editing.files import write_for_kube_scheduler
 from apps.engine.profiles.gates import list_gates
+from apps.engine.profiles.private_keys import visible_to
 
 
 @require_GET
@@ -35,14 +36,15 @@ def profiles(request: Request, cluster: Cluster) -> HttpResponse:
 def profile(request: Request, cluster: Cluster, revision: int) -> HttpResponse:
     """A revision; with `?download=1` its configuration as a file for kube-scheduler."""
     if request.GET.get("download"):
-        text = write_for_kube_scheduler(revisions.get_revision(cluster, revision).configuration)
+        text = revisions.get_revision(cluster, revision).configuration
+        text = write_for_kube_scheduler(visible_to(request.user, cluster.pk, text))
         name = f"{cluster.name}-{revision}.yaml"
         disposition = f'attachment; filename="{name}"'
         headers = {"Content-Disposition": disposition}
         return HttpResponse(text, content_type="application/yaml", headers=headers)
-    return render_page(
-        request, "profile", {"cluster": cluster, "one": one_profile(cluster, revision)}
-    )
+    one = one_profile(cluster, revision)
+    text = visible_to(request.user, cluster.pk, one.revision.configuration)
+    return render_page(request, "profile", {"cluster": cluster, "one": one, "text": text})
 
 
 @require_GET
@@ -84,7 +86,7 @@ def compare_profiles(request: Request, cluster: Cluster) -> HttpResponse:
     active = next(row.revision.revision for row in rows if row.revision.active)
     after = parse_whole_number(request.GET, "after") or active
     before = parse_whole_number(request.GET, "before") or max(after - 1, 1)
-    found = compare(cluster, before, after)
+    found = compare(cluster, before, after, reader=request.user)
     context = {
         "cluster": cluster,
         "comparison": found,
@@ -103,7 +105,8 @@ def activate(request: Request, cluster: Cluster, revision: int) -> HttpResponse:
         revisions.activate(cluster, revision)
         messages.success(request, f"Revision {revision} is now active.")
         return redirect("profiles", cluster=cluster.name)
-    found = compare(cluster, revisions.get_active(cluster).revision, revision)
+    before = revisions.get_active(cluster).revision
+    found = compare(cluster, before, revision, reader=request.user)
     pending = sum(queries.count_pending_pods(cluster).values())
     stranded = queries.count_stranded_pods(cluster, revisions.load_configuration(found.after))
     context = {

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import msgspec
 
 from apps.cluster.differences import differences
+from apps.engine.profiles.private_keys import hide_value
 from apps.scheduler.config import EXTENSION_POINTS, Configuration, Profile
 from apps.scheduler.config.decoding import camel_case
 
@@ -75,7 +76,9 @@ def _compare_settings(
     old, new = _to_plain(before.extenders), _to_plain(after.extenders)
     for each in differences(old, new):
         yield ConfigurationDifference(
-            f"extenders{each.path}", _to_text(each.before), _to_text(each.after)
+            f"extenders{each.path}",
+            _to_text(hide_value(each.before, each.path)),
+            _to_text(hide_value(each.after, each.path)),
         )
 
 
@@ -140,7 +143,7 @@ def describe_configuration(configuration: Configuration) -> dict[tuple[str, str]
             name = camel_case(field.name)
             described["", name] = _to_text(getattr(configuration, field.name))
     for number, extender in enumerate(_to_plain(configuration.extenders)):
-        described["", f"extenders[{number}]"] = _to_text(extender)
+        described["", f"extenders[{number}]"] = _to_text(hide_value(extender))
     for profile in configuration.profiles:
         for what, value in _describe_profile(profile):
             described[profile.scheduler_name, what] = _to_text(value)

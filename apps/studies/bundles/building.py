@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-import yaml
-
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
 from apps.engine.ledger import codec, columns
@@ -14,6 +12,7 @@ from apps.engine.ledger.reading import read
 from apps.engine.ledger.records import DecisionRecord, SeenState
 from apps.engine.models import ConfigurationRevision, SchedulingDecision
 from apps.engine.profiles import revisions
+from apps.engine.profiles.private_keys import without_private_keys
 from apps.studies.bundles import contents
 from apps.studies.bundles.contents import Bundle, BundledDecision, BundledState
 from apps.studies.bundles.opening import ROW_FIELDS, open_bundle
@@ -24,7 +23,6 @@ from apps.studies.rebuilding import PastState
 
 #: A larger bundle has no names of pods that the decision does not name.
 SMALL: Final = 100_000
-_SECRETS: Final = ("keyData", "certData", "keyFile", "certFile")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,16 +108,3 @@ def _decision(row: SchedulingDecision, record: DecisionRecord) -> BundledDecisio
         columns=columns.decompress(packed),
         **{name: getattr(row, name) for name in ROW_FIELDS},
     )
-
-
-def without_private_keys(text: str) -> str:
-    """The text of a configuration without the private keys of extenders."""
-    loaded = yaml.safe_load(text)
-    extenders = loaded.get("extenders") or [] if isinstance(loaded, dict) else []
-    given = [each["tlsConfig"] for each in extenders if each.get("tlsConfig")]
-    if not given:
-        return text
-    for each in given:
-        for key in _SECRETS:
-            each.pop(key, None)
-    return yaml.safe_dump(loaded)

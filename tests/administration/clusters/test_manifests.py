@@ -310,3 +310,21 @@ def test_a_past_that_cannot_be_read_is_refused(
     body["metadata"][field] = value
     with pytest.raises(ManifestError, match=named):
         manifests.import_yaml(cluster, json.dumps(body), actor=Actor("alice"))
+
+
+def test_a_kept_uid_that_another_object_has_is_refused(cluster: Cluster) -> None:
+
+    def text(kind: str, name: str) -> str:
+        return f"apiVersion: v1\nkind: {kind}\nmetadata: {{name: {name}, uid: {STRANGE}}}\n"
+
+    keep = manifests.Options(keep_uids=True)
+    manifests.import_yaml(cluster, text("ConfigMap", "first"), actor=Actor("alice"), options=keep)
+    for kind, name in (("ConfigMap", "second"), ("Secret", "first")):
+        with pytest.raises(ManifestError) as refused:
+            manifests.import_yaml(cluster, text(kind, name), actor=Actor("alice"), options=keep)
+        assert f"metadata.uid: {STRANGE} is the uid of the ConfigMap default/first" in str(
+            refused.value
+        )
+        assert not kinds.by_name(kind).objects(cluster).filter(name=name).exists()
+    # without keeping, they get uids of their own
+    manifests.import_yaml(cluster, text("ConfigMap", "second"), actor=Actor("alice"))

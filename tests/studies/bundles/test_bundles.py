@@ -22,8 +22,9 @@ from apps.cluster.writing import store
 from apps.controllers.generating import generate_node
 from apps.engine.ledger.reading import read
 from apps.engine.models import SchedulingDecision
+from apps.engine.profiles.private_keys import without_private_keys
 from apps.studies.bundles import contents
-from apps.studies.bundles.building import bundle_of, without_private_keys
+from apps.studies.bundles.building import bundle_of
 from apps.studies.bundles.opening import open_bundle
 from apps.studies.bundles.tables import build_table, read_table
 from apps.studies.explanations.decisions import explain_decision
