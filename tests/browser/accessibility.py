@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Literal
 
 from axe_playwright_python.sync_playwright import Axe
@@ -18,11 +19,12 @@ SECOND_LOOK = {
 #: Marks texts whose contrast is that of three earlier ones, on this page or one before: contrast is
 #: most of the time of axe. They have the same path of tags and classes, and the same colors,
 #: opacity and font up to the root. All controls and all texts next to positioned elements, which
-#: can lie below or above a text, are checked. Takes and returns how often each look was seen.
+#: can lie below or above a text, are checked. Takes and returns how often each look was seen: as
+#: JSON, because lists of thousands take Playwright half a second.
 MARK_ALIKE = """earlier => {
   const styles = ["color", "backgroundColor", "backgroundImage", "opacity", "fontSize",
     "fontWeight", "textShadow", "filter", "mixBlendMode"]
-  const looks = new Map(), beside = new Set(), counts = new Map(earlier)
+  const looks = new Map(), beside = new Set(), counts = new Map(JSON.parse(earlier))
   const shorten = text => {
     let [high, low] = [7, 11]
     for (const character of text) {
@@ -60,7 +62,7 @@ MARK_ALIKE = """earlier => {
     const control = element.closest("button, input, select, textarea, label, [aria-disabled]")
     element.toggleAttribute("data-alike", count >= 3 && !control && !isBeside(element))
   }
-  return [...counts]
+  return JSON.stringify([...counts])
 }"""
 PASS_OVER_ALIKE = """() => axe.configure({
   rules: [{id: "color-contrast", selector: ":not([data-alike])"}]
@@ -84,7 +86,7 @@ def find_violations(page: Page, scheme: Scheme, looks: Looks | None = None) -> l
     if not page.evaluate("() => 'axe' in window"):
         page.evaluate(Axe().axe_script)
         page.evaluate(PASS_OVER_ALIKE)
-    looks[:] = page.evaluate(MARK_ALIKE, looks)
+    looks[:] = json.loads(page.evaluate(MARK_ALIKE, json.dumps(looks)))
     found = page.evaluate("options => axe.run(options)", options)["violations"]
     return [
         f"{each['id']}: {each['help']}: {each['nodes'][0]['html'][:200]} "
