@@ -25,6 +25,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+import psycopg
+
 from tests.faults import quiet, report
 from tests.faults.broker import NAMES, Broker, find_free_port, find_program
 from tests.faults.chaos import (
@@ -41,7 +43,7 @@ from tests.faults.database import Pair
 from tests.faults.disk import SmallDisk
 from tests.faults.events import Events
 from tests.faults.load import Client
-from tests.faults.recovery import CLUSTER, Probe
+from tests.faults.recovery import CLUSTER, Probe, Struck
 from tests.faults.report import Campaign
 from tests.faults.run import check_cluster, read_token, run
 from tests.faults.upgrades import kill_upgrades
@@ -52,6 +54,12 @@ CLUSTERS = 3
 FAULTS_IN_A_RUN = 12
 #: Time in which a run creates its pods if its faults come one after another.
 SECONDS_APART = 60.0
+#: How long the workers of a site may take to start on a busy machine.
+WHOLE_SECONDS = 120.0
+_WORKERS = (
+    "SELECT count(*) FROM controlplane_heartbeat WHERE name LIKE 'loop\\_%' "
+    "AND at > clock_timestamp() - interval '3 s'"
+)
 #: Size of the disk that is filled, in MiB.
 DISK = 3000
 #: What a site may run on.
@@ -201,7 +209,8 @@ def cause_faults(options: argparse.Namespace, beside: Beside, campaign: Campaign
                     events=events.functions(),
                     disk=disk,
                 )
-                recover = probe.wait if options.apart else lambda _: None
+                recover = partial(_recover, site, probe, options.workers)
+                recover = recover if options.apart else lambda _: None
                 strike = partial(chaos.strike_along, count=count, recover=recover)
                 found = _run_once(chaos, strike, events, token, options, number, campaign.kind)
                 faults += chaos.done
@@ -222,6 +231,21 @@ def cause_faults(options: argparse.Namespace, beside: Beside, campaign: Campaign
             say(f"{campaign.kind}: {faults} faults in {number} runs, {errors} errors")
             say(f"{campaign.conditions()}\n{campaign.table()}")
     return errors
+
+
+def _recover(site: RunningSite, probe: Probe, workers: int, fault: Struck) -> None:
+    """Wait until the site schedules again, and until all of its workers are back."""
+    probe.wait(fault)
+    deadline = time.monotonic() + WHOLE_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            with psycopg.connect(site.database_url, connect_timeout=5) as database:
+                if database.execute(_WORKERS).fetchall()[0][0] >= workers:
+                    return
+        except (psycopg.OperationalError, OSError):
+            # it is being started
+            pass
+        time.sleep(0.5)
 
 
 def _is_done(options: argparse.Namespace, number: int, faults: int, until: float) -> bool:

@@ -30,7 +30,9 @@ from tests.stack.running_site import RunningSite
 #: Operations that would end the run: they delete its token or never end. Schemathesis does not read
 #: the YAML streams of imports and exports, nor bundles. What is proxied to a pod, or to a Service
 #: without endpoints, is answered with 503.
-_EXCLUDED: Final = "token|password|stream|live|import|export|bundles|(pods|services)/[^/]+/proxy"
+_EXCLUDED: Final = (
+    "token|password|stream|live|import|export|bundles|/watch/|(pods|services)/[^/]+/proxy"
+)
 #: By how much the memory of the web process may grow, in MB.
 _GROWTH: Final = 100
 #: How many references a generated object follows; below them anything is sent.
