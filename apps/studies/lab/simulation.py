@@ -17,6 +17,7 @@ from apps.studies.lab.changes import Arrival, Changed, Changes, LostPod, Origin,
 from apps.studies.lab.configurations import choose_configuration
 from apps.studies.lab.manifests import read_manifests
 from apps.studies.lab.run import MAX_EXPLAINED, PreemptedPod, Run, SimulatedPod
+from apps.studies.past.past_version import parse_past_version
 
 
 @dataclass(slots=True, kw_only=True)
@@ -127,7 +128,11 @@ def read_base_and_changes(
         revision=request.revision,
         feature_gates=request.feature_gates,
     )
-    base = read_base(cluster, parse_past_moment(cluster, request.moment), configuration)
+    moment = parse_past_moment(cluster, request.moment)
+    if moment is not None:
+        # a time before the beginning is an error that names the earliest one
+        parse_past_version(cluster, request.moment)
+    base = read_base(cluster, moment, configuration)
     manifests = read_manifests(
         cluster, request.objects, nodes=base.nodes, copies=request.copies, user=user
     )

@@ -52,7 +52,8 @@ def draw(report: ReplayReport, form: str) -> bytes:
         axes: Any = figure.subplots(len(SERIES), 1, sharex=True)
         for place, (name, label) in zip(axes, SERIES, strict=True):
             _plot(place, report, name, label)
-        axes[0].legend(loc="upper left", ncols=len(_LINES), frameon=False)
+        handles, names = axes[0].get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside lower center", ncols=len(names), frameon=False)
         axes[-1].set_xlabel("seconds since the start of the span")
         effects = "; ".join(map(str, report.effects))
         figure.suptitle(
@@ -77,5 +78,5 @@ def _plot(place: Any, report: ReplayReport, name: str, label: str) -> None:
         place.plot(seconds, numbers, color=color, linestyle=style, linewidth=1.2, label=life)
     place.set_title(label, loc="left", fontsize=8)
     place.set_ylabel("%" if is_share else "pods")
-    place.set_ylim(bottom=0)
+    place.set_ylim(0, place.get_ylim()[1] * 1.05)
     place.grid(visible=True, linewidth=0.3)

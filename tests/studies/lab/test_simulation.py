@@ -214,6 +214,7 @@ WRONG: Sequence[tuple[Body, str]] = [
     ),
     ({"copies": 0}, "copies"),
     ({"moment": {"version": "999999"}}, "version"),
+    ({"moment": {"at": "2000-01-01"}}, "the earliest moment is version 1, at="),
     ({"moment": {"version": "1", "decision": "2"}}, "cannot be combined"),
     ({"configuration": "a: b", "revision": 1}, "revision"),
     ({"explain": ["default/x"]}, "explain: pod default/x is not simulated"),
