@@ -60,6 +60,7 @@ truth: runtime
 	-$(BIN)/python -m tools.truth.exchanges $(EXCHANGES)
 	-$(BIN)/python -m tools.truth.kubectl $(KUBECTL)
 	-$(BIN)/python -m tools.truth.conversions
+	-$(BIN)/python -m tools.truth.published
 	-$(BIN)/python -m tools.truth.groups $(GROUPS)
 	-$(BIN)/python -m tools.truth.batches $(BATCHES)
 	-$(BIN)/python -m tools.truth.stories $(STORIES)

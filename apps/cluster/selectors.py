@@ -95,7 +95,7 @@ def _unknown_field(kind: Kind, path: str) -> BadRequest:
         case "ResourceSlice":
             served = f"{kind.group}/{kind.version}, Kind={kind.name}"
             return BadRequest(f"field label not supported for {served}: {path}")
-    if kind.fields:
+    if kind.fields or kind.definition_name:
         return BadRequest(f"field label not supported: {path}")
     return BadRequest(
         f"{json.dumps(path, ensure_ascii=False)} is not a known field selector: only "

@@ -160,7 +160,7 @@ class Replay:
         return json.dumps(body, separators=(",", ":")).encode()
 
     def filled(self, text: str) -> str:
-        return VARIABLE.sub(lambda found: str(self.variables[found[1]]), text)
+        return VARIABLE.sub(lambda found: str(self.variables.get(found[1], found[0])), text)
 
     def compare(
         self, step: dict[str, Any], status: int, headers: dict[str, str], body: Any

@@ -28,7 +28,14 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.mark.parametrize(
     "module",
-    ["tools.truth", "tools.truth.exchanges", "tools.truth.groups", "tools.truth.batches"],
+    [
+        "tools.truth",
+        "tools.truth.exchanges",
+        "tools.truth.conversions",
+        "tools.truth.published",
+        "tools.truth.groups",
+        "tools.truth.batches",
+    ],
 )
 def test_without_the_real_thing_it_says_that_nothing_was_compared(
     tmp_path: Path, module: str

@@ -16,11 +16,9 @@ are written to var/truth/exchanges.jsonl.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Iterator
-from typing import Any
 
 import django
 
@@ -28,11 +26,11 @@ os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
 django.setup()
 
 # ruff: noqa: E402
-from tests.api.replay import Replay, first_difference, warnings
-from tools.truth.listed import NOTES, without_listed
+from tests.api.replay import Replay
+from tools.truth.comparing import compare, get
 from tools.truth.requests import Requests, Step, collections, creation, manifests, reading
 from tools.truth.sequences import sequences
-from tools.truth.servers import HUNG_UP, our_server, real_server
+from tools.truth.servers import our_server, real_server
 from tools.truth.table import OUTPUT, Row, heading, real_folder
 from tools.truth.templates import Templates
 from tools.truth.topics import topics
@@ -45,36 +43,15 @@ def main() -> int:
         print(f"NOTHING WAS COMPARED: {scripts / 'start'} does not exist (set REAL_KUBERNETES)")
         return 0
     OUTPUT.mkdir(parents=True, exist_ok=True)
-    rows: dict[str, Row] = {}
     with (
         our_server() as ours,
         real_server(scripts, OUTPUT / "real") as real,
         (OUTPUT / "exchanges.jsonl").open("w") as file,
     ):
-        names = (_names(server, path) for server in (real, ours) for path in NOTES)
-        notes = frozenset[str]().union(*names)
-        for step in _steps(real, options):
-            expected, actual = (_answer(server, step) for server in (real, ours))
-            if _is_answered_otherwise(expected["status"], actual["status"]):
-                continue
-            row = rows.setdefault(step["about"], Row(step["about"]))
-            row.compared += 1
-            if expected == actual:
-                continue
-            expected, actual = (
-                without_listed(answer, step["kind"], step["path"], notes)
-                for answer in (expected, actual)
-            )
-            if expected == actual:
-                row.listed += 1
-            else:
-                where, left, right = first_difference(expected, actual)
-                row.differing.append(where)
-                difference = {"where": where, "real": left, "ours": right, "step": step}
-                print(json.dumps(difference), file=file, flush=True)
+        rows = compare(real, ours, _steps(real, options), file)
     print(heading("exchanges"))
-    total = Row.of_all("total", rows.values())
-    print(*rows.values(), total, sep="\n")
+    total = Row.of_all("total", rows)
+    print(*rows, total, sep="\n")
     return total.save("exchanges")
 
 
@@ -95,11 +72,11 @@ def _steps(real: Replay, options: argparse.Namespace) -> Iterator[Step]:
         yield from topics(str(options.seed), options.topics)
         yield from sequences(str(options.seed), options.sequences)
     known = {(body["apiVersion"], body["kind"]): body for body in manifests()}
-    for place in _get(real, "/openapi/v3")["paths"]:
+    for place in get(real, "/openapi/v3")["paths"]:
         if not place.startswith(("api/", "apis/")) or place.count("/") != 1 + (place[3] == "s"):
             continue
         version = place.partition("/")[2]
-        document = _get(real, f"/openapi/v3/{place}")
+        document = get(real, f"/openapi/v3/{place}")
         if options.only is None:
             yield reading("documents", f"/openapi/v3/{place}")
         for kind, (path, below) in sorted(collections(document).items()):
@@ -111,31 +88,6 @@ def _steps(real: Replay, options: argparse.Namespace) -> Iterator[Step]:
         templates = Templates(options.seed)
         for number in range(options.templates):
             yield creation(templates.workload() if number % 2 else templates.pod())
-
-
-def _get(replay: Replay, path: str) -> Any:
-    body = replay.send({"method": "GET", "path": path, "headers": {"Accept": "application/json"}})
-    return json.loads(body[2]) if isinstance(body[2], str) else body[2]
-
-
-def _answer(server: Replay, step: Step) -> dict[str, Any]:
-    status, headers, body = server.send(step)
-    return {
-        "status": status,
-        "warnings": warnings(headers),
-        "type": headers.get("content-type", "").replace(" ", ""),
-        "body": server.normalize(body),
-    }
-
-
-def _is_answered_otherwise(expected: int, actual: int) -> bool:
-    """Whether a mistake of the client crashed the real server, or an error of its own hides it."""
-    return expected == HUNG_UP or (expected == 500 and 400 <= actual < 500)
-
-
-def _names(replay: Replay, path: str) -> frozenset[str]:
-    """The names of what a server keeps in a collection from its start."""
-    return frozenset(item["metadata"]["name"] for item in _get(replay, path)["items"])
 
 
 if __name__ == "__main__":

@@ -93,7 +93,9 @@ def _is_note(item: Body, notes: frozenset[str]) -> bool:
 
 
 def _ordered(value: Body) -> Body:
-    """Causes in an order of their own; media types without protobuf."""
+    """Causes and custom resources in an order of their own; media types without protobuf."""
+    if value.get("kind") == "APIResourceList" and isinstance(value.get("resources"), list):
+        return {**value, "resources": sorted(value["resources"], key=lambda each: each["name"])}
     if value.get("kind") != "Status" or not isinstance(value.get("message"), str):
         return value
     value = {**value, "message": _FORMATS.sub(r"\1", value["message"])}

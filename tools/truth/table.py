@@ -24,6 +24,7 @@ PROGRAMS = {
     "decisions": "decisions",
     "exchanges": "requests over HTTP",
     "conversions": "custom objects that webhooks convert",
+    "published": "published definitions and samples",
     "kubectl": "commands of kubectl",
     "groups": "groups of pods, in steps",
     "batches": "pods in batches, in sequences",

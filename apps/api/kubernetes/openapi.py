@@ -27,6 +27,8 @@ from apps.cluster.schema.definitions import DEFINITIONS, Schema, published, refe
 Body = dict[str, Any]
 
 _INFO: Final = {"title": "Kubernetes", "version": "1.36"}
+#: Of a group and version that has custom resources alone.
+_CUSTOM_INFO: Final = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
 _SECURITY: Final = {
     "BearerToken": {
         "type": "apiKey",
@@ -197,7 +199,9 @@ def _document(place: str, custom: Custom) -> tuple[bytes, str]:
         _describe(resource, schemas)
     if not group:
         paths |= openapi_paths.bindings_path(f"/{place}")
+    info = _CUSTOM_INFO
     if any(each.custom is None for each in served):
+        info = _INFO
         paths |= openapi_paths.resources_path(f"/{place}", group, version)
     for name in (_DELETE_OPTIONS, openapi_paths.WATCH_EVENT):
         if name in schemas:
@@ -210,7 +214,7 @@ def _document(place: str, custom: Custom) -> tuple[bytes, str]:
         "securitySchemes": _SECURITY,
     }
     text = msgspec.json.encode(
-        {"openapi": "3.0.0", "info": _INFO, "paths": paths, "components": components}
+        {"openapi": "3.0.0", "info": info, "paths": paths, "components": components}
     )
     return text, hashlib.sha256(text).hexdigest().upper()
 

@@ -269,7 +269,7 @@ def _described(resource: Resource, verb: str, part: str) -> str:
     """What an operation does, in the words of the API server; `part` is a subresource."""
     kind = resource.kind.name
     words = _DESCRIPTIONS[verb]
-    if verb == "list" and "watch" not in resource.verbs:
+    if verb == "list" and (resource.custom is not None or "watch" not in resource.verbs):
         words = "list objects of kind"
     if part:
         words = (

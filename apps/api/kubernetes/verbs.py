@@ -68,7 +68,12 @@ def _create(call: Call, options: WriteOptions, body: Body, warnings: list[str]) 
         raise Invalid(body["kind"], body["metadata"].get("name", ""), causes, call.resource.group)
     check_room(call.cluster.pk, call.cluster.resource_version)
     warnings += drop_topology_labels(call, body)
-    created = _create_once(call, body, options.dry_run)
+    try:
+        created = _create_once(call, body, options.dry_run)
+    except AlreadyExists:
+        if call.resource.custom is not None:
+            warnings += warnings_of(call.resource.kind, body)
+        raise
     warnings += warnings_of(call.resource.kind, created)
     if options.dry_run and call.resource.kind is kinds.POD:
         warnings += simulated_creation(call, created)

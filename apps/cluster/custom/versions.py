@@ -11,10 +11,12 @@ from typing import Any, Final
 
 import msgspec
 from django.db import connection
+from django.db.models import TextField
+from django.db.models.functions import Cast
 
 from apps.cluster import kinds, models, sql
 from apps.cluster.custom.columns import custom_columns
-from apps.cluster.kind import Conversion, Kind
+from apps.cluster.kind import CLIENT_METADATA, Conversion, Kind
 from apps.cluster.models import Cluster
 from apps.cluster.schema.definitions import register
 
@@ -54,9 +56,10 @@ def find_version(cluster_id: int, group: str, version: str, plural: str) -> Cust
 
 def all_versions(cluster: Cluster) -> list[CustomVersion]:
     """All served versions of the custom resources of a cluster, by group, newest first."""
-    rows = DEFINITION.objects(cluster).order_by("name")
-    texts = rows.values_list("body", flat=True)
-    return [each for body in texts for each in compile_definition(_text(body))]
+    # as text, as `find_version` reads it: the order of its fields is that of the database
+    rows = DEFINITION.objects(cluster).annotate(text=Cast("body", TextField())).order_by("name")
+    texts = rows.values_list("text", flat=True)
+    return [each for text in texts for each in compile_definition(text)]
 
 
 def stored_kinds(cluster: Cluster) -> list[Kind]:
@@ -133,6 +136,7 @@ def _version(
         namespaced=spec["scope"] == "Namespaced",
         short_names=tuple(names.get("shortNames") or ()),
         has_status="status" in subresources,
+        status_keeps=CLIENT_METADATA,
         has_generation=True,
         categories=tuple(names.get("categories") or ()),
         fields=tuple(each["jsonPath"][1:] for each in version.get("selectableFields") or ()),

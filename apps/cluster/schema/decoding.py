@@ -167,7 +167,9 @@ def _custom(definition: str, body: Any, path: str, notes: _Notes) -> Body:
     """A custom resource: only its metadata has to have the right types here."""
     if type(body) is not dict:
         raise _WrongType(body, path, "struct", "object")
-    pruned = prune(structural(definition), body, notes.unknown)
+    unknown: list[str] = []
+    pruned = prune(structural(definition), body, unknown)
+    notes.unknown.extend(sorted(unknown))
     if pruned.get("metadata") is not None:
         pruned["metadata"] = _struct(f"{_META}ObjectMeta")(pruned["metadata"], "metadata", notes)
     return pruned

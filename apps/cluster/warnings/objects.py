@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from apps.cluster.kind import Kind
@@ -55,7 +55,8 @@ def warnings_of(kind: Kind, body: Body) -> list[str]:
 def warnings_of_update(kind: Kind, body: Body, old: Body) -> list[str]:
     """The warnings for an update of an object that is not one of its status."""
     if kind.schema_name:
-        return list(_finalizer_warnings(body["metadata"]))
+        known = old["metadata"].get("finalizers") or ()
+        return list(_finalizer_warnings(body["metadata"], known))
     return list(kind.warn_update(body, old)) if kind.warn_update is not None else []
 
 
@@ -65,9 +66,10 @@ def warnings_of_deletion(kind: str, options: Body) -> list[str]:
     return [_KEPT_PODS] if kind == "Job" and not said else []
 
 
-def _finalizer_warnings(metadata: Body) -> Iterator[str]:
+def _finalizer_warnings(metadata: Body, known: Sequence[str] = ()) -> Iterator[str]:
+    """About finalizers without a domain, except those that an object has had before."""
     for finalizer in metadata.get("finalizers") or ():
-        if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
+        if "/" not in finalizer and finalizer not in (*_STANDARD_FINALIZERS, *known):
             yield f'metadata.finalizers: "{finalizer}": {_NO_PATH}'
 
 
