@@ -40,6 +40,11 @@ def user_names() -> list[str]:
     return list(User.objects.order_by("username").values_list("username", flat=True))
 
 
+def is_site_new() -> bool:
+    """Whether nobody has signed in yet."""
+    return not User.objects.filter(last_login__isnull=False).exists()
+
+
 def list_users() -> list[User]:
     """All users by name, inactive ones as well."""
     return list(User.objects.order_by("username"))

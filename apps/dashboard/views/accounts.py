@@ -8,7 +8,6 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
-from django.contrib.auth.models import User
 from django.contrib.auth.views import LoginView, PasswordChangeView, PasswordResetConfirmView
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -34,7 +33,7 @@ from apps.dashboard.preferences import (
 from apps.dashboard.queries.accounts import account_parts
 from apps.dashboard.rendering import Request, posted, render_page, render_refusal
 from apps.dashboard.views.openid import proof_of
-from apps.people import identities, sessions
+from apps.people import accounts, identities, sessions
 from apps.people.audit.recording import record
 from apps.people.models import AuditEntry
 from apps.people.throttling import remember_device
@@ -48,7 +47,7 @@ class Login(LoginView):
     redirect_authenticated_user = True
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        is_new = not User.objects.filter(last_login__isnull=False).exists()
+        is_new = accounts.is_site_new()
         return super().get_context_data(openid=settings.OPENID, is_new=is_new, **kwargs)
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
