@@ -64,6 +64,7 @@ truth: runtime
 	-$(BIN)/python -m tools.truth.groups $(GROUPS)
 	-$(BIN)/python -m tools.truth.batches $(BATCHES)
 	-$(BIN)/python -m tools.truth.stories $(STORIES)
+	-$(BIN)/python -m tools.truth.queue $(QUEUE)
 	-$(BIN)/python -m tools.truth.guest $(GUEST)
 	@$(BIN)/python -m tools.truth.table
 

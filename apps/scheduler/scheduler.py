@@ -337,13 +337,8 @@ class Scheduler:
             self.clock,
             plugins,
             backoff=backoff,
-            namespace_labels=self._namespace_labels,
             observer=observer,
             metrics=self.metrics,
             nominator=self._nominator,
             view=self._view,
         )
-
-    def _namespace_labels(self, namespace: str) -> Mapping[str, str]:
-        known = self.cache.listers.namespaces.get(namespace)
-        return known.metadata.labels if known is not None else {}

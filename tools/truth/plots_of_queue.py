@@ -191,7 +191,8 @@ STEPS = _steps(
     ),
     *((each.body["metadata"]["name"], each) for each in _WAITING),
     # nodes
-    ("a node that helps nobody", _node("small", "100m")),
+    ("a node that helps nobody", _node("small", "100m")[0]),
+    ("it is ready", _taint("small")),
     ("a label", _patch("Node", "small", metadata={"labels": {"a": "b"}})),
     ("an annotation", _patch("Node", "small", metadata={"annotations": {"a": "b"}})),
     ("a heartbeat", _patch("Node", "small", "status", status={"conditions": _READY})),
@@ -205,7 +206,8 @@ STEPS = _steps(
     ("a taint is removed", _taint("tainted")),
     ("a label that is wanted", _patch("Node", "small", metadata={"labels": {"disk": "ssd"}})),
     ("enough cpu", _allocatable("tainted", cpu="10")),
-    ("a node with the name", _node("absent")),
+    ("a node with the name", _node("absent")[0]),
+    ("it is ready, too", _taint("absent")),
     # pods that run
     ("a pod that does not matter", _pod("other", labels={"app": "other"}, **_on("plain"))),
     ("a pod that is wanted", _pod("wanted", labels={"app": "wanted"}, **_on("plain"))),

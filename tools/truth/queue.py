@@ -43,18 +43,13 @@ _LINE = re.compile(
     r'"Pod moved to an internal scheduling queue" pod="[^/]+/([^"]+)" event="([^"]+)" '
     r'queue="([^"]+)"'
 )
-#: Backoff is a second, so that no pod waits for it when the next change comes.
+#: Backoff is a second, and lasts until the next one, so that no pod waits when a change comes.
 _BACKOFF = {"podInitialBackoffSeconds": 1, "podMaxBackoffSeconds": 1}
-_PAUSE = 1.5
+_PAUSE = 2.5
 #: Moves that kube-scheduler does not log, and those that only end a backoff.
 _UNCOMPARED = ("Pop", "BackoffComplete")
-#: Our names of its queues; outside is no queue.
-_QUEUES = {
-    "active": "Active",
-    "backoff": "Backoff",
-    "unschedulable": "Unschedulable",
-    "gated": "Unschedulable",
-}
+#: Our names of its queues; that a pod is gated is not logged.
+_QUEUES = {"active": "Active", "backoff": "Backoff", "unschedulable": "Unschedulable"}
 
 
 class _Side(Protocol):
@@ -86,7 +81,8 @@ class _RealSide:
         return found
 
     def end_backoff(self) -> None:
-        """It has come to rest for longer."""
+        # it has come to rest for longer than a second already
+        self.world.pass_time(_PAUSE / 2)
 
 
 class _OurSide:

@@ -29,6 +29,7 @@ PROGRAMS = {
     "groups": "groups of pods, in steps",
     "batches": "pods in batches, in sequences",
     "stories": "objects and events of controllers",
+    "queue": "moves between queues",
     "guest": "bindings of kube-scheduler as a guest",
 }
 TITLES = ("compared", "equal", "listed", "differing", "unanswered")

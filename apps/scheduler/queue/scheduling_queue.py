@@ -27,7 +27,7 @@ from typing import Any
 
 from apps.scheduler.clock import Clock
 from apps.scheduler.framework import events
-from apps.scheduler.framework.events import ActionType, ClusterEvent, pod_update_events
+from apps.scheduler.framework.events import ClusterEvent, pod_update_events
 from apps.scheduler.framework.interface import AwaitedObject
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.metrics.series import MetricsRegistry
@@ -50,7 +50,6 @@ from apps.scheduler.queue.sub_queues import SubQueues, place_among_unschedulable
 
 DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS_SECONDS = 300.0
 
-_NO_LABELS: Mapping[str, str] = {}
 _DEFAULT_BACKOFF = BackoffRules()
 
 
@@ -67,10 +66,9 @@ class QueuePlugins:
 
 
 class PriorityQueue:
-    """`namespace_labels` looks up the labels of a namespace, for terms with a namespace selector.
+    """`nominator` holds the nominations; plugins, which are built before the queue, may know it.
 
-    `nominator` holds the nominations; plugins, which are built before the queue, may know it
-    already. `view` returns a pod without the fields that the scheduler ignores.
+    `view` returns a pod without the fields that the scheduler ignores.
     """
 
     def __init__(
@@ -79,7 +77,6 @@ class PriorityQueue:
         plugins: QueuePlugins,
         *,
         backoff: BackoffRules = _DEFAULT_BACKOFF,
-        namespace_labels: Callable[[str], Mapping[str, str]] = lambda namespace: _NO_LABELS,
         observer: Observer | None = None,
         metrics: MetricsRegistry | None = None,
         nominator: Nominator | None = None,
@@ -107,7 +104,6 @@ class PriorityQueue:
         self._clock = clock
         self._view = view
         self._hints = QueueingHints(plugins.hints, metrics)
-        self._namespace_labels = namespace_labels
         self._closed = False
 
     def __len__(self) -> int:
@@ -294,25 +290,14 @@ class PriorityQueue:
         self._move(candidates, event, old, new)
 
     def assigned_pod_added(self, pod: Pod) -> None:
-        """A pod has a node now: retry pods with affinity to it or that spread from it."""
-        self._move_concerned_by(pod, events.EVENT_ASSIGNED_POD_ADD, None)
+        self.move_all_to_active_or_backoff_queue(events.EVENT_ASSIGNED_POD_ADD, new=pod)
 
     def assigned_pod_updated(self, old: Pod, new: Pod, event: ClusterEvent) -> None:
         """A running pod changed by `event`, one of `pod_update_events`."""
-        if event.action is ActionType.UPDATE_POD_SCALE_DOWN:
-            # Resources were freed, which may help any pod.
-            self.move_all_to_active_or_backoff_queue(event, old, new)
-        else:
-            self._move_concerned_by(new, event, old)
+        self.move_all_to_active_or_backoff_queue(event, old, new)
 
     def assigned_pod_deleted(self, pod: Pod) -> None:
         self.move_all_to_active_or_backoff_queue(events.EVENT_ASSIGNED_POD_DELETE, old=pod)
-
-    def _move_concerned_by(self, pod: Pod, event: ClusterEvent, old: Pod | None) -> None:
-        if self._hints.interested_plugins(event):
-            labels = self._namespace_labels(pod.metadata.namespace)
-            concerned = self._parts.unschedulable.concerned_by_assigned_pod(pod, labels)
-            self._move(concerned, event, old, pod)
 
     def _move(
         self, candidates: Iterable[QueuedPodInfo], event: ClusterEvent, old: Any, new: Any

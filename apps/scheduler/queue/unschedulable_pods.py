@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
-from typing import Final, TypeVar
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
+from typing import TypeVar
 
-from apps.scheduler.framework.affinity_terms import AffinityTerm
 from apps.scheduler.framework.interface import AwaitedObject
-from apps.scheduler.objects import Pod
 from apps.scheduler.queue.queued_pod_info import QueuedPodInfo
 
-#: the plugin that rejects pods which one more running pod may help, besides their affinity
-_POD_TOPOLOGY_SPREAD: Final = "PodTopologySpread"
 _Index = TypeVar("_Index", bound=Hashable)
 
 
@@ -28,8 +24,6 @@ class UnschedulablePods:
         self._keys_by_plugin: dict[str, dict[str, None]] = {}
         #: key -> the plugins under which the pod is listed
         self._plugins: dict[str, frozenset[str]] = {}
-        #: key -> required affinity terms, for the pods that have any
-        self._affinity_terms: dict[str, tuple[AffinityTerm, ...]] = {}
         #: object -> keys of the pods that wait for such objects alone, and are not listed by plugin
         self._keys_by_awaited: dict[AwaitedObject, dict[str, None]] = {}
         #: key -> the objects under which the pod is listed
@@ -58,13 +52,10 @@ class UnschedulablePods:
             self._keys_by_plugin.setdefault(plugin, {})[info.key] = None
         for each in self._awaited[info.key]:
             self._keys_by_awaited.setdefault(each, {})[info.key] = None
-        if info.pod_info.terms.required_affinity:
-            self._affinity_terms[info.key] = info.pod_info.terms.required_affinity
 
     def delete(self, key: str) -> QueuedPodInfo | None:
         info = self._infos.pop(key, None)
         if info is not None:
-            self._affinity_terms.pop(key, None)
             _remove(self._keys_by_plugin, self._plugins.pop(key), key)
             _remove(self._keys_by_awaited, self._awaited.pop(key), key)
         return info
@@ -82,25 +73,6 @@ class UnschedulablePods:
         if concerned in self._keys_by_awaited:
             awaiting = self._keys_by_awaited[concerned]
             keys |= {k: None for k in awaiting if self._infos[k].rejector_plugins & {*plugins}}
-        return [self._infos[key] for key in keys]
-
-    def concerned_by_assigned_pod(
-        self, pod: Pod, namespace_labels: Mapping[str, str]
-    ) -> list[QueuedPodInfo]:
-        """The pods that may fit because `pod` has a node now.
-
-        A running pod frees no resources. It can only help pods with affinity to it, and pods of its
-        namespace that PodTopologySpread rejected.
-        """
-        namespace = pod.metadata.namespace
-        keys = {
-            key: None
-            for key in self._keys_by_plugin.get(_POD_TOPOLOGY_SPREAD, ())
-            if self._infos[key].pod.metadata.namespace == namespace
-        }
-        for key, terms in self._affinity_terms.items():
-            if any(term.matches(pod, namespace_labels) for term in terms):
-                keys[key] = None
         return [self._infos[key] for key in keys]
 
 

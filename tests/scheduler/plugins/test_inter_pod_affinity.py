@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from apps.scheduler.framework.events import QueueingHint
+from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Namespace, decode_as
+from apps.scheduler.plugins.interpodaffinity.hints import hint_pod_changed
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import PodBuilder
 from apps.scheduler.testing.trial import refusals
@@ -177,3 +180,19 @@ def test_pods_that_keep_others_away_are_named(zones: Scheduler) -> None:
     assert explained(zones, pod(app="web"), "b1") == [
         f"InterPodAffinity: pods in {ZONE}=b have anti-affinity to this pod: default/loner"
     ]
+
+
+@pytest.mark.parametrize(
+    ("apps", "hint"),
+    [
+        (["web"], QueueingHint.QUEUE),
+        (["web", "db"], QueueingHint.QUEUE_SKIP),
+        ([], QueueingHint.QUEUE_SKIP),
+    ],
+)
+def test_the_end_of_a_pod_with_anti_affinity_is_a_reason_for_whom_all_its_terms_match(
+    apps: list[str], hint: QueueingHint
+) -> None:
+    running = wants(pod("r").on("a1"), away=[term(app) for app in apps])
+    waiting = PodInfo(pod(app="web").obj())
+    assert hint_pod_changed(waiting, running.obj(), None) is hint

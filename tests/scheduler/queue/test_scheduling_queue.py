@@ -7,7 +7,11 @@ from apps.scheduler.framework.events import (
     EVENT_NODE_ADD,
     EVENT_NODE_DELETE,
     WILDCARD_EVENT,
+    ActionType,
+    ClusterEvent,
     ClusterEventWithHint,
+    Resource,
+    pod_update_events,
 )
 from apps.scheduler.objects import decode
 from apps.scheduler.queue.hinting import build_queueing_hint_map
@@ -184,43 +188,25 @@ def test_a_closed_queue_gives_out_nothing_more(world):
     assert set(world.entries()) == {"uid-a", "uid-b"}
 
 
-def test_a_running_pod_wakes_by_its_namespace_and_the_labels_of_that():
-    """Spread constraints count pods of their own namespace; affinity selects namespaces."""
-    labels = {"plain": {}, "labeled": {"team": "a"}}
-    added = ClusterEventWithHint(EVENT_ASSIGNED_POD_ADD)
-    always = build_queueing_hint_map(
-        [("PodTopologySpread", [added]), ("InterPodAffinity", [added])]
+def test_a_pod_that_starts_to_run_or_changes_is_a_reason_for_all_whose_plugins_listen() -> None:
+    label = ClusterEventWithHint(ClusterEvent(Resource.POD, ActionType.UPDATE_POD_LABEL))
+    hints = build_queueing_hint_map(
+        [("A", [ClusterEventWithHint(EVENT_ASSIGNED_POD_ADD)]), ("B", [label])]
     )
     world = World()
-    world.queue = PriorityQueue(
-        world.clock,
-        QueuePlugins(hints={"default-scheduler": always}),
-        namespace_labels=lambda namespace: labels.get(namespace, {}),
-    )
-    term = {
-        "topologyKey": "zone",
-        "labelSelector": {"matchLabels": {"app": "db"}},
-        "namespaceSelector": {"matchExpressions": [{"key": "team", "operator": "DoesNotExist"}]},
-    }
-    required = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
-    spread = {
-        "topologyKey": "zone",
-        "maxSkew": 1,
-        "whenUnsatisfiable": "DoNotSchedule",
-        "labelSelector": {"matchLabels": {"app": "db"}},
-    }
-    world.add_rejected("near", "InterPodAffinity", affinity={"podAffinity": required})
-    world.add_rejected("even", "PodTopologySpread", topologySpreadConstraints=[spread])
+    world.queue = PriorityQueue(world.clock, QueuePlugins(hints={"default-scheduler": hints}))
+    world.add_rejected("added", "A")
+    world.add_rejected("labeled", "B")
     world.clock.step(60)
-
-    def runs_in(namespace: str) -> list[SubQueue]:
-        body = {
-            "metadata": {"name": "db", "namespace": namespace, "labels": {"app": "db"}},
-            "spec": {"containers": [{"name": "c"}], "nodeName": "n"},
-        }
-        world.queue.assigned_pod_added(decode("Pod", body))
-        return [world.place("near"), world.place("even")]
-
-    assert runs_in("labeled") == [SubQueue.UNSCHEDULABLE, SubQueue.UNSCHEDULABLE]
-    assert runs_in("plain") == [SubQueue.ACTIVE, SubQueue.UNSCHEDULABLE]
-    assert runs_in("shop") == [SubQueue.ACTIVE, SubQueue.ACTIVE]
+    body = {"metadata": {"name": "db", "namespace": "shop"}, "spec": {"nodeName": "n"}}
+    old = decode("Pod", body)
+    world.queue.assigned_pod_added(old)
+    assert (world.place("added"), world.place("labeled")) == (
+        SubQueue.ACTIVE,
+        SubQueue.UNSCHEDULABLE,
+    )
+    body["metadata"] = {**body["metadata"], "labels": {"app": "db"}}
+    new = decode("Pod", body)
+    (event,) = pod_update_events(old, new)
+    world.queue.assigned_pod_updated(old, new, event)
+    assert world.place("labeled") == SubQueue.ACTIVE

@@ -24,7 +24,8 @@ _NO_LABELS: Mapping[str, str] = {}
 def hint_pod_changed(pod: PodInfo, old: Pod | None, new: Pod | None) -> QueueingHint:
     """A running pod matches the affinity now, or no longer matches the anti-affinity.
 
-    New labels of the pod itself may resolve a conflict with the anti-affinity of running pods.
+    New labels of the pod itself may resolve a conflict with the anti-affinity of running pods, and
+    so does the end of such a pod.
     """
     if new is not None and new.metadata.uid == pod.uid:
         return QueueingHint.QUEUE
@@ -33,6 +34,8 @@ def hint_pod_changed(pod: PodInfo, old: Pod | None, new: Pod | None) -> Queueing
     near, away = pod.terms.required_affinity, pod.terms.required_anti_affinity
     attracts = _matches_all(near, new) and not _matches_all(near, old)
     releases = _matches_all(away, old) and not _matches_all(away, new)
+    if not (attracts or releases) and old is not None and new is None:
+        releases = _matches_all(PodInfo(old).terms.required_anti_affinity, pod.pod)
     return QueueingHint.QUEUE if attracts or releases else QueueingHint.QUEUE_SKIP
 
 
