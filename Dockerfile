@@ -20,6 +20,7 @@ COPY legacy_plugins legacy_plugins
 COPY templates templates
 COPY static static
 COPY docs docs
+COPY LICENSE NOTICE ./
 RUN python -m compileall -q . \
     && groupadd --system --gid 10001 schedweb \
     && useradd --system --uid 10001 --gid 10001 schedweb \
