@@ -136,7 +136,7 @@ async def read(request: ObjectRequest, user: User) -> HttpResponse:
         if not rows:
             raise NotFound("clusters", request.cluster)
         if rows[0][0] is None:
-            raise NotFound(kind.plural, target.name, kind.group)
+            raise NotFound(kind.plural, target.name, target.resource.group)
     except psycopg.OperationalError as error:
         log.error("the database is unavailable or overloaded", exc_info=error)
         return refusal_response(DatabaseUnavailable())

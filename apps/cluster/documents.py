@@ -219,6 +219,30 @@ def parse_yaml_stream(
             loader.dispose()
 
 
+def repeated_keys(raw: bytes) -> Iterator[str]:
+    """What the API server says of keys that occur twice in a mapping of a YAML text.
+
+    The text is one that `parse_yaml` has read.
+    """
+    waiting: list[yaml.Node | None] = [yaml.compose(raw, Loader=_ManifestLoader)]
+    known: set[int] = set()
+    while waiting:
+        node = waiting.pop()
+        if node is None or id(node) in known:
+            continue
+        known.add(id(node))
+        if isinstance(node, yaml.SequenceNode):
+            waiting += reversed(node.value)
+        elif isinstance(node, yaml.MappingNode):
+            keys: set[str] = set()
+            for key, _ in node.value:
+                if isinstance(key, yaml.ScalarNode) and key.value in keys:
+                    line = key.start_mark.line + 1
+                    yield f'line {line}: key "{key.value}" already set in map'
+                keys.add(key.value if isinstance(key, yaml.ScalarNode) else "")
+            waiting += [value for _, value in reversed(node.value)]
+
+
 def _check_size(raw: bytes | str) -> None:
     """Reject deep and large documents before their nodes are built.
 

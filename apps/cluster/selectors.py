@@ -56,8 +56,11 @@ def names_one(kind: Kind, namespace: str | None, fields: str) -> bool:
 
 
 def split_field_selector(text: str) -> list[FieldRequirement]:
-    """The terms of a fieldSelector, of any field; BadRequest if one is none."""
-    return [_field_requirement(text, term) for term in _FIELD_TERM.findall(text) if term]
+    """The terms of a fieldSelector, of any field; BadRequest if one is none.
+
+    They are read in alphabetical order, as the API server reads them.
+    """
+    return [_field_requirement(text, term) for term in sorted(_FIELD_TERM.findall(text)) if term]
 
 
 def _field_requirement(text: str, term: str) -> FieldRequirement:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from apps.cluster.documents import UnreadableDocument, parse_json, parse_yaml
+from apps.cluster.documents import UnreadableDocument, parse_json, parse_yaml, repeated_keys
 
 
 @pytest.mark.parametrize(
@@ -73,3 +73,14 @@ def test_halves_of_characters_are_replaced() -> None:
 )
 def test_plain_text_in_yaml_is_read_as_kubernetes_reads_it(text: str, value: Any) -> None:
     assert parse_yaml(text) == value
+
+
+def test_keys_that_occur_twice_are_named_with_their_lines() -> None:
+    text = b"metadata:\n  name: c\n  name: d\nitems: [{a: 1, a: 2}]\ndata: {a: 1}\nx: 1\nx: 2\n"
+    assert sorted(repeated_keys(text)) == [
+        'line 3: key "name" already set in map',
+        'line 4: key "a" already set in map',
+        'line 7: key "x" already set in map',
+    ]
+    shared = b"a: &a {b: 1, b: 2}\nc: *a\n"
+    assert list(repeated_keys(shared)) == ['line 1: key "b" already set in map']

@@ -12,6 +12,7 @@ from apps.cluster.schema.go_types import internal, print_value
 
 SECRET = definition_of("", "v1", "Secret")
 POD = "io.k8s.api.core.v1.Pod"
+SCHEMA = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
 POD = definition_of("", "v1", "Pod")
 
 
@@ -127,6 +128,33 @@ def test_the_first_wrong_value_is_reported_unless_a_type_reads_itself(
 ) -> None:
     with pytest.raises(ShapeError) as refused:
         decode(POD, body)
+    assert refused.value.message == message
+
+
+def test_bytes_may_be_a_list_of_numbers() -> None:
+    body = {"data": {"a": [1, 2, 3], "b": [], "c": [None]}}
+    assert decode(SECRET, body).body["data"] == {"a": "AQID", "b": "", "c": "AA=="}
+    with pytest.raises(ShapeError) as refused:
+        decode(SECRET, {"data": {"a": [1, -2]}})
+    assert refused.value.message == (
+        "json: cannot unmarshal number -2 into Go struct field Secret.data of type uint8"
+    )
+
+
+@pytest.mark.parametrize(
+    ("schema", "message"),
+    [
+        (
+            {"maximum": [None]},
+            "json: cannot unmarshal array into Go struct field "
+            "JSONSchemaProps.properties.maximum of type float64",
+        ),
+        ({"additionalProperties": "x"}, "boolean or JSON schema expected"),
+    ],
+)
+def test_the_schema_of_a_definition_has_types(schema: dict[str, Any], message: str) -> None:
+    with pytest.raises(ShapeError) as refused:
+        decode(SCHEMA, {"properties": {"a": schema}})
     assert refused.value.message == message
 
 

@@ -25,8 +25,20 @@ NOTES: Final = (
     "/apis/networking.k8s.io/v1/ipaddresses",
     "/apis/networking.k8s.io/v1/servicecidrs",
 )
+#: Collections in which a server with gates, or with custom resources, has more of its own.
+_GATED: Final = (
+    "/apis/apiregistration.k8s.io/v1/apiservices",
+    "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+    "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+)
+_OF_GATES: Final = frozenset(
+    ("system:controller:podgroup-protection-controller", "v1alpha2.scheduling.k8s.io")
+)
+#: The label of APIServices of custom resources.
+_AUTOMANAGED: Final = "kube-aggregator.kubernetes.io/automanaged"
 #: Cells that show a status.
 _CELLS: Final = ("Request", "Limit", "MissingPL", "Available")
+_ADDRESS: Final = re.compile(r"\d+\.\d+\.\d+\.\d+")
 _FORMATS: Final = re.compile(
     r"(accepted(?: media types include)?: .*), application/vnd\.kubernetes\.protobuf"
 )
@@ -35,10 +47,15 @@ _FORMATS: Final = re.compile(
 def without_listed(answer: Body, kind: str, path: str, notes: frozenset[str]) -> Body:
     """The answer to a request about this kind, without what is listed; ``notes`` are names."""
     body = answer["body"]
+    if answer["status"] == 403:
+        answer = {**answer, "warnings": []}
     if kind in _STATUS:
         body = _each(body, _without_status)
-    if path.partition("?")[0] in NOTES:
+    place = path.partition("?")[0]
+    if place in NOTES:
         body = _without_notes(body, notes)
+    elif place in _GATED:
+        body = _without_notes(body, _OF_GATES)
     return {**answer, "body": _each(body, _ordered)}
 
 
@@ -69,6 +86,15 @@ def _hide(row: Body, hidden: list[int]) -> Body:
     return {**row, "cells": cells}
 
 
+def _hide_address(row: Body, hidden: list[int]) -> Body:
+    """A row without the addresses that its server has chosen at random."""
+    cells = [
+        _ADDRESS.sub("<ip>", cell) if index in hidden and isinstance(cell, str) else cell
+        for index, cell in enumerate(row["cells"])
+    ]
+    return {**row, "cells": cells}
+
+
 def _without_notes(body: Any, notes: frozenset[str]) -> Any:
     if not isinstance(body, dict):
         return body
@@ -89,13 +115,19 @@ def _is_note(item: Body, notes: frozenset[str]) -> bool:
     """Whether the server has written an object: those of its start, and events, which follow."""
     metadata = (item.get("object") or item).get("metadata") or {}
     managers = {entry["manager"] for entry in metadata.get("managedFields") or ()}
+    if (metadata.get("labels") or {}).get(_AUTOMANAGED) == "true":
+        return True
     return metadata.get("name") in notes or not managers.isdisjoint(_OWN)
 
 
 def _ordered(value: Body) -> Body:
-    """Causes and custom resources in an order of their own; media types without protobuf."""
+    """Causes and custom resources in an order of their own; no protobuf, no random addresses."""
     if value.get("kind") == "APIResourceList" and isinstance(value.get("resources"), list):
         return {**value, "resources": sorted(value["resources"], key=lambda each: each["name"])}
+    if value.get("kind") == "Table":
+        columns = [each["name"] for each in value["columnDefinitions"] or ()]
+        hidden = [index for index, name in enumerate(columns) if name == "Cluster-IP"]
+        return {**value, "rows": [_hide_address(row, hidden) for row in value["rows"] or ()]}
     if value.get("kind") != "Status" or not isinstance(value.get("message"), str):
         return value
     value = {**value, "message": _FORMATS.sub(r"\1", value["message"])}

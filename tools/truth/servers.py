@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import shutil
 import socket
 import ssl
@@ -109,7 +110,9 @@ def _configure(folder: Path, config: Body) -> None:
 
 def _free_port() -> int:
     """A port that is free with the two after it."""
-    for port in range(20_000, 30_000, 3):
+    # another process that looks at the same time begins elsewhere
+    first = 20_000 + os.getpid() % 3_000 * 3
+    for port in (*range(first, 30_000, 3), *range(20_000, first, 3)):
         with socket.socket() as one, socket.socket() as two, socket.socket() as three:
             try:
                 for number, each in enumerate((one, two, three)):

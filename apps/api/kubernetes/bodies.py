@@ -15,7 +15,7 @@ import msgspec
 from apps.api.kubernetes.errors import JSON_TYPES, MEDIA_TYPES, unknown_format
 from apps.api.kubernetes.protobuf import envelopes
 from apps.cluster import kinds, limits
-from apps.cluster.documents import UnreadableDocument, parse_json, parse_yaml
+from apps.cluster.documents import UnreadableDocument, parse_json, parse_yaml, repeated_keys
 from apps.cluster.errors import BadRequest, RequestEntityTooLarge
 from apps.cluster.json_syntax import json_name
 from apps.cluster.kind import Conversion
@@ -31,6 +31,12 @@ _NUMBER_SHOWN = re.compile(r"(?<=cannot unmarshal number )\S+(?= into)")
 #: keys that occur twice in an object and are named
 _MAX_DUPLICATES = 100
 _PATH_LENGTH = 1000
+_YAML = ("application/yaml", "application/x-yaml", "text/yaml")
+#: Group -> where the server that is part of the API server registers its kinds.
+_SCHEMES = {
+    "apiextensions.k8s.io": "pkg/apiserver/apiserver.go:55",
+    "apiregistration.k8s.io": "pkg/apiserver/scheme/scheme.go:28",
+}
 #: The type into which the API server decodes what it wants to know of a body first.
 _TYPE_STRUCT = (
     'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; '
@@ -53,16 +59,20 @@ def parse(raw: bytes, content_type: str, api_version: str, kind: str) -> Any:
 
     A protobuf body that does not name its type is one of `kind`.
     """
-    media_type = content_type.partition(";")[0].strip().lower()
+    media_type = _media_type(content_type)
     if media_type in ("", "application/json"):
         return parse_json(raw)
-    if media_type in ("application/yaml", "application/x-yaml", "text/yaml"):
+    if media_type in _YAML:
         return in_order(parse_yaml(raw))
     if not envelopes.has_message(api_version, kind):
         raise unknown_format(JSON_TYPES)
     if media_type == envelopes.MEDIA_TYPE:
         return envelopes.decode(raw, api_version, kind)
     raise unknown_format(MEDIA_TYPES)
+
+
+def _media_type(content_type: str) -> str:
+    return content_type.partition(";")[0].strip().lower()
 
 
 def in_order(value: Any) -> Any:
@@ -193,7 +203,11 @@ def _read(
         raise BadRequest(_NUMBER_SHOWN.sub(partial(_as_written, raw), error.message)) from error
     complaints: list[str] = []
     if validation != "Ignore":
-        if not _is_text_of(value, raw):
+        if _media_type(content_type) in _YAML:
+            complaints = list(islice(repeated_keys(raw), _MAX_DUPLICATES))
+            if complaints and validation == "Strict":
+                complaints = ["\n  ".join(("yaml: unmarshal errors:", *complaints))]
+        elif not _is_text_of(value, raw):
             complaints = [f'duplicate field "{path}"' for path in _duplicates(raw, content_type)]
         complaints += [f'unknown field "{path}"' for path in decoded.unknown]
     if complaints and validation == "Strict":
@@ -237,7 +251,7 @@ def wrong_type(body: Body, kind: str, api_version: str) -> str:
         return f"converting ({said}.{said_kind}) to ({wanted}.{kind}): unknown conversion"
     return (
         f'no kind "{said_kind}" is registered for version "{said_version}" in scheme '
-        '"pkg/api/legacyscheme/scheme.go:30"'
+        f'"{_SCHEMES.get(api_version.rpartition("/")[0], "pkg/api/legacyscheme/scheme.go:30")}"'
     )
 
 

@@ -65,7 +65,7 @@ class Call:
         if row is None:
             body = queries.get(self.cluster, kind, self.namespace, self.target.name)
         elif row.body is None:
-            raise NotFound(kind.plural, self.target.name, kind.group)
+            raise NotFound(kind.plural, self.target.name, self.resource.group)
         else:
             body = row.body
         return from_stored(kind, [body], webhooks_of(self.cluster))[0]

@@ -213,6 +213,8 @@ def _document(place: str, custom: Custom) -> tuple[bytes, str]:
         "schemas": {name: _wrapped(schema) for name, schema in sorted(schemas.items())},
         "securitySchemes": _SECURITY,
     }
+    is_custom = all(each.custom is not None for each in served)
+    info = {**_INFO, "title": "Kubernetes CRD Swagger"} if is_custom else _INFO
     text = msgspec.json.encode(
         {"openapi": "3.0.0", "info": info, "paths": paths, "components": components}
     )

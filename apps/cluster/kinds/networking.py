@@ -146,7 +146,7 @@ KINDS: Final = (
         namespaced=False,
         short_names=("ip",),
         validate=validate_ip_address,
-        validate_update=immutable("spec", "networking.IPAddressSpec"),
+        validate_update=immutable("spec.parentRef", "networking.ParentReference"),
         columns=IP_ADDRESSES,
         check_name=address_name,
     ),
@@ -159,6 +159,8 @@ KINDS: Final = (
         status_keeps=CLIENT_METADATA,
         columns=SERVICE_CIDRS,
         validate=validate_service_cidr,
+        validate_update=immutable("spec.cidrs"),
+        compares_updates=True,
         default=default_empty_status,
     ),
 )

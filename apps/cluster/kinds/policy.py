@@ -211,7 +211,6 @@ KINDS: Final = (
         admit_new=check_admin_access,
         validate=claim_rule("spec.spec"),
         validate_update=immutable("spec", "resource.ResourceClaimTemplateSpec"),
-        compares_updates=True,
         columns=(NAME, AGE),
     ),
     Kind(

@@ -48,6 +48,7 @@ from apps.cluster.validation.batch import (
 )
 from apps.cluster.validation.data import (
     immutable,
+    validate_new_revision,
     validate_revision,
     validate_service_name,
     validate_template_object,
@@ -267,6 +268,7 @@ KINDS: Final = (
         validate_update=immutable("data"),
         columns=CONTROLLER_REVISIONS,
         validate=validate_revision,
+        validate_new=validate_new_revision,
     ),
     Kind(
         "Job",

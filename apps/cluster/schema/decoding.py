@@ -6,6 +6,7 @@ Every definition is compiled once into a tree of functions, so that decoding a p
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -25,7 +26,7 @@ from apps.cluster.schema.pruning import prune
 from apps.quantity import WRONG_FORMAT, QuantityError, value
 
 Body = dict[str, Any]
-Form = Literal["struct", "slice", "map", "string", "int", "bool"]
+Form = Literal["struct", "slice", "map", "string", "int", "float", "bool"]
 
 _RESOURCES = "v1.ResourceList"
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
@@ -122,7 +123,7 @@ class _WrongType(_Mismatch):
         numbers = {"int": ("int64", "float64"), "string": ("int64",)}.get(self.form, ())
         if found in numbers:
             return f"cannot convert {found} to {wanted}"
-        return f"unrecognized type: {wanted if self.form == 'int' else self.form}"
+        return f"unrecognized type: {wanted if self.form in ('int', 'float') else self.form}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +246,8 @@ def _reader(schema: Schema, named: str = "") -> Reader:
             return _map(read, named or _go_type(schema), null)
         case "integer":
             return _integer(schema.get("format", "int64"))
+        case "number":
+            return _float
         case "string" if schema.get("format") == "byte":
             return _bytes
         case "string":
@@ -335,6 +338,13 @@ def _integer(width: str) -> Reader:
     return read
 
 
+def _float(value: Any, path: str, notes: _Notes) -> float:
+    if type(value) not in (int, float):
+        raise _WrongType(value, path, "float", "float64")
+    number: float = value
+    return number
+
+
 @cache
 def _text(go_type: str) -> Reader:
     def read(value: Any, path: str, notes: _Notes) -> str:
@@ -346,7 +356,9 @@ def _text(go_type: str) -> Reader:
 
 
 def _bytes(value: Any, path: str, notes: _Notes) -> str:
-    """Bytes in base64, of which line breaks are no part."""
+    """Bytes in base64, of which line breaks are no part, or as a list of numbers."""
+    if type(value) is list:
+        return base64.b64encode(bytes(_byte(each, path) for each in value)).decode()
     if type(value) is not str:
         raise _WrongType(value, path, "slice", "[]uint8")
     plain = value.replace("\r", "").replace("\n", "")
@@ -358,6 +370,14 @@ def _bytes(value: Any, path: str, notes: _Notes) -> str:
     place = wrong.start() if wrong else len(plain) - len(plain) % 4
     why = f"illegal base64 data at input byte {place}"
     raise _WrongText(path, why, is_final=False)
+
+
+def _byte(value: Any, path: str) -> int:
+    if value is None:
+        return 0
+    if type(value) is not int or not 0 <= value < 256:
+        raise _WrongType(value, path, "int", "uint8")
+    return value
 
 
 def _boolean(value: Any, path: str, notes: _Notes) -> bool:
@@ -405,6 +425,12 @@ def _read_time(value: str, path: str, canonical: Callable[[str], str]) -> str:
         raise _WrongText(path, str(error)) from error
 
 
+def _json_schema_or_bool(value: Any, path: str, notes: _Notes) -> Any:
+    if type(value) not in (dict, bool):
+        raise _WrongText(path, "boolean or JSON schema expected")
+    return value
+
+
 _SPECIAL: Mapping[str, Reader] = {
     "Quantity": _quantity,
     "IntOrString": _int_or_string,
@@ -414,6 +440,6 @@ _SPECIAL: Mapping[str, Reader] = {
     "RawExtension": _anything,
     "JSON": _anything,
     "JSONSchemaPropsOrArray": _anything,
-    "JSONSchemaPropsOrBool": _anything,
+    "JSONSchemaPropsOrBool": _json_schema_or_bool,
     "JSONSchemaPropsOrStringArray": _anything,
 }

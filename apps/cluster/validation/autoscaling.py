@@ -39,8 +39,10 @@ def validate_autoscaler(autoscaler: Body) -> Causes:
     least, most = spec["minReplicas"], spec.get("maxReplicas", 0)
     if least < 1:
         yield invalid("spec.minReplicas", least, "must be greater than or equal to 1")
-    if most < 1:
+    if not most:
         yield required("spec.maxReplicas", "must be set and greater than 0")
+    elif most < 1:
+        yield invalid("spec.maxReplicas", most, "must be greater than or equal to 1")
     if most < least:
         yield invalid("spec.maxReplicas", most, "must be greater than or equal to `minReplicas`")
     yield from _target_reference(spec.get("scaleTargetRef") or {}, "spec.scaleTargetRef")

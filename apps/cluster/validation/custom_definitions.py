@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from apps.cel import regexes
 from apps.cel.effort import CostExceeded
+from apps.cluster.schema.go_types import internal
 from apps.cluster.validation import names
 from apps.cluster.validation.causes import (
     Causes,
@@ -24,6 +25,11 @@ from apps.cluster.validation.webhook_clients import validate_client
 Body = Mapping[str, Any]
 
 _SCOPES: Final = ("Cluster", "Namespaced")
+_COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
+_COLUMN_FORMATS: Final = (
+    *("byte", "date", "date-time", "double", "float", "int32", "int64", "password"),
+)
+_COLUMN_TYPE: Final = f"must be one of {','.join(_COLUMN_TYPES)}"
 _ONE_STORED: Final = "must have exactly one version marked as storage version"
 _TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 _IMMUTABLE: Final = "field is immutable"
@@ -119,13 +125,17 @@ def _versions(versions: list[Body]) -> Causes:
         yield from all_invalid(f"{path}.name", name, names.dns_label(name))
         schema = _schema_of(version)
         if schema is None:
-            yield required(f"{path}.schema.openAPIV3Schema", "schemas are required")
+            yield required(f"{path}.schema.openAPIV3Schema")
         elif not _is_shared(versions, "schema"):
             yield from _schema(schema, f"{path}.schema.openAPIV3Schema")
         if not _is_shared(versions, "additionalPrinterColumns"):
             yield from _columns(version, path)
     if sum(bool(each.get("storage")) for each in versions) != 1:
-        yield invalid("spec.versions", [each.get("name") for each in versions], _ONE_STORED)
+        shown = [
+            {**each, "Schema": None, "AdditionalPrinterColumns": None}
+            for each in internal("apiextensions.CustomResourceDefinitionVersion", versions)
+        ]
+        yield invalid("spec.versions", shown or None, _ONE_STORED)
 
 
 def _shared_parts(versions: list[Body]) -> Causes:
@@ -155,12 +165,32 @@ def _schema(schema: Body, path: str) -> Causes:
 def _columns(version: Body, path: str) -> Causes:
     for number, column in enumerate(version.get("additionalPrinterColumns") or ()):
         at = f"{path}.additionalPrinterColumns[{number}]"
-        if not str(column.get("jsonPath", "")).startswith("."):
-            yield invalid(f"{at}.jsonPath", column.get("jsonPath", ""), "must begin with '.'")
+        given = column.get("jsonPath", "")
+        if not given:
+            yield required(f"{at}.JSONPath")
+        elif not given.startswith("."):
+            yield invalid(f"{at}.JSONPath", given, "must be a simple json path starting with .")
+        if not column.get("name"):
+            yield required(f"{at}.name")
+        form = column.get("format", "")
+        if form and form not in _COLUMN_FORMATS:
+            detail = f"must be one of {','.join(_COLUMN_FORMATS)}"
+            yield invalid(f"{at}.format", form, detail)
+        kind = column.get("type", "")
+        if not kind:
+            yield required(f"{at}.type", _COLUMN_TYPE)
+        elif kind not in _COLUMN_TYPES:
+            yield invalid(f"{at}.type", kind, _COLUMN_TYPE)
 
 
 def _structural(
-    schema: Body, path: str, budget: Budget, count: int | None, *, root: bool = False
+    schema: Body,
+    path: str,
+    budget: Budget,
+    count: int | None,
+    *,
+    root: bool = False,
+    place: str = "object fields",
 ) -> Causes:
     """A schema specifies the type of every value, unless it says that anything may be there."""
     given = schema.get("type", "")
@@ -170,7 +200,7 @@ def _structural(
     if root and given != "object":
         yield invalid(f"{path}.type", given, "must be object at the root")
     elif not given and not is_free:
-        yield required(f"{path}.type", "must not be empty for specified object fields")
+        yield required(f"{path}.type", f"must not be empty for specified {place}")
     elif given and given not in _TYPES:
         yield not_supported(f"{path}.type", given, _TYPES)
     yield from find_faults(schema, path, budget, count, root=root)
@@ -183,7 +213,8 @@ def _structural(
     for part in ("items", "additionalProperties"):
         if isinstance(schema.get(part), Mapping):
             inner = count_inside(schema, count)
-            yield from _structural(schema[part], f"{path}.{part}", budget, inner)
+            place = "array items" if part == "items" else "object fields"
+            yield from _structural(schema[part], f"{path}.{part}", budget, inner, place=place)
 
 
 def _patterns(schema: Body, path: str, budget: Budget) -> Causes:

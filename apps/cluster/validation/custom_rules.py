@@ -22,6 +22,7 @@ from apps.cel.tracking import CostTracker
 from apps.cel.types import BOOL, STRING, Type
 from apps.cel.values import NO_OVERLOAD, CelError, OptionalValue, Value
 from apps.cluster.errors import Cause
+from apps.cluster.schema.go_types import internal
 from apps.cluster.validation.causes import (
     Causes,
     duplicate,
@@ -336,7 +337,8 @@ def _faults_of(
     try:
         rule = compile_rule(schema, {"rule": given["rule"], **_old_flag(given)})
     except CompileProblem as wrong:
-        yield invalid(f"{at}.rule", given["rule"], str(wrong))
+        shown = internal("apiextensions.ValidationRule", given)
+        yield invalid(f"{at}.rule", shown, str(wrong))
         return
     cost = total_cost(rule.program.max_cost, schema, count)
     yield from budget.spend(RULE_COST, f"{at}.rule", cost)

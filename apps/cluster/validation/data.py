@@ -163,16 +163,21 @@ def immutable(path: str, type_name: str = "") -> UpdateRule:
         for step in path.split("."):
             before, after = (before or {}).get(step), (after or {}).get(step)
         if before != after:
+            if after is None and isinstance(before, str):
+                after = ""
             yield invalid(path, internal(type_name, after) if type_name else after, IMMUTABLE_FIELD)
 
     return rule
 
 
+def validate_new_revision(body: Body) -> Causes:
+    if body.get("data") is not None and not isinstance(body["data"], Mapping):
+        yield required("data", "data must be a valid JSON object")
+
+
 def validate_revision(body: Body) -> Causes:
     if body.get("data") is None:
         yield required("data", "data is mandatory")
-    elif not isinstance(body["data"], Mapping):
-        yield required("data", "data must be a valid JSON object")
     if body.get("revision", 0) < 0:
         yield invalid("revision", body["revision"], names.NOT_NEGATIVE)
 

@@ -143,12 +143,11 @@ def validate_storage_class(storage_class: Body) -> Causes:
 
 def validate_storage_class_update(storage_class: Body, old: Body) -> Causes:
     """A StorageClass is immutable, except for expansion and topologies."""
-    for field in ("parameters", "provisioner", "reclaimPolicy"):
-        if storage_class.get(field) != old.get(field):
-            yield forbidden(field, f"updates to {field} are forbidden.")
-    mode = storage_class.get("volumeBindingMode")
-    if mode != old.get("volumeBindingMode"):
-        yield invalid("volumeBindingMode", mode, _IMMUTABLE)
+    for field in ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"):
+        given = storage_class.get(field)
+        if given != old.get(field):
+            empty = None if field == "parameters" else ""
+            yield invalid(field, empty if given is None else given, _IMMUTABLE)
 
 
 def validate_csi_node(node: Body) -> Causes:
@@ -167,8 +166,7 @@ def validate_csi_node(node: Body) -> Causes:
 def validate_volume_attachment(attachment: Body) -> Causes:
     """A VolumeAttachment."""
     spec = attachment.get("spec", {})
-    if not spec.get("attacher"):
-        yield required("spec.attacher")
+    yield from validate_driver_name(spec.get("attacher", ""), "spec.attacher")
     yield from _attached_source(spec.get("source", {}))
     node = spec.get("nodeName", "")
     yield from all_invalid("spec.nodeName", node, names.dns_subdomain(node))

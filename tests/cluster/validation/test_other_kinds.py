@@ -144,7 +144,7 @@ def test_a_valid_object_has_no_errors(given):
         (
             storage_class(),
             storage_class(parameters={"a": "b"}),
-            "parameters: Forbidden: updates to parameters are forbidden.",
+            'parameters: Invalid value: {"a":"b"}: field is immutable',
         ),
         (
             storage_class(),
