@@ -118,6 +118,20 @@ def test_answers_have_the_form_of_the_api_server(kube: Kube) -> None:
     )
 
 
+def test_who_scales_owns_the_replicas_as_an_update_of_the_subresource(kube: Kube) -> None:
+    path = "/apis/apps/v1/namespaces/default/deployments"
+    labels = {"app": "web"}
+    containers = [{"name": "c", "image": "i"}]
+    template = {"metadata": {"labels": labels}, "spec": {"containers": containers}}
+    spec = {"selector": {"matchLabels": labels}, "template": template}
+    kube.post(f"{path}?fieldManager=author", {"metadata": {"name": "web"}, "spec": spec})
+    kube.patch(f"{path}/web/scale?fieldManager=author", {"spec": {"replicas": 3}})
+    entries = kube.get(f"{path}/web").json()["metadata"]["managedFields"]
+    (scaled,) = [each for each in entries if each.get("subresource") == "scale"]
+    assert (scaled["manager"], scaled["operation"]) == ("author", "Update")
+    assert scaled["fieldsV1"] == {"f:spec": {"f:replicas": {}}}
+
+
 LAST = "kubectl.kubernetes.io/last-applied-configuration"
 
 

@@ -38,7 +38,7 @@ RESULTS: Final[Mapping[str, tuple[int, str]]] = {
     "f05_chunks": (40, "18-19"),
     "f07_tables": (98, "33-34 95-96"),
     "f09_eviction": (64, ""),
-    "f11_scale": (47, "19 29"),
+    "f11_scale": (47, "19"),
     "f13_malformed_core": (43, "7 10 19-20 23"),
     "f15_crd_cel": (49, ""),
     "f17_defaults_names": (47, "24"),

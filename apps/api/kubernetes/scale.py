@@ -83,12 +83,7 @@ def _write(
         return paths.assign(scaled, wanted, _replicas(call, scale))
 
     kind = call.resource.kind
-    manager = Manager(
-        call.actor.manager,
-        operation,
-        call.resource.api_version,
-        "" if call.resource.custom is None and operation == "Update" else "scale",
-    )
+    manager = Manager(call.actor.manager, operation, call.resource.api_version, "scale")
     path = tuple(f"f:{name}" for name in wanted.strip(".").split("."))
     body = store.patch(
         call.cluster,

@@ -14,6 +14,7 @@ _PATTERNS: Final = (
     (r"\b10\.\d+\.\d+\.\d+\b", "<ip>"),
     (r"(nodePort\"?:|NodePort: +\S+) +\d+", r"\1 <port>"),
     (r":3[0-2]\d{3}/", ":<port>/"),
+    (r"(Resource Version: +)\d+", r"\1<rv>"),
     # of templates, and of generated names
     (r"-(?:[bcdfghjklmnpqrstvwxz2456789]{8,10}|[0-9a-f]{8,10})\b", "-<hash>"),
     (r"-[bcdfghjklmnpqrstvwxz2456789]{5}\b", "-<rand>"),
