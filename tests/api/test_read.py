@@ -105,6 +105,7 @@ def test_a_version_that_is_not_retained_has_expired(five_pods: Kube, cluster: Cl
         ("fieldSelector=status.phase", 400, "invalid selector"),
         ("limit=abc", 400, "strconv.ParseInt"),
         ("continue=nonsense", 400, "continue key is not valid"),
+        ("continue=None", 400, "after top-level value"),
         ("resourceVersion=abc", 400, "resourceVersion"),
         ("resourceVersionMatch=Exact", 422, "resourceVersionMatch is forbidden unless"),
         ("resourceVersion=99999999", 504, "Too large resource version"),

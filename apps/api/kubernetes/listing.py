@@ -259,7 +259,8 @@ def parse_position(wanted: ListOptions) -> Position:
     try:
         found = msgspec.json.decode(raw, type=_Token | None) or _Token()
     except msgspec.ValidationError as error:
-        raise _invalid_token(_wrong_shape(raw)) from error
+        # the decoder may stop at a wrong type, before text that is no JSON
+        raise _invalid_token(syntax_error(raw) or _wrong_shape(raw)) from error
     except (ValueError, msgspec.MsgspecError) as error:
         raise _invalid_token(syntax_error(raw) or str(error)) from error
     if found.v != _TOKEN_VERSION:
