@@ -238,5 +238,5 @@ def _values(cluster: Cluster) -> dict[str, Any]:
         "view": SavedView.objects.filter(cluster=cluster).latest("id").pk,
         "plugin": "NodeResourcesFit",
         "document": "queue",
-        "file.document": "images/decision.png",
+        "file.document": "images/decision-light.png",
     }
