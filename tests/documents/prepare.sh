@@ -2,6 +2,14 @@
 # half an hour ago, two drafts, two hours of history.
 lab() {
   cat > packing.yaml <<END
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+percentageOfNodesToScore: 100
+profiles:
+- pluginConfig:
+  - name: NodeResourcesFit
+    args: {scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 1}]}}
+END
   api -f -o /dev/null "$API/clusters/lab" && return
   manage.py create_cluster lab --nodes 4 --zones 2 --tie-break first-name || return
   cat > lab.yaml <<END
@@ -22,14 +30,6 @@ spec: {containers: [{name: c, image: i, resources: {requests: {cpu: "64"}}}]}
 END
   curl -s -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/yaml' \
     "$API/clusters/lab/import" --data-binary @lab.yaml
-apiVersion: kubescheduler.config.k8s.io/v1
-kind: KubeSchedulerConfiguration
-percentageOfNodesToScore: 100
-profiles:
-- pluginConfig:
-  - name: NodeResourcesFit
-    args: {scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 1}]}}
-END
   for _ in 2 3; do
     jq -n --rawfile c packing.yaml '{configuration: $c, name: "packing", activate: false}' |
       api "$API/clusters/lab/profiles" -d @-
