@@ -331,9 +331,10 @@ def _restrict_discovery(body: Any) -> Any:
             return {**body, "resources": sorted(rows, key=lambda row: row["name"])}
         case "APIGroupList":
             groups = [group for group in body["groups"] if group["name"] in LISTED_GROUPS]
-            return {**body, "groups": groups}
+            return {**body, "groups": sorted(groups, key=lambda group: group["name"])}
         case "APIGroupDiscoveryList":
             items = [item for item in body["items"] if _group_name(item) in LISTED_GROUPS]
+            items.sort(key=lambda item: _group_name(item))
             return {**body, "items": [_restricted_group(item) for item in items]}
     if body.get("type") == "BOOKMARK":
         # of the object in it, the metadata alone means something
