@@ -30,8 +30,8 @@ spec: {containers: [{name: c, image: i, resources: {requests: {cpu: "64"}}}]}
 END
   curl -s -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/yaml' \
     "$API/clusters/lab/import" --data-binary @lab.yaml
-  for _ in 2 3; do
-    jq -n --rawfile c packing.yaml '{configuration: $c, name: "packing", activate: false}' |
+  for name in packing second; do
+    jq -n --arg n $name --rawfile c packing.yaml '{configuration: $c, name: $n, activate: false}' |
       api "$API/clusters/lab/profiles" -d @-
   done
   manage.py wait lab && manage.py clock lab --set manual && manage.py clock lab --advance 5400
