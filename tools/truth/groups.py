@@ -290,12 +290,12 @@ def _create(cluster: MemoryCluster, body: Body) -> None:
 
 
 def _advance(cluster: MemoryCluster, seconds: float) -> None:
-    until = cluster.clock.elapsed + seconds
+    until = cluster.elapsed + seconds
     cluster.settle()
     while (at := cluster.next_time()) is not None and at <= until:
-        cluster.clock.jump(at)
+        cluster.jump(at)
         cluster.settle()
-    cluster.clock.jump(until)
+    cluster.jump(until)
 
 
 def _kind(name: str) -> Any:
