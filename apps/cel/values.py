@@ -100,7 +100,7 @@ class Quantity:
         return Quantity(total, scale if abs(total // 10**9) < INT_MAX else None)
 
 
-_QUANTITY: Final = re.compile(r"[+-]?0*([0-9]*)\.?([0-9]*)([eE][+-]?[0-9]+|[numkKMGTPE]?i?)")
+_QUANTITY: Final = re.compile(r"[+-]?([0-9]*)(?:\.([0-9]*))?([eE][+-]?[0-9]+|[numkKMGTPE]?i?)")
 _SCALES: Final = {
     "n": -9,
     "u": -6,
@@ -120,7 +120,7 @@ _DECIMAL_DIGITS, _BINARY_DIGITS = 18, 14
 def _scale_of(text: str) -> int | None:
     found = _QUANTITY.fullmatch(text)
     assert found is not None
-    whole, fraction, suffix = found.groups()
+    whole, fraction, suffix = found[1].lstrip("0"), found[2] or "", found[3]
     if suffix.endswith("i"):
         exponent = 10 * ("KMGTPE".index(suffix[0]) + 1)
         fits = not fraction and _BINARY_DIGITS - len(whole) - int(exponent * 3 / 10) >= 0

@@ -35,16 +35,16 @@ def test_a_question_becomes_a_saved_view(seen: Seen, lab: Cluster) -> None:
     seen.open("/clusters/lab/decisions")
     page.get_by_role("button", name="More filters").click()
     # a field completes what is typed, from the database
-    reason = page.get_by_role("combobox", name="Reason", exact=True)
+    reason = page.get_by_role("combobox", name="Main reason", exact=True)
     reason.press_sequentially("cpu")
-    suggestion = page.locator("#suggested-reason option")
+    suggestion = page.locator("#suggested-main_reason option")
     expect(suggestion).to_have_attribute("value", "Insufficient cpu")
     reason.fill("Insufficient cpu")
     page.locator("[name=result]").select_option("unschedulable")
     page.locator("[name=group]").select_option("pod")
     table = page.locator("#decisions table")
     expect(table.locator("tbody tr")).to_have_count(2)
-    expect(page).to_have_url(re.compile("group=pod&.*reason=Insufficient"))
+    expect(page).to_have_url(re.compile("group=pod&.*main_reason=Insufficient"))
     # sorted by name, descending
     heading = table.locator("thead th").first
     heading.get_by_role("link").click()

@@ -53,9 +53,9 @@ def _hide_columns(seen: Seen, page: Page) -> None:
     page.reload()
     expect(page.get_by_role("columnheader", name="Score")).to_be_visible()
     expect(took).to_be_hidden()
-    expect(page.get_by_label("Reason", exact=True)).to_be_hidden()
+    expect(page.get_by_label("Main reason", exact=True)).to_be_hidden()
     page.get_by_role("button", name="More filters").click()
-    expect(page.get_by_label("Reason", exact=True)).to_be_visible()
+    expect(page.get_by_label("Main reason", exact=True)).to_be_visible()
 
 
 def _fold_filters(seen: Seen, page: Page) -> None:

@@ -188,13 +188,13 @@ def test_all_nodes_that_match_are_labeled_and_a_mistake_keeps_the_selection(
     packed = tmp_path / "nodes.yaml.gz"
     packed.write_bytes(gzip.compress(b"kind: Node"))
     seen.open("/clusters/lab/import")
-    page.locator("input[type=file]").set_input_files(packed)
+    page.locator("[data-fills=id_manifest]").set_input_files(packed)
     expect(page.get_by_text("nodes.yaml.gz is not text")).to_be_visible()
-    expect(page.get_by_label("YAML", exact=True)).to_have_value("")
+    expect(page.locator("#id_manifest")).to_have_value("")
     large = tmp_path / "large.yaml"
     node = "---\napiVersion: v1\nkind: Node\nmetadata: {name: big-%d}\n# %s\n"
     large.write_text("".join(node % (number, "x" * 200) for number in range(5_000)))
-    page.locator("input[type=file]").set_input_files(large)
+    page.locator("[data-fills=id_manifest]").set_input_files(large)
     expect(page.get_by_text("large.yaml is too large to be shown")).to_be_visible()
     page.get_by_role("button", name="Import", exact=True).click()
     expect(page.get_by_role("heading", name="characters of YAML")).to_be_visible()
@@ -204,8 +204,8 @@ def test_all_nodes_that_match_are_labeled_and_a_mistake_keeps_the_selection(
     file = tmp_path / "node.yaml"
     file.write_text("apiVersion: v1\nkind: Node\nmetadata: {name: new}\nspek: {}\n")
     seen.open("/clusters/lab/import")
-    page.locator("input[type=file]").set_input_files(file)
-    area = page.get_by_label("YAML", exact=True)
+    page.locator("[data-fills=id_manifest]").set_input_files(file)
+    area = page.locator("#id_manifest")
     expect(area).to_have_value(re.compile("kind: Node"))
     slow(page, "**/import")
     page.get_by_role("button", name="Copy as").click()
