@@ -19,12 +19,15 @@ log = logging.getLogger(__name__)
 #: How long a server may take to answer.
 _PING_SECONDS = 2
 
-#: The site's connections without a transaction: those that execute one end it first.
+#: Ends the site's connections without a transaction: those that execute one end it first. Their
+#: number, and that of the others.
 _END = """
-    SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+    SELECT count(*) FILTER (WHERE state = 'idle' AND pg_terminate_backend(pid)),
+        count(*) FILTER (WHERE state IS DISTINCT FROM 'idle')
+    FROM pg_stat_activity
     WHERE datname = current_database() AND usename = current_user
     AND application_name = current_setting('application_name')
-    AND backend_type = 'client backend' AND pid <> pg_backend_pid() AND state = 'idle'
+    AND backend_type = 'client backend' AND pid <> pg_backend_pid()
 """
 
 
@@ -39,13 +42,18 @@ def refuses_clients() -> bool:
 
 
 def leave_closing_server() -> bool:
-    """End the site's idle connections if their server is shutting down; whether it is."""
+    """End the site's idle connections if their server is shutting down; whether it is.
+
+    As long as others execute something, this one stays: the server lets nobody in who could end
+    them.
+    """
     if not refuses_clients():
         return False
     with connection.cursor() as cursor:
         cursor.execute(_END)
-        (ended,) = cursor.fetchone()
+        ended, others = cursor.fetchone()
     log.warning("the database is shutting down; idle connections that were ended: %d", ended)
-    # not back to the pool
-    connection.connection.close()
+    if not others:
+        # not back to the pool
+        connection.connection.close()
     return True
