@@ -58,11 +58,11 @@
 
   function describe(series, at) {
     const when = at === null || at === undefined ? "At the end" : "Here";
-    const values = series.lives.map(
+    const said = series.lives.map(
       ({ name, values }) =>
-        `${name} (${LINES[name].words}) ${say(series.share, values[at ?? values.length - 1])}`,
+      `${name} (${LINES[name].words}) ${say(series.share, values[at ?? values.length - 1])}`,
     );
-    return `${when}: ${values.join(", ")}`;
+    return `${when}: ${said.join(", ")}`;
   }
 
   function draw(section, times, series) {
