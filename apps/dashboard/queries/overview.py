@@ -35,12 +35,16 @@ RECENT = 8
 
 
 #: The plugins that rejected the most nodes for the most unschedulable pods, each pod counted once.
+#: Of very many, those that have waited longest are counted: the decision of each is looked up.
 _REJECTING = """
-    SELECT d.plugin, count(*) FROM controlplane_queueentry q CROSS JOIN LATERAL (
+    SELECT d.plugin, count(*) FROM (
+        SELECT pod_uid FROM controlplane_queueentry
+        WHERE cluster_id = %s AND queue = 'unschedulable' ORDER BY timestamp LIMIT 1000
+    ) q CROSS JOIN LATERAL (
         SELECT unschedulable_plugins[1] AS plugin FROM controlplane_schedulingdecision
         WHERE pod_uid = q.pod_uid ORDER BY id DESC LIMIT 1
     ) d
-    WHERE q.cluster_id = %s AND q.queue = 'unschedulable' AND d.plugin IS NOT NULL
+    WHERE d.plugin IS NOT NULL
     GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 3
 """
 
