@@ -21,7 +21,8 @@ _NANOS: Final = 10**9
 _MAX_NANOS: Final = MAX_VALUE * _NANOS
 _SHAPE = re.compile(r"([+-]?)([0-9]*+)(?:\.([0-9]*+))?([eEinumkKMGTP]*[+-]?[0-9]*)", re.ASCII)
 _EXPONENT = re.compile(r"[eE]([+-]?[0-9]+)", re.ASCII)
-_DECIMAL: Final = {
+#: suffix of a decimal quantity -> exponent of ten
+DECIMAL_EXPONENTS: Final = {
     "n": -9,
     "u": -6,
     "m": -3,
@@ -33,7 +34,7 @@ _DECIMAL: Final = {
     "P": 15,
     "E": 18,
 }
-_DECIMAL_SUFFIX: Final = {exponent: suffix for suffix, exponent in _DECIMAL.items()}
+_DECIMAL_SUFFIX: Final = {exponent: suffix for suffix, exponent in DECIMAL_EXPONENTS.items()}
 _BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _BINARY_SUFFIX: Final = ("", *_BINARY)
 #: longer texts are refused, so that a request body cannot contain giant integers
@@ -139,8 +140,8 @@ def format_nanos(nanos: int, notation: Format = "DecimalSI") -> str:
 
 def _interpret(suffix: str) -> tuple[int, int, Format]:
     """(base, exponent, notation) of a suffix: "Mi" → (2, 20, BinarySI)."""
-    if suffix in _DECIMAL:
-        return 10, _DECIMAL[suffix], "DecimalSI"
+    if suffix in DECIMAL_EXPONENTS:
+        return 10, DECIMAL_EXPONENTS[suffix], "DecimalSI"
     if suffix in _BINARY:
         return 2, _BINARY[suffix], "BinarySI"
     exponent = _EXPONENT.fullmatch(suffix)

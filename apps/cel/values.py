@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import SplitResult
 
-from apps.quantity import QuantityError, parse
+from apps.quantity import DECIMAL_EXPONENTS, QuantityError, parse
 
 #: bool, int, UInt, float, str, bytes, None, list, dict or one of the classes below
 Value = Any
@@ -101,18 +101,6 @@ class Quantity:
 
 
 _QUANTITY: Final = re.compile(r"[+-]?([0-9]*)(?:\.([0-9]*))?([eE][+-]?[0-9]+|[numkKMGTPE]?i?)")
-_SCALES: Final = {
-    "n": -9,
-    "u": -6,
-    "m": -3,
-    "": 0,
-    "k": 3,
-    "M": 6,
-    "G": 9,
-    "T": 12,
-    "P": 15,
-    "E": 18,
-}
 #: digits that an int64 has room for, also after it was multiplied with a power of two
 _DECIMAL_DIGITS, _BINARY_DIGITS = 18, 14
 
@@ -127,8 +115,8 @@ def _scale_of(text: str) -> int | None:
         return 0 if fits else None
     if len(whole) + len(fraction) > _DECIMAL_DIGITS:
         return None
-    scale = int(suffix[1:]) if len(suffix) > 1 else _SCALES[suffix]
-    return scale - len(fraction) if scale - len(fraction) >= _SCALES["n"] else None
+    scale = int(suffix[1:]) if len(suffix) > 1 else DECIMAL_EXPONENTS[suffix]
+    return scale - len(fraction) if scale - len(fraction) >= DECIMAL_EXPONENTS["n"] else None
 
 
 @dataclass(frozen=True, slots=True)
