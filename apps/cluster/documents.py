@@ -160,8 +160,8 @@ def _decode(raw: bytes) -> Any:
         return msgspec.json.decode(repaired)
 
 
-def _valid_escape(found: re.Match[str]) -> str:
-    return r"\ufffd" if found["lone"] else found[0]
+def _valid_escape(match: re.Match[str]) -> str:
+    return r"\ufffd" if match["lone"] else match[0]
 
 
 def _has_many_values(raw: bytes) -> bool:

@@ -149,9 +149,9 @@ class _Scanner:
                 self._fail("in exponent of numeric literal")
 
     def _take(self, pattern: re.Pattern[bytes]) -> bool:
-        found = pattern.match(self._raw, self._at)
-        self._at = found.end() if found else self._at
-        return found is not None
+        match = pattern.match(self._raw, self._at)
+        self._at = match.end() if match else self._at
+        return match is not None
 
     def _skip_if(self, char: bytes) -> bool:
         if self._next_char() != char:
@@ -164,8 +164,8 @@ class _Scanner:
         return self._char()
 
     def _end_of_space(self) -> int:
-        found = _SPACE.match(self._raw, self._at)
-        return found.end() if found else self._at
+        match = _SPACE.match(self._raw, self._at)
+        return match.end() if match else self._at
 
     def _char(self) -> bytes:
         if self._at >= len(self._raw):

@@ -149,4 +149,4 @@ def _combine(parts: tuple[tuple[str, str, str, int], ...], result_of: str) -> st
 
 
 def _shift(sql: str, by: int) -> str:
-    return _PARAMETER.sub(lambda found: f"${int(found[1]) + by}", sql)
+    return _PARAMETER.sub(lambda match: f"${int(match[1]) + by}", sql)

@@ -44,10 +44,10 @@ def clusters() -> QuerySet[Cluster]:
 
 def cluster_named(name: str) -> Cluster:
     """The cluster of this name; NotFound when there is none."""
-    found = Cluster.objects.filter(name=name).first() if "\x00" not in name else None
-    if found is None:
+    cluster = Cluster.objects.filter(name=name).first() if "\x00" not in name else None
+    if cluster is None:
         raise NotFound("clusters", name)
-    return found
+    return cluster
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +73,8 @@ def get(cluster: Cluster, kind: Kind, namespace: str, name: str) -> Body:
         row = cursor.fetchone()
     if row is None:
         raise NotFound(kind.plural, name, kind.group)
-    found: Body = sql.load_json(row[0])
-    return found
+    body: Body = sql.load_json(row[0])
+    return body
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

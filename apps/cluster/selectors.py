@@ -64,11 +64,11 @@ def split_field_selector(text: str) -> list[FieldRequirement]:
 
 
 def _field_requirement(text: str, term: str) -> FieldRequirement:
-    found = _FIELD_OPERATOR.search(term)
-    if found is None:
+    operator = _FIELD_OPERATOR.search(term)
+    if operator is None:
         raise BadRequest(f"invalid selector: '{text}'; can't understand '{term}'")
-    value = _unescaped(term[found.end() :])
-    return FieldRequirement(term[: found.start()], value, found[0] != "!=")
+    value = _unescaped(term[operator.end() :])
+    return FieldRequirement(term[: operator.start()], value, operator[0] != "!=")
 
 
 def _unescaped(value: str) -> str:

@@ -110,10 +110,10 @@ def _check_exists(cluster: Cluster, key: str, namespace: str, reference: Body) -
     if kind is None:
         raise InvalidToken(f"no {key} is served")
     try:
-        found = queries.get(cluster, kind, namespace if kind.namespaced else "", reference["name"])
+        body = queries.get(cluster, kind, namespace if kind.namespaced else "", reference["name"])
     except NotFound as error:
         raise InvalidToken(error.message) from error
-    if found["metadata"]["uid"] != reference["uid"]:
+    if body["metadata"]["uid"] != reference["uid"]:
         raise InvalidToken(f"{kind.plural} {reference['name']!r} has been replaced")
 
 

@@ -50,10 +50,10 @@ def free_megabytes() -> int | None:
     if not str(settings.DATABASES["default"]["HOST"]).startswith("/"):
         return None
     try:
-        found = os.statvfs(settings.DATA_DIR / "postgres")
+        filesystem = os.statvfs(settings.DATA_DIR / "postgres")
     except OSError:
         return None
-    return found.f_bavail * found.f_frsize // 2**20
+    return filesystem.f_bavail * filesystem.f_frsize // 2**20
 
 
 def _look() -> str:

@@ -95,10 +95,10 @@ def _address(client: Body, find_service: FindService) -> tuple[str, str]:
     namespace, name, port = service["namespace"], service["name"], service.get("port", 443)
     path = (service.get("path") or "/").lstrip("/")
     url_text = f"https://{name}.{namespace}.svc:{port}/{path}"
-    found = find_service(namespace, name)
-    if found is None:
+    stored = find_service(namespace, name)
+    if stored is None:
         return url_text, f'service "{name}" not found'
-    spec = found.get("spec") or {}
+    spec = stored.get("spec") or {}
     if all(each.get("port") != port for each in spec.get("ports") or ()):
         return url_text, f'no service port {port} found for service "{name}"'
     host = spec.get("externalName") if spec.get("type") == "ExternalName" else spec.get("clusterIP")
@@ -210,10 +210,10 @@ def _read(status: int, content_type: str, answer: bytes) -> Any:
             f"{content_type or 'application/json'}"
         )
     with suppress(ValueError, RecursionError):
-        found = json.loads(answer)
-        if isinstance(found, dict):
-            return found
-        raise CallFailed(_not_an_object(_go_name(found)))
+        review = json.loads(answer)
+        if isinstance(review, dict):
+            return review
+        raise CallFailed(_not_an_object(_go_name(review)))
     # as what a decoder of YAML makes of it
     raise CallFailed(_not_an_object("string"))
 
@@ -234,9 +234,13 @@ def _not_an_object(name: str) -> str:
 def _status_text(status: int, answer: bytes) -> str:
     """The message of a Status, or what client-go says of a code without one."""
     with suppress(ValueError, RecursionError):
-        found = json.loads(answer)
-        if isinstance(found, dict) and found.get("kind") == "Status" and found.get("message"):
-            return str(found["message"])
+        answered = json.loads(answer)
+        if (
+            isinstance(answered, dict)
+            and answered.get("kind") == "Status"
+            and answered.get("message")
+        ):
+            return str(answered["message"])
     known = _TEXTS.get(status)
     if known is not None:
         return known

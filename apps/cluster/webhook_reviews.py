@@ -55,10 +55,10 @@ def read_review(raw: Any, shape: type[R], group: str, kind: str, version: str) -
 
 def _describe(wrong: msgspec.ValidationError, kind: str, version: str) -> str:
     """A value of a wrong type, as the API server describes it."""
-    found = _MISMATCH.fullmatch(str(wrong))
-    if found is None:
+    match = _MISMATCH.fullmatch(str(wrong))
+    if match is None:
         return str(wrong)
-    wanted, given, path = found.groups()
+    wanted, given, path = match.groups()
     wanted, given = (_TYPES.get(each, each) for each in (wanted.partition(" ")[0], given))
     place = path.replace("[...]", "")
     response = kind.replace("Review", "Response")

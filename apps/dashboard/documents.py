@@ -140,8 +140,8 @@ def _document_names() -> tuple[str, ...]:
 
 @lru_cache(maxsize=256)
 def _read_title(name: str) -> str:
-    found = _TITLE.search((FOLDER / f"{name}.md").read_text())
-    return found[1].replace("`", "") if found else name
+    title = _TITLE.search((FOLDER / f"{name}.md").read_text())
+    return title[1].replace("`", "") if title else name
 
 
 def _open_tables(html: str, title: str) -> str:
@@ -189,7 +189,7 @@ def _add_anchors(tokens: Sequence[Token]) -> list[tuple[str, str]]:
 
 def _resolve(tokens: Sequence[Token], folder: str) -> list[Token]:
     """The tokens with links and pictures that lead to pages of this site, or without the link."""
-    found, dropped = [], 0
+    resolved, dropped = [], 0
     for token in tokens:
         if token.type == "link_open":
             address = _resolve_link(str(token.attrGet("href") or ""), folder)
@@ -203,8 +203,8 @@ def _resolve(tokens: Sequence[Token], folder: str) -> list[Token]:
         elif token.type == "image":
             path = posixpath.normpath(posixpath.join(folder, str(token.attrGet("src"))))
             token.attrSet("src", reverse("document-file", args=[path]))
-        found.append(token)
-    return found
+        resolved.append(token)
+    return resolved
 
 
 def _resolve_link(href: str, folder: str) -> str:

@@ -78,9 +78,9 @@ def numbered_page(
     pages = max(1, -(-total // size))
     number = min(max(parse_whole_number(query, "page") or 1, 1), pages)
     start = (number - 1) * size
-    found = list(rows[start : start + size])
-    first = start + 1 if found else 0
-    return NumberedPage(found, number, pages, total, first, start + len(found), size)
+    shown = list(rows[start : start + size])
+    first = start + 1 if shown else 0
+    return NumberedPage(shown, number, pages, total, first, start + len(shown), size)
 
 
 def log_page(
@@ -94,18 +94,18 @@ def log_page(
     before, after = parse_whole_number(query, "before"), parse_whole_number(query, "after")
     total = rows.order_by()[: MAX_COUNTED + 1].count()
     if after is not None:
-        found = list(rows.filter(**{f"{key}__gt": after}).order_by(key)[: size + 1])
-        more_newer, more_older = len(found) > size, True
-        found = found[:size][::-1]
+        read = list(rows.filter(**{f"{key}__gt": after}).order_by(key)[: size + 1])
+        more_newer, more_older = len(read) > size, True
+        read = read[:size][::-1]
     else:
         selected = rows.filter(**{f"{key}__lt": before}) if before is not None else rows
-        found = list(selected.order_by(f"-{key}")[: size + 1])
-        more_newer, more_older = before is not None, len(found) > size
-        found = found[:size]
+        read = list(selected.order_by(f"-{key}")[: size + 1])
+        more_newer, more_older = before is not None, len(read) > size
+        read = read[:size]
     return LogPage(
-        found,
-        older=getattr(found[-1], key) if found and more_older else None,
-        newer=getattr(found[0], key) if found and more_newer else None,
+        read,
+        older=getattr(read[-1], key) if read and more_older else None,
+        newer=getattr(read[0], key) if read and more_newer else None,
         total=total,
         size=size,
     )

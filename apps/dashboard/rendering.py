@@ -87,16 +87,16 @@ def _cluster_page(view: ClusterView[Arguments], *, recorded: bool) -> Callable[.
     def show(
         request: Request, cluster: str, *args: Arguments.args, **kwargs: Arguments.kwargs
     ) -> HttpResponse:
-        found = None
+        model = None
         try:
-            found = past_clusters.find_by_slug(cluster) or cluster_named(cluster)
-            if found.deleted_at is None or recorded:
-                return view(request, found, *args, **kwargs)
-            if request.method == "GET" and (address := past_address(found, request.resolver_match)):
+            model = past_clusters.find_by_slug(cluster) or cluster_named(cluster)
+            if model.deleted_at is None or recorded:
+                return view(request, model, *args, **kwargs)
+            if request.method == "GET" and (address := past_address(model, request.resolver_match)):
                 return redirect(address)
-            raise past_clusters.ClusterDeleted(found.name)
+            raise past_clusters.ClusterDeleted(model.name)
         except ApiError as refusal:
-            return render_refusal(request, refusal, cluster=found)
+            return render_refusal(request, refusal, cluster=model)
 
     return cast(Callable[..., HttpResponse], show)
 
@@ -112,7 +112,7 @@ def render_refusal(
         "code": refusal.code,
         "message": refusal.message,
         "reason": re.sub(
-            r"(?<=[a-z])([A-Z])", lambda found: f" {found[1].lower()}", refusal.reason
+            r"(?<=[a-z])([A-Z])", lambda match: f" {match[1].lower()}", refusal.reason
         ),
     }
     response = render(request, template, context, status=refusal.code)

@@ -83,12 +83,12 @@ async def live(
     user: User,
 ) -> None:
     """Stream the changes of the cluster that `match` names, until the client disconnects."""
-    found = await _in_thread(_find_cluster, match["cluster"])
-    if found is None:
+    known = await _in_thread(_find_cluster, match["cluster"])
+    if known is None:
         await send({"type": "http.response.start", "status": 404, "headers": []})
         await send({"type": "http.response.body", "body": b""})
         return
-    cluster_id, version = found
+    cluster_id, version = known
     await _run_stream(
         _stream_cluster(cluster_id, _read_start_version(scope, version), send), receive, send
     )
@@ -215,8 +215,8 @@ async def _in_thread(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _find_cluster(name: str) -> tuple[int, int] | None:
-    found = Cluster.objects.filter(name=name).values_list("pk", "resource_version")
-    return found.first()
+    rows = Cluster.objects.filter(name=name).values_list("pk", "resource_version")
+    return rows.first()
 
 
 def _find_changed_topics(cluster_id: int, position: int) -> TopicChanges | None:

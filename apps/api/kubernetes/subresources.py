@@ -56,7 +56,7 @@ def finalize(call: Call) -> Answer:
         actor=call.actor,
         subresource="finalize",
         dry_run=params.dry_run(call.query, call.method),
-        found=call.found.row,
+        known_row=call.found.row,
     )
     return Answer(changed, 200, warnings)
 
@@ -83,7 +83,7 @@ def bind(call: Call) -> Answer:
         binding,
         actor=call.actor,
         dry_run=dry_run,
-        found=call.found.row,
+        known_row=call.found.row,
         labels=call.found.node_labels,
     )
     if dry_run:

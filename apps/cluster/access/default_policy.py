@@ -33,14 +33,14 @@ _REGISTERED: Final = {"kube-aggregator.kubernetes.io/automanaged": "onstart"}
 def default_policy(*, aggregated: bool) -> tuple[Body, ...]:
     """The default objects; `aggregated`: with the rules that controllers fill in."""
     lines = _FILE.read_text(encoding="utf-8").splitlines()
-    found = [_complete(msgspec.json.decode(line)) for line in lines]
+    policy = [_complete(msgspec.json.decode(line)) for line in lines]
     if not aggregated:
-        return tuple(found)
-    roles = {each["metadata"]["name"]: each for each in found if each["kind"] == "ClusterRole"}
+        return tuple(policy)
+    roles = {each["metadata"]["name"]: each for each in policy if each["kind"] == "ClusterRole"}
     while missing := aggregate(roles):
         for name, rules in missing.items():
             roles[name]["rules"] = rules
-    return tuple(found)
+    return tuple(policy)
 
 
 def _complete(line: Mapping[str, Any]) -> Body:

@@ -83,14 +83,14 @@ def require_role(user: AnyUser, cluster: int | str, name: str, role: Role) -> Ro
     NotFound if the user does not see the cluster (`name` is its name in the message), Forbidden if
     the role is lower than `role`. A lower role in memory is read again: it may have been raised.
     """
-    found = role_of(user, cluster)
-    if found is not None and found < role:
-        found = role_of(user, cluster, fresh=True)
-    if found is None:
+    held = role_of(user, cluster)
+    if held is not None and held < role:
+        held = role_of(user, cluster, fresh=True)
+    if held is None:
         refuse(user.get_username(), NotFound("clusters", name))
-    if found < role:
-        refuse(user.get_username(), _too_low(name, found, role))
-    return found
+    if held < role:
+        refuse(user.get_username(), _too_low(name, held, role))
+    return held
 
 
 def check_may_create(user: AnyUser) -> None:

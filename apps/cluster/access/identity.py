@@ -131,5 +131,5 @@ def split_service_account(name: str) -> tuple[str, str] | None:
 
 def service_account_groups(name: str) -> tuple[str, ...]:
     """The groups of the service account with this user name; empty for other users."""
-    found = split_service_account(name)
-    return (_SERVICE_ACCOUNTS, f"{_SERVICE_ACCOUNTS}:{found[0]}") if found else ()
+    account = split_service_account(name)
+    return (_SERVICE_ACCOUNTS, f"{_SERVICE_ACCOUNTS}:{account[0]}") if account else ()

@@ -51,12 +51,15 @@ def _read(cluster: Cluster) -> list[Body]:
             "SELECT body::text FROM cluster_dataobject WHERE cluster_id = %s AND kind = ANY(%s)",
             [cluster.pk, list(_KINDS)],
         )
-        found: list[Body] = [sql.load_json(text) for (text,) in cursor.fetchall()]
-    if cluster.has_default_policy or any(_key(each)[2] == CLUSTER_ADMIN for each in found):
-        return found
+        objects: list[Body] = [sql.load_json(text) for (text,) in cursor.fetchall()]
+    if cluster.has_default_policy or any(_key(each)[2] == CLUSTER_ADMIN for each in objects):
+        return objects
     # nobody has read or changed them yet
-    names = {_key(each) for each in found}
-    return [*found, *(each for each in default_policy(aggregated=True) if _key(each) not in names)]
+    names = {_key(each) for each in objects}
+    return [
+        *objects,
+        *(each for each in default_policy(aggregated=True) if _key(each) not in names),
+    ]
 
 
 def _key(body: Body) -> tuple[str, str, str]:
@@ -123,8 +126,8 @@ class Policy:
             by_subject = self._bound.get(place)
             if by_subject is None:
                 continue
-            found = {each.name: each for key in keys for each in by_subject.get(key, ())}
-            for _, bound in sorted(found.items()):
+            bindings = {each.name: each for key in keys for each in by_subject.get(key, ())}
+            for _, bound in sorted(bindings.items()):
                 rules = self._rules_of(bound.role)
                 kind, _, role = bound.role
                 if rules is None:

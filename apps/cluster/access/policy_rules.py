@@ -139,13 +139,15 @@ def aggregate(roles: Mapping[str, Body]) -> dict[str, list[Body]]:
     `roles` are all ClusterRoles by name. A role that aggregates another such role follows it: what
     this returns has to be written, and this be called again, until it returns nothing.
     """
-    found = {
+    aggregated = {
         name: _distinct(_selected(name, role, roles))
         for name, role in roles.items()
         if role.get("aggregationRule")
     }
     return {
-        name: rules for name, rules in found.items() if rules != (roles[name].get("rules") or [])
+        name: rules
+        for name, rules in aggregated.items()
+        if rules != (roles[name].get("rules") or [])
     }
 
 
@@ -159,12 +161,12 @@ def _selected(name: str, role: Body, roles: Mapping[str, Body]) -> Iterator[Body
 
 
 def _distinct(rules: Iterable[Body]) -> list[Body]:
-    found: dict[bytes, Body] = {}
+    distinct: dict[bytes, Body] = {}
     for rule in rules:
-        found.setdefault(msgspec.json.encode(rule, order="deterministic"), rule)
-        if len(found) >= MOST_AGGREGATED:
+        distinct.setdefault(msgspec.json.encode(rule, order="deterministic"), rule)
+        if len(distinct) >= MOST_AGGREGATED:
             break
-    return list(found.values())
+    return list(distinct.values())
 
 
 def _has(texts: Sequence[str], text: str) -> bool:

@@ -37,12 +37,14 @@ def reach_of(user: AnyUser) -> Reach:
     names = None if scope is None else scope.clusters
     if names is None and is_site_admin(user):
         return EVERYTHING
-    found = ClusterAccess.objects.all()
+    visible = ClusterAccess.objects.all()
     if not is_site_admin(user):
         groups = user.groups.values("pk") if hasattr(user, "groups") else ()
         mine = Membership.objects.filter(Q(user_id=user.pk) | Q(group__in=groups))
         is_member = Q(pk__in=mine.values("cluster_id")) & ~Q(visibility=Visibility.PRIVATE)
-        found = found.filter(Q(owner_id=user.pk) | Q(visibility=Visibility.EVERYONE) | is_member)
+        visible = visible.filter(
+            Q(owner_id=user.pk) | Q(visibility=Visibility.EVERYONE) | is_member
+        )
     if names is not None:
-        found = found.filter(name__in=names)
-    return Reach(found.values_list("pk", flat=True))
+        visible = visible.filter(name__in=names)
+    return Reach(visible.values_list("pk", flat=True))

@@ -78,18 +78,22 @@ def accept_names(definition: Body, at: str) -> Body:
     if definition["metadata"].get("deletionTimestamp") or status.get("acceptedNames") == names:
         return definition
     accepted = {**definition, "status": {**status, "acceptedNames": names}}
-    found = with_condition(accepted, _ACCEPTED, at)
+    updated = with_condition(accepted, _ACCEPTED, at)
     if _condition(definition, "Established") is None:
-        found = with_condition(found, _INSTALLING, at)
-    return found
+        updated = with_condition(updated, _INSTALLING, at)
+    return updated
 
 
 def establish(definition: Body, at: str) -> Body:
     """The definition as one that is served; unchanged if it is served or being deleted."""
-    found = _condition(definition, "Established")
-    if definition["metadata"].get("deletionTimestamp") or found is None:
+    established = _condition(definition, "Established")
+    if definition["metadata"].get("deletionTimestamp") or established is None:
         return definition
-    return definition if found["status"] == "True" else with_condition(definition, _ESTABLISHED, at)
+    return (
+        definition
+        if established["status"] == "True"
+        else with_condition(definition, _ESTABLISHED, at)
+    )
 
 
 def terminate(definition: Body, at: str) -> Body:

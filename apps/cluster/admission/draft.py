@@ -49,8 +49,8 @@ def forbidden(plural: str, name: str, why: str, group: str = "") -> Forbidden:
 
 def child(parent: Body, name: str) -> Body:
     """The object at `name`, created if it is absent."""
-    found: Body = parent.setdefault(name, {})
-    return found
+    inner: Body = parent.setdefault(name, {})
+    return inner
 
 
 def drop_empty(parent: Body, *names: str) -> None:

@@ -97,10 +97,10 @@ def _class_of(pod: Body, lookups: Lookups) -> Mapping[str, Any]:
             return _NO_CLASS
         pod["spec"]["priorityClassName"] = default["metadata"]["name"]
         return default
-    found = lookups.priority_class(name)
-    if found is None:
+    priority_class = lookups.priority_class(name)
+    if priority_class is None:
         raise _refuse(pod, f"no PriorityClass with name {name} was found")
-    return found
+    return priority_class
 
 
 def _refuse_group(group: Body, why: str) -> Exception:

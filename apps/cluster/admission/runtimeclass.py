@@ -18,14 +18,14 @@ def apply_runtime_class(pod: Body, lookups: Lookups) -> None:
     """
     spec = pod["spec"]
     name = spec.get("runtimeClassName")
-    found: Mapping[str, Any] = {}
+    runtime_class: Mapping[str, Any] = {}
     if name is not None:
         known = lookups.runtime_class(name)
         if known is None:
             raise _refuse(pod, f'pod rejected: RuntimeClass "{name}" not found')
-        found = known
-    _set_overhead(pod, found.get("overhead"))
-    scheduling = found.get("scheduling")
+        runtime_class = known
+    _set_overhead(pod, runtime_class.get("overhead"))
+    scheduling = runtime_class.get("scheduling")
     if scheduling is not None:
         _set_scheduling(pod, scheduling)
 

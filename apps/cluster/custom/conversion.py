@@ -84,10 +84,10 @@ def in_api_version(
     if conversion is None:
         return body
     unknown: list[str] = []
-    (found,) = _convert(kind, conversion, [body], version, call, unknown)
+    (converted,) = _convert(kind, conversion, [body], version, call, unknown)
     if unknown:
         raise ConversionFailed(f".{unknown[0]}: field not declared in schema")
-    return found
+    return converted
 
 
 def may_call(kind: Kind) -> bool:
@@ -123,8 +123,8 @@ def _convert(
 
 @lru_cache(maxsize=256)
 def _webhook(text: str) -> Body:
-    found: Body = json.loads(text)
-    return found
+    webhook: Body = json.loads(text)
+    return webhook
 
 
 def _ask(

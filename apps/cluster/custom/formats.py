@@ -82,12 +82,12 @@ def _is_cidr(text: str) -> bool:
 def _is_email(text: str) -> bool:
     """One address of RFC 5322: with a name, in a group of its own, with comments at its end."""
     group = _GROUP.match(text)
-    found = _EMAIL.match(text, group.end() if group else 0)
-    if found is None:
+    address = _EMAIL.match(text, group.end() if group else 0)
+    if address is None:
         return False
-    if not all(_accepts(ipaddress.ip_address)(each) for each in found.groups() if each):
+    if not all(_accepts(ipaddress.ip_address)(each) for each in address.groups() if each):
         return False
-    rest = text[found.end() :]
+    rest = text[address.end() :]
     if group is not None:
         closed, _, rest = rest.partition(";")
         return not closed and ";" in text and _is_comments(rest)

@@ -19,21 +19,21 @@ def parse(expression: str) -> tuple[tuple[str, str, str], ...]:
     steps, at = [], 0
     text = expression.strip().strip("{}")
     while at < len(text):
-        found = _STEP.match(text, at)
-        if found is None:
+        match = _STEP.match(text, at)
+        if match is None:
             raise ValueError(f"invalid JSONPath: {expression}")
-        at = found.end()
-        name = found["name"] or found["quoted"]
+        at = match.end()
+        name = match["name"] or match["quoted"]
         if name == "*":
             steps.append(("all", "", ""))
         elif name:
             steps.append(("field", name.replace("\\", ""), ""))
-        elif found["key"]:
-            steps.append(("filter", found["key"].strip(), found["value"]))
-        elif found["all"]:
+        elif match["key"]:
+            steps.append(("filter", match["key"].strip(), match["value"]))
+        elif match["all"]:
             steps.append(("all", "", ""))
         else:
-            steps.append(("index", found["index"], ""))
+            steps.append(("index", match["index"], ""))
     return tuple(steps)
 
 

@@ -53,10 +53,10 @@ def validate_custom(
     rest, before = _without_metadata(body), _ABSENT if old is None else _without_metadata(old)
     try:
         with Effort().shared():
-            found = [*_validate(root, rest, "", before), *_validate_lists(root, rest, "", before)]
+            causes = [*_validate(root, rest, "", before), *_validate_lists(root, rest, "", before)]
     except (CostExceeded, RecursionError):
-        found = [Cause("FieldValueForbidden", _TOO_MUCH, "")]
-    yield from found
+        causes = [Cause("FieldValueForbidden", _TOO_MUCH, "")]
+    yield from causes
 
 
 def _without_metadata(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -132,10 +132,10 @@ def _is_large(value: Any) -> bool:
     return type(value) is int and value not in _INT64
 
 
-def _type_error(path: str, found: str, wanted: str) -> Cause:
+def _type_error(path: str, given: str, wanted: str) -> Cause:
     return Cause(
         "FieldValueTypeInvalid",
-        f'Invalid value: "{found}": {path or "<nil>"} in body must be of type {wanted}: "{found}"',
+        f'Invalid value: "{given}": {path or "<nil>"} in body must be of type {wanted}: "{given}"',
         path,
     )
 
@@ -300,7 +300,7 @@ def _combined(schema: Schema, value: Any, path: str) -> Causes:
     yield from _one_of(schema.get("oneOf"), value, path)
     all_of = schema.get("allOf") or ()
     faults = [list(_validate(each, value, path)) for each in all_of]
-    yield from (cause for found in faults for cause in found)
+    yield from (cause for causes in faults for cause in causes)
     if any(faults):
         none = ". None validated" if all(faults) else ""
         yield _unplaced(f'"{path}" must validate all the schemas (allOf){none}')
@@ -320,8 +320,8 @@ def _one_of(schemas: list[Schema] | None, value: Any, path: str) -> Causes:
     fitting = faults.count([])
     if not faults or fitting == 1:
         return
-    found = f"Found {fitting} valid alternatives" if fitting else "Found none valid"
-    yield _unplaced(f'"{path}" must validate one and only one schema (oneOf). {found}')
+    count = f"Found {fitting} valid alternatives" if fitting else "Found none valid"
+    yield _unplaced(f'"{path}" must validate one and only one schema (oneOf). {count}')
     if not fitting:
         yield from faults[0]
 

@@ -50,8 +50,8 @@ def find_version(cluster_id: int, group: str, version: str, plural: str) -> Cust
             [cluster_id, f"{plural}.{group}"],
         )
         row = cursor.fetchone()
-    found = compile_definition(row[0]) if row is not None else ()
-    return next((each for each in found if each.kind.version == version), None)
+    compiled = compile_definition(row[0]) if row is not None else ()
+    return next((each for each in compiled if each.kind.version == version), None)
 
 
 def all_versions(cluster: Cluster) -> list[CustomVersion]:
@@ -67,15 +67,15 @@ def stored_kinds(cluster: Cluster) -> list[Kind]:
 
     One whose storage version is not served is in the newest of its others.
     """
-    found: dict[str, Kind] = {}
+    by_key: dict[str, Kind] = {}
     for each in all_versions(cluster):
         kind = each.kind
         assert kind.conversion is not None
         if kind.version == kind.conversion.storage:
-            found[kind.key] = kind
+            by_key[kind.key] = kind
         else:
-            found.setdefault(kind.key, kind)
-    return list(found.values())
+            by_key.setdefault(kind.key, kind)
+    return list(by_key.values())
 
 
 def _text(body: Body) -> str:
@@ -109,11 +109,11 @@ def _conversion(spec: Body, stored: Sequence[str]) -> Conversion:
 
 def priority_of(version: str) -> tuple[int, int, int, str]:
     """The order of versions: v10, v2, v1, v11beta2, v10beta3, v3alpha1, and then other names."""
-    found = _VERSION.fullmatch(version)
-    if found is None:
+    match = _VERSION.fullmatch(version)
+    if match is None:
         return 3, 0, 0, version
-    stage = {None: 0, "beta": 1, "alpha": 2}[found[2]]
-    return stage, -int(found[1]), -int(found[3] or 0), ""
+    stage = {None: 0, "beta": 1, "alpha": 2}[match[2]]
+    return stage, -int(match[1]), -int(match[3] or 0), ""
 
 
 def _version(

@@ -55,9 +55,9 @@ _BY_NAME: Final = {kind.name: kind for kind in ALL}
 
 def by_key(key: str) -> Kind:
     """The kind with a `key`, also one of a CustomResourceDefinition: its group and plural."""
-    found = _BY_NAME.get(key)
-    if found is not None:
-        return found
+    kind = _BY_NAME.get(key)
+    if kind is not None:
+        return kind
     plural, _, group = key.partition(".")
     return Kind(plural, plural, group=group, definition_name=key)
 

@@ -36,13 +36,13 @@ class ChangeFeed:
         """The changes after `version`; None if the feed does not reach back that far."""
         if version < self.start:
             return None
-        found: list[LoggedChange] = []
+        changes: list[LoggedChange] = []
         for change in reversed(self._changes):
             if change.version <= version:
                 break
-            found.append(change)
-        found.reverse()
-        return found
+            changes.append(change)
+        changes.reverse()
+        return changes
 
     def encode_once(self, version: int, key: Hashable, encode: Callable[[], bytes]) -> bytes:
         """`encode()` of a change, called once for all readers that use the same key."""

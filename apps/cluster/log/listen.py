@@ -189,10 +189,10 @@ class Listener:
 
     def _receive(self, text: str) -> None:
         """Notify the subscribers at once, unless the feed of the cluster has to read first."""
-        found = _parse(text)
-        if found is None:
+        announcement = _parse(text)
+        if announcement is None:
             return
-        cluster_id, version, due = found
+        cluster_id, version, due = announcement
         if cluster_id in self._feeds:
             highest, was_due = self._received.get(cluster_id, (0, False))
             self._received[cluster_id] = max(highest, version), was_due or due
@@ -256,6 +256,6 @@ def listener() -> Listener:
 
 async def close_listener() -> None:
     """Close the connection of the running event loop."""
-    found = _listeners.pop(asyncio.get_running_loop(), None)
-    if found is not None:
-        await found.close()
+    listener = _listeners.pop(asyncio.get_running_loop(), None)
+    if listener is not None:
+        await listener.close()

@@ -110,9 +110,9 @@ class _Unpacked(io.RawIOBase):
         """At most a block, or all of it, block by block."""
         if size < 0:
             return b"".join(iter(lambda: self.read(_BLOCK), b""))
-        found = self._file.read(size)
-        self._room.take_unpacked(self._name, len(found))
-        return found
+        unpacked = self._file.read(size)
+        self._room.take_unpacked(self._name, len(unpacked))
+        return unpacked
 
 
 def _read(file: File, room: _Room) -> Iterator[Text]:
@@ -155,9 +155,9 @@ def _read_tar(content: IO[bytes] | io.RawIOBase, name: str, room: _Room) -> Iter
                 raise BadRequest(f"{_prefix(name)}{_shown(member.name)} is not a plain file")
             room.take_file(member.name, member.size)
             if is_read(member.name):
-                found = archive.extractfile(member)
-                assert found is not None
-                yield _decode(member.name.removeprefix("./"), found.read())
+                extracted = archive.extractfile(member)
+                assert extracted is not None
+                yield _decode(member.name.removeprefix("./"), extracted.read())
 
 
 def _read_zip(file: File, room: _Room) -> Iterator[Text]:

@@ -108,10 +108,10 @@ def locate(errors: Iterable[ManifestError]) -> None:
     for error in errors:
         if error.place is not None and error.lines == [None]:
             by_part[id(error.place.part)].append((error.place, error))
-    for found in by_part.values():
-        part = found[0][0].part
-        nodes = dict(_compose(part.text, {place.index for place, _ in found}))
-        for place, error in found:
+    for located in by_part.values():
+        part = located[0][0].part
+        nodes = dict(_compose(part.text, {place.index for place, _ in located}))
+        for place, error in located:
             node = nodes.get(place.index)
             if node is not None:
                 fields = _fields(error.__cause__)
@@ -158,10 +158,10 @@ def find_line(node: yaml.Node, steps: Iterable[str]) -> int | None:
     """The line (from 1) of the last step that exists; None if not even the first does."""
     line = None
     for step in steps:
-        found = _follow(node, step)
-        if found is None:
+        followed = _follow(node, step)
+        if followed is None:
             break
-        node, line = found
+        node, line = followed
     return line
 
 

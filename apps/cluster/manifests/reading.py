@@ -87,19 +87,19 @@ class Manifest:
         An unknown kind of a served apiVersion is an error. Objects of other apiVersions belong to
         extensions of another cluster, and are skipped.
         """
-        found: list[Numbered] = []
+        resolved: list[Numbered] = []
         for place, body in documents:
             try:
                 kind = _find_kind(place, body, custom)
                 if kind is None:
                     self.skipped[_type(body)] += 1
                     continue
-                found.append((place, kind, _checked(place, kind, body)))
+                resolved.append((place, kind, _checked(place, kind, body)))
             except ManifestError as error:
                 self.errors.append(error)
                 if len(self.errors) >= MAX_ERRORS:
                     break
-        return found
+        return resolved
 
 
 _DEFINITION: Type = DEFINITION.api_version, DEFINITION.name
@@ -183,7 +183,7 @@ def _split(text: str) -> list[Part]:
     """The parts of a text that are read by themselves: JSON objects, or all of a YAML stream."""
     if not text.lstrip().startswith("{"):
         return [Part(text)]
-    starts = [found.start() for found in _OBJECT.finditer(text)] or [0]
+    starts = [match.start() for match in _OBJECT.finditer(text)] or [0]
     parts, line, position = [], 1, 0
     for start, end in pairwise([*starts, len(text)]):
         line += text.count("\n", position, start)
@@ -227,14 +227,14 @@ def _read_documents(
             read += 1
             yield Place(name, read, whole, read - 1), document
     except UnreadableDocument as error:
-        found = len(errors)
+        error_count = len(errors)
         for number, part in list(enumerate(_split_yaml(whole.text), start=1))[read:]:
             try:
                 for document in parse_yaml_stream(part.text, strict=True):
                     yield Place(name, number, part), document
             except UnreadableDocument as inner:
                 errors.append(_unreadable(name, "YAML", part, inner, inner.line))
-        if len(errors) == found:
+        if len(errors) == error_count:
             errors.append(_unreadable(name, "YAML", whole, error, error.line))
 
 
@@ -267,7 +267,7 @@ def _line_of_json(text: str) -> int:
 
 def _split_yaml(text: str) -> Iterator[Part]:
     """The documents of a YAML stream that cannot be read as a whole."""
-    starts = [0, *(found.start() for found in _MARKER.finditer(text))]
+    starts = [0, *(match.start() for match in _MARKER.finditer(text))]
     line = 1
     for start, end in pairwise([*starts, len(text)]):
         document = text[start:end]
@@ -281,9 +281,11 @@ def _split_yaml(text: str) -> Iterator[Part]:
 def _unreadable(
     name: str, form: str, part: Part, error: UnreadableDocument, line: int | None
 ) -> ManifestError:
-    found = None if line is None else part.line + line - 1
-    where = "" if found is None else f" (line {found})"
-    return ManifestError(f"this is not {form}: {error.problem}{where}", file=name, line=found)
+    line_in_file = None if line is None else part.line + line - 1
+    where = "" if line_in_file is None else f" (line {line_in_file})"
+    return ManifestError(
+        f"this is not {form}: {error.problem}{where}", file=name, line=line_in_file
+    )
 
 
 def _repeats_keys(text: str) -> bool:

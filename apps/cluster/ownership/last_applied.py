@@ -30,8 +30,8 @@ def unchanged_paths(live: Body, kind: Kind, definition: str) -> Paths:
         return frozenset()
     if not isinstance(last, dict) or last.get("apiVersion") != kind.api_version:
         return frozenset()
-    found = objects.compare(last, live, definition)
-    changed = found.added | found.modified | found.removed
+    comparison = objects.compare(last, live, definition)
+    changed = comparison.added | comparison.modified | comparison.removed
     return objects.paths_of(last, definition) - changed
 
 

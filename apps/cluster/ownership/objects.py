@@ -68,24 +68,24 @@ class Comparison:
 
 def compare(old: Body, new: Body, definition: str) -> Comparison:
     """What an object has that an older version of it has not, and the other way round."""
-    found = Comparison()
-    _compare(old, new, struct(definition), (), found)
-    return found
+    comparison = Comparison()
+    _compare(old, new, struct(definition), (), comparison)
+    return comparison
 
 
-def _compare(old: Any, new: Any, shape: Shape, path: Path, found: Comparison) -> None:
+def _compare(old: Any, new: Any, shape: Shape, path: Path, comparison: Comparison) -> None:
     if old is new or old == new:
         return
     if path and old is _ABSENT:
-        found.added.add(path)
+        comparison.added.add(path)
     elif path and new is _ABSENT:
-        found.removed.add(path)
+        comparison.removed.add(path)
     parted = shape.form != "single" and all(
         value is _ABSENT or value is None or fits(value, shape) for value in (old, new)
     )
     if not parted or not _has_items(old, new):
         if old is not _ABSENT and new is not _ABSENT:
-            found.modified.add(path)
+            comparison.modified.add(path)
         return
     before, after = _by_element(old, shape, path), _by_element(new, shape, path)
     for element in dict.fromkeys((*before, *after)):
@@ -93,7 +93,7 @@ def _compare(old: Any, new: Any, shape: Shape, path: Path, found: Comparison) ->
         other, other_shape = after.get(element, (_ABSENT, None))
         shapes = [each for each in (item_shape, other_shape) if each is not None]
         inner = _REPEATED if _REPEATED in shapes else shapes[0]
-        _compare(one, other, inner, (*path, element), found)
+        _compare(one, other, inner, (*path, element), comparison)
 
 
 def _has_items(old: Any, new: Any) -> bool:
@@ -104,13 +104,13 @@ def _by_element(value: Any, shape: Shape, path: Path) -> dict[str, tuple[Any, Sh
     """Items that share a key are one value, which is compared as a whole."""
     if value is _ABSENT or value is None:
         return {}
-    found: dict[str, tuple[Any, Shape]] = {}
+    by_element: dict[str, tuple[Any, Shape]] = {}
     for element, item, inner in children(value, shape, path):
-        if element in found:
-            before, known = found[element]
+        if element in by_element:
+            before, known = by_element[element]
             item, inner = [*(before if known is _REPEATED else (before,)), item], _REPEATED
-        found[element] = item, inner
-    return found
+        by_element[element] = item, inner
+    return by_element
 
 
 def merge(live: Any, applied: Any, definition: str) -> Any:

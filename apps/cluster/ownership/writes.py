@@ -150,9 +150,12 @@ class _Changes:
             api_version = ""
         if api_version not in self._known:
             old, new = (self._in(body, api_version) for body in (self._old, self._new))
-            found = objects.compare(old, new, definition_in(self._kind, api_version))
+            comparison = objects.compare(old, new, definition_in(self._kind, api_version))
             strip = partial(without_unowned, kind=self._kind, subresource=self._manager.subresource)
-            self._known[api_version] = strip(found.added | found.modified), strip(found.removed)
+            self._known[api_version] = (
+                strip(comparison.added | comparison.modified),
+                strip(comparison.removed),
+            )
         return self._known[api_version]
 
     def _in(self, body: Body, api_version: str) -> Body:

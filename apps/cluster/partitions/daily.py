@@ -130,8 +130,8 @@ def list_days(table: str) -> list[date]:
             "WHERE i.inhparent = %s::regclass AND c.relname ~ '_[0-9]{6}$'",
             [table],
         )
-        found = [datetime.strptime(day, "%y%m%d").date() for (day,) in cursor.fetchall()]
-    return sorted(found)
+        days = [datetime.strptime(day, "%y%m%d").date() for (day,) in cursor.fetchall()]
+    return sorted(days)
 
 
 def partition_name(table: str, part: date | str) -> str:
@@ -173,8 +173,8 @@ def _stray_days(table: str) -> set[date]:
             f"SELECT min(id) FROM {partition_name(table, REST)} "
             f"WHERE id >= {ROWS_OF_A_DAY} GROUP BY id / {ROWS_OF_A_DAY}"
         )
-        found = [recording_day(row_id) for (row_id,) in cursor.fetchall()]
-    return {day for day in found if day is not None}
+        days = [recording_day(row_id) for (row_id,) in cursor.fetchall()]
+    return {day for day in days if day is not None}
 
 
 def _exists(name: str) -> bool:

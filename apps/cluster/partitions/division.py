@@ -103,12 +103,12 @@ def _set_aside(cursor: CursorWrapper, table: str, first: str) -> list[str]:
         "WHERE schemaname = current_schema() AND tablename = %s",
         [table, table],
     )
-    found = cursor.fetchall()
-    for name, _, _ in found:
+    indexes = cursor.fetchall()
+    for name, _, _ in indexes:
         cursor.execute(f'ALTER INDEX "{name}" RENAME TO "{name}_{FIRST}"')
     cursor.execute(f"ALTER TABLE {table} ALTER COLUMN id DROP IDENTITY IF EXISTS")
     cursor.execute(f"ALTER TABLE {table} RENAME TO {first}")
-    return [definition for _, definition, is_primary in found if not is_primary]
+    return [definition for _, definition, is_primary in indexes if not is_primary]
 
 
 def _number_by_day(cursor: CursorWrapper, table: str) -> None:

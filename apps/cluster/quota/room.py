@@ -80,8 +80,8 @@ def _note(cluster_id: int, new: int) -> None:
 def _count(cluster_id: int) -> int:
     with connection.cursor() as cursor:
         cursor.execute(_statement(), {"cluster": cluster_id})
-        found: int = cursor.fetchone()[0]
-    return found
+        count: int = cursor.fetchone()[0]
+    return count
 
 
 @cache

@@ -115,14 +115,14 @@ class _WrongType(_Mismatch):
         return name or "null"
 
     def _conversion(self) -> str:
-        found, wanted = _GO_KINDS.get(type(self.value), "float64"), self.wanted
+        given, wanted = _GO_KINDS.get(type(self.value), "float64"), self.wanted
         if self.form in ("slice", "map"):
-            return f"cannot restore {self.form} from {found}"
+            return f"cannot restore {self.form} from {given}"
         if self.form == "struct":
-            return f"cannot restore struct from: {found}"
+            return f"cannot restore struct from: {given}"
         numbers = {"int": ("int64", "float64"), "string": ("int64",)}.get(self.form, ())
-        if found in numbers:
-            return f"cannot convert {found} to {wanted}"
+        if given in numbers:
+            return f"cannot convert {given} to {wanted}"
         return f"unrecognized type: {wanted if self.form in ('int', 'float') else self.form}"
 
 
@@ -222,11 +222,11 @@ def _as_declared(value: Body, declared: Mapping[str, str]) -> Iterable[tuple[str
     yield from ((name, item) for name, item in value.items() if name not in declared)
 
 
-def _first(first: _Mismatch | None, found: _Mismatch, notes: _Notes) -> _Mismatch:
+def _first(first: _Mismatch | None, mismatch: _Mismatch, notes: _Notes) -> _Mismatch:
     """The mismatch to report if reading goes on after this one; raises it if it does not."""
-    if found.is_final or notes.converts:
-        raise found
-    return first or found
+    if mismatch.is_final or notes.converts:
+        raise mismatch
+    return first or mismatch
 
 
 def _reader(schema: Schema, named: str = "") -> Reader:
@@ -290,19 +290,19 @@ def _list(item: Reader, go_type: str, null: Any) -> Reader:
     def read(value: Any, path: str, notes: _Notes) -> list[Any]:
         if type(value) is not list:
             raise _WrongType(value, path, "slice", go_type)
-        found: list[Any] = []
+        decoded: list[Any] = []
         items, first = enumerate(value), None
         while True:
             try:
                 for index, entry in items:
                     given = null if entry is None else entry
-                    found.append(item(given, f"{path}[{index}]", notes))
+                    decoded.append(item(given, f"{path}[{index}]", notes))
                 break
             except _Mismatch as mismatch:
                 first = _first(first, mismatch, notes)
         if first is not None:
             raise first
-        return found
+        return decoded
 
     return read
 
@@ -311,18 +311,18 @@ def _map(item: Reader, go_type: str, null: Any) -> Reader:
     def read(value: Any, path: str, notes: _Notes) -> Body:
         if type(value) is not dict:
             raise _WrongType(value, path, "map", go_type)
-        found: Body = {}
+        decoded: Body = {}
         items, first = iter(value.items()), None
         while True:
             try:
                 for key, entry in items:
-                    found[key] = item(null if entry is None else entry, f"{path}.{key}", notes)
+                    decoded[key] = item(null if entry is None else entry, f"{path}.{key}", notes)
                 break
             except _Mismatch as mismatch:
                 first = _first(first, mismatch, notes)
         if first is not None:
             raise first
-        return found
+        return decoded
 
     return read
 

@@ -24,8 +24,8 @@ class _Definitions(Mapping[str, Schema]):
     """Definitions by full name, read from the data file on first use."""
 
     def __getitem__(self, name: str) -> Schema:
-        found = _custom.get(name)
-        return _load()[name] if found is None else found
+        schema = _custom.get(name)
+        return _load()[name] if schema is None else schema
 
     def __iter__(self) -> Any:
         return iter(_load())

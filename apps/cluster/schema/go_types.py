@@ -47,7 +47,7 @@ def internal(type_name: str, value: Any) -> Any:
         return value
     if type_name == _POD_SPEC:
         value = _with_host_fields(value)
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     given: Any
     for each in _fields(type_name):
         given = value
@@ -55,8 +55,8 @@ def internal(type_name: str, value: Any) -> Any:
             given = given.get(name) if given else None
         if each.is_omitted and (given is None or given in (each.empty, [], {})):
             continue
-        found[each.printed] = _internal_field(each, given)
-    return found
+        fields[each.printed] = _internal_field(each, given)
+    return fields
 
 
 def internal_map(type_name: str, value: Mapping[str, Any]) -> Any:
@@ -129,5 +129,5 @@ def _read_field(printed: str, place: str, kind: str, option: str = "") -> _Field
 
 @cache
 def _load() -> dict[str, Any]:
-    found: dict[str, Any] = msgspec.json.decode(gzip.decompress(_FILE.read_bytes()))
-    return found
+    types: dict[str, Any] = msgspec.json.decode(gzip.decompress(_FILE.read_bytes()))
+    return types

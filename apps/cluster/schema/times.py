@@ -55,16 +55,16 @@ def canonical_micro(text: str) -> str:
 def _parse(text: str, parts: tuple[tuple[str, str], ...]) -> datetime:
     layout = "".join(name for name, _ in parts)
     about = f'parsing time "{text}"'
-    rest, found = text, {}
+    rest, numbers = text, {}
     for name, pattern in parts:
         match = re.match(pattern, rest, re.ASCII)
         if match is None:
             raise ValueError(f'{about} as "{layout}": cannot parse "{rest}" as "{name}"')
-        found[name], rest = match[0], rest[match.end() :]
+        numbers[name], rest = match[0], rest[match.end() :]
     if rest:
         raise ValueError(f'{about}: extra text: "{rest}"')
     for name, lowest, highest, unit in _RANGES:
-        if not lowest <= int(found[name]) <= highest:
+        if not lowest <= int(numbers[name]) <= highest:
             raise ValueError(f"{about}: {unit} out of range")
     try:
         return datetime.fromisoformat(text).astimezone(UTC)

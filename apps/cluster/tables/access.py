@@ -20,10 +20,10 @@ from apps.cluster.tables.columns import (
 
 def _subjects(kind: str) -> Cell:
     def cell(binding: Body, now: datetime) -> str:
-        found = [s for s in get(binding, "subjects", default=[]) if s["kind"] == kind]
+        subjects = [s for s in get(binding, "subjects", default=[]) if s["kind"] == kind]
         if kind == "ServiceAccount":
-            return ", ".join(f"{each.get('namespace', '')}/{each['name']}" for each in found)
-        return ", ".join(each["name"] for each in found)
+            return ", ".join(f"{each.get('namespace', '')}/{each['name']}" for each in subjects)
+        return ", ".join(each["name"] for each in subjects)
 
     return cell
 

@@ -20,20 +20,20 @@ from apps.cluster.tables.columns import (
 
 def _param(*steps: str) -> Cell:
     def cell(body: Body, now: datetime) -> str:
-        found = get(body, *steps, default={})
-        if not found:
+        param = get(body, *steps, default={})
+        if not param:
             return UNSET
-        if "apiVersion" in found:
-            return f"{found['apiVersion']}/{found['kind']}"
-        place = found.get("namespace") or "*"
-        return f"{place}/{found['name']}" if "name" in found else f"{place}/*"
+        if "apiVersion" in param:
+            return f"{param['apiVersion']}/{param['kind']}"
+        place = param.get("namespace") or "*"
+        return f"{place}/{param['name']}" if "name" in param else f"{place}/*"
 
     return cell
 
 
 def _service(api_service: Body, now: datetime) -> str:
-    found = get(api_service, "spec", "service", default={})
-    return f"{found.get('namespace')}/{found.get('name')}" if found else "Local"
+    service = get(api_service, "spec", "service", default={})
+    return f"{service.get('namespace')}/{service.get('name')}" if service else "Local"
 
 
 def _available(api_service: Body, now: datetime) -> str:

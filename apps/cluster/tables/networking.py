@@ -40,8 +40,8 @@ def _endpoints(body: Body, now: datetime) -> str:
 
 
 def _slice_endpoints(body: Body, now: datetime) -> str:
-    found = [each for one in get(body, "endpoints", default=[]) for each in one["addresses"]]
-    return _joined(found) if found else UNSET
+    addresses = [each for one in get(body, "endpoints", default=[]) for each in one["addresses"]]
+    return _joined(addresses) if addresses else UNSET
 
 
 def _slice_ports(body: Body, now: datetime) -> str:
@@ -55,16 +55,16 @@ def _hosts(ingress: Body, now: datetime) -> str:
 
 
 def _address(ingress: Body, now: datetime) -> str:
-    found = get(ingress, "status", "loadBalancer", "ingress", default=[])
-    return ",".join(each.get("ip") or each.get("hostname", "") for each in found)
+    addresses = get(ingress, "status", "loadBalancer", "ingress", default=[])
+    return ",".join(each.get("ip") or each.get("hostname", "") for each in addresses)
 
 
 def _parameters(ingress_class: Body, now: datetime) -> str:
-    found = get(ingress_class, "spec", "parameters", default={})
-    if not found:
+    parameters = get(ingress_class, "spec", "parameters", default={})
+    if not parameters:
         return NONE
-    group = f".{found['apiGroup']}" if found.get("apiGroup") else ""
-    return f"{found['kind']}{group}/{found['name']}"
+    group = f".{parameters['apiGroup']}" if parameters.get("apiGroup") else ""
+    return f"{parameters['kind']}{group}/{parameters['name']}"
 
 
 def _ports(service: Body, now: datetime) -> str:

@@ -86,10 +86,10 @@ def validate_network(text: str, path: str) -> Causes:
 
 def network_warnings(text: str, path: str) -> Iterator[str]:
     """The warning about an IPv6 address or network that is not in its canonical form."""
-    found = read_network(text) if "/" in text else read_address(text)
-    if found is not None and found.version == 6 and str(found) != text:
+    parsed = read_network(text) if "/" in text else read_address(text)
+    if parsed is not None and parsed.version == 6 and str(parsed) != text:
         what = "CIDR value" if "/" in text else "address"
-        yield (f'{path}: IPv6 {what} "{text}" should be in RFC 5952 canonical format ("{found}")')
+        yield (f'{path}: IPv6 {what} "{text}" should be in RFC 5952 canonical format ("{parsed}")')
 
 
 def validate_canonical_network(text: str, path: str) -> Causes:

@@ -44,22 +44,22 @@ def sizes_of(schema: Schema) -> Sizes:
     def size(path: Path) -> Range | None:
         if not path:
             return None
-        found: Schema | None = schema
+        inner: Schema | None = schema
         for step in path[1:]:
             if step == KEYS:
                 return Range(0, 0)
-            found = _inside(found or {}, step)
-            if not found:
+            inner = _inside(inner or {}, step)
+            if not inner:
                 return None
-        return Range(0, _most_elements(found)) if found is not None else None
+        return Range(0, _most_elements(inner)) if inner is not None else None
 
     return size
 
 
 def _inside(schema: Schema, step: str) -> Schema | None:
     if step in (ITEMS, VALUES):
-        found = schema.get("items") if step == ITEMS else schema.get("additionalProperties")
-        return found if isinstance(found, Mapping) else None
+        inner = schema.get("items") if step == ITEMS else schema.get("additionalProperties")
+        return inner if isinstance(inner, Mapping) else None
     if schema.get("x-kubernetes-embedded-resource"):
         schema = with_type_fields(schema)
     properties = schema.get("properties") or {}

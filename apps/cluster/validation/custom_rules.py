@@ -122,10 +122,10 @@ def _typed(program: Program, wanted: Type, problem: str) -> Program:
 
 def steps_of(field_path: str) -> list[str] | None:
     """The names in a fieldPath such as `.spec.a` or `.spec['a.b']`; None if it is none."""
-    found = list(_STEP.finditer(field_path))
-    if not found or "".join(each[0] for each in found) != field_path:
+    steps = list(_STEP.finditer(field_path))
+    if not steps or "".join(each[0] for each in steps) != field_path:
         return None
-    return [each[1] or each[2] for each in found]
+    return [each[1] or each[2] for each in steps]
 
 
 @lru_cache(maxsize=2048)
@@ -243,11 +243,11 @@ class _Evaluation:
         """Of the expression, if it evaluates to a text of one line that is not blank."""
         if rule.message_program is not None:
             try:
-                found = self._evaluate(rule.message_program, variables)
+                text = self._evaluate(rule.message_program, variables)
             except CostExceeded:
-                found = None
-            if isinstance(found, str) and found.strip() and "\n" not in found.strip():
-                return found.strip()
+                text = None
+            if isinstance(text, str) and text.strip() and "\n" not in text.strip():
+                return text.strip()
         return rule.message or f"failed rule: {rule.title}"
 
 

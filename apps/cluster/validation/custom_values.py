@@ -95,10 +95,10 @@ def with_type_fields(schema: Schema) -> Schema:
 def environment_of(schema: Schema, *, optional_old: bool) -> Environment:
     """`self` and `oldSelf` with the types of a schema."""
     structs: dict[str, Mapping[str, Type]] = {}
-    found = _type(schema, "object", structs) or DYN
-    old = optional_of(found) if optional_old else found
+    own_type = _type(schema, "object", structs) or DYN
+    old = optional_of(own_type) if optional_old else own_type
     without = ONLY_OF_DEVICES | ONLY_OF_MUTATIONS
-    return Environment({"self": found, "oldSelf": old}, structs, without)
+    return Environment({"self": own_type, "oldSelf": old}, structs, without)
 
 
 def _type(schema: Schema, name: str, structs: dict[str, Mapping[str, Type]]) -> Type | None:
@@ -132,9 +132,9 @@ def _object_type(schema: Schema, name: str, structs: dict[str, Mapping[str, Type
         return None
     fields = {}
     for field, each in (properties or {}).items():
-        found = _type(each, f"{name}.{field}", structs)
-        if found is not None and (escaped := escape(field)):
-            fields[escaped] = found
+        field_type = _type(each, f"{name}.{field}", structs)
+        if field_type is not None and (escaped := escape(field)):
+            fields[escaped] = field_type
     structs[name] = fields
     return Type(name)
 
@@ -158,8 +158,8 @@ def value_of(schema: Schema, value: Any, converted: Converted) -> Value:
     known = FORMATS.get(schema.get("format", "")) if isinstance(value, str) else None
     if known is None:
         return value
-    found = known[1](value)
-    return value if isinstance(found, CelError) else found
+    result = known[1](value)
+    return value if isinstance(result, CelError) else result
 
 
 def _collection(

@@ -102,12 +102,12 @@ def _json(encoded: str, path: str) -> Causes:
 def _json_problem(text: str) -> str:
     """Why a text is no JSON object, in the words of the API server; "" if it is one."""
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except ValueError as error:
         return _scanner_problem(text, error) if isinstance(error, json.JSONDecodeError) else ""
-    if isinstance(found, dict) or found is None:
+    if isinstance(value, dict) or value is None:
         return ""
-    name = {str: "string", bool: "bool", list: "array"}.get(type(found), "number")
+    name = {str: "string", bool: "bool", list: "array"}.get(type(value), "number")
     return f"json: cannot unmarshal {name} into Go value of type map[string]interface {{}}"
 
 

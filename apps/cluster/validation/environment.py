@@ -41,25 +41,25 @@ def validate_environment_sources(sources: Sequence[Body], path: str) -> Causes:
         place, prefix = f"{path}[{index}]", source.get("prefix")
         if prefix:
             yield from all_invalid(f"{place}.prefix", prefix, names.environment_name(prefix))
-        found = [kind for kind in ("configMapRef", "secretRef") if source.get(kind) is not None]
-        for kind in found:
+        kinds = [kind for kind in ("configMapRef", "secretRef") if source.get(kind) is not None]
+        for kind in kinds:
             yield from _object_name(source[kind], f"{place}.{kind}")
-        if not found:
+        if not kinds:
             yield invalid(path, "", "must specify one of: `configMapRef` or `secretRef`")
-        elif len(found) > 1:
+        elif len(kinds) > 1:
             yield invalid(path, "", _TOO_MANY)
 
 
 def _value_from(variable: Body, path: str) -> Causes:
     source = variable["valueFrom"]
-    found = [kind for kind in _SOURCES if source.get(kind) is not None]
-    for kind in found:
+    kinds = [kind for kind in _SOURCES if source.get(kind) is not None]
+    for kind in kinds:
         yield from _source(kind, source[kind], f"{path}.{kind}")
-    if not found:
+    if not kinds:
         yield invalid(path, "", _NO_SOURCE)
     elif variable.get("value"):
         yield invalid(path, "", "may not be specified when `value` is not empty")
-    elif len(found) > 1:
+    elif len(kinds) > 1:
         yield invalid(path, "", _TOO_MANY)
 
 

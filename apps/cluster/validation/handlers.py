@@ -64,12 +64,12 @@ def _probe(probe: Body, path: str, name: str, grace_period: int) -> Causes:
 
 def _handler(handler: Body, path: str, kinds: tuple[str, ...], grace_period: int) -> Causes:
     """Exactly one action; only the first one is checked."""
-    found = [kind for kind in kinds if handler.get(kind) is not None]
-    if not found:
+    given = [kind for kind in kinds if handler.get(kind) is not None]
+    if not given:
         yield required(path, "must specify a handler type")
         return
-    yield from _action(found[0], handler[found[0]], f"{path}.{found[0]}", grace_period)
-    for kind in found[1:]:
+    yield from _action(given[0], handler[given[0]], f"{path}.{given[0]}", grace_period)
+    for kind in given[1:]:
         yield forbidden(f"{path}.{kind}", "may not specify more than 1 handler type")
 
 

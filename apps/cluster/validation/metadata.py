@@ -135,9 +135,11 @@ class _Repeated(Enum):
 def _repeated_checks(kind: str, subresource: str) -> _Repeated:
     if subresource and kind in _STATUS_REPEATS:
         return _STATUS_REPEATS[kind]
-    found = _REPEATS.get(kind, _Repeated.UPDATE_AND_FINALIZERS)
+    repeated = _REPEATS.get(kind, _Repeated.UPDATE_AND_FINALIZERS)
     # rules of new objects do not concern a subresource
-    return _Repeated.UPDATE_AND_FINALIZERS if subresource and found is _Repeated.WHOLE else found
+    return (
+        _Repeated.UPDATE_AND_FINALIZERS if subresource and repeated is _Repeated.WHOLE else repeated
+    )
 
 
 _REPEATS: Final[Mapping[str, _Repeated]] = {

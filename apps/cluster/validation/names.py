@@ -103,23 +103,23 @@ def any_name(text: str) -> tuple[str, ...]:
 
 def service_label(text: str) -> tuple[str, ...]:
     """A label of the older RFC 1035, which begins with a letter: names of API versions."""
-    found = []
+    problems = []
     if len(text) > _LABEL_LENGTH:
-        found.append(f"must be no more than {_LABEL_LENGTH} characters")
+        problems.append(f"must be no more than {_LABEL_LENGTH} characters")
     if not _SERVICE_LABEL_RE.fullmatch(text):
-        found.append(_NOT_SERVICE_LABEL)
-    return tuple(found)
+        problems.append(_NOT_SERVICE_LABEL)
+    return tuple(problems)
 
 
 @lru_cache(maxsize=8192)
 def dns_subdomain(text: str) -> tuple[str, ...]:
     """A DNS subdomain: names of most objects."""
-    found = []
+    problems = []
     if len(text) > _SUBDOMAIN_LENGTH:
-        found.append(f"must be no more than {_SUBDOMAIN_LENGTH} characters")
+        problems.append(f"must be no more than {_SUBDOMAIN_LENGTH} characters")
     if not _SUBDOMAIN_RE.fullmatch(text):
-        found.append(_NOT_SUBDOMAIN)
-    return tuple(found)
+        problems.append(_NOT_SUBDOMAIN)
+    return tuple(problems)
 
 
 @lru_cache(maxsize=8192)
@@ -152,12 +152,12 @@ def _qualified_name(text: str) -> Iterator[str]:
 @lru_cache(maxsize=8192)
 def label_value(text: str) -> tuple[str, ...]:
     """The value of a label; it may be empty."""
-    found = []
+    problems = []
     if len(text) > _LABEL_LENGTH:
-        found.append(f"must be no more than {_LABEL_LENGTH} bytes")
+        problems.append(f"must be no more than {_LABEL_LENGTH} bytes")
     if not _LABEL_VALUE_RE.fullmatch(text):
-        found.append(_NOT_LABEL_VALUE)
-    return tuple(found)
+        problems.append(_NOT_LABEL_VALUE)
+    return tuple(problems)
 
 
 def path_segment(text: str) -> tuple[str, ...]:
@@ -174,26 +174,26 @@ def environment_name(text: str) -> tuple[str, ...]:
 
 def config_key(text: str) -> tuple[str, ...]:
     """A key of a ConfigMap or Secret, which is the name of a file."""
-    found = []
+    problems = []
     if len(text) > _SUBDOMAIN_LENGTH:
-        found.append(f"must be no more than {_SUBDOMAIN_LENGTH} characters")
+        problems.append(f"must be no more than {_SUBDOMAIN_LENGTH} characters")
     if not _CONFIG_KEY_RE.fullmatch(text):
-        found.append(_NOT_CONFIG_KEY)
+        problems.append(_NOT_CONFIG_KEY)
     if text in (".", ".."):
-        found.append(f"must not be '{text}'")
+        problems.append(f"must not be '{text}'")
     elif text.startswith(".."):
-        found.append("must not start with '..'")
-    return tuple(found)
+        problems.append("must not start with '..'")
+    return tuple(problems)
 
 
 def search_domain(text: str) -> tuple[str, ...]:
     """A domain in a list of search paths: a DNS subdomain that may have underscores."""
-    found = []
+    problems = []
     if len(text) > _SUBDOMAIN_LENGTH:
-        found.append(f"must be no more than {_SUBDOMAIN_LENGTH} characters")
+        problems.append(f"must be no more than {_SUBDOMAIN_LENGTH} characters")
     if not _SEARCH_DOMAIN_RE.fullmatch(text):
-        found.append(_NOT_SEARCH_DOMAIN)
-    return tuple(found)
+        problems.append(_NOT_SEARCH_DOMAIN)
+    return tuple(problems)
 
 
 def port_number(number: int) -> tuple[str, ...]:
@@ -203,15 +203,15 @@ def port_number(number: int) -> tuple[str, ...]:
 
 def port_name(text: str) -> tuple[str, ...]:
     """The name of a port."""
-    found = []
+    problems = []
     if len(text) > _PORT_NAME_LENGTH:
-        found.append(f"must be no more than {_PORT_NAME_LENGTH} characters")
+        problems.append(f"must be no more than {_PORT_NAME_LENGTH} characters")
     if not _PORT_NAME_RE.fullmatch(text):
-        found.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
+        problems.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
     if not re.search("[a-z]", text):
-        found.append("must contain at least one letter (a-z)")
+        problems.append("must contain at least one letter (a-z)")
     if "--" in text:
-        found.append("must not contain consecutive hyphens")
+        problems.append("must not contain consecutive hyphens")
     if text[:1] == "-" or text[-1:] == "-":
-        found.append("must not begin or end with a hyphen")
-    return tuple(found)
+        problems.append("must not begin or end with a hyphen")
+    return tuple(problems)

@@ -159,9 +159,9 @@ def _compile_all(spec: Spec) -> PolicyPrograms:
     mutates = "mutations" in spec
     full = _environment(compose, has_params=has_params, mutates=mutates)
     for given in spec.get("variables") or ():
-        found = _compile(given.get("expression", ""), full, ())
-        variables[given.get("name", "")] = found
-        result = found.program.result if found.program is not None else DYN
+        expression = _compile(given.get("expression", ""), full, ())
+        variables[given.get("name", "")] = expression
+        result = expression.program.result if expression.program is not None else DYN
         types[given.get("name", "")] = field_type(result)
     without = _environment(compose, has_params=has_params, has_authorizer=False)
     alone = _environment(None, has_params=has_params)
@@ -253,11 +253,11 @@ def environment_of(
     return Environment(names, structs, ONLY_OF_DEVICES | ONLY_OF_MUTATIONS)
 
 
-def field_type(found: Type) -> Type:
+def field_type(result: Type) -> Type:
     """The type that a variable of a policy has by an expression of this type."""
-    if found.name in ("list", "map"):
-        return Type(found.name, tuple(map(field_type, found.params)))
-    return found if found.name in _KEPT else DYN
+    if result.name in ("list", "map"):
+        return Type(result.name, tuple(map(field_type, result.params)))
+    return result if result.name in _KEPT else DYN
 
 
 def _compile(text: str, environment: Environment, wanted: Iterable[Type]) -> Expression:
@@ -269,10 +269,10 @@ def _compile(text: str, environment: Environment, wanted: Iterable[Type]) -> Exp
     except CostExceeded:
         return Expression(text, None, "the expressions of this policy take too long to compile")
     names = [each.full_name for each in wanted]
-    found = program.result.full_name
-    if not names or found in names:
+    result = program.result.full_name
+    if not names or result in names:
         return Expression(text, program)
     if len(names) == 1:
-        return Expression(text, None, f"must evaluate to {names[0]} but got {found}")
+        return Expression(text, None, f"must evaluate to {names[0]} but got {result}")
     listed = " ".join(names)
-    return Expression(text, None, f"must evaluate to one of [{listed}] but got {found}")
+    return Expression(text, None, f"must evaluate to one of [{listed}] but got {result}")

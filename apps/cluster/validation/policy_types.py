@@ -54,11 +54,11 @@ class ObjectTypes(Mapping[str, Mapping[str, Type]]):
     def __getitem__(self, name: str) -> Mapping[str, Type]:
         if name not in self._fields:
             properties = self._schemas[name].get("properties") or {}
-            found = {
+            types = {
                 escape(field): self._type(schema, f"{name}.{field}")
                 for field, schema in properties.items()
             }
-            self._fields[name] = {field: each for field, each in found.items() if each is not None}
+            self._fields[name] = {field: each for field, each in types.items() if each is not None}
         return self._fields[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -133,10 +133,10 @@ def _environment(spec: Body, kind: TypedKind, params: TypedKind | None) -> Envir
     environment = environment_of(variables if spec.get("variables") else None, names, types)
     for given in spec.get("variables") or ():
         try:
-            found = type_of(given.get("expression", ""), environment)
+            result = type_of(given.get("expression", ""), environment)
         except CompileProblem:
-            found = DYN
-        variables[given.get("name", "")] = field_type(found)
+            result = DYN
+        variables[given.get("name", "")] = field_type(result)
     return environment
 
 

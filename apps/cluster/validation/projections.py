@@ -59,10 +59,10 @@ def _projections(projected: Body, path: str) -> Causes:
     seen: set[str] = set()
     for index, source in enumerate(projected.get("sources") or ()):
         place = f"{path}.sources[{index}]"
-        found = [kind for kind in _KINDS if source.get(kind) is not None]
-        for kind in found:
+        kinds = [kind for kind in _KINDS if source.get(kind) is not None]
+        for kind in kinds:
             yield from _projection(kind, source[kind], f"{place}.{kind}", path, seen)
-        if len(found) > 1:
+        if len(kinds) > 1:
             yield forbidden(place, "may not specify more than 1 volume type per source")
 
 

@@ -53,8 +53,8 @@ def check_schedule(schedule: str) -> None:
         return
     fields = schedule.split()
     if len(fields) != len(_FIELDS):
-        found = " ".join(fields)
-        raise ScheduleProblem(f"expected exactly 5 fields, found {len(fields)}: [{found}]")
+        joined = " ".join(fields)
+        raise ScheduleProblem(f"expected exactly 5 fields, found {len(fields)}: [{joined}]")
     for text, (least, greatest, names) in zip(fields, _FIELDS, strict=True):
         for part in filter(None, text.split(",")):
             _check_range(part, least, greatest, names)

@@ -125,14 +125,14 @@ def validate_volumes(volumes: Sequence[Body], path: str, valid: dict[str, Body])
 
 def validate_sources(holder: Body, path: str, sources: Sequence[str]) -> Causes:
     """Exactly one source, with its required fields."""
-    found = [name for name in sources if name in holder]
-    if not found:
+    given = [name for name in sources if name in holder]
+    if not given:
         yield required(path, "must specify a volume type")
         return
-    place = f"{path}.{found[0]}"
-    yield from _source(holder[found[0]], place, REQUIRED.get(found[0], ()))
-    yield from validate_files_of_source(found[0], holder[found[0]], place)
-    for name in found[1:]:
+    place = f"{path}.{given[0]}"
+    yield from _source(holder[given[0]], place, REQUIRED.get(given[0], ()))
+    yield from validate_files_of_source(given[0], holder[given[0]], place)
+    for name in given[1:]:
         yield forbidden(f"{path}.{name}", "may not specify more than 1 volume type")
 
 

@@ -305,10 +305,10 @@ def _overlaps(volume: Body) -> Iterator[str]:
         lead = f"{lead} (Projected)"
         placed = []
         for each in source.get("sources") or ():
-            found = list(_projected_paths(each))
+            paths = list(_projected_paths(each))
             if not any(part is not None for part in each.values()):
                 yield f"{lead} has no sources provided"
-            placed += found
+            placed += paths
     else:
         return
     for index, (path, origin) in enumerate(placed):

@@ -96,10 +96,10 @@ class AdmittedSpecs:
         return len(self._specs)
 
     def find(self, key: SpecKey) -> AdmittedSpec | None:
-        found = self._specs.get(key)
-        if found is not None:
+        spec = self._specs.get(key)
+        if spec is not None:
             self._specs.move_to_end(key)
-        return found
+        return spec
 
     def add(self, key: SpecKey, spec: AdmittedSpec) -> None:
         """Keep a spec that was not found; the ones that were used least recently are dropped."""

@@ -39,5 +39,5 @@ def create_default_policy(cluster: Cluster) -> bool:
 
 
 def _has_role(cluster: Cluster) -> bool:
-    found: bool = _ROLE.objects(cluster).filter(name=CLUSTER_ADMIN).exists()
-    return found
+    exists: bool = _ROLE.objects(cluster).filter(name=CLUSTER_ADMIN).exists()
+    return exists

@@ -78,8 +78,8 @@ def budgets_of(cluster: Cluster, pod: Body) -> list[Body]:
     """The disruption budgets whose selector the pod matches."""
     kind = kinds.by_name("PodDisruptionBudget")
     namespace = pod["metadata"]["namespace"]
-    found = queries.list_objects(cluster, kind, Selection(namespace=namespace)).items
-    return matching_budgets(found, pod)
+    budgets = queries.list_objects(cluster, kind, Selection(namespace=namespace)).items
+    return matching_budgets(budgets, pod)
 
 
 def matching_budgets(budgets: Iterable[Body], pod: Body) -> list[Body]:

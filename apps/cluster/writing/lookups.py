@@ -17,7 +17,7 @@ _IS_DEFAULT = "storageclass.kubernetes.io/is-default-class"
 
 def read_limit_ranges(cluster: Cluster) -> dict[str, list[Body]]:
     """The LimitRanges of each namespace, by name."""
-    found: dict[str, list[Body]] = {}
+    by_namespace: dict[str, list[Body]] = {}
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT namespace, body::text FROM cluster_dataobject "
@@ -25,8 +25,8 @@ def read_limit_ranges(cluster: Cluster) -> dict[str, list[Body]]:
             [cluster.pk],
         )
         for namespace, text in cursor.fetchall():
-            found.setdefault(namespace, []).append(sql.load_json(text))
-    return found
+            by_namespace.setdefault(namespace, []).append(sql.load_json(text))
+    return by_namespace
 
 
 class StoreLookups:

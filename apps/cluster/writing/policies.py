@@ -40,26 +40,26 @@ def dynamic_admission_of(cluster: Cluster) -> DynamicAdmission:
     known = _known.get(cluster.pk)
     if known is not None and known[0] == cluster.admission_version:
         return known[1]
-    found = _read(cluster)
+    admission = _read(cluster)
     with _lock:
-        _known[cluster.pk] = (cluster.admission_version, found)
+        _known[cluster.pk] = (cluster.admission_version, admission)
         _known.move_to_end(cluster.pk)
         while len(_known) > _CLUSTERS_KEPT:
             _known.popitem(last=False)
-    return found
+    return admission
 
 
 def _read(cluster: Cluster) -> DynamicAdmission:
-    found: dict[str, list[Body]] = {kind: [] for kind in SOURCES}
+    by_kind: dict[str, list[Body]] = {kind: [] for kind in SOURCES}
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT kind, body::text FROM cluster_dataobject "
             'WHERE cluster_id = %s AND kind = ANY(%s) ORDER BY name COLLATE "C"',
-            [cluster.pk, list(found)],
+            [cluster.pk, list(by_kind)],
         )
         for kind, text in cursor.fetchall():
-            found[kind].append(sql.load_json(text))
-    return assemble(found)
+            by_kind[kind].append(sql.load_json(text))
+    return assemble(by_kind)
 
 
 def world_of(cluster: Cluster, lookups: Lookups | None = None) -> World:
@@ -114,11 +114,11 @@ class StoreParams:
         """The object of this name, or those that the selector selects."""
         if name:
             try:
-                found = [queries.get(self._cluster, kind, namespace, name)]
+                bodies = [queries.get(self._cluster, kind, namespace, name)]
             except NotFound:
                 return []
         else:
             labels = str(parse_selector(selector or {}))
             selection = Selection(namespace=namespace if kind.namespaced else None, labels=labels)
-            found = queries.list_objects(self._cluster, kind, selection).items
-        return from_stored(kind, found, webhooks_of(self._cluster))
+            bodies = queries.list_objects(self._cluster, kind, selection).items
+        return from_stored(kind, bodies, webhooks_of(self._cluster))

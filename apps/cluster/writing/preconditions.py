@@ -26,10 +26,10 @@ def check_namespace(kind: Kind, body: Body, lookups: Lookups) -> None:
     metadata = body["metadata"]
     name = metadata.get("name") or metadata.get("generateName") or ""
     namespace = metadata.get("namespace", "")
-    found = lookups.namespace(namespace)
-    if found is None:
+    stored = lookups.namespace(namespace)
+    if stored is None:
         raise NotFound("namespaces", namespace)
-    if found["metadata"].get("deletionTimestamp"):
+    if stored["metadata"].get("deletionTimestamp"):
         raise Forbidden(
             f'{kind.qualified_plural} "{name}" is forbidden: unable to create new content in '
             f"namespace {namespace} because it is being terminated",

@@ -62,7 +62,7 @@ def write(
     dry_run: bool = False,
     wake: bool = True,
     journal: list[ObjectChange] | None = None,
-    found: Row | None = None,
+    known_row: Row | None = None,
 ) -> list[Body | ApiError]:
     """Execute `writes` in one transaction and return the resulting object of each.
 
@@ -70,7 +70,7 @@ def write(
     returned in its place and the others continue. `wake` wakes the scheduling loop. The changes are
     appended to `journal`; they are real once the outermost transaction commits. May be called
     inside an outer transaction, but only once and as its last step, because it locks the counter;
-    or several times if all calls only create objects, because then no other row is locked. `found`
+    or several times if all calls only create objects, because then no other row is locked. `known_row`
     is the row of the object that all writes are about, if the caller has just read it.
 
     Raises BadRequest for a malformed object, Invalid by validation, Forbidden by admission,
@@ -83,7 +83,7 @@ def write(
     while True:
         tries -= 1
         try:
-            outcomes = WriteTransaction(cluster, actor, collect_refusals, journal, found).run(
+            outcomes = WriteTransaction(cluster, actor, collect_refusals, journal, known_row).run(
                 writes, dry_run=dry_run, wake=wake
             )
             break
@@ -92,7 +92,7 @@ def write(
                 raise
             log.warning("cluster %s: a write ended in a deadlock, trying again", cluster.name)
             # the row may have changed meanwhile
-            found = None
+            known_row = None
     for written, outcome in [] if dry_run else zip(writes, outcomes, strict=True):
         if isinstance(written, ApiError) or isinstance(outcome, ApiError):
             continue
@@ -174,18 +174,18 @@ def patch(
     subresource: str = "",
     dry_run: bool = False,
     owners: Owners | None = None,
-    found: Row | None = None,
+    known_row: Row | None = None,
     reviewed: bool = False,
 ) -> Body:
     """Read, change and write an object, so that no write in between is lost.
 
-    `found` is its row, if the caller has just read it; `change` may be called again with a newer
+    `known_row` is its row, if the caller has just read it; `change` may be called again with a newer
     one. `reviewed`: it asks admission policies itself. Raises NotFound for the object, Conflict for
     an older resourceVersion or uid in the result, and the errors of `write` and of `change`.
     """
     wanted = Update(kind, namespace, name, change, subresource, owners=owners, reviewed=reviewed)
     return _single_outcome(
-        cluster, kind, write(cluster, [wanted], actor=actor, dry_run=dry_run, found=found)
+        cluster, kind, write(cluster, [wanted], actor=actor, dry_run=dry_run, known_row=known_row)
     )
 
 
@@ -197,12 +197,12 @@ def bind(
     *,
     actor: Actor,
     dry_run: bool = False,
-    found: Row | None = None,
+    known_row: Row | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> Body:
     """Bind a pod; raises NotFound without it, Conflict if it is bound, gated or being deleted.
 
-    `found` is the row of the pod and `labels` those of the node, if the caller has just read them.
+    `known_row` is the row of the pod and `labels` those of the node, if the caller has just read them.
     """
     if labels is None:
         target = (binding.get("target") or {}).get("name", "")
@@ -210,7 +210,9 @@ def bind(
     change = bind_change(binding, labels, cluster.now())
     wanted = Update(kinds.POD, namespace, name, change, "binding", trusted=True)
     return _single_outcome(
-        cluster, kinds.POD, write(cluster, [wanted], actor=actor, dry_run=dry_run, found=found)
+        cluster,
+        kinds.POD,
+        write(cluster, [wanted], actor=actor, dry_run=dry_run, known_row=known_row),
     )
 
 
@@ -223,7 +225,7 @@ def delete(
     actor: Actor,
     options: Mapping[str, Any] | None = None,
     dry_run: bool = False,
-    found: Row | None = None,
+    known_row: Row | None = None,
 ) -> Body:
     """Delete an object, or mark it while something holds it; returns its last state.
 
@@ -232,7 +234,7 @@ def delete(
     """
     wanted = Delete(kind, namespace, name, options or {})
     return _single_outcome(
-        cluster, kind, write(cluster, [wanted], actor=actor, dry_run=dry_run, found=found)
+        cluster, kind, write(cluster, [wanted], actor=actor, dry_run=dry_run, known_row=known_row)
     )
 
 

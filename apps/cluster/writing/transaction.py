@@ -48,14 +48,14 @@ class WriteTransaction:
         actor: Actor,
         collect_refusals: bool,
         journal: list[ObjectChange] | None = None,
-        found: Row | None = None,
+        known_row: Row | None = None,
     ) -> None:
-        """`found` is the row of the object to write, as it was just read without a lock."""
+        """`known_row` is the row of the object to write, as it was just read without a lock."""
         self.cluster = cluster
         self.actor = actor
         self.collect_refusals = collect_refusals
         self.journal = journal
-        self.found = found
+        self.known_row = known_row
         lookups = StoreLookups(cluster)
         self.rules = WriteRules(
             cluster=cluster,
@@ -150,9 +150,9 @@ class WriteTransaction:
         if not single_object.can_write(writes):
             return None
         key = key_of(writes[0])
-        row = self.found or single_object.read_row(self.cluster, writes[0].kind, *key[1:])
+        row = self.known_row or single_object.read_row(self.cluster, writes[0].kind, *key[1:])
         # a failed attempt leaves the row as it was read to the locks
-        self.found = None
+        self.known_row = None
         old, self.rows[key] = row.body, row
         outcomes = [self._apply(write) for write in writes]
         if not self.changes or old is None:

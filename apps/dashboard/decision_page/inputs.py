@@ -68,11 +68,11 @@ class NodeBlocks:
     gap: str
 
 
-def node_blocks(found: NodeInputs) -> NodeBlocks:
+def node_blocks(inputs: NodeInputs) -> NodeBlocks:
     """What the page shows of a node."""
-    gaps = {score.gap for score in found.scores}
+    gaps = {score.gap for score in inputs.scores}
     common = gaps.pop() if len(gaps) == 1 else ""
-    return NodeBlocks(found, [score_block(score) for score in found.scores], common)
+    return NodeBlocks(inputs, [score_block(score) for score in inputs.scores], common)
 
 
 def score_block(score: ScoreInputs) -> ScoreBlock:

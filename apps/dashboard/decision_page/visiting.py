@@ -85,10 +85,10 @@ def _searched(order: VisitingOrder, total: int) -> list[Bar]:
 
 def _cells(nodes: Sequence[VisitedNode], per_cell: int, total: int) -> Iterator[LaneCell]:
     """One cell for the nodes of a lane with neighboring positions."""
-    found: dict[int, list[VisitedNode]] = {}
+    by_cell: dict[int, list[VisitedNode]] = {}
     for node in nodes:
-        found.setdefault(node.position // per_cell, []).append(node)
-    for place, members in found.items():
+        by_cell.setdefault(node.position // per_cell, []).append(node)
+    for place, members in by_cell.items():
         outcome = next(each for each in _ORDER if any(m.outcome is each for m in members))
         title = (
             f"{members[0].position + 1}. {members[0].node}: {outcome}"

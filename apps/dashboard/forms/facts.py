@@ -70,18 +70,18 @@ class FactsForm(forms.Form):
     def _read(self, name: str, kind: Kind) -> Document:
         """The object in a field; errors are added to it, with their lines."""
         try:
-            found = parse_yaml(self.cleaned_data[name], strict=True) or {}
+            document = parse_yaml(self.cleaned_data[name], strict=True) or {}
         except UnreadableDocument as error:
             show_syntax(self, name, str(error))
             return {}
-        if not isinstance(found, dict):
+        if not isinstance(document, dict):
             self.add_error(name, "This is not an object.")
             return {}
         try:
-            check_fields(kind, found)
+            check_fields(kind, document)
         except Invalid as refusal:
             show_causes(self, name, refusal.causes)
-        return found
+        return document
 
 
 def find_patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> Document:

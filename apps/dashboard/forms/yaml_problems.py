@@ -68,8 +68,8 @@ def list_problems(text: str, causes: Iterable[tuple[str, str]]) -> list[tuple[in
 
 
 def _place_problem(text: str, path: str, message: str) -> tuple[int | None, str]:
-    if found := _STARTS_WITH_LINE.match(message):
-        return int(found[1]), f"{path}: {message[found.end() :]}"
+    if match := _STARTS_WITH_LINE.match(message):
+        return int(match[1]), f"{path}: {message[match.end() :]}"
     if not path:
         return _find_line(message), message
     return line_of(text, path) or _find_line(message), f"{path}: {message}"
@@ -97,5 +97,5 @@ def _describe_syntax(message: str) -> str:
 
 
 def _find_line(message: str) -> int | None:
-    found = _LINE.search(message)
-    return int(found[1]) if found else None
+    match = _LINE.search(message)
+    return int(match[1]) if match else None

@@ -253,10 +253,10 @@ def _assign_problems(sheet: Sheet, document: ConfigurationText, causes: Iterable
 
 def _by_name(document: ConfigurationText, path: str) -> str:
     """A path with the plugin's name for the index of its entry."""
-    if found := _PLUGIN_CONFIG.match(path):
-        name = document.get(f"{found[0]}.name")
-        return f"{found[1]}[{name}]{path[found.end() :]}"
-    if found := _PLUGIN_ENTRY.match(path):
-        name = document.get(f"{found[0]}.name")
+    if match := _PLUGIN_CONFIG.match(path):
+        name = document.get(f"{match[0]}.name")
+        return f"{match[1]}[{name}]{path[match.end() :]}"
+    if match := _PLUGIN_ENTRY.match(path):
+        name = document.get(f"{match[0]}.name")
         return f"{path.split('.')[0]}/{name}"
     return path

@@ -41,16 +41,16 @@ def audit_list(query: Mapping[str, Any], user: User) -> AuditList:
     """Entries, newest first, filtered as the address says; a problem if it is wrong."""
     filters = _filters(user)
     try:
-        found = find_entries(query)
+        entries = find_entries(query)
     except BadRequest as error:
         problem = describe_problem(error, filters)
         return AuditList(log_page(AuditEntry.objects.none(), query), filters, problem=problem)
-    files = list_files(None, "api-export-audit", PARAMETERS, query, found.period)
-    page = log_page(found.rows, query)
+    files = list_files(None, "api-export-audit", PARAMETERS, query, entries.period)
+    page = log_page(entries.rows, query)
     elsewhere = None
     if not page.rows:
-        elsewhere = look_elsewhere(query, found.period, _newest, now=timezone.now())
-    return AuditList(page, filters, files, period=found.period, elsewhere=elsewhere)
+        elsewhere = look_elsewhere(query, entries.period, _newest, now=timezone.now())
+    return AuditList(page, filters, files, period=entries.period, elsewhere=elsewhere)
 
 
 def _newest(query: Mapping[str, Any]) -> datetime | None:

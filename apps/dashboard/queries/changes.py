@@ -85,15 +85,15 @@ def change_list(
     Those of the kinds whose keys are `hidden` are without their fields.
     """
     try:
-        found = find_changes(cluster, query)
+        matches = find_changes(cluster, query)
     except BadRequest as error:
         problem = describe_problem(error, _filters(cluster))
         return ChangeList([], None, True, None, _filters(cluster), problem=problem)
     before, size = parse_whole_number(query, "before"), page_size(query)
-    top = min(before or found.last + 1, found.last + 1)
-    lowest = max(cluster.forgotten_version + 1, found.first, 1)
+    top = min(before or matches.last + 1, matches.last + 1)
+    lowest = max(cluster.forgotten_version + 1, matches.first, 1)
     bottom = max(top - SEARCHED_VERSIONS, lowest)
-    searched = found.rows.filter(version__gte=bottom, version__lt=top)
+    searched = matches.rows.filter(version__gte=bottom, version__lt=top)
     rows = list(searched[: size + 1])
     more, at_end = len(rows) > size, bottom <= lowest
     rows = rows[:size]
@@ -101,7 +101,7 @@ def change_list(
     elsewhere = None
     if not rows and at_end:
         elsewhere = look_elsewhere(
-            query, found.period, lambda rest: _newest(cluster, rest), now=cluster.now()
+            query, matches.period, lambda rest: _newest(cluster, rest), now=cluster.now()
         )
     return ChangeList(
         rows=change_rows(cluster, rows, hidden=hidden),
@@ -109,16 +109,16 @@ def change_list(
         newest=before is None,
         searched_to=None if more or at_end else bottom,
         filters=_filters(cluster),
-        files=list_files(cluster, "api-export-changes", PARAMETERS, query, found.period),
-        period=found.period,
+        files=list_files(cluster, "api-export-changes", PARAMETERS, query, matches.period),
+        period=matches.period,
         elsewhere=elsewhere,
     )
 
 
 def _newest(cluster: Cluster, query: Mapping[str, Any]) -> datetime | None:
     """The time of the newest change that these parameters select, of those that a page searches."""
-    found = find_changes(cluster, query)
-    searched = found.rows.filter(version__gt=found.last - SEARCHED_VERSIONS)
+    matches = find_changes(cluster, query)
+    searched = matches.rows.filter(version__gt=matches.last - SEARCHED_VERSIONS)
     return searched.values_list("at", flat=True).first()
 
 

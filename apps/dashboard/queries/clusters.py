@@ -32,10 +32,10 @@ def find_clusters(query: Mapping[str, str], user: User) -> ClusterList:
     """Clusters that a user sees, filtered and sorted as the address says."""
     sorting = read_sorting(query, SORTS, default="name")
     sign = "-" if sorting.descending else ""
-    found = reach_of(user).restrict(clusters(), "pk").order_by(f"{sign}{sorting.key}", "name")
+    reachable = reach_of(user).restrict(clusters(), "pk").order_by(f"{sign}{sorting.key}", "name")
     if text := query.get("q", "").strip():
-        found = found.filter(name__contains=text)
-    page = numbered_page(found, query, size=CARDS)
+        reachable = reachable.filter(name__contains=text)
+    page = numbered_page(reachable, query, size=CARDS)
     filters = [
         Field("q", "Name", hint="contains"),
         Field("sort", "Order", choices=[("-made", "newest first")], nothing="by name"),

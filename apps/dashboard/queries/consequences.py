@@ -52,8 +52,8 @@ def pods_to_delete(cluster: Cluster, chosen: Sequence[str]) -> SelectedPods:
     )
 
 
-def of_node(cluster: Cluster, found: KubernetesObject) -> list[str]:
-    stranded = stranded_pods(cluster, [found.name])
+def of_node(cluster: Cluster, node: KubernetesObject) -> list[str]:
+    stranded = stranded_pods(cluster, [node.name])
     if not stranded.count:
         return ["No pods are bound to it."]
     sentences = [f"{_count(stranded.count, 'pod')} bound to it will be left without a node."]
@@ -64,12 +64,12 @@ def of_node(cluster: Cluster, found: KubernetesObject) -> list[str]:
     return sentences
 
 
-def of_pod(cluster: Cluster, found: KubernetesObject) -> list[str]:
-    assert isinstance(found, Pod)
+def of_pod(cluster: Cluster, pod: KubernetesObject) -> list[str]:
+    assert isinstance(pod, Pod)
     sentences = []
-    if found.node_name:
-        sentences.append(f"Its requests are freed on {found.node_name}.")
-    controller = find_controller(found.body)
+    if pod.node_name:
+        sentences.append(f"Its requests are freed on {pod.node_name}.")
+    controller = find_controller(pod.body)
     sentences.append(
         f"{controller} will create a replacement."
         if controller
@@ -78,22 +78,22 @@ def of_pod(cluster: Cluster, found: KubernetesObject) -> list[str]:
     return [*sentences, "Its decisions and timeline remain available."]
 
 
-def of_namespace(cluster: Cluster, found: KubernetesObject) -> list[str]:
-    pods = Pod.objects.filter(cluster=cluster, namespace=found.name).count()
+def of_namespace(cluster: Cluster, namespace: KubernetesObject) -> list[str]:
+    pods = Pod.objects.filter(cluster=cluster, namespace=namespace.name).count()
     also = f" Its {_count(pods, 'pod')} will also be deleted." if pods else ""
     return [f"All objects in it will be deleted, and no new ones can be created in it.{also}"]
 
 
-def of_budget(cluster: Cluster, found: KubernetesObject) -> list[str]:
-    pods, _ = selected_pods(cluster, found)
+def of_budget(cluster: Cluster, budget: KubernetesObject) -> list[str]:
+    pods, _ = selected_pods(cluster, budget)
     return [
         f"{_count(pods.count(), 'pod')} it selects will no longer be protected from "
         "eviction, and preemption will no longer avoid them."
     ]
 
 
-def of_priority_class(cluster: Cluster, found: KubernetesObject) -> list[str]:
-    value = get(found.body, "value", default=0)
+def of_priority_class(cluster: Cluster, priority_class: KubernetesObject) -> list[str]:
+    value = get(priority_class.body, "value", default=0)
     pods = Pod.objects.filter(cluster=cluster, priority=value).count()
     return [
         f"{_count(pods, 'pod')} of priority {value:,} keep that priority. New pods "
@@ -101,17 +101,17 @@ def of_priority_class(cluster: Cluster, found: KubernetesObject) -> list[str]:
     ]
 
 
-def of_workload(cluster: Cluster, found: KubernetesObject) -> list[str]:
-    pods, _ = selected_pods(cluster, found)
+def of_workload(cluster: Cluster, workload: KubernetesObject) -> list[str]:
+    pods, _ = selected_pods(cluster, workload)
     return [f"{_count(pods.count(), 'pod')} it manages will also be deleted."]
 
 
-def of_volume_claim(cluster: Cluster, found: KubernetesObject) -> list[str]:
-    pods = pods_with_claim(cluster, found.namespace, found.name).count()
+def of_volume_claim(cluster: Cluster, claim: KubernetesObject) -> list[str]:
+    pods = pods_with_claim(cluster, claim.namespace, claim.name).count()
     return [f"{_count(pods, 'pod')} mount it; it is removed when none of them does."]
 
 
-def of_others(cluster: Cluster, found: KubernetesObject) -> list[str]:
+def of_others(cluster: Cluster, stored: KubernetesObject) -> list[str]:
     return ["Objects that refer to it will no longer find it."]
 
 

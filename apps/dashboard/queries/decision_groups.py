@@ -47,7 +47,7 @@ class GroupList:
     page: NumberedPage[GroupRow]
     grouping: Sequence[Dimension]
     sorting: Sorting[str]
-    found: Aggregation
+    aggregation: Aggregation
     #: (label, address) of each file format
     files: Sequence[tuple[str, str]]
 
@@ -91,7 +91,7 @@ def group_list(
     name, descending = _read_sorting(query, by)
     size = page_size(query)
     number = max(parse_whole_number(query, "page") or 1, 1)
-    found = aggregating.aggregate(
+    aggregation = aggregating.aggregate(
         filters,
         by,
         cluster_id=cluster.pk,
@@ -99,19 +99,19 @@ def group_list(
         limit=size,
         offset=min((number - 1) * size, limits.GROUPS.highest),
     )
-    rows = _rows(cluster, found, by, filters, query)
+    rows = _rows(cluster, aggregation, by, filters, query)
     files = _list_files(cluster, by, query, Period(filters.since, filters.until))
     start = (number - 1) * size
     page = NumberedPage(
         rows,
         number,
-        max(1, -(-min(found.total, limits.GROUPS.highest) // size)),
-        found.total,
+        max(1, -(-min(aggregation.total, limits.GROUPS.highest) // size)),
+        aggregation.total,
         start + 1 if rows else 0,
         start + len(rows),
         size,
     )
-    return GroupList(page, by, Sorting(name, descending, name), found, files)
+    return GroupList(page, by, Sorting(name, descending, name), aggregation, files)
 
 
 def ready_views(cluster: Cluster, query: Mapping[str, Any]) -> list[ReadyView]:
@@ -150,7 +150,7 @@ def _read_sorting(query: Mapping[str, Any], by: Sequence[Dimension]) -> tuple[st
 
 def _rows(
     cluster: Cluster,
-    found: Aggregation,
+    aggregation: Aggregation,
     by: Sequence[Dimension],
     filters: DecisionFilters,
     query: Mapping[str, Any],
@@ -158,10 +158,10 @@ def _rows(
     present = {name: value for name, value in query.items() if value and name not in _OF_PAGE}
     single = [each.name for each in by].index("decision") if _is_single(by) else None
     decisions = aggregating.list_decisions(
-        [group.keys[single][0] for group in found.groups] if single is not None else []
+        [group.keys[single][0] for group in aggregation.groups] if single is not None else []
     )
     rows = []
-    for group in found.groups:
+    for group in aggregation.groups:
         texts = [(each, each.show(key)) for each, key in zip(by, group.keys, strict=True)]
         number = group.keys[single][0] if single is not None else None
         rows.append(

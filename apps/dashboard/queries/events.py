@@ -42,26 +42,26 @@ def event_list(cluster: Cluster, query: Mapping[str, Any]) -> EventList:
     """Events that match the filters in the address, last seen first; a problem if one is wrong."""
     filters = _filters(cluster)
     try:
-        found = find_events(cluster, query)
+        matches = find_events(cluster, query)
     except BadRequest as error:
         nothing = log_page(Event.objects.none(), query)
         return EventList(nothing, (), filters, problem=describe_problem(error, filters))
-    page: LogPage[Any] = log_page(found.rows, query, key="seen_version")
-    events = [found.read(row) for row in page.rows]
-    files = list_files(cluster, "api-export-events", PARAMETERS, query, found.period)
+    page: LogPage[Any] = log_page(matches.rows, query, key="seen_version")
+    events = [matches.read(row) for row in page.rows]
+    files = list_files(cluster, "api-export-events", PARAMETERS, query, matches.period)
     elsewhere = None
     if not events:
         elsewhere = look_elsewhere(
-            query, found.period, lambda rest: _newest(cluster, rest), now=cluster.now()
+            query, matches.period, lambda rest: _newest(cluster, rest), now=cluster.now()
         )
-    return EventList(page, events, filters, files, period=found.period, elsewhere=elsewhere)
+    return EventList(page, events, filters, files, period=matches.period, elsewhere=elsewhere)
 
 
 def _newest(cluster: Cluster, query: Mapping[str, Any]) -> datetime | None:
     """When the newest event that these parameters select was last seen."""
-    found = find_events(cluster, query)
-    row = found.rows.first()
-    return found.read(row).written_at if row is not None else None
+    matches = find_events(cluster, query)
+    row = matches.rows.first()
+    return matches.read(row).written_at if row is not None else None
 
 
 def _filters(cluster: Cluster) -> list[Field]:

@@ -28,7 +28,7 @@ class FactsPage:
     #: what the form starts with: the pod, the name of a node, and the node
     initial: Document = field(default_factory=dict)
     #: None if they were not searched for
-    found: FoundFacts | None = None
+    facts: FoundFacts | None = None
 
 
 def facts_page(
@@ -51,8 +51,8 @@ def facts_page(
                 "node": node,
                 "changes": _node(msgspec.to_builtins(info.node)) if info and info.node else {},
             }
-        found = find_facts(row, record) if with_facts else None
-        return FactsPage(row, record, "", initial, found)
+        facts = find_facts(row, record) if with_facts else None
+        return FactsPage(row, record, "", initial, facts)
     except BadRequest as error:
         return FactsPage(row, record, error.message.removeprefix("facts: "))
     except GAPS as failure:

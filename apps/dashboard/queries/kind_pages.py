@@ -15,7 +15,7 @@ from apps.dashboard.queries import consequences, related
 from apps.dashboard.queries.related import Relation
 
 
-def _nothing(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
+def _nothing(cluster: Cluster, stored: KubernetesObject) -> Iterator[Relation]:
     yield from ()
 
 
@@ -54,16 +54,16 @@ _PAGES: Final[Mapping[str, _KindPage]] = {
 _OTHERS: Final = _KindPage()
 
 
-def relations(cluster: Cluster, kind: Kind, found: KubernetesObject) -> list[Relation]:
+def relations(cluster: Cluster, kind: Kind, stored: KubernetesObject) -> list[Relation]:
     """The relations of an object, without empty ones."""
     page = _PAGES.get(kind.key, _OTHERS)
-    candidates = [related.owners_of(cluster, found), *page.relations(cluster, found)]
+    candidates = [related.owners_of(cluster, stored), *page.relations(cluster, stored)]
     return [relation for relation in candidates if relation.total]
 
 
-def consequences_of(cluster: Cluster, kind: Kind, found: KubernetesObject) -> list[str]:
+def consequences_of(cluster: Cluster, kind: Kind, stored: KubernetesObject) -> list[str]:
     """The consequences of deleting this object, one sentence each."""
     return [
-        *_PAGES.get(kind.key, _OTHERS).consequences(cluster, found),
+        *_PAGES.get(kind.key, _OTHERS).consequences(cluster, stored),
         "This cannot be undone. The deletion stays in the change log.",
     ]

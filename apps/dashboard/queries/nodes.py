@@ -157,10 +157,10 @@ def node_list(
 ) -> NodeList:
     """Nodes filtered and sorted as the address says; `resource` is an additional column."""
     all_nodes = nodes_in_use(cluster, resource=resource)
-    found = _filter(all_nodes, query)
+    matches = _filter(all_nodes, query)
     sorting = read_sorting(query, SORTS, default="name")
-    found.sort(key=sorting.key, reverse=sorting.descending)
-    page = numbered_page(found, query)
+    matches.sort(key=sorting.key, reverse=sorting.descending)
+    page = numbered_page(matches, query)
     taints: dict[int, list[Taint]] = {node.id: [] for node in page.rows}
     for taint in Taint.objects.filter(node_id__in=taints).order_by("node_id", "position"):
         taints[taint.node_id].append(taint)
@@ -232,18 +232,18 @@ def existing_names(
     cluster: Cluster, names: Sequence[str], *, versions: Sequence[int] | None = None
 ) -> list[str]:
     """The names that nodes have, sorted; with `versions`, only of nodes in these versions."""
-    found = Node.objects.filter(cluster=cluster, name__in=names)
+    existing = Node.objects.filter(cluster=cluster, name__in=names)
     if versions is not None:
-        found = found.filter(resource_version__in=versions)
-    return list(found.order_by("name").values_list("name", flat=True))
+        existing = existing.filter(resource_version__in=versions)
+    return list(existing.order_by("name").values_list("name", flat=True))
 
 
 def node_condition(cluster: Cluster, name: str, condition: str) -> str:
     """The status of a node's condition; "" if it has none."""
     node = Node.objects.filter(cluster=cluster, name=name).first()
     listed = (node.body.get("status") or {}).get("conditions") if node is not None else None
-    found = [each for each in listed or () if each.get("type") == condition]
-    return str(found[0].get("status") or "") if found else ""
+    conditions = [each for each in listed or () if each.get("type") == condition]
+    return str(conditions[0].get("status") or "") if conditions else ""
 
 
 @dataclass(frozen=True, slots=True)

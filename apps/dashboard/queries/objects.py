@@ -27,7 +27,7 @@ from apps.studies.explanations.pod_groups import GroupExplanation, explain_pod_g
 MAX_CHANGES = 30
 MAX_EVENTS = 20
 #: name of a kind -> its heading on the page of kinds
-_AREAS: Final = {kind.name: area for area, found in kinds.AREAS.items() for kind in found}
+_AREAS: Final = {kind.name: area for area, members in kinds.AREAS.items() for kind in members}
 _CUSTOM: Final = "Custom resources"
 #: Up to this number all objects are read, so that every column can be sorted by.
 MAX_SORTED = 2_000
@@ -112,9 +112,9 @@ def kind_counts(cluster: Cluster) -> list[KindCount]:
     with connection.cursor() as cursor:
         cursor.execute(counts, [cluster.pk] * len(known))
         counted = dict(cursor.fetchall())
-    found = [KindCount(kind, counted[number]) for number, kind in enumerate(known)]
+    kind_rows = [KindCount(kind, counted[number]) for number, kind in enumerate(known)]
     areas = [*kinds.AREAS, _CUSTOM]
-    return sorted(found, key=lambda each: (areas.index(each.area), each.kind.name))
+    return sorted(kind_rows, key=lambda each: (areas.index(each.area), each.kind.name))
 
 
 def object_list(cluster: Cluster, kind: Kind, query: Mapping[str, str]) -> ObjectList:
@@ -131,7 +131,7 @@ def object_list(cluster: Cluster, kind: Kind, query: Mapping[str, str]) -> Objec
     now = cluster.now()
     if sorting.key:
         column = next(column for column in columns if column.name == sorting.key)
-        found: Any = sorted(
+        matches: Any = sorted(
             objects.order_by("namespace", "name"),
             key=lambda row: _sort_key(column.cell(row.body, now)),
             reverse=sorting.descending,
@@ -139,8 +139,8 @@ def object_list(cluster: Cluster, kind: Kind, query: Mapping[str, str]) -> Objec
     else:
         order = ("created_at", "pk") if sorting.name == "age" else ("namespace", "name")
         sign = "-" if sorting.descending else ""
-        found = objects.order_by(*(f"{sign}{name}" for name in order))
-    page = numbered_page(found, query)
+        matches = objects.order_by(*(f"{sign}{name}" for name in order))
+    page = numbered_page(matches, query)
     rows = [
         ObjectRow(row, [_format_cell(column.cell(row.body, now)) for column in columns])
         for row in page.rows
@@ -155,8 +155,8 @@ def one_object(
 
     ``attempt``: of a PodGroup, the attempt to be shown instead of the group as it is.
     """
-    found = kind.objects(cluster).filter(namespace=namespace, name=name)
-    first = found.first()
+    matches = kind.objects(cluster).filter(namespace=namespace, name=name)
+    first = matches.first()
     if first is None:
         raise NotFound(kind.plural, name, kind.group)
     about = Event.objects.filter(cluster=cluster, involved_uid=str(first.uid))
@@ -182,8 +182,8 @@ def one_object(
 
 def object_of(cluster: Cluster, kind: Kind, namespace: str, name: str) -> KubernetesObject:
     """The object; NotFound if there is none."""
-    found = kind.objects(cluster).filter(namespace=namespace, name=name)
-    first: KubernetesObject | None = found.first()
+    matches = kind.objects(cluster).filter(namespace=namespace, name=name)
+    first: KubernetesObject | None = matches.first()
     if first is None:
         raise NotFound(kind.plural, name, kind.group)
     return first

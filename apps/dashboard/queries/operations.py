@@ -38,14 +38,14 @@ class OperationList:
 
 def operation_list(query: Mapping[str, str], user: User) -> OperationList:
     """Operations that a user sees, filtered and sorted as the address says."""
-    found = operations_for(user)
+    matches = operations_for(user)
     if text := query.get("q", "").strip():
-        found = found.filter(title__icontains=text)
+        matches = matches.filter(title__icontains=text)
     if (state := query.get("state", "")) in Operation.State.values:
-        found = found.filter(state=state)
+        matches = matches.filter(state=state)
     sorting = read_sorting(query, SORTS, default="-number")
     sign = "-" if sorting.descending else ""
-    page = numbered_page(found.order_by(*(f"{sign}{column}" for column in sorting.key)), query)
+    page = numbered_page(matches.order_by(*(f"{sign}{column}" for column in sorting.key)), query)
     filters = [
         Field("q", "Operation", hint="contains"),
         Field("state", "State", choices=Operation.State.values),

@@ -77,24 +77,24 @@ def past_queue_page(
     values = {name: str(query.get(name, "")).strip() for name in ("queue", "pod")}
     size = page_size(query)
     number = max(1, parse_whole_number(query, "page") or 1)
-    found = read_past_queue(cluster, moment, **values, limit=size, offset=(number - 1) * size)
-    pages = max(1, -(-found.total // size))
+    queue = read_past_queue(cluster, moment, **values, limit=size, offset=(number - 1) * size)
+    pages = max(1, -(-queue.total // size))
     if number > pages:
         number = pages
-        found = read_past_queue(cluster, moment, **values, limit=size, offset=(number - 1) * size)
-    first = (number - 1) * size + 1 if found.pods else 0
-    last = first + len(found.pods) - 1 if found.pods else 0
-    page = NumberedPage(found.pods, number, pages, found.total, first, last, size)
+        queue = read_past_queue(cluster, moment, **values, limit=size, offset=(number - 1) * size)
+    first = (number - 1) * size + 1 if queue.pods else 0
+    last = first + len(queue.pods) - 1 if queue.pods else 0
+    page = NumberedPage(queue.pods, number, pages, queue.total, first, last, size)
     filters = [
         Field("pod", "Pod", hint="web-1 or ns/web"),
         Field("queue", "Queue", choices=[(part.value, part.label) for part in PARTS]),
     ]
     parts = [
         (part.value, part.label, count, part.value == values["queue"])
-        for part, count in found.sizes.items()
+        for part, count in queue.sizes.items()
     ]
-    beginning = None if any(found.sizes.values()) else find_beginning(cluster, moment.at)
-    return PastQueuePage(found, page, filters, parts, beginning)
+    beginning = None if any(queue.sizes.values()) else find_beginning(cluster, moment.at)
+    return PastQueuePage(queue, page, filters, parts, beginning)
 
 
 def state_page(cluster: Cluster, number: int, query: Mapping[str, Any]) -> StatePage:

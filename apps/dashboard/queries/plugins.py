@@ -87,9 +87,9 @@ class PluginFigures:
 
 def plugin_list(text: str = "") -> list[PluginSummary]:
     """Every plugin whose name or summary contains the text, in the order of the default profile."""
-    found = [_summarize(plugin) for plugin in known_plugins().values()]
+    summaries = [_summarize(plugin) for plugin in known_plugins().values()]
     wanted = text.strip().lower()
-    return [each for each in found if wanted in f"{each.plugin.name} {each.summary}".lower()]
+    return [each for each in summaries if wanted in f"{each.plugin.name} {each.summary}".lower()]
 
 
 def plugin_summary(name: str) -> PluginSummary:
@@ -175,14 +175,14 @@ def _node_scores(
     asked = [*matrix.nodes[:2], *([node] if matrix.find_place(node) is not None else [])]
     return [
         NodeScore(
-            found.node,
-            found.scores[0],
-            found.total,
-            found.rank,
-            found.is_chosen,
-            score_block(found.scores[0]),
+            inputs.node,
+            inputs.scores[0],
+            inputs.total,
+            inputs.rank,
+            inputs.is_chosen,
+            score_block(inputs.scores[0]),
         )
-        for found in explain_scores(row, decision, list(dict.fromkeys(asked)), scores.name)
+        for inputs in explain_scores(row, decision, list(dict.fromkeys(asked)), scores.name)
     ]
 
 

@@ -98,17 +98,17 @@ def pod_story(cluster: Cluster, uid: UUID) -> OnePod:
 
 def namesakes(cluster: Cluster, namespace: str, name: str) -> list[Namesake]:
     """The pods in ledger and change log that had this name, newest first."""
-    found: dict[UUID, Namesake] = {}
+    by_uid: dict[UUID, Namesake] = {}
     deletions = Change.objects.filter(
         cluster=cluster, type=Change.Type.DELETED, kind="Pod", namespace=namespace, name=name
     )
     for uid, at in deletions.order_by("-version").values_list("uid", "at")[:MAX_NAMESAKES]:
-        found[uid] = Namesake(uid, deleted_at=at)
+        by_uid[uid] = Namesake(uid, deleted_at=at)
     for attempt in queries.list_decisions(cluster, namespace=namespace, name=name)[:1000]:
-        known = found.setdefault(attempt.pod_uid, Namesake(attempt.pod_uid))
+        known = by_uid.setdefault(attempt.pod_uid, Namesake(attempt.pod_uid))
         if known.attempt is None:
-            found[attempt.pod_uid] = replace(known, attempt=attempt)
-    return list(found.values())[:MAX_NAMESAKES]
+            by_uid[attempt.pod_uid] = replace(known, attempt=attempt)
+    return list(by_uid.values())[:MAX_NAMESAKES]
 
 
 def other_namespaces(cluster: Cluster, namespace: str, name: str) -> list[str]:
@@ -117,13 +117,13 @@ def other_namespaces(cluster: Cluster, namespace: str, name: str) -> list[str]:
     deletions = Change.objects.filter(
         cluster=cluster, type=Change.Type.DELETED, kind="Pod", name=name
     )
-    found = pods.values_list("namespace").union(deletions.values_list("namespace"))
-    return sorted({each for (each,) in found[:MAX_NAMESAKES]} - {namespace})
+    namespaces = pods.values_list("namespace").union(deletions.values_list("namespace"))
+    return sorted({each for (each,) in namespaces[:MAX_NAMESAKES]} - {namespace})
 
 
 def _load_pod(cluster: Cluster, uid: UUID, pod: Pod | None, body: Mapping[str, Any]) -> OnePod:
-    found = queries.list_decisions(cluster, pod_uid=uid)
-    attempts = list(found[:MAX_ATTEMPTS])
+    decisions = queries.list_decisions(cluster, pod_uid=uid)
+    attempts = list(decisions[:MAX_ATTEMPTS])
     if not body and not attempts:
         raise NotFound("pods", str(uid))
     entry = queue_entries(cluster, [uid]).get(uid)
@@ -141,7 +141,7 @@ def _load_pod(cluster: Cluster, uid: UUID, pod: Pod | None, body: Mapping[str, A
         body=body,
         entry=entry,
         attempts=attempts,
-        attempt_count=len(attempts) if len(attempts) < MAX_ATTEMPTS else found.count(),
+        attempt_count=len(attempts) if len(attempts) < MAX_ATTEMPTS else decisions.count(),
         events=list(events[:MAX_EVENTS]),
         changes=object_changes(cluster, uid, limit=MAX_CHANGES),
         timeline=condense(read_story(cluster, uid)),

@@ -115,10 +115,10 @@ def pod_list(cluster: Cluster, query: Mapping[str, str]) -> PodList:
     """Pods filtered and sorted as the address says; BadRequest for an invalid label selector."""
     sorting = read_sorting(query, SORTS, default="name")
     waits = PermitWait.objects.filter(cluster=cluster, pod_uid=OuterRef("uid"))
-    found = filter_pods(cluster, query).defer("body")
-    found = found.annotate(**{_IS_HELD: Exists(waits), _DELETED_AT: F(_DELETION_PATH)})
-    found = _sort(found, sorting)
-    page = numbered_page(found, query)
+    matches = filter_pods(cluster, query).defer("body")
+    matches = matches.annotate(**{_IS_HELD: Exists(waits), _DELETED_AT: F(_DELETION_PATH)})
+    matches = _sort(matches, sorting)
+    page = numbered_page(matches, query)
     entries = queue_entries(cluster, [pod.uid for pod in page.rows if not pod.node_name])
     profiles = list_scheduler_names(cluster)
     rows = [
@@ -153,8 +153,8 @@ def filter_pods(cluster: Cluster, query: Mapping[str, str]) -> QuerySet[Pod]:
 
 def matching_pods(cluster: Cluster, query: Mapping[str, str]) -> list[str]:
     """All pods that the filters of the list match, as `namespace/name`."""
-    found = filter_pods(cluster, query).order_by("namespace", "name")
-    return [f"{namespace}/{name}" for namespace, name in found.values_list("namespace", "name")]
+    matches = filter_pods(cluster, query).order_by("namespace", "name")
+    return [f"{namespace}/{name}" for namespace, name in matches.values_list("namespace", "name")]
 
 
 def filter_by_labels(pods: QuerySet[Rows], selector: str) -> QuerySet[Rows]:
@@ -176,8 +176,8 @@ def filter_by_labels(pods: QuerySet[Rows], selector: str) -> QuerySet[Rows]:
 
 def queue_entries(cluster: Cluster, uids: Sequence[UUID]) -> dict[UUID, QueueEntry]:
     """The queue entries of these pods, by uid."""
-    found = QueueEntry.objects.filter(cluster=cluster, pod_uid__in=uids)
-    return {entry.pod_uid: entry for entry in found.defer("state")}
+    entries = QueueEntry.objects.filter(cluster=cluster, pod_uid__in=uids)
+    return {entry.pod_uid: entry for entry in entries.defer("state")}
 
 
 def _in_state(cluster: Cluster, pods: QuerySet[Pod], state: str) -> QuerySet[Pod]:
@@ -206,8 +206,8 @@ def _sort(pods: QuerySet[Pod], sorting: Sorting[tuple[str, ...]]) -> QuerySet[Po
 
 
 def _filter_by_label(pods: QuerySet[Rows], key: str, values: list[str]) -> QuerySet[Rows]:
-    found = pods.alias(label=KeyTextTransform(key, "labels")).filter(label__in=values)
-    return cast("QuerySet[Rows]", found)
+    labelled = pods.alias(label=KeyTextTransform(key, "labels")).filter(label__in=values)
+    return cast("QuerySet[Rows]", labelled)
 
 
 def _parse_priority(text: str) -> int:

@@ -94,24 +94,24 @@ class RevisionComparison:
 
 def profile_list(cluster: Cluster) -> list[ProfileRow]:
     """All revisions, the newest first."""
-    found = revisions.revisions_of(cluster)
+    all_revisions = revisions.revisions_of(cluster)
     decisions = SchedulingDecision.objects.filter(cluster=cluster).order_by()
     counted = decisions.values_list("profile_revision").annotate(Count("pk"))
     counts: dict[int, int] = dict(counted)
-    return [ProfileRow(each, counts.get(each.revision, 0)) for each in found]
+    return [ProfileRow(each, counts.get(each.revision, 0)) for each in all_revisions]
 
 
 def one_profile(cluster: Cluster, number: int) -> OneProfile:
     """A revision with its plugins; NotFound if there is none."""
-    found = revisions.get_revision(cluster, number)
-    configuration = revisions.load_configuration(found)
+    revision = revisions.get_revision(cluster, number)
+    configuration = revisions.load_configuration(revision)
     decisions = queries.list_decisions(cluster, profile_revision=number)
     results, pods = _count_results(cluster, number)
     others = ConfigurationRevision.objects.filter(cluster=cluster).values_list(
         "revision", flat=True
     )
     return OneProfile(
-        found,
+        revision,
         [_describe_profile(profile) for profile in configuration.profiles],
         results=results,
         pods=pods,

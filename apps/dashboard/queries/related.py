@@ -44,10 +44,10 @@ class Relation:
         return self.total - len(self.links)
 
 
-def selected_pods(cluster: Cluster, found: KubernetesObject) -> tuple[QuerySet[Pod], str]:
+def selected_pods(cluster: Cluster, stored: KubernetesObject) -> tuple[QuerySet[Pod], str]:
     """The pods that match an object's selector in its namespace, and the selector as text."""
-    text = _selector(found.body)
-    pods = Pod.objects.filter(cluster=cluster, namespace=found.namespace)
+    text = _selector(stored.body)
+    pods = Pod.objects.filter(cluster=cluster, namespace=stored.namespace)
     return (filter_by_labels(pods, text) if text else pods.none()), text
 
 
@@ -66,87 +66,87 @@ def _selector(body: Body) -> str:
     return "" if text == NONE else text
 
 
-def owners_of(cluster: Cluster, found: KubernetesObject) -> Relation:
-    references = get(found.body, "metadata", "ownerReferences", default=[])
+def owners_of(cluster: Cluster, stored: KubernetesObject) -> Relation:
+    references = get(stored.body, "metadata", "ownerReferences", default=[])
     links = [
         link
         for each in references
-        if (link := _link(cluster, each.get("kind", ""), found.namespace, each.get("name", "")))
+        if (link := _link(cluster, each.get("kind", ""), stored.namespace, each.get("name", "")))
     ]
     return Relation("Owned by", links, len(links))
 
 
-def selected_by(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
-    pods, text = selected_pods(cluster, found)
+def selected_by(cluster: Cluster, stored: KubernetesObject) -> Iterator[Relation]:
+    pods, text = selected_pods(cluster, stored)
     if text:
-        query = {"namespace": found.namespace, "labels": text}
+        query = {"namespace": stored.namespace, "labels": text}
         yield _pods(cluster, "Selected pods", pods, query)
 
 
-def of_deployment(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
-    owned = [{"uid": str(found.uid)}]
+def of_deployment(cluster: Cluster, deployment: KubernetesObject) -> Iterator[Relation]:
+    owned = [{"uid": str(deployment.uid)}]
     sets = kinds.by_name("ReplicaSet").model._default_manager.filter(
         cluster=cluster,
-        namespace=found.namespace,
+        namespace=deployment.namespace,
         body__metadata__ownerReferences__contains=owned,
     )
     yield _objects(cluster, "ReplicaSets", kinds.by_name("ReplicaSet"), sets)
-    yield from selected_by(cluster, found)
+    yield from selected_by(cluster, deployment)
 
 
-def of_priority_class(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
-    value = get(found.body, "value", default=0)
+def of_priority_class(cluster: Cluster, priority_class: KubernetesObject) -> Iterator[Relation]:
+    value = get(priority_class.body, "value", default=0)
     pods = Pod.objects.filter(cluster=cluster, priority=value)
     yield _pods(cluster, "Pods with this priority", pods, {"priority": str(value)})
 
 
-def of_namespace(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
-    pods = Pod.objects.filter(cluster=cluster, namespace=found.name)
-    yield _pods(cluster, "Pods in this namespace", pods, {"namespace": found.name})
+def of_namespace(cluster: Cluster, stored: KubernetesObject) -> Iterator[Relation]:
+    pods = Pod.objects.filter(cluster=cluster, namespace=stored.name)
+    yield _pods(cluster, "Pods in this namespace", pods, {"namespace": stored.name})
 
 
-def of_volume_claim(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
-    yield _one(cluster, "Volume", "PersistentVolume", get(found.body, "spec", "volumeName"))
-    storage_class = get(found.body, "spec", "storageClassName")
+def of_volume_claim(cluster: Cluster, stored: KubernetesObject) -> Iterator[Relation]:
+    yield _one(cluster, "Volume", "PersistentVolume", get(stored.body, "spec", "volumeName"))
+    storage_class = get(stored.body, "spec", "storageClassName")
     yield _one(cluster, "Storage class", "StorageClass", storage_class)
-    pods = pods_with_claim(cluster, found.namespace, found.name)
+    pods = pods_with_claim(cluster, stored.namespace, stored.name)
     yield _pods(cluster, "Pods that mount it", pods, None)
 
 
-def of_volume(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
-    claim = get(found.body, "spec", "claimRef", default={})
+def of_volume(cluster: Cluster, volume: KubernetesObject) -> Iterator[Relation]:
+    claim = get(volume.body, "spec", "claimRef", default={})
     link = _link(cluster, "PersistentVolumeClaim", claim.get("namespace", ""), claim.get("name"))
     yield Relation("Bound to", [link] if link else [], 1 if link else 0)
-    storage_class = get(found.body, "spec", "storageClassName")
+    storage_class = get(volume.body, "spec", "storageClassName")
     yield _one(cluster, "Storage class", "StorageClass", storage_class)
 
 
-def of_storage_class(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
+def of_storage_class(cluster: Cluster, stored: KubernetesObject) -> Iterator[Relation]:
     for name, label in (("PersistentVolumeClaim", "Claims"), ("PersistentVolume", "Volumes")):
         kind = kinds.by_name(name)
         objects = kind.objects(cluster)
-        using = objects.filter(body__spec__storageClassName=found.name)
+        using = objects.filter(body__spec__storageClassName=stored.name)
         yield _objects(cluster, f"{label} of this class", kind, using)
 
 
-def of_attachment(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
-    yield _one(cluster, "Node", "Node", get(found.body, "spec", "nodeName"))
-    volume = get(found.body, "spec", "source", "persistentVolumeName")
+def of_attachment(cluster: Cluster, attachment: KubernetesObject) -> Iterator[Relation]:
+    yield _one(cluster, "Node", "Node", get(attachment.body, "spec", "nodeName"))
+    volume = get(attachment.body, "spec", "source", "persistentVolumeName")
     yield _one(cluster, "Volume", "PersistentVolume", volume)
 
 
-def of_resource_claim(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
+def of_resource_claim(cluster: Cluster, stored: KubernetesObject) -> Iterator[Relation]:
     users = [
         each.get("name", "")
-        for each in get(found.body, "status", "reservedFor", default=[])
+        for each in get(stored.body, "status", "reservedFor", default=[])
         if each.get("resource") == "pods"
     ]
-    pods = Pod.objects.filter(cluster=cluster, namespace=found.namespace, name__in=users)
+    pods = Pod.objects.filter(cluster=cluster, namespace=stored.namespace, name__in=users)
     yield _pods(cluster, "Reserved by", pods, None)
-    results = get(found.body, "status", "allocation", "devices", "results", default=[])
+    results = get(stored.body, "status", "allocation", "devices", "results", default=[])
     links = [link for each in results if (link := _device_link(cluster, each))]
     yield Relation("Devices", links[:MAX_LISTED], len(links))
-    requests = get(found.body, "spec", "devices", "requests", default=[])
+    requests = get(stored.body, "spec", "devices", "requests", default=[])
     asked = [
         part
         for each in requests
@@ -173,11 +173,11 @@ def _device_link(cluster: Cluster, result: Mapping[str, Any]) -> Link | None:
     return Link(f"{device} of {pool}", object_url(cluster, kind, "", name))
 
 
-def of_resource_slice(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
-    yield _one(cluster, "Node", "Node", get(found.body, "spec", "nodeName"))
+def of_resource_slice(cluster: Cluster, resource_slice: KubernetesObject) -> Iterator[Relation]:
+    yield _one(cluster, "Node", "Node", get(resource_slice.body, "spec", "nodeName"))
     result = {
-        "driver": get(found.body, "spec", "driver"),
-        "pool": get(found.body, "spec", "pool", "name"),
+        "driver": get(resource_slice.body, "spec", "driver"),
+        "pool": get(resource_slice.body, "spec", "pool", "name"),
     }
     kind = kinds.by_name("ResourceClaim")
     claims = kind.objects(cluster).filter(
@@ -186,16 +186,16 @@ def of_resource_slice(cluster: Cluster, found: KubernetesObject) -> Iterator[Rel
     yield _objects(cluster, "Claims with devices of its pool", kind, claims)
 
 
-def of_device_class(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
+def of_device_class(cluster: Cluster, device_class: KubernetesObject) -> Iterator[Relation]:
     kind = kinds.by_name("ResourceClaim")
-    request = [{"exactly": {"deviceClassName": found.name}}]
+    request = [{"exactly": {"deviceClassName": device_class.name}}]
     claims = kind.objects(cluster).filter(body__spec__devices__requests__contains=request)
     yield _objects(cluster, "Claims of this class", kind, claims)
 
 
-def of_its_node(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
-    if found.body["kind"] != "Lease" or found.namespace == "kube-node-lease":
-        yield _one(cluster, "Node", "Node", found.name)
+def of_its_node(cluster: Cluster, stored: KubernetesObject) -> Iterator[Relation]:
+    if stored.body["kind"] != "Lease" or stored.namespace == "kube-node-lease":
+        yield _one(cluster, "Node", "Node", stored.name)
 
 
 def _one(cluster: Cluster, label: str, kind: str, name: str) -> Relation:

@@ -34,10 +34,10 @@ def view_list(cluster: Cluster, user: str) -> list[ViewRow]:
 
 def read_query(query: Mapping[str, Any]) -> dict[str, str]:
     """The part of an address of decisions that a view holds."""
-    found = {name: str(query[name]) for name in PARAMETERS if query.get(name)}
+    parameters = {name: str(query[name]) for name in PARAMETERS if query.get(name)}
     if second := query.get(THEN):
-        found[GROUP] = ",".join(filter(None, (found.get(GROUP, ""), str(second))))
-    return found
+        parameters[GROUP] = ",".join(filter(None, (parameters.get(GROUP, ""), str(second))))
+    return parameters
 
 
 def view_address(cluster: Cluster, view: SavedView) -> str:

@@ -119,7 +119,7 @@ def show_runs(operation: Operation, result: Body) -> list[ShownRun]:
 def compare(first: str, second: str, user: User) -> ShownComparison:
     """Compare two runs, named by operation and index; NotFound, or BadRequest for other names."""
     runs = [_find_run("first", first, user), _find_run("second", second, user)]
-    found = compare_runs(runs[0].run, runs[1].run)
+    comparison = compare_runs(runs[0].run, runs[1].run)
     figures = [
         ShownFigure(
             _FIGURES[pair.name][0],
@@ -127,10 +127,10 @@ def compare(first: str, second: str, user: User) -> ShownComparison:
             _text(pair.name, pair.second),
             _text(pair.name, pair.difference, signed=True),
         )
-        for pair in found.figures
+        for pair in comparison.figures
         if pair.name in _FIGURES
     ]
-    return ShownComparison(runs[0], runs[1], found, figures)
+    return ShownComparison(runs[0], runs[1], comparison, figures)
 
 
 def _find_run(field: str, key: str, user: User) -> ShownRun:

@@ -44,11 +44,11 @@ def inputs_page(cluster: Cluster, number: int, node: str = "") -> InputsPage:
     if not wanted:
         return InputsPage(row, None, problem="No node was scored in this decision.")
     try:
-        (found,) = explain_scores(row, decision, [wanted])
+        (inputs,) = explain_scores(row, decision, [wanted])
     except NotFound:
         return InputsPage(row, None, problem=f"{wanted} was not scored in this decision.")
     after = ranked.index(wanted) + 1
-    return InputsPage(row, node_blocks(found), ranked[after] if after < len(ranked) else "")
+    return InputsPage(row, node_blocks(inputs), ranked[after] if after < len(ranked) else "")
 
 
 def order_page(cluster: Cluster, number: int) -> OrderPage:

@@ -49,10 +49,10 @@ def search(text: str, *, here: str = "", reach: Reach = EVERYTHING) -> list[Hit]
 
 def _clusters(text: str, reach: Reach) -> list[Hit]:
     rows = Cluster.objects.filter(name__icontains=text).order_by("name")
-    found = reach.restrict(rows, "pk")[:MAX_HITS]
+    matches = reach.restrict(rows, "pk")[:MAX_HITS]
     return [
         Hit("Cluster", each.name, _url("cluster", each.name), "paused" if each.paused else "")
-        for each in found
+        for each in matches
     ]
 
 
@@ -66,9 +66,9 @@ def _nodes(text: str, here: str, reach: Reach) -> list[Hit]:
 
 def _pods(text: str, here: str, reach: Reach) -> list[Hit]:
     namespace, slash, name = text.rpartition("/")
-    found = reach.restrict(Pod.objects.filter(name__icontains=name))
-    found = found.filter(namespace=namespace) if slash else found
-    rows = _order_by_cluster(found, here).values_list(
+    matches = reach.restrict(Pod.objects.filter(name__icontains=name))
+    matches = matches.filter(namespace=namespace) if slash else matches
+    rows = _order_by_cluster(matches, here).values_list(
         "cluster__name", "namespace", "name", "node_name"
     )
     return [
@@ -85,11 +85,11 @@ def _pods(text: str, here: str, reach: Reach) -> list[Hit]:
 def _deleted_pods(text: str, here: str, reach: Reach) -> list[Hit]:
     """Deleted pods by a prefix of their name, the last deleted first."""
     namespace, slash, name = text.rpartition("/")
-    found = Change.objects.filter(type=Change.Type.DELETED, kind="Pod", name__startswith=name)
-    found = reach.restrict(found)
-    found = found.filter(namespace=namespace) if slash else found
-    found = found.filter(cluster__name=here) if here else found
-    rows = found.order_by("-at").values_list("cluster__name", "namespace", "name", "uid")
+    deletions = Change.objects.filter(type=Change.Type.DELETED, kind="Pod", name__startswith=name)
+    deletions = reach.restrict(deletions)
+    deletions = deletions.filter(namespace=namespace) if slash else deletions
+    deletions = deletions.filter(cluster__name=here) if here else deletions
+    rows = deletions.order_by("-at").values_list("cluster__name", "namespace", "name", "uid")
     return [
         Hit("Pod", f"{namespace}/{name}", _url("pod-story", cluster, uid), f"{cluster}, deleted")
         for cluster, namespace, name, uid in rows[:MAX_HITS]
@@ -103,9 +103,9 @@ def _decisions(text: str, here: str, reach: Reach) -> list[Hit]:
     wanted = Q(name__startswith=name)
     if text.isascii() and text.isdecimal() and len(text) <= 18:
         wanted |= Q(pk=int(text))
-    found = reach.restrict(SchedulingDecision.objects.filter(wanted))
-    found = found.filter(cluster__name=here) if here else found
-    rows = found.order_by("-pk").values_list(
+    matches = reach.restrict(SchedulingDecision.objects.filter(wanted))
+    matches = matches.filter(cluster__name=here) if here else matches
+    rows = matches.order_by("-pk").values_list(
         "pk", "cluster__name", "namespace", "name", "attempt", "result", "node"
     )
     return [
@@ -120,7 +120,7 @@ def _decisions(text: str, here: str, reach: Reach) -> list[Hit]:
 
 
 def _plugins(text: str) -> list[Hit]:
-    found = [name for name in known_plugins() if _has_word(name, text.lower())]
+    names = [name for name in known_plugins() if _has_word(name, text.lower())]
     documents = plugin_documents()
     return [
         Hit(
@@ -129,7 +129,7 @@ def _plugins(text: str) -> list[Hit]:
             _url("plugin", name),
             documents[name].summary if name in documents else "",
         )
-        for name in found[:MAX_HITS]
+        for name in names[:MAX_HITS]
     ]
 
 
@@ -139,11 +139,11 @@ def _has_word(name: str, start: str) -> bool:
     return any(name[place:].lower().startswith(start) for place in starts)
 
 
-def _order_by_cluster(found: QuerySet[Node] | QuerySet[Pod], here: str) -> QuerySet[Node | Pod]:
+def _order_by_cluster(matches: QuerySet[Node] | QuerySet[Pod], here: str) -> QuerySet[Node | Pod]:
     away = Case(
         When(cluster__name=here, then=Value(0)), default=Value(1), output_field=IntegerField()
     )
-    return found.order_by(away, "name", "cluster__name")
+    return matches.order_by(away, "name", "cluster__name")
 
 
 def _url(view: str, *arguments: str | int | UUID) -> str:
@@ -152,7 +152,7 @@ def _url(view: str, *arguments: str | int | UUID) -> str:
 
 def group_by_sort(hits: Sequence[Hit]) -> dict[str, list[Hit]]:
     """The hits by sort, in their order."""
-    found: dict[str, list[Hit]] = {}
+    by_sort: dict[str, list[Hit]] = {}
     for hit in hits:
-        found.setdefault(hit.sort, []).append(hit)
-    return found
+        by_sort.setdefault(hit.sort, []).append(hit)
+    return by_sort

@@ -118,14 +118,14 @@ class TimeTravelPage:
     @property
     def tabs(self) -> list[tuple[str, str, int]]:
         """(value of `show`, label, number of rows) of each table."""
-        found = [
+        tabs = [
             (NODES, "Nodes", self.overview.nodes.total),
             (PODS, "Pods", self.overview.pods.total),
         ]
         if self.differences is not None:
             total = self.differences.total_pods + self.differences.total_nodes
-            found.append((DIFFERENCES, "Differences", total))
-        return found
+            tabs.append((DIFFERENCES, "Differences", total))
+        return tabs
 
     @property
     def cpu(self) -> Use:
@@ -136,8 +136,8 @@ class TimeTravelPage:
         return self._use("memory")
 
     def _use(self, resource: str) -> Use:
-        found = next(each for each in self.overview.usage if each.resource == resource)
-        return Use(found.requested, found.allocatable)
+        usage = next(each for each in self.overview.usage if each.resource == resource)
+        return Use(usage.requested, usage.allocatable)
 
 
 def time_travel_page(cluster: Cluster, query: Mapping[str, Any]) -> TimeTravelPage:
@@ -170,8 +170,8 @@ def _read_table(
         nodes = listing.add_requests(overview.snapshot, page.rows)
         return page.showing([PastNode(node) for node in nodes]), "state", listing.NODE_STATES
     if show == PODS:
-        found: list[PodVersion] = listing.list_pods(overview.snapshot, query)
-        return numbered_page(found, query), "state", listing.POD_STATES
+        pods: list[PodVersion] = listing.list_pods(overview.snapshot, query)
+        return numbered_page(pods, query), "state", listing.POD_STATES
     selected = listing.select_pod_differences(differences, query)
     return numbered_page(selected, query), "change", listing.POD_CHANGES
 

@@ -180,8 +180,8 @@ def label_names(cluster: Cluster) -> list[str]:
             "WHERE cluster_id = %s ORDER BY name",
             [cluster.pk],
         )
-        found = [row[0] for row in cursor.fetchall()]
-    return sorted({ZONE_LABEL, *(name for name in found if name != HOSTNAME_LABEL)})
+        names = [row[0] for row in cursor.fetchall()]
+    return sorted({ZONE_LABEL, *(name for name in names if name != HOSTNAME_LABEL)})
 
 
 def by_zone(nodes: Iterable[NodeUse]) -> list[ZoneUse]:

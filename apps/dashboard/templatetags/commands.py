@@ -37,12 +37,12 @@ def show_commands(
     texts: dict[str, list[tuple[str, str]]] = {"kubectl": [], "curl": [], "Python": [], "Link": []}
     for recipe in recipes:
         # Each by itself, so that reading an object does not also copy its deletion.
-        found = render_commands(recipe, site)
+        commands = render_commands(recipe, site)
         title = recipe.title if len(recipes) > 1 else ""
-        texts["curl"].append((title, found.curl))
-        texts["Python"].append((title, found.python))
-        if found.kubectl:
-            texts["kubectl"].append((title, found.kubectl))
+        texts["curl"].append((title, commands.curl))
+        texts["Python"].append((title, commands.python))
+        if commands.kubectl:
+            texts["kubectl"].append((title, commands.kubectl))
     if request.method == "GET":
         texts["Link"].append(("", request.build_absolute_uri()))
     tools = [
@@ -97,8 +97,8 @@ def copy_object(
     context: template.Context, cluster: Cluster, kind: str | Kind, namespace: str, name: str
 ) -> dict[str, Any]:
     """Reading and deleting one object."""
-    found = kind if isinstance(kind, Kind) else kinds.by_name(kind)
-    recipes = object_recipes(cluster.name, found, namespace, name)
+    known_kind = kind if isinstance(kind, Kind) else kinds.by_name(kind)
+    recipes = object_recipes(cluster.name, known_kind, namespace, name)
     return {"request": context["request"], "recipes": recipes, "id": "copy-object"}
 
 

@@ -399,8 +399,10 @@ def _split_address(path: str) -> tuple[str, str]:
 @register.simple_tag
 def url_of(cluster: Cluster, kind: str | Kind, namespace: str = "", name: str = "") -> str:
     """The address of an object's page; empty for an unknown name of a kind."""
-    found = kind if isinstance(kind, Kind) else {each.name: each for each in kinds.ALL}.get(kind)
-    return object_url(cluster, found, namespace, name) if found is not None else ""
+    known_kind = (
+        kind if isinstance(kind, Kind) else {each.name: each for each in kinds.ALL}.get(kind)
+    )
+    return object_url(cluster, known_kind, namespace, name) if known_kind is not None else ""
 
 
 @register.simple_tag

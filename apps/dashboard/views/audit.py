@@ -12,5 +12,5 @@ from apps.dashboard.rendering import Request, render_page, site_page
 @require_GET
 @site_page
 def audit(request: Request) -> HttpResponse:
-    found = audit_list(request.GET, request.user)
-    return render_page(request, "audit", {"audit": found}, status=422 if found.problem else 200)
+    entries = audit_list(request.GET, request.user)
+    return render_page(request, "audit", {"audit": entries}, status=422 if entries.problem else 200)

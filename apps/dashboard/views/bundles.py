@@ -30,16 +30,16 @@ def bundles(request: Request) -> HttpResponse:
         data = _read_file(request)
         opened = open_bundle(data)
         node, against = (request.POST.get(name, "").strip() for name in ("node", "against"))
-        found = present_bundle(opened, node=node or against, against=against if node else "")
+        shown = present_bundle(opened, node=node or against, against=against if node else "")
     except ApiError as error:
         problem = error.message.removeprefix("bundle: ")
         return render_page(request, "bundles", {"problem": problem}, status=422)
     refusals = group_refusals(opened.decision)
     context = {
         "opened": opened,
-        "found": found,
+        "found": shown,
         "row": opened.row,
-        "explained": found.explanation,
+        "explained": shown.explanation,
         "funnel": funnel_steps(opened.decision, refusals),
         "refusals": refusals,
         "table": score_table(opened.matrix, {}),

@@ -17,9 +17,9 @@ from apps.dashboard.text_diff import text_diff
 @recorded_page
 def changes(request: Request, cluster: Cluster) -> HttpResponse:
     hidden = confidential.hidden_kinds(request.user, cluster)
-    found = change_list(cluster, request.GET, hidden=hidden)
-    context = {"cluster": cluster, "changes": found}
-    return render_page(request, "changes", context, status=422 if found.problem else 200)
+    shown = change_list(cluster, request.GET, hidden=hidden)
+    context = {"cluster": cluster, "changes": shown}
+    return render_page(request, "changes", context, status=422 if shown.problem else 200)
 
 
 @require_GET

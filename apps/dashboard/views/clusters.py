@@ -27,13 +27,13 @@ from apps.dashboard.streams import site_stamp
 @require_GET
 def cluster_list(request: Request) -> HttpResponse:
     stamp = site_stamp(request.user)
-    found = find_clusters(request.GET.dict(), request.user)
-    roles = roles_in(request.user, [card.cluster.pk for card in found.cards])
+    listed = find_clusters(request.GET.dict(), request.user)
+    roles = roles_in(request.user, [card.cluster.pk for card in listed.cards])
     context = {
-        "page": found.page,
-        "cards": [(card, roles.get(card.cluster.pk)) for card in found.cards],
+        "page": listed.page,
+        "cards": [(card, roles.get(card.cluster.pk)) for card in listed.cards],
         "creating": unfinished_operations(request.user),
-        "filters": found.filters,
+        "filters": listed.filters,
         "stamp": stamp,
     }
     return render_page(request, "clusters", context)
@@ -46,15 +46,15 @@ def compare(request: Request) -> HttpResponse:
     try:
         for name in names[: limits.COMPARED_CLUSTERS.highest]:
             require_role(request.user, name, name, Role.VIEWER)
-        found = compare_clusters(names)
+        comparison = compare_clusters(names)
     except ApiError as refusal:
         return render_refusal(request, refusal)
     context = {
-        "comparison": found,
+        "comparison": comparison,
         "only_differences": request.GET.get("show") == "differences",
         "names": names,
         "others": [each for each in cluster_names(request.user) if each not in names],
-        "full": len(found.clusters) >= limits.COMPARED_CLUSTERS.highest,
+        "full": len(comparison.clusters) >= limits.COMPARED_CLUSTERS.highest,
         "stamp": site_stamp(request.user),
     }
     return render_page(request, "compare_clusters", context)

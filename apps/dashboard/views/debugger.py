@@ -46,13 +46,13 @@ def debugger(request: Request, cluster: Cluster) -> HttpResponse:
     return render_page(request, "debugger", context)
 
 
-def _show(query: QueryDict, found: SteppedAttempt) -> dict[str, Any]:
-    last = len(found.points)
+def _show(query: QueryDict, attempt: SteppedAttempt) -> dict[str, Any]:
+    last = len(attempt.points)
     place = min(max(_read_number(query, "step") or 1, 1), last)
-    shown = found.points[:place]
+    shown = attempt.points[:place]
     names = {each.name for each in shown}
     scored = "PreScore and Score" in names
-    matrix = found.scores
+    matrix = attempt.scores
     scores = {node: at for at, node in enumerate(matrix.nodes)} if scored else {}
     rows: list[dict[str, Any]] = [
         {
@@ -62,15 +62,15 @@ def _show(query: QueryDict, found: SteppedAttempt) -> dict[str, Any]:
             "total": int(matrix.total[scores[node]]) if node in scores else None,
             "scores": matrix.scores_at(scores[node]) if node in scores else (),
         }
-        for node, rejected, is_changed in found.nodes
+        for node, rejected, is_changed in attempt.nodes
     ]
     rows.sort(key=lambda row: (bool(row["rejected"]), -(row["total"] or 0), row["node"]))
-    kept = {"pod": found.decision.pod_key, "version": found.version}
-    kept |= {f"verdict.{node}": _word(passes) for node, passes in found.changes.verdicts.items()}
-    kept |= {f"score.{plugin}/{node}": n for (plugin, node), n in found.changes.scores.items()}
+    kept = {"pod": attempt.decision.pod_key, "version": attempt.version}
+    kept |= {f"verdict.{node}": _word(passes) for node, passes in attempt.changes.verdicts.items()}
+    kept |= {f"score.{plugin}/{node}": n for (plugin, node), n in attempt.changes.scores.items()}
     return {
-        "found": found,
-        "decision": found.decision,
+        "found": attempt,
+        "decision": attempt.decision,
         "points": shown,
         "place": place,
         "last": last,
@@ -87,7 +87,7 @@ def _show(query: QueryDict, found: SteppedAttempt) -> dict[str, Any]:
                     {k: v for k, v in kept.items() if k != f"score.{plugin}/{node}"}
                 ),
             }
-            for (plugin, node), score in found.changes.scores.items()
+            for (plugin, node), score in attempt.changes.scores.items()
         ],
         "more": max(0, len(rows) - _MAX_ROWS),
         "kept": kept.items(),
@@ -101,16 +101,16 @@ def _word(passes: bool) -> str:
 
 def _read_verdicts(query: QueryDict) -> dict[str, bool]:
     """`verdict.NODE=accept` or `reject`; an empty value changes nothing."""
-    found = {}
+    verdicts = {}
     for name, value in query.items():
         node = name.removeprefix("verdict.")
         if node != name and value:
             if value not in ("accept", "reject"):
                 raise BadRequest(f"verdict of {node}: {value} is neither accept nor reject")
-            found[node] = value == "accept"
+            verdicts[node] = value == "accept"
     if query.get("node") and query.get("verdict") in ("accept", "reject"):
-        found[query.get("node", "")] = query["verdict"] == "accept"
-    return found
+        verdicts[query.get("node", "")] = query["verdict"] == "accept"
+    return verdicts
 
 
 def _read_scores(query: QueryDict) -> dict[tuple[str, str], int]:
@@ -122,13 +122,13 @@ def _read_scores(query: QueryDict) -> dict[tuple[str, str], int]:
     }
     if query.get("plugin") and query.get("scored"):
         given[f"{query.get('plugin')}/{query.get('scored', '').strip()}"] = query.get("score", "")
-    found = {}
+    scores = {}
     for name, value in given.items():
         plugin, _, node = name.partition("/")
         if not (value.isascii() and value.isdecimal() and len(value) < 4):
             raise BadRequest(f"score of {node} by {plugin}: must be a number from 0 to 100")
-        found[plugin, node] = int(value)
-    return found
+        scores[plugin, node] = int(value)
+    return scores
 
 
 def _read_number(query: QueryDict, name: str) -> int:

@@ -33,9 +33,9 @@ _IMMUTABLE = "private, max-age=31536000, immutable"
 @require_GET
 @recorded_page
 def decisions(request: Request, cluster: Cluster) -> HttpResponse:
-    found = decision_list(cluster, request.GET, request.user.get_username())
-    context = {"cluster": cluster, "decisions": found}
-    return render_page(request, "decisions", context, status=422 if found.problem else 200)
+    listed = decision_list(cluster, request.GET, request.user.get_username())
+    context = {"cluster": cluster, "decisions": listed}
+    return render_page(request, "decisions", context, status=422 if listed.problem else 200)
 
 
 @require_GET

@@ -37,8 +37,8 @@ def _site_page(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]
 def documents(request: Request) -> HttpResponse:
     """Every document, by folder; `?q=`: those whose name or title contains it."""
     text = request.GET.get("q", "").strip().lower()
-    found = [d for d in docs.list_documents() if text in f"{d.name} {d.title}".lower()]
-    return render_page(request, "documents", {"documents": found, "fields": [_SEARCH]})
+    matches = [d for d in docs.list_documents() if text in f"{d.name} {d.title}".lower()]
+    return render_page(request, "documents", {"documents": matches, "fields": [_SEARCH]})
 
 
 @require_GET

@@ -13,6 +13,6 @@ from apps.dashboard.rendering import Request, recorded_page, render_page
 @require_GET
 @recorded_page
 def events(request: Request, cluster: Cluster) -> HttpResponse:
-    found = event_list(cluster, request.GET)
-    context = {"cluster": cluster, "events": found}
-    return render_page(request, "events", context, status=422 if found.problem else 200)
+    listed = event_list(cluster, request.GET)
+    context = {"cluster": cluster, "events": listed}
+    return render_page(request, "events", context, status=422 if listed.problem else 200)

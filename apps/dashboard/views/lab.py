@@ -105,21 +105,21 @@ def _answer(request: Request, cluster: Cluster, form: LabForm) -> dict[str, Any]
     ask: str = typed["ask"]
     if ask == forms.SIMULATE:
         return _answer_simulation(simulate(cluster, wanted, user=user))
-    found: Any
+    answer: Any
     if ask == forms.FIT:
-        found = count_fitting(cluster, wanted, user=user)
+        answer = count_fitting(cluster, wanted, user=user)
     elif ask == forms.NODES:
-        found = plan_nodes(cluster, wanted, typed["shapes"], user=user)
+        answer = plan_nodes(cluster, wanted, typed["shapes"], user=user)
     elif ask == forms.EMPTIABLE:
-        found = find_emptiable_nodes(cluster, wanted, nodes=typed["nodes"], user=user)
+        answer = find_emptiable_nodes(cluster, wanted, nodes=typed["nodes"], user=user)
     else:
-        found = simulate_failures(cluster, wanted, typed["nodes"], user=user)
-    return {"ask": ask, "found": found, "base": found.base}
+        answer = simulate_failures(cluster, wanted, typed["nodes"], user=user)
+    return {"ask": ask, "found": answer, "base": answer.base}
 
 
-def _answer_simulation(found: Simulation) -> dict[str, Any]:
+def _answer_simulation(simulation: Simulation) -> dict[str, Any]:
     rows = []
-    for pod in [*found.not_placed[:_MAX_ROWS], *found.placed[:_MAX_ROWS]]:
+    for pod in [*simulation.not_placed[:_MAX_ROWS], *simulation.placed[:_MAX_ROWS]]:
         row: dict[str, Any] = {"pod": pod, "sentence": pod.sentence}
         if pod.decision is not None:
             row["refusals"] = group_refusals(pod.decision)
@@ -132,8 +132,8 @@ def _answer_simulation(found: Simulation) -> dict[str, Any]:
         rows.append(row)
     return {
         "ask": forms.SIMULATE,
-        "found": found,
-        "base": found.base,
+        "found": simulation,
+        "base": simulation.base,
         "not_placed": [row for row in rows if not row["pod"].is_placed],
         "placed": [row for row in rows if row["pod"].is_placed],
     }

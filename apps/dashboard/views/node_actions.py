@@ -248,9 +248,9 @@ def drain(request: Request, cluster: Cluster, name: str) -> HttpResponse:
 def landings(request: Request, cluster: Cluster, name: str) -> HttpResponse:
     """Where the moving pods of a node would be scheduled: the slower part of the preview."""
     moving = drains.plan_drain(cluster, name).moving
-    found = list(zip(moving, drains.preview_landings(cluster, name, moving), strict=True))
-    nowhere = sum(not landing.node for _, landing in found)
-    context = {"cluster": cluster, "landings": found, "nowhere": nowhere, "name": name}
+    pairs = list(zip(moving, drains.preview_landings(cluster, name, moving), strict=True))
+    nowhere = sum(not landing.node for _, landing in pairs)
+    context = {"cluster": cluster, "landings": pairs, "nowhere": nowhere, "name": name}
     return render_page(request, "landings", context)
 
 

@@ -33,11 +33,11 @@ def nodes(request: Request, cluster: Cluster) -> HttpResponse:
     resources = resource_names(cluster)
     requested = request.GET.get("resource", "")
     resource = requested if requested in resources else ""
-    found = node_list(cluster, request.GET.dict(), resource=resource, resources=resources)
+    listed = node_list(cluster, request.GET.dict(), resource=resource, resources=resources)
     context = {
         "cluster": cluster,
-        "nodes": found,
-        "sorting": found.sorting,
+        "nodes": listed,
+        "sorting": listed.sorting,
         "resource": resource,
         "rejected": take_rejected(request),
     }

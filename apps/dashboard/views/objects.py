@@ -71,8 +71,8 @@ def objects(request: Request, cluster: Cluster, resource: str) -> HttpResponse:
     confidential.require_reading(request.user, cluster, kind.key)
     if kind.group in GROUPS:
         create_default_policy(cluster)
-    found = object_list(cluster, kind, request.GET.dict())
-    context = {"cluster": cluster, "kind": kind, "objects": found, "sorting": found.sorting}
+    listed = object_list(cluster, kind, request.GET.dict())
+    context = {"cluster": cluster, "kind": kind, "objects": listed, "sorting": listed.sorting}
     return render_page(request, "objects", context)
 
 
@@ -96,8 +96,8 @@ def edit(
 ) -> HttpResponse:
     """Edit the object as YAML; a Conflict if it was updated in the meantime."""
     kind = kind_of(cluster, resource)
-    found = object_of(cluster, kind, namespace, name)
-    form = EditForm(*posted(request), body=found.body)
+    stored = object_of(cluster, kind, namespace, name)
+    form = EditForm(*posted(request), body=stored.body)
     if "commands" in request.POST:
         return render_recipes(
             request,
@@ -109,7 +109,7 @@ def edit(
     if request.method == "POST" and form.is_valid():
         body = form.cleaned_data["manifest"]
         if evictions := _planned_evictions(request, cluster, kind, name, body):
-            context = {"cluster": cluster, "kind": kind, "object": found, "form": form}
+            context = {"cluster": cluster, "kind": kind, "object": stored, "form": form}
             return render_page(request, "edit_object", {**context, "evictions": evictions})
         try:
             editing.edit(cluster, kind, namespace, name, body, actor=actor(request))
@@ -118,7 +118,7 @@ def edit(
         else:
             messages.success(request, f"{kind.name} {name} updated.")
             return redirect(object_url(cluster, kind, namespace, name))
-    context = {"cluster": cluster, "kind": kind, "object": found, "form": form}
+    context = {"cluster": cluster, "kind": kind, "object": stored, "form": form}
     return render_page(request, "edit_object", context, status=422 if form.errors else 200)
 
 
@@ -134,12 +134,12 @@ def delete(
         store.delete(cluster, kind, namespace, name, actor=actor(request), options=options)
         messages.success(request, f"{kind.name} {name} deleted.")
         return redirect(object_url(cluster, kind))
-    found = object_of(cluster, kind, namespace, name)
+    stored = object_of(cluster, kind, namespace, name)
     context = {
         "cluster": cluster,
         "kind": kind,
-        "object": found,
-        "consequences": consequences_of(cluster, kind, found),
+        "object": stored,
+        "consequences": consequences_of(cluster, kind, stored),
     }
     return render_page(request, "delete_object", context)
 

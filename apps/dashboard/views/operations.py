@@ -20,8 +20,8 @@ from apps.engine.models import Operation
 @require_GET
 def operations(request: Request) -> HttpResponse:
     stamp = site_stamp(request.user)
-    found = operation_list(request.GET.dict(), request.user)
-    context = {"operations": found, "sorting": found.sorting, "stamp": stamp}
+    listed = operation_list(request.GET.dict(), request.user)
+    context = {"operations": listed, "sorting": listed.sorting, "stamp": stamp}
     return render_page(request, "operations", context)
 
 
@@ -29,10 +29,10 @@ def operations(request: Request) -> HttpResponse:
 def operation(request: Request, number: int) -> HttpResponse:
     stamp = site_stamp(request.user)
     try:
-        found = service.get_operation(number)
+        shown = service.get_operation(number)
     except ApiError as refusal:
         return render_refusal(request, refusal)
-    context = {"operation": found, "undoable": undoing.can_be_undone(found), "stamp": stamp}
+    context = {"operation": shown, "undoable": undoing.can_be_undone(shown), "stamp": stamp}
     return render_page(request, "operation", context)
 
 
@@ -71,11 +71,11 @@ def find_failed(request: Request, cluster: Cluster | None) -> Operation | None:
     number = parse_whole_number(request.GET, "again")
     if number is None or request.method != "GET":
         return None
-    found = service.operations_for(request.user).filter(pk=number).first()
-    if found is None or found.user != request.user.get_username():
+    candidate = service.operations_for(request.user).filter(pk=number).first()
+    if candidate is None or candidate.user != request.user.get_username():
         raise NotFound("operations", str(number))
-    usable = found.can_be_corrected and found.state == Operation.State.FAILED
-    return found if usable and found.cluster == cluster else None
+    usable = candidate.can_be_corrected and candidate.state == Operation.State.FAILED
+    return candidate if usable and candidate.cluster == cluster else None
 
 
 @require_POST

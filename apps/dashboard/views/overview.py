@@ -46,10 +46,10 @@ def cluster(request: Request, cluster: Cluster) -> HttpResponse:
 def heat(request: Request, cluster: Cluster) -> HttpResponse:
     """The nodes of the heat map, as compact JSON."""
     query = request.GET
-    found = heat_map(
+    figures = heat_map(
         cluster, resource=query.get("resource", "cpu"), label=query.get("by", ZONE_LABEL)
     )
-    return JsonResponse(found, json_dumps_params={"separators": (",", ":")})
+    return JsonResponse(figures, json_dumps_params={"separators": (",", ":")})
 
 
 @require_POST

@@ -30,8 +30,8 @@ _FIELDS = (Field("version", "Version"), Field("with", "Compare with"), Field("st
 
 def past_queue(request: Request, cluster: Cluster, moment: PastMoment) -> HttpResponse:
     """The queue at a moment, read-only."""
-    found = past_queue_page(cluster, moment, request.GET)
-    context = {"cluster": cluster, "past": found, "moment": moment}
+    listed = past_queue_page(cluster, moment, request.GET)
+    context = {"cluster": cluster, "past": listed, "moment": moment}
     return render_page(request, "past_queue", context)
 
 
@@ -40,22 +40,22 @@ def past_queue(request: Request, cluster: Cluster, moment: PastMoment) -> HttpRe
 def past(request: Request, cluster: Cluster) -> HttpResponse:
     """The cluster at any moment of its life, read-only; the region while the slider moves."""
     try:
-        found = time_travel_page(cluster, request.GET)
+        shown = time_travel_page(cluster, request.GET)
     except ApiError as refusal:
         context = {"cluster": cluster, "life": read_life(cluster)}
         context["problem"] = describe_problem(refusal, _FIELDS)
         if isinstance(refusal, BeforeBeginning | Forgotten):
             context["earliest"] = refusal.earliest
         return render_page(request, "past", context, status=refusal.code)
-    return render_page(request, "past", {"cluster": cluster, "past": found, "life": found.life})
+    return render_page(request, "past", {"cluster": cluster, "past": shown, "life": shown.life})
 
 
 @require_GET
 @recorded_page
 def decision_state(request: Request, cluster: Cluster, number: int) -> HttpResponse:
     """Nodes and pods as the decision saw them."""
-    found = state_page(cluster, number, request.GET)
-    return render_page(request, "decision_state", {"cluster": cluster, "around": found})
+    shown = state_page(cluster, number, request.GET)
+    return render_page(request, "decision_state", {"cluster": cluster, "around": shown})
 
 
 @require_GET

@@ -42,11 +42,11 @@ from apps.dashboard.views.bulk import MAX_IN_REQUEST, check_action, start_bulk
 @require_GET
 @cluster_page
 def pods(request: Request, cluster: Cluster) -> HttpResponse:
-    found = pod_list(cluster, request.GET.dict())
+    listed = pod_list(cluster, request.GET.dict())
     context = {
         "cluster": cluster,
-        "pods": found,
-        "sorting": found.sorting,
+        "pods": listed,
+        "sorting": listed.sorting,
         "rejected": take_rejected(request),
     }
     return render_page(request, "pods", context)

@@ -86,11 +86,11 @@ def compare_profiles(request: Request, cluster: Cluster) -> HttpResponse:
     active = next(row.revision.revision for row in rows if row.revision.active)
     after = parse_whole_number(request.GET, "after") or active
     before = parse_whole_number(request.GET, "before") or max(after - 1, 1)
-    found = compare(cluster, before, after, reader=request.user)
+    comparison = compare(cluster, before, after, reader=request.user)
     context = {
         "cluster": cluster,
-        "comparison": found,
-        "diff": found.text,
+        "comparison": comparison,
+        "diff": comparison.text,
         "unified": request.GET.get("view") == "unified",
         "revisions": [row.revision for row in rows],
     }
@@ -106,12 +106,12 @@ def activate(request: Request, cluster: Cluster, revision: int) -> HttpResponse:
         messages.success(request, f"Revision {revision} is now active.")
         return redirect("profiles", cluster=cluster.name)
     before = revisions.get_active(cluster).revision
-    found = compare(cluster, before, revision, reader=request.user)
+    comparison = compare(cluster, before, revision, reader=request.user)
     pending = sum(queries.count_pending_pods(cluster).values())
-    stranded = queries.count_stranded_pods(cluster, revisions.load_configuration(found.after))
+    stranded = queries.count_stranded_pods(cluster, revisions.load_configuration(comparison.after))
     context = {
         "cluster": cluster,
-        "comparison": found,
+        "comparison": comparison,
         "pending": pending,
         "retried": pending - sum(stranded.values()),
         "stranded": [describe_stranded_pods(name, count) for name, count in stranded.items()],

@@ -39,17 +39,17 @@ def queue(request: Request, cluster: Cluster) -> HttpResponse:
         return past_queue(request, cluster, moment)
     if cluster.deleted_at is not None:
         return redirect("queue-history", cluster=cluster.name)
-    found = queue_page(cluster, request.GET)
-    context = {"cluster": cluster, "queue": found, "sorting": found.sorting}
+    listed = queue_page(cluster, request.GET)
+    context = {"cluster": cluster, "queue": listed, "sorting": listed.sorting}
     return render_page(request, "queue", context)
 
 
 @require_GET
 @recorded_page
 def history(request: Request, cluster: Cluster) -> HttpResponse:
-    found = history_page(cluster, request.GET)
-    context = {"cluster": cluster, "history": found}
-    return render_page(request, "queue_history", context, status=422 if found.problem else 200)
+    listed = history_page(cluster, request.GET)
+    context = {"cluster": cluster, "history": listed}
+    return render_page(request, "queue_history", context, status=422 if listed.problem else 200)
 
 
 @require_POST

@@ -43,10 +43,10 @@ def report(request: Request, number: int) -> HttpResponse:
     """One comparison: its progress, then its report."""
     stamp = site_stamp(request.user)
     try:
-        operation, found = service.get_comparison(number)
+        operation, comparison = service.get_comparison(number)
     except ApiError as refusal:
         return render_refusal(request, refusal)
-    context: dict[str, Any] = {"operation": operation, "report": found, "stamp": stamp}
-    if found is not None:
-        context["page"] = numbered_page(found["pods"], request.GET.dict())
+    context: dict[str, Any] = {"operation": operation, "report": comparison, "stamp": stamp}
+    if comparison is not None:
+        context["page"] = numbered_page(comparison["pods"], request.GET.dict())
     return render_page(request, "recorded_decisions_report", context)

@@ -52,22 +52,22 @@ def new_view(request: Request, cluster: Cluster) -> HttpResponse:
 @cluster_page
 def edit_view(request: Request, cluster: Cluster, view: int) -> HttpResponse:
     """Rename or share a view; with filters in the address, replace those of the view."""
-    found, user = _get_view(request, cluster, view), request.user.get_username()
-    if found.user != user:
-        raise Forbidden(f"the view {found.name!r} belongs to {found.user}")
-    initial = {"name": found.name, "shared": found.shared}
+    saved, user = _get_view(request, cluster, view), request.user.get_username()
+    if saved.user != user:
+        raise Forbidden(f"the view {saved.name!r} belongs to {saved.user}")
+    initial = {"name": saved.name, "shared": saved.shared}
     form = SavedViewForm(posted(request)[0], initial=initial)
-    query = read_query(request.GET) or found.query
+    query = read_query(request.GET) or saved.query
 
     def save() -> SavedView:
-        return saved_views.update_view(found, user, query=query, **form.cleaned_data)
+        return saved_views.update_view(saved, user, query=query, **form.cleaned_data)
 
-    title = found.name
+    title = saved.name
     context = {
         "cluster": cluster,
         "form": form,
         "query": sorted(query.items()),
-        "view": found,
+        "view": saved,
         "title": title,
     }
     return _save(request, context, save)
@@ -76,9 +76,9 @@ def edit_view(request: Request, cluster: Cluster, view: int) -> HttpResponse:
 @require_POST
 @cluster_page
 def delete_view(request: Request, cluster: Cluster, view: int) -> HttpResponse:
-    found = _get_view(request, cluster, view)
-    saved_views.delete_view(found, request.user.get_username())
-    messages.success(request, f"View {found.name} deleted.")
+    saved = _get_view(request, cluster, view)
+    saved_views.delete_view(saved, request.user.get_username())
+    messages.success(request, f"View {saved.name} deleted.")
     return redirect("saved-views", cluster=cluster.name)
 
 

@@ -60,10 +60,10 @@ def compare(request: Request) -> HttpResponse:
         return render_page(request, "compare_scenarios", {"choices": choices})
     first, second = request.GET.get("first", ""), request.GET.get("second", "")
     try:
-        found = compare_runs(first, second, request.user)
+        comparison = compare_runs(first, second, request.user)
     except ApiError as refusal:
         return render_refusal(request, refusal)
-    return render_page(request, "compare_scenarios", {"found": found, "choices": choices})
+    return render_page(request, "compare_scenarios", {"found": comparison, "choices": choices})
 
 
 def _first_text(request: Request) -> str:

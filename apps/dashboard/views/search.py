@@ -14,5 +14,5 @@ from apps.dashboard.rendering import Request, render_page
 def find(request: Request) -> HttpResponse:
     """Clusters, nodes, pods and decisions that match `q`; those of `cluster` first."""
     text = request.GET.get("q", "")
-    found = search(text, here=request.GET.get("cluster", ""), reach=reach_of(request.user))
-    return render_page(request, "search", {"text": text, "sorts": group_by_sort(found)})
+    hits = search(text, here=request.GET.get("cluster", ""), reach=reach_of(request.user))
+    return render_page(request, "search", {"text": text, "sorts": group_by_sort(hits)})

@@ -35,12 +35,12 @@ def users(request: Request) -> HttpResponse:
 @site_page
 def user(request: Request, name: str) -> HttpResponse:
     """One user, with tokens, identities and sessions."""
-    found = accounts.user_named(name)
+    account = accounts.user_named(name)
     context = {
-        "about": found,
-        "tokens": tokens.list_tokens(found),
-        "identities": identities.list_identities(found),
-        "sessions": sessions.list_sessions(found),
+        "about": account,
+        "tokens": tokens.list_tokens(account),
+        "identities": identities.list_identities(account),
+        "sessions": sessions.list_sessions(account),
         "now": timezone.now(),
     }
     return render_page(request, "user", context)
@@ -50,27 +50,27 @@ def user(request: Request, name: str) -> HttpResponse:
 @site_page
 def change_user(request: Request, name: str) -> HttpResponse:
     """Apply `action`."""
-    found, action = accounts.user_named(name), request.POST.get("action", "")
+    account, action = accounts.user_named(name), request.POST.get("action", "")
     match action:
         case "reset":
-            return _show_link(request, accounts.reset_user(found))
+            return _show_link(request, accounts.reset_user(account))
         case "activate" | "deactivate":
-            accounts.set_active(found, action == "activate")
+            accounts.set_active(account, action == "activate")
             messages.success(request, f"User {name} {action}d.")
         case "add-site-admin" | "remove-site-admin":
-            accounts.set_site_admin(found, action == "add-site-admin")
-            now = "now a site admin" if found.is_superuser else "no longer a site admin"
+            accounts.set_site_admin(account, action == "add-site-admin")
+            now = "now a site admin" if account.is_superuser else "no longer a site admin"
             messages.success(request, f"{name} is {now}.")
         case "sign-out":
-            ended = sessions.end_sessions(found)
+            ended = sessions.end_sessions(account)
             messages.success(request, f"Sessions of {name} signed out: {ended}.")
         case "delete-token":
             number = parse_whole_number(request.POST, "token") or 0
-            deleted = tokens.delete_token(found, number)
+            deleted = tokens.delete_token(account, number)
             messages.success(request, f"Token {deleted.name} of {name} deleted.")
         case "delete-identity":
             number = parse_whole_number(request.POST, "identity") or 0
-            identity = identities.delete_identity(found, number)
+            identity = identities.delete_identity(account, number)
             messages.success(request, f"{name} no longer signs in as {identity}.")
         case _:
             raise BadRequest(f"unknown action {action!r}")

@@ -73,29 +73,29 @@ def _page(
 @cluster_page
 def change_webhook(request: Request, cluster: Cluster, number: int) -> HttpResponse:
     """Apply `action`: test, retry, change, enable, disable, delete, or secret, which shows one."""
-    found, action = service.get_webhook(cluster, number), request.POST.get("action", "")
+    webhook, action = service.get_webhook(cluster, number), request.POST.get("action", "")
     match action:
         case "test":
-            service.send_test(found)
+            service.send_test(webhook)
             messages.success(request, "A test will be sent in a moment; see the log below.")
         case "retry":
-            count = service.retry(found)
+            count = service.retry(webhook)
             noun = "delivery is" if count == 1 else "deliveries are"
             messages.success(request, f"{count:,} {noun} sent again, one after the other.")
         case "secret":
-            service.replace_secret(found)
-            return _page(request, cluster, found, secret=found.secret)
+            service.replace_secret(webhook)
+            return _page(request, cluster, webhook, secret=webhook.secret)
         case "change":
             form = WebhookChangeForm(request.POST)
             if not form.is_valid():
-                return _page(request, cluster, found, form=form)
-            service.change_webhook(found, **form.cleaned_data)
+                return _page(request, cluster, webhook, form=form)
+            service.change_webhook(webhook, **form.cleaned_data)
             messages.success(request, "Webhook changed.")
         case "enable" | "disable":
-            service.set_enabled(found, action == "enable")
+            service.set_enabled(webhook, action == "enable")
             messages.success(request, f"Webhook {action}d.")
         case "delete":
-            service.delete_webhook(found)
+            service.delete_webhook(webhook)
             messages.success(request, "Webhook deleted.")
             return redirect("webhooks", cluster=cluster.name)
         case _:

@@ -136,6 +136,6 @@ def test_a_decision_is_asked_about_with_another_pod_and_other_nodes(
     answer = client.post(f"{address}?node=node-1", typed)
     assert answer.context["answer"].node == "node-1"
     # the answer does not wait for the list, which is loaded beside the form
-    assert answer.context["page"].found is None and 'hx-select="#facts"' in answer.content.decode()
+    assert answer.context["page"].facts is None and 'hx-select="#facts"' in answer.content.decode()
     broken = client.post(address, {**known, "pod": yaml.safe_dump({"spec": {"priority": []}})})
     assert broken.status_code == 422 and "priority" in broken.content.decode()

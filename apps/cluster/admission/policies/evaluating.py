@@ -162,10 +162,10 @@ def _message(run: _Run, check: Check) -> str:
     """Of the expression, if it evaluates to a text of one line that is not blank."""
     if check.message_expression is not None:
         try:
-            found = run.value(check.message_expression)
+            value = run.value(check.message_expression)
         except _Failed:
-            found = None
-        text = found.strip() if isinstance(found, str) else ""
+            value = None
+        text = value.strip() if isinstance(value, str) else ""
         if text and "\n" not in text and len(text.encode()) <= _LONGEST_MESSAGE:
             return text
     return check.message.strip() or f"failed expression: {check.expression.text.strip()}"
@@ -178,13 +178,13 @@ def _annotate(
     annotations: list[tuple[str, str]] = []
     for index, (key, expression) in enumerate(programs.annotations):
         try:
-            found = run.value(expression)
+            value = run.value(expression)
         except _Failed as error:
             if not ignores_errors:
                 failures.append(Failure(index, str(error)))
             continue
-        if isinstance(found, str) and found.strip():
-            annotations.append((key, found.strip()))
+        if isinstance(value, str) and value.strip():
+            annotations.append((key, value.strip()))
     return tuple(failures), tuple(annotations)
 
 
@@ -213,12 +213,12 @@ class _Run:
             raise _Failed(f"compilation error: {expression.problem}")
         if self._of_request.left < 0:
             raise _OutOfBudget(_NO_REQUEST_BUDGET)
-        found = self.evaluate(expression)
+        result = self.evaluate(expression)
         if self._budget < 0:
             raise _OutOfBudget(_NO_BUDGET)
-        if isinstance(found, CelError):
-            raise _Failed(f"expression '{expression.text}' resulted in error: {found.text}")
-        return found
+        if isinstance(result, CelError):
+            raise _Failed(f"expression '{expression.text}' resulted in error: {result.text}")
+        return result
 
     def evaluate(self, expression: Expression) -> Value:
         assert expression.program is not None
@@ -242,8 +242,8 @@ class _Variables(dict[str, Value]):
         self._expressions = expressions
 
     def __missing__(self, name: str) -> Value:
-        found = self[name] = self._read(name)
-        return found
+        value = self[name] = self._read(name)
+        return value
 
     def _read(self, name: str) -> Value:
         expression = self._expressions[name]

@@ -60,8 +60,8 @@ def matched_version(resources: Resources, review: Review, lookups: Lookups) -> s
     rules = resources.get("resourceRules")
     if not rules:
         return review.kind.version
-    found = (each for each in versions for rule in rules if _matches_rule(rule, review, each))
-    return next(found, None)
+    matched = (each for each in versions for rule in rules if _matches_rule(rule, review, each))
+    return next(matched, None)
 
 
 def may_match(resources: Resources, kind_group: str, plural: str, operation: str) -> bool:

@@ -75,12 +75,12 @@ class MutatingPolicies:
         reinvocations.begin(review.object)
         budget = RequestBudget()
         for bound in self._bound:
-            for binding, found in _bindings(bound, review, lookups, params):
-                key = (bound.name, binding["metadata"]["name"], _name_of(found))
+            for binding, param in _bindings(bound, review, lookups, params):
+                key = (bound.name, binding["metadata"]["name"], _name_of(param))
                 if not reinvocations.includes(key):
                     continue
                 before = review.object
-                run = _Run(bound, binding, found, lookups, budget, normalize)
+                run = _Run(bound, binding, param, lookups, budget, normalize)
                 review = run.mutate(review)
                 if review.object != before:
                     reinvocations.note_change()
@@ -119,13 +119,13 @@ def _bindings(
         if resources is not None and not matches(resources, review, lookups):
             continue
         try:
-            found = find_params(kind, binding["spec"].get("paramRef"), review, params)
+            found_params = find_params(kind, binding["spec"].get("paramRef"), review, params)
         except ConfigurationError as error:
             if ignores:
                 continue
             why = f"failed to configure binding: {error}"
             raise _denial(review, _said(bound, binding, why)) from error
-        yield from ((binding, each) for each in found)
+        yield from ((binding, each) for each in found_params)
 
 
 class _Run:
@@ -166,12 +166,12 @@ class _Run:
         return review.variables(namespace, self._params)
 
     def _patched(self, mutation: Mutation, review: Review) -> dict[str, Any]:
-        found = self._run.value(mutation, self._values(review))
+        value = self._run.value(mutation, self._values(review))
         body = dict(review.object or {})
         if mutation.patch_type == "JSONPatch":
-            return _json_patched(body, found)
-        _check_types(found, ("Object",))
-        return _applied(body, _plain(found), _definition(review))
+            return _json_patched(body, value)
+        _check_types(value, ("Object",))
+        return _applied(body, _plain(value), _definition(review))
 
 
 def _said(bound: BoundPolicy, binding: Body, why: str) -> str:

@@ -117,7 +117,7 @@ class Review:
         given, name = self.shape
         kind_version = given or f"{self.kind.group}/{version}"
         kind_group, _, kind_version = kind_version.rpartition("/")
-        found: dict[str, Value] = {
+        addressed: dict[str, Value] = {
             "kind": {"group": kind_group, "version": kind_version, "kind": name or self.kind.name},
             "resource": {
                 "group": self.kind.group,
@@ -126,10 +126,10 @@ class Review:
             },
         }
         if self.subresource:
-            found["subResource"] = self.subresource
+            addressed["subResource"] = self.subresource
         if not prefix:
-            return found
-        return {f"{prefix}{key[0].upper()}{key[1:]}": value for key, value in found.items()}
+            return addressed
+        return {f"{prefix}{key[0].upper()}{key[1:]}": value for key, value in addressed.items()}
 
     def _options(self) -> dict[str, Value]:
         given = self.options if self.operation == DELETE else self.actor.asked.options

@@ -171,7 +171,7 @@ def _review(
         if resources is not None and not matches(resources, review, lookups):
             continue
         try:
-            found = find_params(kind, binding["spec"].get("paramRef"), review, params)
+            matched_params = find_params(kind, binding["spec"].get("paramRef"), review, params)
         except ConfigurationError as error:
             if not ignores_errors:
                 failure = Failure(0, f"failed to configure binding: {error}")
@@ -179,7 +179,7 @@ def _review(
             continue
         in_namespace = review.namespace and not review.of_namespace
         namespace = lookups.namespace(review.namespace) if in_namespace else None
-        for each in found:
+        for each in matched_params:
             values = review.variables(namespace, each)
             findings = evaluate(programs, values, budget, ignores_errors=ignores_errors)
             yield from _act(bound.name, binding, findings)
@@ -244,7 +244,7 @@ def find_params(
         namespace = namespace or review.place
         if not namespace:
             raise ConfigurationError(_NO_NAMESPACE)
-    found = params.objects(kind, namespace, reference.get("name", ""), reference.get("selector"))
-    if not found and reference.get("parameterNotFoundAction") == "Deny":
+    selected = params.objects(kind, namespace, reference.get("name", ""), reference.get("selector"))
+    if not selected and reference.get("parameterNotFoundAction") == "Deny":
         raise ConfigurationError(_NO_PARAMS)
-    return found
+    return selected

@@ -87,12 +87,12 @@ def _validate_class(body: Body, stored: Stored) -> Causes:
 
 def request_names(devices: Body) -> frozenset[str]:
     """What constraints and results may name: requests, and their alternatives after a slash."""
-    found = set()
+    names = set()
     for request in devices.get("requests") or ():
-        found.add(name_of(request))
+        names.add(name_of(request))
         for alternative in request.get("firstAvailable") or ():
-            found.add(f"{name_of(request)}/{name_of(alternative)}")
-    return frozenset(found)
+            names.add(f"{name_of(request)}/{name_of(alternative)}")
+    return frozenset(names)
 
 
 def validate_request_name(known: Collection[str], name: str, path: str) -> Causes:

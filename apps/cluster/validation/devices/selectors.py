@@ -26,8 +26,8 @@ def list_expressions(value: Any) -> Stored:
     """The CEL expressions in a body."""
     if isinstance(value, Mapping):
         own = value.get("expression")
-        found = {own} if isinstance(own, str) else set()
-        return frozenset(found).union(*map(list_expressions, value.values()))
+        expressions = {own} if isinstance(own, str) else set()
+        return frozenset(expressions).union(*map(list_expressions, value.values()))
     if isinstance(value, list):
         return NOTHING_STORED.union(*map(list_expressions, value))
     return NOTHING_STORED
