@@ -85,11 +85,11 @@ def needs_django(headers: Mapping[bytes, bytes]) -> bool:
 @lru_cache(maxsize=1000)
 def _place(path: str) -> tuple[str, paths.Target, Access] | None:
     """The cluster and the collection in which a POST to this path creates an object."""
-    found = _PATH.fullmatch(path)
-    target = paths.parse(found["path"]) if found is not None else None
-    if found is None or target is None or not _is_creation(target):
+    match = _PATH.fullmatch(path)
+    target = paths.parse(match["path"]) if match is not None else None
+    if match is None or target is None or not _is_creation(target):
         return None
-    return found["cluster"], target, access_of(target, "POST", _NO_PARAMETERS)
+    return match["cluster"], target, access_of(target, "POST", _NO_PARAMETERS)
 
 
 @lru_cache(maxsize=100)

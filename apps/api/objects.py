@@ -85,11 +85,11 @@ def request_of(scope: Scope, headers: Mapping[bytes, bytes]) -> ObjectRequest | 
 @lru_cache(maxsize=1000)
 def _place(path: str) -> tuple[str, paths.Target] | None:
     """The cluster and the object of a path."""
-    found = _PATH.fullmatch(path) if path.isascii() else None
-    target = paths.parse(found["path"]) if found is not None else None
-    if found is None or target is None or not target.name or target.watch:
+    match = _PATH.fullmatch(path) if path.isascii() else None
+    target = paths.parse(match["path"]) if match is not None else None
+    if match is None or target is None or not target.name or target.watch:
         return None
-    return found["cluster"], target
+    return match["cluster"], target
 
 
 async def authenticate(request: ObjectRequest) -> User | HttpResponse:

@@ -23,7 +23,7 @@ from apps.api.kubernetes.calls import Answer, Call
 from apps.api.kubernetes.custom import parse_custom
 from apps.api.kubernetes.discovery import unknown_path
 from apps.api.kubernetes.errors import WrongMethod
-from apps.api.kubernetes.finding import Found, find_cluster
+from apps.api.kubernetes.finding import Resolved, find_cluster
 from apps.api.kubernetes.presenting import present_object
 from apps.api.kubernetes.views import find_handler, refusal_response
 from apps.api.kubernetes.watching import BATCH, Watch, error_line
@@ -162,7 +162,7 @@ def _call(scope: Scope, match: re.Match[str], user: User, accept: str) -> Call:
     if target.resource.has_defaults and create_default_policy(cluster):
         cluster = find_cluster(cluster.name)
     return Call(
-        found=Found(cluster),
+        resolved=Resolved(cluster),
         target=target,
         method="GET",
         query=query,

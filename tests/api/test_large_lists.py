@@ -15,7 +15,7 @@ from django.http import QueryDict
 
 from apps.api.kubernetes import media, paths
 from apps.api.kubernetes.calls import Call
-from apps.api.kubernetes.finding import Found
+from apps.api.kubernetes.finding import Resolved
 from apps.api.kubernetes.watching import Watch, watch_options
 from apps.cluster.access.identity import AUTHENTICATED, MASTERS, Identity
 from apps.cluster.models import Cluster
@@ -128,7 +128,7 @@ def test_the_initial_events_of_a_watch_are_read_while_they_are_sent(
     assert target is not None
     query = QueryDict("watch=1")
     actor, identity = Actor("alice", ""), Identity("alice", (MASTERS, AUTHENTICATED))
-    call = Call(Found(cluster), target, "GET", query, b"", "", media.PLAIN, actor, identity)
+    call = Call(Resolved(cluster), target, "GET", query, b"", "", media.PLAIN, actor, identity)
     watch = Watch(call, watch_options(call))
     with bounded_memory():
         events = sum(line.startswith(b'{"type":"ADDED"') for line in watch.begin())

@@ -148,7 +148,7 @@ class DecisionAggregateView(ControlView):
         filters = finding.parse(query, now=cluster.now() if cluster else None)
         zone = query.get("zone", "")
         with timezone.override(parse_zone(zone) if zone else UTC):
-            found = aggregating.aggregate(
+            aggregation = aggregating.aggregate(
                 filters,
                 by,
                 cluster_id=cluster.pk if cluster else None,
@@ -161,8 +161,8 @@ class DecisionAggregateView(ControlView):
                     request, "offset", 0, highest=limits.GROUPS_OFFSET.highest
                 ),
             )
-            groups = [_read_group(group, by, filters) for group in found.groups]
-        totals = {name: getattr(found, name) for name in _TOTALS}
+            groups = [_read_group(group, by, filters) for group in aggregation.groups]
+        totals = {name: getattr(aggregation, name) for name in _TOTALS}
         return answer(_Aggregation(groups=groups, **totals))
 
     def find_cluster(self, request: Request) -> Cluster | None:

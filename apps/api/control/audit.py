@@ -61,8 +61,8 @@ class AuditListView(ControlView, GenericAPIView[Any]):
         change log of each cluster.
         """
         reject_unknown(request, {*auditing.PARAMETERS, "cursor", "page_size", "format"})
-        found = auditing.find_entries(request.query_params)
-        rows: list[Any] = self.paginate_queryset(found.rows) or []
+        entries = auditing.find_entries(request.query_params)
+        rows: list[Any] = self.paginate_queryset(entries.rows) or []
         return self.get_paginated_response(self.get_serializer(rows, many=True).data)
 
 

@@ -97,9 +97,9 @@ class DecisionBundleView(FileErrors):
         """
         reject_unknown(request, {"format"})
         row = queries.decision_numbered(parse_number(number), cluster_named(cluster))
-        found = bundle_of(row)
-        response = HttpResponse(found.data, content_type=MEDIA_TYPE)
-        response["Content-Disposition"] = f'attachment; filename="{found.name}"'
+        bundle = bundle_of(row)
+        response = HttpResponse(bundle.data, content_type=MEDIA_TYPE)
+        response["Content-Disposition"] = f'attachment; filename="{bundle.name}"'
         return response
 
 
@@ -129,5 +129,5 @@ class BundlesView(ControlView):
         node, against = (request.query_params.get(name, "") for name in ("node", "against"))
         if against and not node:
             raise BadRequest("against: requires `node`, which it is compared with")
-        found = present_bundle(open_bundle(data), node=node, against=against)
-        return Response(OpenedBundleSerializer(found).data)
+        presented = present_bundle(open_bundle(data), node=node, against=against)
+        return Response(OpenedBundleSerializer(presented).data)

@@ -66,11 +66,11 @@ class ClockView(ControlView):
         Everything in a cluster goes by it: backoff, tolerations, grace periods, controllers,
         kubelets, events and charts.
         """
-        found = cluster_named(cluster)
+        row = cluster_named(cluster)
         wanted = ClockRequestSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
-        _set(found, wanted.validated_data)
-        return answer(_read(found))
+        _set(row, wanted.validated_data)
+        return answer(_read(row))
 
 
 def _set(cluster: Cluster, typed: dict[str, Any]) -> None:

@@ -67,10 +67,10 @@ class ComparisonView(ControlView):
         for name in names:
             require_role(request.user, name, name, Role.VIEWER)
         only_differences = parse_switch(request, "differences")
-        found = compare_clusters(names)
+        comparison = compare_clusters(names)
         sections = [
             replace(section, rows=rows)
-            for section in found.sections
+            for section in comparison.sections
             if (rows := [row for row in section.rows if row.differs or not only_differences])
         ]
-        return answer(ClusterComparison([each.name for each in found.clusters], sections))
+        return answer(ClusterComparison([each.name for each in comparison.clusters], sections))

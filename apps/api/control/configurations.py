@@ -44,10 +44,10 @@ class FeatureGateListView(ControlView):
         The gates of Kubernetes 1.36 with stage, default and lock, what each does in this
         scheduler, and its value in a revision. A configuration sets them in `featureGates`.
         """
-        found = cluster_named(cluster)
+        row = cluster_named(cluster)
         number = parse_whole_number(request, "revision", 0, highest=10**9)
         everything = parse_switch(request, "all")
-        return answer(list_gates(found, number, everything=everything))
+        return answer(list_gates(row, number, everything=everything))
 
 
 class ConversionView(ControlView):

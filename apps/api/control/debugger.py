@@ -83,16 +83,16 @@ class DebuggerView(ControlView):
         attempt need not be discarded.
         """
         reject_unknown(request, {"pod", "accept", "reject", "score"})
-        found = cluster_named(cluster)
+        row = cluster_named(cluster)
         given = request.query_params
-        uid = find_pending(found, given["pod"]) if given.get("pod") else next_pod(found)
+        uid = find_pending(row, given["pod"]) if given.get("pod") else next_pod(row)
         if not uid:
             raise BadRequest("no pod waits in activeQ or backoffQ: name a pending one with `pod`")
         changes = Changes(
             build_verdicts(given.getlist("accept"), given.getlist("reject")),
             dict(parse_score(text) for text in given.getlist("score")),
         )
-        return answer(step(found, uid, changes))
+        return answer(step(row, uid, changes))
 
     @extend_schema(
         request=CommitSerializer,
@@ -111,12 +111,12 @@ class DebuggerView(ControlView):
         """
         wanted = CommitSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
-        typed, found = wanted.validated_data, cluster_named(cluster)
+        typed, target = wanted.validated_data, cluster_named(cluster)
         changes = Changes(
             build_verdicts(typed["accept"], typed["reject"]),
             {(each["plugin"], each["node"]): each["score"] for each in typed["scores"]},
         )
-        row = commit(found, find_pending(found, typed["pod"]), changes, version=typed["version"])
+        row = commit(target, find_pending(target, typed["pod"]), changes, version=typed["version"])
         return answer(Committed(row.pk, row.result, row.node))
 
 

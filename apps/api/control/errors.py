@@ -68,10 +68,10 @@ def _response(
 
 def _causes(error: ApiError) -> Causes:
     """The causes of an error, or those of the error that caused it, each once."""
-    found = error.details.get("causes")
-    if found is None and isinstance(error.__cause__, ApiError):
-        found = error.__cause__.details.get("causes")
-    distinct = dict.fromkeys((each.get("field", ""), each["message"]) for each in found or ())
+    causes = error.details.get("causes")
+    if causes is None and isinstance(error.__cause__, ApiError):
+        causes = error.__cause__.details.get("causes")
+    distinct = dict.fromkeys((each.get("field", ""), each["message"]) for each in causes or ())
     return [{"field": field, "message": message} for field, message in distinct]
 
 

@@ -68,9 +68,9 @@ class EventListView(ControlView, GenericAPIView[Any]):
         The events that match all filters, last seen first; with a period, those seen in it.
         """
         reject_unknown(request, {*finding.PARAMETERS, "cursor", "page_size", "format"})
-        found = finding.find_events(recorded_cluster(kwargs), request.query_params)
-        rows: list[Any] = self.paginate_queryset(found.rows) or []
-        events = [finding.describe_event(found.read(row)) for row in rows]
+        matches = finding.find_events(recorded_cluster(kwargs), request.query_params)
+        rows: list[Any] = self.paginate_queryset(matches.rows) or []
+        events = [finding.describe_event(matches.read(row)) for row in rows]
         return self.get_paginated_response(EventSerializer(events, many=True).data)
 
 

@@ -64,8 +64,8 @@ class DecisionExplanationView(ControlView):
 
         The figures of a refusal are those at the time of the decision, not the current ones.
         """
-        found = cluster_named(cluster)
-        row = queries.decision_numbered(parse_number(number), found)
+        target = cluster_named(cluster)
+        row = queries.decision_numbered(parse_number(number), target)
         node, against = (request.query_params.get(name, "") for name in ("node", "against"))
         if against and not node:
             raise BadRequest("against: requires `node`, which it is compared with")
@@ -115,8 +115,8 @@ class ScoreInputsView(ControlView):
         decision = read(row).decision
         nodes = request.query_params.getlist("node") or score_matrix(decision).nodes[:1]
         plugin = request.query_params.get("plugin", "")
-        found = explain_scores(row, decision, nodes, plugin) if nodes else []
-        return answer(ScoreInputsOfDecision(found))
+        inputs = explain_scores(row, decision, nodes, plugin) if nodes else []
+        return answer(ScoreInputsOfDecision(inputs))
 
 
 class ScoreInputsExportView(FileErrors):
@@ -233,9 +233,9 @@ class PodExplanationView(ControlView):
 
         In a fork, `forked_from` has the address of the decisions about the pod before the fork.
         """
-        found = cluster_named(cluster)
-        explained = explain_pod(found, namespace, name)
-        origin = origin_of_pod(found, explained.uid)
+        target = cluster_named(cluster)
+        explained = explain_pod(target, namespace, name)
+        origin = origin_of_pod(target, explained.uid)
         forked_from = None if origin is None else _describe_origin(origin, explained.uid)
         shown = {each.name: getattr(explained, each.name) for each in fields(explained)}
         return answer(ExplainedPod(**shown, forked_from=forked_from))

@@ -64,8 +64,8 @@ class SimulationView(ControlView):
         decision.
         """
         typed = _read(SimulationRequestSerializer, request)
-        found = simulate(cluster_named(cluster), build_request(typed), user=_user(request))
-        return answer(found)
+        simulation = simulate(cluster_named(cluster), build_request(typed), user=_user(request))
+        return answer(simulation)
 
 
 class FittingView(ControlView):
@@ -81,13 +81,13 @@ class FittingView(ControlView):
         room. The answer says what stops the next copy.
         """
         typed = _read(FittingRequestSerializer, request)
-        found = count_fitting(
+        fitting = count_fitting(
             cluster_named(cluster),
             build_request(typed),
             limit=typed["limit"],
             user=_user(request),
         )
-        return answer(found)
+        return answer(fitting)
 
 
 class PlanView(ControlView):
@@ -103,14 +103,14 @@ class PlanView(ControlView):
         cheapest mix of shapes that was found.
         """
         typed = _read(PlanRequestSerializer, request)
-        found = plan_nodes(
+        plan = plan_nodes(
             cluster_named(cluster),
             build_request(typed),
             [Shape(**shape) for shape in typed["shapes"]],
             most=typed["max_nodes"],
             user=_user(request),
         )
-        return answer(found)
+        return answer(plan)
 
 
 class EmptyingView(ControlView):
@@ -126,14 +126,14 @@ class EmptyingView(ControlView):
         the same time. Nothing is preempted; pods of DaemonSets stay.
         """
         typed = _read(EmptyingRequestSerializer, request)
-        found = find_emptiable_nodes(
+        emptying = find_emptiable_nodes(
             cluster_named(cluster),
             build_request(typed),
             nodes=typed["nodes"],
             limit=typed["limit"],
             user=_user(request),
         )
-        return answer(found)
+        return answer(emptying)
 
 
 class FailuresView(ControlView):
@@ -149,10 +149,10 @@ class FailuresView(ControlView):
         lost because no controller creates them again.
         """
         typed = _read(FailuresRequestSerializer, request)
-        found = simulate_failures(
+        failures = simulate_failures(
             cluster_named(cluster), build_request(typed), typed["nodes"], user=_user(request)
         )
-        return answer(found)
+        return answer(failures)
 
 
 class ProspectsView(ControlView):

@@ -118,12 +118,12 @@ class MemberViewSet(ControlView, GenericViewSet[Membership]):
         """
         wanted = ChangedAccessSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
-        found, actor = cluster_named(cluster), request.user.get_username()
+        target, actor = cluster_named(cluster), request.user.get_username()
         if owner := wanted.validated_data.get("owner"):
-            members.set_owner(found, owner, actor=actor)
+            members.set_owner(target, owner, actor=actor)
         if visibility := wanted.validated_data.get("visibility"):
-            members.set_visibility(found, visibility, actor=actor)
-        return Response(_present(request, found))
+            members.set_visibility(target, visibility, actor=actor)
+        return Response(_present(request, target))
 
     @extend_schema(request=RoleSerializer, responses={200: MemberSerializer, **_ERRORS})
     def partial_update(self, request: Request, cluster: str, pk: int) -> Response:

@@ -105,20 +105,20 @@ class OperationViewSet(ControlView, GenericViewSet[Operation]):
 
         Those that have not ended, and those of the last 30 days, newest first.
         """
-        found = service.operations_for(request.user)
+        matches = service.operations_for(request.user)
         if name := request.query_params.get("cluster"):
             require_role(request.user, name, name, Role.VIEWER)
-            found = found.filter(cluster=cluster_named(name))
+            matches = matches.filter(cluster=cluster_named(name))
         if state := request.query_params.get("state"):
             if state not in Operation.State.values:
                 raise BadRequest(
                     f"state: {state!r} is not one of {', '.join(Operation.State.values)}"
                 )
-            found = found.filter(state=state)
+            matches = matches.filter(state=state)
         if before := parse_whole_number(request, "before", 0, highest=10**9):
-            found = found.filter(pk__lt=before)
+            matches = matches.filter(pk__lt=before)
         limit = parse_whole_number(request, "limit", 100, highest=MAX_PAGE)
-        return Response(self.get_serializer(found[:limit], many=True).data)
+        return Response(self.get_serializer(matches[:limit], many=True).data)
 
     @extend_schema(responses={200: OperationSerializer, **_MISSING})
     def retrieve(self, request: Request, pk: str) -> Response:
@@ -189,8 +189,8 @@ class ExportView(ControlView):
         Starts an operation that writes every object as YAML; `/operations/{id}/output` returns the
         file. The file of a viewer has no Secrets, and viewers cannot download one that may.
         """
-        found = cluster_named(cluster)
-        return _accept(service.start_export(found, user=request.user, actor=get_actor(request)))
+        target = cluster_named(cluster)
+        return _accept(service.start_export(target, user=request.user, actor=get_actor(request)))
 
 
 class BulkSerializer(StrictSerializer):
@@ -237,7 +237,7 @@ class BulkView(ControlView):
         Starts an operation that cordons, drains, labels, evicts or deletes nodes or pods. Objects
         whose update is rejected are counted; the others are updated.
         """
-        found = cluster_named(cluster)
+        target = cluster_named(cluster)
         wanted = BulkSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
         typed = wanted.validated_data
@@ -246,14 +246,14 @@ class BulkView(ControlView):
             arguments = {"force": typed["force"], "timeout": typed["timeout_seconds"]}
         else:
             action = BulkAction(typed["resource"], typed["action"], typed["text"].strip())
-            bulk.check(found, action, typed["names"][0], actor=get_actor(request))
+            bulk.check(target, action, typed["names"][0], actor=get_actor(request))
             kind, title = "bulk", action.title(len(typed["names"]))
             arguments = {"resource": action.resource, "action": action.name, "text": action.text}
         started = service.start(
             kind,
             title,
             actor=get_actor(request),
-            cluster=found,
+            cluster=target,
             arguments=arguments,
             payload={"names": typed["names"]},
         )
@@ -280,8 +280,8 @@ class DrainView(ControlView):
         Starts an operation that cordons the node and evicts its pods as their disruption budgets
         allow. Only one node of a cluster is drained at a time.
         """
-        found = cluster_named(cluster)
-        queries.get(found, kinds.NODE, "", node)
+        target = cluster_named(cluster)
+        queries.get(target, kinds.NODE, "", node)
         wanted = DrainSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
         typed = wanted.validated_data
@@ -289,7 +289,7 @@ class DrainView(ControlView):
         title = f"Drain {node}"
         return _accept(
             service.start(
-                "drain", title, actor=get_actor(request), cluster=found, arguments=arguments
+                "drain", title, actor=get_actor(request), cluster=target, arguments=arguments
             )
         )
 

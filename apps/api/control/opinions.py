@@ -59,11 +59,11 @@ class SecondOpinionListView(ControlView, ListAPIView[SecondOpinion]):
     pagination_class = NewestFirst
 
     def get_queryset(self) -> QuerySet[SecondOpinion]:
-        found = opinions.list_opinions(cluster_named(self.kwargs["cluster"]))
+        matches = opinions.list_opinions(cluster_named(self.kwargs["cluster"]))
         verdict = self.request.query_params.get("verdict", "")
         if verdict and verdict not in SecondOpinion.Verdict.values:
             raise BadRequest(f"verdict: must be one of {', '.join(SecondOpinion.Verdict.values)}")
-        return found.filter(verdict=verdict) if verdict else found
+        return matches.filter(verdict=verdict) if verdict else matches
 
     @extend_schema(
         parameters=[

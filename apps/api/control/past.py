@@ -85,8 +85,8 @@ class PastView(ControlView):
         moment whose state can be read. A state before it is answered with 410.
         """
         reject_unknown(request, {*PARAMETERS, "format"})
-        found = cluster_named(cluster)
-        return answer(read_overview(found, parse_past_version(found, request.query_params)))
+        target = cluster_named(cluster)
+        return answer(read_overview(target, parse_past_version(target, request.query_params)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +113,9 @@ class PastNodeListView(ControlView):
         with `resourceVersion` and `resourceVersionMatch=Exact`.
         """
         reject_unknown(request, {*PARAMETERS, *_names(listing.NODE_FILTERS), *_PAGING})
-        found, query = cluster_named(cluster), request.query_params
-        moment = parse_past_version(found, query)
-        snapshot = snapshots.at(found, moment.version)
+        target, query = cluster_named(cluster), request.query_params
+        moment = parse_past_version(target, query)
+        snapshot = snapshots.at(target, moment.version)
         nodes = listing.list_nodes(snapshot, query)
         shown = listing.add_requests(snapshot, _cut(request, nodes))
         return answer(PastNodeList(moment, len(nodes), shown))
@@ -145,9 +145,9 @@ class PastPodListView(ControlView):
         `resourceVersion` and `resourceVersionMatch=Exact`.
         """
         reject_unknown(request, {*PARAMETERS, *_names(listing.POD_FILTERS), *_PAGING})
-        found, query = cluster_named(cluster), request.query_params
-        moment = parse_past_version(found, query)
-        pods = listing.list_pods(snapshots.at(found, moment.version), query)
+        target, query = cluster_named(cluster), request.query_params
+        moment = parse_past_version(target, query)
+        pods = listing.list_pods(snapshots.at(target, moment.version), query)
         return answer(PastPodList(moment, len(pods), _cut(request, pods)))
 
 
@@ -193,10 +193,10 @@ class PastDifferencesView(ControlView):
         """
         known = {"from", "to", "zone", "change", "namespace", "q", *_PAGING}
         reject_unknown(request, known)
-        found, query = cluster_named(cluster), request.query_params
-        before = parse_version_or_time(found, query, "from", starts=True)
-        after = parse_version_or_time(found, query, "to")
-        first, second = (snapshots.at(found, each.version) for each in (before, after))
+        target, query = cluster_named(cluster), request.query_params
+        before = parse_version_or_time(target, query, "from", starts=True)
+        after = parse_version_or_time(target, query, "to")
+        first, second = (snapshots.at(target, each.version) for each in (before, after))
         pods, nodes = find_pod_differences(first, second), find_node_differences(first, second)
         selected = listing.select_pod_differences(pods, query)
         found_changes = PastDifferences(

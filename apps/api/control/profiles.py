@@ -161,16 +161,16 @@ class ProfileViewSet(
         Stores nothing. The response has what would change compared with the active revision, and
         the pending pods that no profile would schedule; or all errors.
         """
-        found = cluster_named(cluster)
+        target = cluster_named(cluster)
         wanted = ConfigurationSerializer(data=read_configuration(request))
         wanted.is_valid(raise_exception=True)
         typed = wanted.validated_data
         configuration = revisions.check(typed["configuration"], legacy=typed["legacy"])
-        active = revisions.load_configuration(revisions.get_active(found))
+        active = revisions.load_configuration(revisions.get_active(target))
         checked = Checked(
             warnings=find_warnings(configuration),
             effects=compare_configurations(active, configuration),
-            stranded_pods=queries.count_stranded_pods(found, configuration),
+            stranded_pods=queries.count_stranded_pods(target, configuration),
         )
         return answer(checked)
 
@@ -187,12 +187,12 @@ class ProfileViewSet(
         What the scheduler does differently from revision `before` to this one, and the unified
         diff of the texts.
         """
-        found = cluster_named(cluster)
+        target = cluster_named(cluster)
         number = parse_whole_number(request, "before", 0, highest=10**9)
-        before = revisions.get_revision(found, number) if number else revisions.get_active(found)
-        after = revisions.get_revision(found, int(revision))
+        before = revisions.get_revision(target, number) if number else revisions.get_active(target)
+        after = revisions.get_revision(target, int(revision))
         old, new = (
-            visible_to(request.user, found.pk, each.configuration).splitlines(keepends=True)
+            visible_to(request.user, target.pk, each.configuration).splitlines(keepends=True)
             for each in (before, after)
         )
         lines = unified_diff(
@@ -274,13 +274,13 @@ class PreviewListView(ControlView):
         Starts an operation that decides the newest decisions again, each in the state it saw,
         under one of `configuration`, `revision` and `draft`.
         """
-        found = cluster_named(cluster)
+        target = cluster_named(cluster)
         wanted = NewPreviewSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
         typed = wanted.validated_data
-        text, legacy, subject = _read_subject(found, typed)
+        text, legacy, subject = _read_subject(target, typed)
         operation = previewing.start_preview(
-            found,
+            target,
             text,
             subject=subject,
             actor=get_actor(request),

@@ -124,7 +124,7 @@ class QueueListView(ControlView):
                     f"{name}: this is the present queue; a past one is at {request.path}/past"
                 )
         reject_unknown(request, _QUEUE_PARAMETERS)
-        found = cluster_named(cluster)
+        target = cluster_named(cluster)
         query = request.query_params
         if any("\x00" in value for value in query.values()):
             raise BadRequest("a parameter holds a NUL character")
@@ -138,9 +138,9 @@ class QueueListView(ControlView):
             namespace=query.get("namespace", ""),
             plugin=query.get("plugin", ""),
         )
-        sizes, cycles = listing.count_by_part(found), listing.read_cycles(found)
+        sizes, cycles = listing.count_by_part(target), listing.read_cycles(target)
         pods = listing.list_pods(
-            found,
+            target,
             wanted,
             limit=parse_whole_number(request, "limit", 100, highest=MAX_PAGE),
             offset=parse_whole_number(request, "offset", 0, highest=10**9),
@@ -151,7 +151,7 @@ class QueueListView(ControlView):
             queue=cast(_QueueName, name),
             scheduling_cycle=cycles.scheduling,
             move_request_cycle=cycles.move_request,
-            total=listing.count_pods(found, wanted, sizes),
+            total=listing.count_pods(target, wanted, sizes),
             pods=pods,
         )
         return answer(queue)
@@ -239,7 +239,7 @@ class PastQueueView(ControlView):
         moment = past.parse_past_moment(cluster, query)
         if moment is None:
             raise BadRequest(f"one of {', '.join(past.MOMENTS)} is required")
-        found = past.read_past_queue(
+        past_queue = past.read_past_queue(
             cluster,
             moment,
             queue=query.get("queue", ""),
@@ -247,7 +247,7 @@ class PastQueueView(ControlView):
             limit=parse_whole_number(request, "limit", 100, highest=MAX_PAGE),
             offset=parse_whole_number(request, "offset", 0, highest=10**9),
         )
-        return answer(found)
+        return answer(past_queue)
 
 
 class QueueActivateView(ControlView):
@@ -265,11 +265,11 @@ class QueueActivateView(ControlView):
         Moves waiting pods to activeQ, or none if one of them cannot be activated. The history
         records the event `ManualActivate`.
         """
-        found = cluster_named(cluster)
+        target = cluster_named(cluster)
         wanted = ActivationSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
         activation.activate(
-            found,
+            target,
             wanted.validated_data["pods"],
             user=request.user.get_username(),
             request_id=current_request_id(),

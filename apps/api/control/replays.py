@@ -58,8 +58,8 @@ class ReplayListView(ControlView):
 
         Their operations, newest first.
         """
-        found = replays.replays_of(cluster_named(cluster))[:100]
-        return Response(OperationSerializer(found, many=True).data)
+        matches = replays.replays_of(cluster_named(cluster))[:100]
+        return Response(OperationSerializer(matches, many=True).data)
 
     @extend_schema(
         request=NewReplaySerializer,

@@ -42,8 +42,8 @@ class ScenarioListView(ControlView):
         succeeded.
         """
         limit = parse_whole_number(request, "limit", 100, highest=MAX_PAGE)
-        found = scenarios.runs_of(request.user)[:limit]
-        return Response(OperationSerializer(found, many=True).data)
+        runs = scenarios.runs_of(request.user)[:limit]
+        return Response(OperationSerializer(runs, many=True).data)
 
     @extend_schema(
         request=ScenarioRequestSerializer,

@@ -126,19 +126,19 @@ class SeriesView(FileErrors):
         query = request.query_params
         if any("\x00" in value for value in query.values()):
             raise BadRequest("a parameter holds a NUL character")
-        found = cluster_named(cluster)
+        target = cluster_named(cluster)
         series = read_series(
-            found,
-            parse_span(found, query.dict()),
+            target,
+            parse_span(target, query.dict()),
             scope=query.get("scope") or "cluster",
             name=query.get("name", ""),
             chart=query.get("chart", ""),
         )
         if request.accepted_renderer.format == "csv":
-            name = "-".join(filter(None, (found.name, series.name, "series")))
+            name = "-".join(filter(None, (target.name, series.name, "series")))
             header = {"Content-Disposition": f'attachment; filename="{name}.csv"'}
             return Response(list(table_rows(series)), headers=header)
-        response = answer(_read(series, found.now()))
+        response = answer(_read(series, target.now()))
         response["Cache-Control"] = "no-store"
         return response
 

@@ -94,8 +94,8 @@ class TokenListView(ControlView):
 
         Newest first, expired ones as well. A token itself is returned only when it is created.
         """
-        found = tokens.list_tokens(sender(request))
-        return Response(TokenSerializer(found, many=True).data)
+        listed = tokens.list_tokens(sender(request))
+        return Response(TokenSerializer(listed, many=True).data)
 
     @extend_schema(
         request=NewTokenSerializer,

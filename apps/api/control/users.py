@@ -96,8 +96,8 @@ class Ended(NamedTuple):
 
 def _answer_link(request: Request, link: accounts.PasswordLink) -> Response:
     url = request.build_absolute_uri(link.path)
-    found = Link(link.user.get_username(), url, link.expires_at, send_link(link, url))
-    return answer(found, status=status.HTTP_201_CREATED, headers=NEVER_STORED)
+    sent_link = Link(link.user.get_username(), url, link.expires_at, send_link(link, url))
+    return answer(sent_link, status=status.HTTP_201_CREATED, headers=NEVER_STORED)
 
 
 class AdminView(ControlView):
@@ -194,8 +194,8 @@ class UserTokenListView(AdminView):
 
         Newest first, with the limits and the last use of each.
         """
-        found = tokens.list_tokens(accounts.user_named(name))
-        return Response(TokenSerializer(found, many=True).data)
+        listed = tokens.list_tokens(accounts.user_named(name))
+        return Response(TokenSerializer(listed, many=True).data)
 
 
 class UserTokenView(AdminView):
@@ -222,8 +222,8 @@ class SessionListView(ControlView):
 
         The browsers in which you are signed in, last used first.
         """
-        found = sessions.list_sessions(sender(request))
-        return Response(SessionSerializer(found, many=True).data)
+        listed = sessions.list_sessions(sender(request))
+        return Response(SessionSerializer(listed, many=True).data)
 
     @extend_schema(operation_id="sessions_destroy_all", responses={200: Ended, **_FORBIDDEN})
     def delete(self, request: Request) -> Response:

@@ -155,12 +155,12 @@ class WebhookViewSet(
         wanted.is_valid(raise_exception=True)
         changes = dict(wanted.validated_data)
         enabled = changes.pop("enabled", None)
-        found = self.get_object()
+        webhook = self.get_object()
         if changes:
-            service.change_webhook(found, **changes)
+            service.change_webhook(webhook, **changes)
         if enabled is not None:
-            service.set_enabled(found, enabled)
-        return Response(self.get_serializer(found).data)
+            service.set_enabled(webhook, enabled)
+        return Response(self.get_serializer(webhook).data)
 
     @extend_schema(responses={204: None, **_NOT_FOUND})
     def destroy(self, request: Request, cluster: str, pk: str) -> Response:
@@ -202,9 +202,9 @@ class WebhookViewSet(
         """
         wanted = SecretSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
-        found = self.get_object()
-        service.replace_secret(found, wanted.validated_data["secret"])
-        return Response(WebhookWithSecretSerializer(found).data, headers=NEVER_STORED)
+        webhook = self.get_object()
+        service.replace_secret(webhook, wanted.validated_data["secret"])
+        return Response(WebhookWithSecretSerializer(webhook).data, headers=NEVER_STORED)
 
     @extend_schema(responses={200: DeliverySerializer(many=True), **_NOT_FOUND})
     @action(detail=True, methods=["get"])
@@ -213,5 +213,5 @@ class WebhookViewSet(
 
         The last 100 deliveries, newest first.
         """
-        found = service.deliveries_of(self.get_object())[:_MAX_DELIVERIES]
-        return Response(DeliverySerializer(found, many=True).data)
+        rows = service.deliveries_of(self.get_object())[:_MAX_DELIVERIES]
+        return Response(DeliverySerializer(rows, many=True).data)

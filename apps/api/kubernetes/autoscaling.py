@@ -129,8 +129,8 @@ def _cpu_target(metric: Body) -> int | None:
     resource = metric.get("resource") or {}
     if metric.get("type") != "Resource" or resource.get("name") != "cpu":
         return None
-    found: int | None = (resource.get("target") or {}).get("averageUtilization")
-    return found
+    utilization: int | None = (resource.get("target") or {}).get("averageUtilization")
+    return utilization
 
 
 def _source(type_: str) -> str:

@@ -218,7 +218,7 @@ def _read(
 
 def _as_written(raw: bytes, shown: re.Match[str]) -> str:
     """A number of a message as the client wrote it: 2e0, not 2.0."""
-    written = (found.decode() for found in _NUMBER.findall(raw))
+    written = (digits.decode() for digits in _NUMBER.findall(raw))
     return next((each for each in written if str(float(each)) == shown[0]), shown[0])
 
 

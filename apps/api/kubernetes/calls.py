@@ -11,7 +11,7 @@ from typing import Any
 from django.http import QueryDict
 
 from apps.api.kubernetes import bodies, params
-from apps.api.kubernetes.finding import Found
+from apps.api.kubernetes.finding import Resolved
 from apps.api.kubernetes.listing import ListPage
 from apps.api.kubernetes.media import Media
 from apps.api.kubernetes.paths import Target
@@ -33,7 +33,7 @@ class Call:
     """A request: its cluster, target, parameters and user."""
 
     #: the cluster, and the object as it was when the request arrived
-    found: Found
+    resolved: Resolved
     target: Target
     method: str
     query: QueryDict
@@ -48,7 +48,7 @@ class Call:
 
     @property
     def cluster(self) -> Cluster:
-        return self.found.cluster
+        return self.resolved.cluster
 
     @property
     def resource(self) -> Resource:
@@ -61,7 +61,7 @@ class Call:
 
     def stored(self) -> Body:
         """The object of the path; NotFound when it does not exist."""
-        row, kind = self.found.row, self.resource.kind
+        row, kind = self.resolved.row, self.resource.kind
         if row is None:
             body = queries.get(self.cluster, kind, self.namespace, self.target.name)
         elif row.body is None:

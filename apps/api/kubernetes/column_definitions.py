@@ -37,8 +37,8 @@ def definitions_of(kind: Kind) -> list[dict[str, Any]]:
 
 @cache
 def _descriptions() -> dict[str, dict[str, str]]:
-    found: dict[str, dict[str, str]] = msgspec.json.decode(_DESCRIPTIONS.read_bytes())
-    return found
+    descriptions: dict[str, dict[str, str]] = msgspec.json.decode(_DESCRIPTIONS.read_bytes())
+    return descriptions
 
 
 def _text(described: Mapping[str, str], name: str) -> str:

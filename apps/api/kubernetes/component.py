@@ -22,13 +22,13 @@ Handler = Callable[[HttpRequest, Cluster], HttpResponse]
 def answer(request: HttpRequest, cluster: Cluster, path: str) -> HttpResponse | None:
     """The document at `path`; None for any other path."""
     probe, _, check = path.partition("/")
-    found = _DOCUMENTS.get(path)
-    if probe not in probes.PROBES and found is None:
+    handler = _DOCUMENTS.get(path)
+    if probe not in probes.PROBES and handler is None:
         return None
-    if found is not None:
+    if handler is not None:
         if request.method != "GET":
             raise WrongMethod
-        return found(request, cluster)
+        return handler(request, cluster)
     return probes.answer(request, cluster, probe, check)
 
 
@@ -40,8 +40,8 @@ def _configz(request: HttpRequest, cluster: Cluster) -> HttpResponse:
 
 def _metrics_handler(expose: Callable[[Cluster, str], Exposition]) -> Handler:
     def respond(request: HttpRequest, cluster: Cluster) -> HttpResponse:
-        found = expose(cluster, request.headers.get("Accept", ""))
-        return HttpResponse(found.text, content_type=found.content_type)
+        exposition = expose(cluster, request.headers.get("Accept", ""))
+        return HttpResponse(exposition.text, content_type=exposition.content_type)
 
     return respond
 

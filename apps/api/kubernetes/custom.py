@@ -23,8 +23,8 @@ def parse_custom(cluster: Cluster, path: str) -> Target | None:
         for gated in resources.GATED:
             if (gated.group, gated.version, gated.plural) == (group, version, plural):
                 return gated if is_served(cluster, gated.kind) else None
-        found = find_version(cluster.pk, group, version, plural)
-        return _resource(found) if found is not None else None
+        custom_version = find_version(cluster.pk, group, version, plural)
+        return _resource(custom_version) if custom_version is not None else None
 
     return parse(path, find)
 

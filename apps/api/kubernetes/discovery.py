@@ -96,10 +96,10 @@ def group(name: str, custom: Custom = ()) -> Body | None:
 @_cached
 def resource_list(group: str, version: str, custom: Custom = ()) -> Body | None:
     """The response of /api/v1 and /apis/{group}/{version}; None if it is not served."""
-    found = resources.in_group_version(group, version, custom)
-    if not found:
+    served = resources.in_group_version(group, version, custom)
+    if not served:
         return None
-    rows = [row for resource in found for row in _rows(resource)]
+    rows = [row for resource in served for row in _rows(resource)]
     if not group:
         rows.append(
             {
@@ -139,10 +139,10 @@ def unknown_path(path: str) -> ApiError:
 
 def _group_names(custom: Custom) -> list[str]:
     """The groups in the order of the API server, those of custom resources by name."""
-    found = {group for group, _ in group_versions(custom)}
-    last = [group for group in _AGGREGATED if group in found]
-    first = [group for group in _ORDER if group in found]
-    return [*first, *sorted(found.difference(first, last)), *last]
+    groups = {group for group, _ in group_versions(custom)}
+    last = [group for group in _AGGREGATED if group in groups]
+    first = [group for group in _ORDER if group in groups]
+    return [*first, *sorted(groups.difference(first, last)), *last]
 
 
 def group_versions(custom: Custom = ()) -> list[tuple[str, str]]:
@@ -209,12 +209,12 @@ def _aggregated_group(name: str, custom: Custom) -> Body:
 
 
 def _aggregated_resources(group: str, version: str, custom: Custom) -> list[Body]:
-    found = [
+    listed = [
         _aggregated_resource(resource)
         for resource in resources.in_group_version(group, version, custom)
     ]
     if not group:
-        found.append(
+        listed.append(
             {
                 "resource": "bindings",
                 "responseKind": _response_kind(_BINDINGS),
@@ -223,7 +223,7 @@ def _aggregated_resources(group: str, version: str, custom: Custom) -> list[Body
                 "verbs": ["create"],
             }
         )
-    return sorted(found, key=lambda row: row["resource"])
+    return sorted(listed, key=lambda row: row["resource"])
 
 
 def _aggregated_resource(resource: Resource) -> Body:

@@ -24,7 +24,7 @@ _NAMES: Final = ", ".join(f'c."{field.column}"' for field in _COLUMNS)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Resolved:
     """The cluster and the object of a request."""
 
     cluster: Cluster
@@ -47,7 +47,7 @@ def find_cluster(name: str) -> Cluster:
     return _cluster_of(name, None if "\x00" in name else _read(_cluster_query(), [name]))
 
 
-def find(cluster_name: str, target: Target, read: Callable[[], bytes]) -> Found:
+def find(cluster_name: str, target: Target, read: Callable[[], bytes]) -> Resolved:
     """The cluster and the object that a request is about; `read` returns its body.
 
     NotFound if there is no such cluster.
@@ -55,18 +55,18 @@ def find(cluster_name: str, target: Target, read: Callable[[], bytes]) -> Found:
     kind, namespace = target.resource.kind, target.namespace or ""
     keys = [namespace, target.name, cluster_name]
     if not target.name or not target.resource.reads_rows or "\x00" in "".join(keys):
-        return Found(find_cluster(cluster_name))
+        return Resolved(find_cluster(cluster_name))
     if target.subresource == "binding":
         node = _node_of(read())
         row = _read(_binding_query(), [node, *keys])
         cluster = _cluster_of(cluster_name, row)
         assert row is not None
         labels = json.loads(row[-1] or "{}") if node else None
-        return Found(cluster, row_of(kind, *row[-4:-1]), labels)
+        return Resolved(cluster, row_of(kind, *row[-4:-1]), labels)
     row = _read(_object_query(kind), keys)
     cluster = _cluster_of(cluster_name, row)
     assert row is not None
-    return Found(cluster, row_of(kind, *row[-3:]))
+    return Resolved(cluster, row_of(kind, *row[-3:]))
 
 
 def _node_of(raw: bytes) -> str:

@@ -112,8 +112,8 @@ def _container(call: Call, pod: Body) -> str:
 
 def _log_options(call: Call) -> dict[str, int]:
     """The numbers among the options of a log; Invalid names each one that is too small."""
-    found = {name: params.number(call.query, name) for name in _LEAST}
-    options = {name: value for name, value in found.items() if value is not None}
+    given = {name: params.number(call.query, name) for name in _LEAST}
+    options = {name: value for name, value in given.items() if value is not None}
     causes = [
         Cause("FieldValueInvalid", f"Invalid value: {value}: {_LEAST[name][1]}", name)
         for name, value in options.items()

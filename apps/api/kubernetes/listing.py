@@ -155,14 +155,14 @@ def _converted_page(
     page = _stored_page(cluster, kind, namespace, selected)
     stored = [sql.load_json(text) for text in page.items]
     bodies = from_stored(kind, stored, webhooks_of(cluster))
-    found = [body for body in bodies if matcher.matches(body)]
+    matching = [body for body in bodies if matcher.matches(body)]
     continue_ = page.continue_
-    if wanted.limit and len(found) > wanted.limit:
-        found = found[: wanted.limit]
-        last = found[-1]["metadata"]
+    if wanted.limit and len(matching) > wanted.limit:
+        matching = matching[: wanted.limit]
+        last = matching[-1]["metadata"]
         key = last.get("namespace", ""), last["name"]
         continue_ = token(Position.after(page.version, key, namespace))
-    texts = (msgspec.json.encode(body).decode() for body in found)
+    texts = (msgspec.json.encode(body).decode() for body in matching)
     return ListPage(texts, page.version, continue_, page.remaining)
 
 
@@ -232,14 +232,14 @@ def _past_page(
         cluster, kind, position.version, after=position.last(kind, namespace)
     )
     inside = (each for each in stored if namespace in (None, each[0]))
-    found = (each for each in inside if matcher.matches(msgspec.json.decode(each[2])))
+    matching = (each for each in inside if matcher.matches(msgspec.json.decode(each[2])))
     # so that an expired version is reported before the answer begins
-    shown = list(islice(found, wanted.limit or 1))
+    shown = list(islice(matching, wanted.limit or 1))
     # objects that do not match follow, too: the next page may be empty
     is_page = wanted.limit and not names_one(kind, namespace, wanted.fields)
     rest = sum(1 for _ in inside) if is_page else 0
     if not rest:
-        texts = (text for _, _, text in chain(shown, found))
+        texts = (text for _, _, text in chain(shown, matching))
         return ListPage(texts, position.version, "", None)
     namespace_, name, _ = shown[-1]
     continue_ = token(Position.after(position.version, (namespace_, name), namespace))
@@ -257,24 +257,24 @@ def parse_position(wanted: ListOptions) -> Position:
     """The position in the continue token of a list; BadRequest if it is invalid."""
     raw = _token_bytes(wanted.continue_)
     try:
-        found = msgspec.json.decode(raw, type=_Token | None) or _Token()
+        token = msgspec.json.decode(raw, type=_Token | None) or _Token()
     except msgspec.ValidationError as error:
         # the decoder may stop at a wrong type, before text that is no JSON
         raise _invalid_token(syntax_error(raw) or _wrong_shape(raw)) from error
     except (ValueError, msgspec.MsgspecError) as error:
         raise _invalid_token(syntax_error(raw) or str(error)) from error
-    if found.v != _TOKEN_VERSION:
-        raise _invalid_token(f"server does not recognize this encoded version {found.v}")
-    if not found.rv:
+    if token.v != _TOKEN_VERSION:
+        raise _invalid_token(f"server does not recognize this encoded version {token.v}")
+    if not token.rv:
         raise _invalid_token(f"incorrect encoded start resourceVersion (version {_TOKEN_VERSION})")
-    if not found.start:
+    if not token.start:
         raise _invalid_token(f"encoded start key empty (version {_TOKEN_VERSION})")
-    if posixpath.normpath(f"/{found.start}") != f"/{found.start}":
-        raise _invalid_token(found.start)
+    if posixpath.normpath(f"/{token.start}") != f"/{token.start}":
+        raise _invalid_token(token.start)
     if wanted.said not in ("", "0"):
         raise BadRequest("specifying resource version is not allowed when using continue")
-    version = found.rv if found.rv > 0 else CURRENT
-    return Position(version, found.start.partition("\x00")[0])
+    version = token.rv if token.rv > 0 else CURRENT
+    return Position(version, token.start.partition("\x00")[0])
 
 
 def _wrong_shape(raw: bytes) -> str:

@@ -83,12 +83,12 @@ def negotiate(
         return PLAIN
     if not custom and not _is_routed(accept):
         raise NoRepresentation(f"{MEDIA_TYPES}, {STREAM_TYPES}" if listed else MEDIA_TYPES)
-    found = _first_served(accept, _DISCOVERY if discovery else _TRANSFORMATIONS, protobuf)
-    if found is None:
+    media = _first_served(accept, _DISCOVERY if discovery else _TRANSFORMATIONS, protobuf)
+    if media is None:
         raise not_served()
-    if watched and found.format == "yaml":
+    if watched and media.format == "yaml":
         raise not_watched()
-    return found
+    return media
 
 
 def negotiate_errors(accept: str) -> Media:
@@ -109,10 +109,10 @@ def _first_served(accept: str, known: Container[tuple[str, ...]], protobuf: bool
         if media_type not in _FORMATS or given.get("stream", "watch") != "watch":
             continue
         group, version, kind = (given.get(name, "") for name in _TRANSFORMS)
-        found = Media(_FORMATS[media_type], kind, version, pretty=given.get("pretty") == "1")
+        media = Media(_FORMATS[media_type], kind, version, pretty=given.get("pretty") == "1")
         wanted = not given.keys().isdisjoint(_TRANSFORMS)
-        if (not wanted or (group, version, kind) in known) and _is_encodable(found, protobuf):
-            return found
+        if (not wanted or (group, version, kind) in known) and _is_encodable(media, protobuf):
+            return media
     return None
 
 

@@ -248,29 +248,29 @@ def _without_defaults(schema: Any) -> Any:
     }
 
 
-def _describe(resource: Resource, found: dict[str, Schema]) -> None:
+def _describe(resource: Resource, definitions: dict[str, Schema]) -> None:
     """Add the definitions that the operations of a resource refer to."""
     for name in openapi_paths.referenced(resource):
-        _collect(name, found)
+        _collect(name, definitions)
     if "list" in resource.verbs:
         name = openapi_paths.list_name(resource)
         if name in DEFINITIONS:
-            _collect(name, found)
+            _collect(name, definitions)
         else:
-            found[name] = openapi_paths.list_definition(resource)
+            definitions[name] = openapi_paths.list_definition(resource)
 
 
-def _collect(name: str, found: dict[str, Schema]) -> None:
+def _collect(name: str, definitions: dict[str, Schema]) -> None:
     """Add a definition and all definitions that it refers to."""
-    if name in found:
+    if name in definitions:
         return
-    found[name] = published(name)
-    pending: list[Any] = [found[name]]
+    definitions[name] = published(name)
+    pending: list[Any] = [definitions[name]]
     while pending:
         value = pending.pop()
         if isinstance(value, dict):
             if target := reference(value):
-                _collect(target, found)
+                _collect(target, definitions)
             pending.extend(value.values())
         elif isinstance(value, list):
             pending.extend(value)

@@ -98,22 +98,24 @@ def paths(root: str, resource: Resource) -> Body:
     """Path -> its operations and the parameters that all of them have."""
     base = f"{root}/namespaces/{{namespace}}" if resource.namespaced else root
     collection = f"{base}/{resource.plural}"
-    found = {
+    documented = {
         collection: _operations(resource, _ON_COLLECTION),
         f"{collection}/{{name}}": _operations(resource, _ON_OBJECT),
     }
     if resource.namespaced and "list" in resource.verbs:
-        found[f"{root}/{resource.plural}"] = {"get": _operation(resource, "list", everywhere=True)}
+        documented[f"{root}/{resource.plural}"] = {
+            "get": _operation(resource, "list", everywhere=True)
+        }
     for sub in resource.subresources:
-        found[f"{collection}/{{name}}/{sub.name}"] = {
+        documented[f"{collection}/{{name}}/{sub.name}"] = {
             _VERBS[verb][0]: _operation_below(resource, sub, verb) for verb in sub.verbs
         }
     if resource.custom is None and "watch" in resource.verbs:
-        found |= _watch_paths(root, resource)
+        documented |= _watch_paths(root, resource)
     named = {f"{collection}/{{name}}/{sub.name}": sub.kind for sub in resource.subresources}
     return {
         path: _shared(path, each, named.get(path, resource.kind.name))
-        for path, each in found.items()
+        for path, each in documented.items()
         if each
     }
 
@@ -136,17 +138,17 @@ def _watch_paths(root: str, resource: Resource) -> dict[str, Body]:
         everywhere = f"{kind}ListForAllNamespaces"
         wanted.append((f"{root}/watch/{plural}", everywhere, "watchlist", many))
     gvk = {"group": resource.group, "version": resource.version, "kind": kind}
-    found: dict[str, Body] = {}
+    documented: dict[str, Body] = {}
     for path, subject, action, description in wanted:
         begun = _begin(resource, "list", subject, gvk)
         identifier = begun["operationId"].replace("list", "watch", 1)
         said = {"operationId": identifier, "description": description}
         operation = {**begun, **said, "x-kubernetes-action": action}
         selection = (*_SELECTION, *_WATCH)
-        found[path] = {
+        documented[path] = {
             "get": _complete(operation, "list", _ref(WATCH_EVENT), selection, is_custom=False)
         }
-    return found
+    return documented
 
 
 def resources_path(root: str, group: str, version: str) -> Body:
@@ -352,13 +354,13 @@ def _ref(name: str) -> Body:
 
 def _query(names: Iterable[str], verb: str = "") -> list[Body]:
     """The query parameters of these names, as an operation of this verb describes them."""
-    found = []
+    parameters = []
     for name in sorted(names):
         known = _PARAMETERS.get(f"{name}/{verb}") or _PARAMETERS[name]
         schema = {"type": known["type"], "uniqueItems": True}
         described = {"name": name, "in": "query", "description": known["description"]}
-        found.append({**described, "schema": schema})
-    return found
+        parameters.append({**described, "schema": schema})
+    return parameters
 
 
 def _path_parameters(path: str, kind: str) -> list[Body]:

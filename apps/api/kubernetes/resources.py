@@ -194,5 +194,5 @@ def find(group: str, version: str, plural: str) -> Resource | None:
 
 def in_group_version(group: str, version: str, custom: tuple[Resource, ...] = ()) -> list[Resource]:
     """The resources of one group and version by name; empty if it is not served."""
-    found = [r for r in (*SERVED, *custom) if (r.group, r.version) == (group, version)]
-    return sorted(found, key=lambda resource: resource.plural)
+    matches = [r for r in (*SERVED, *custom) if (r.group, r.version) == (group, version)]
+    return sorted(matches, key=lambda resource: resource.plural)

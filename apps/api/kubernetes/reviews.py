@@ -90,10 +90,10 @@ def _review_own_rules(call: Call, body: Body) -> Body:
         other = [{"verbs": ["get"], "nonResourceURLs": paths}] if paths else []
         rules = {"resourceRules": _resource_rules(call), "nonResourceRules": other}
         return {**rules, "incomplete": False}
-    found, errors = identity.find_policy().rules(identity.name, identity.groups, namespace)
+    granted, errors = identity.find_policy().rules(identity.name, identity.groups, namespace)
     return {
-        "resourceRules": [rule.body for rule in found if not rule.urls],
-        "nonResourceRules": [rule.body for rule in found if rule.urls],
+        "resourceRules": [rule.body for rule in granted if not rule.urls],
+        "nonResourceRules": [rule.body for rule in granted if rule.urls],
         "incomplete": False,
         **({"evaluationError": errors} if errors else {}),
     }
@@ -101,7 +101,7 @@ def _review_own_rules(call: Call, body: Body) -> Body:
 
 def _resource_rules(call: Call) -> list[Body]:
     """The decision on each verb of each resource, grouped by verbs and API group."""
-    found: defaultdict[tuple[tuple[str, ...], str], list[str]] = defaultdict(list)
+    grouped: defaultdict[tuple[tuple[str, ...], str], list[str]] = defaultdict(list)
     served = (*resources.SERVED, *resources_of(call.cluster))
     # one version of a group stands for all
     named = {(each.group, each.plural): each for each in served}
@@ -115,10 +115,10 @@ def _resource_rules(call: Call) -> list[Body]:
                 if deciding.decide(call.identity, replace(access, verb=verb)).allowed
             )
             if allowed:
-                found[allowed, group].append(f"{plural}/{name}" if name else plural)
+                grouped[allowed, group].append(f"{plural}/{name}" if name else plural)
     return [
         {"verbs": list(verbs), "apiGroups": [group], "resources": plurals}
-        for (verbs, group), plurals in found.items()
+        for (verbs, group), plurals in grouped.items()
     ]
 
 
@@ -138,10 +138,10 @@ def _review_token(call: Call, body: Body) -> Body:
         if service_tokens.is_service_token(token):
             user = service_tokens.verify(call.cluster, token, audiences)
         else:
-            found = user_of_authorization(f"Bearer {token}")
-            if found is None or service_tokens.AUDIENCE not in audiences:
+            token_user = user_of_authorization(f"Bearer {token}")
+            if token_user is None or service_tokens.AUDIENCE not in audiences:
                 raise InvalidCredentials
-            user = found
+            user = token_user
         info = identity_of(user, call.cluster).user_info
     except NotFound:
         return {"user": {}, "error": "the user has no role in this cluster"}

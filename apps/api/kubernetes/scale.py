@@ -94,7 +94,7 @@ def _write(
         actor=call.actor,
         dry_run=options.dry_run,
         owners=Scaling(kind, manager, path, force=options.force),
-        known_row=call.found.row,
+        known_row=call.resolved.row,
         reviewed=True,
     )
     warnings += warnings_of_update(kind, body, before)

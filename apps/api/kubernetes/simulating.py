@@ -27,8 +27,8 @@ def simulated_binding(call: Call, name: str, binding: Mapping[str, Any]) -> list
     if not _is_wanted(call, binding):
         return []
     node = (binding.get("target") or {}).get("name", "")
-    found = describe_binding(call.cluster, call.namespace, name, node)
-    return [found] if found else []
+    reason = describe_binding(call.cluster, call.namespace, name, node)
+    return [reason] if reason else []
 
 
 def _is_wanted(call: Call, body: Mapping[str, Any]) -> bool:

@@ -56,7 +56,7 @@ def finalize(call: Call) -> Answer:
         actor=call.actor,
         subresource="finalize",
         dry_run=params.dry_run(call.query, call.method),
-        known_row=call.found.row,
+        known_row=call.resolved.row,
     )
     return Answer(changed, 200, warnings)
 
@@ -83,8 +83,8 @@ def bind(call: Call) -> Answer:
         binding,
         actor=call.actor,
         dry_run=dry_run,
-        known_row=call.found.row,
-        labels=call.found.node_labels,
+        known_row=call.resolved.row,
+        labels=call.resolved.node_labels,
     )
     if dry_run:
         warnings += simulated_binding(call, name, binding)

@@ -76,8 +76,8 @@ def _bound_object(call: Call, reference: Body | None) -> Body | None:
             f"Kind={reference.get('kind', '')}"
         )
     name = reference.get("name", "")
-    found = queries.get(call.cluster, kind, call.namespace if kind.namespaced else "", name)
-    uid = found["metadata"]["uid"]
+    bound = queries.get(call.cluster, kind, call.namespace if kind.namespaced else "", name)
+    uid = bound["metadata"]["uid"]
     if reference.get("uid", uid) != uid:
         why = (
             f"the UID in the bound object reference ({reference['uid']}) does not match the UID "

@@ -70,14 +70,14 @@ def answer(request: HttpRequest, cluster: Cluster, path: str, accept: str) -> Ht
     if not is_measured(cluster):
         raise UnknownPath
     document = _document(parts[2:])
-    found = None if document else _target(parts[2:])
-    if document is None and found is None:
+    wanted = None if document else _target(parts[2:])
+    if document is None and wanted is None:
         raise UnknownPath
     if request.method != "GET" or "watch" in request.GET:
         raise WrongMethod
-    if document is not None or found is None:
+    if document is not None or wanted is None:
         return media.response(document, media.negotiate(accept, discovery=True))
-    return _metrics(request, cluster, accept, *found)
+    return _metrics(request, cluster, accept, *wanted)
 
 
 def resources_of(cluster: Cluster) -> tuple[Resource, ...]:
@@ -204,16 +204,16 @@ def _node_items(cluster: Cluster, nodes: list[Body], window: Window) -> list[Bod
         fields += f",spec.nodeName={nodes[0]['metadata']['name']}"
     for pod in queries.list_objects(cluster, kinds.POD, Selection(fields=fields)).items:
         on_node[pod["spec"].get("nodeName", "")].append(pod)
-    found = ((node, node_usage(node, on_node[node["metadata"]["name"]], window)) for node in nodes)
+    pairs = ((node, node_usage(node, on_node[node["metadata"]["name"]], window)) for node in nodes)
     return [
         {**_head(node, window), "usage": _quantities(usage)}
-        for node, usage in found
+        for node, usage in pairs
         if usage is not None
     ]
 
 
 def _pod_items(pods: list[Body], window: Window) -> list[Body]:
-    found = ((pod, pod_usage(pod, window)) for pod in pods)
+    pairs = ((pod, pod_usage(pod, window)) for pod in pods)
     return [
         {
             **_head(pod, window),
@@ -221,7 +221,7 @@ def _pod_items(pods: list[Body], window: Window) -> list[Body]:
                 {"name": name, "usage": _quantities(usage)} for name, usage in containers.items()
             ],
         }
-        for pod, containers in found
+        for pod, containers in pairs
         if containers
     ]
 

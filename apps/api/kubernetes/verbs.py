@@ -154,7 +154,7 @@ def delete(call: Call) -> Answer:
             actor=call.actor,
             options=options,
             dry_run=options["dryRun"],
-            known_row=call.found.row,
+            known_row=call.resolved.row,
         )
     if resource.kind.returns_deleted or _is_held(call, body, options):
         return Answer(body, warnings=warnings)
@@ -225,7 +225,7 @@ def modify(
         subresource=call.target.subresource,
         dry_run=dry_run,
         owners=owners,
-        known_row=call.found.row,
+        known_row=call.resolved.row,
     )
     if not call.target.subresource:
         warnings += warnings_of_update(call.resource.kind, body, before)

@@ -183,16 +183,16 @@ class KubernetesView(ReleasingView):
             return impersonate(identity_of(user, cluster), headers, cluster, access)
 
         if target is None:
-            found = find_cluster(cluster)
-            target = parse_custom(found, path)
+            row = find_cluster(cluster)
+            target = parse_custom(row, path)
         if target is None:
             plain = request._request
             access = access_of_path(path, str(request.method), plain.GET)
-            require(identify(found, access), access)
+            require(identify(row, access), access)
             return (
-                component.answer(plain, found, path)
-                or usage.answer(plain, found, path, accept)
-                or documents.answer(plain, found, path, accept)
+                component.answer(plain, row, path)
+                or usage.answer(plain, row, path, accept)
+                or documents.answer(plain, row, path, accept)
             )
         return answer(
             cluster,
@@ -239,9 +239,9 @@ def answer(
     `read` returns its body, `identify` its user in the cluster, who wants to do something.
     """
     read_once = cache(read)
-    found = find(cluster_name, target, read_once)
+    resolved = find(cluster_name, target, read_once)
     access = access_of(target, method, query)
-    identity = identify(found.cluster, access)
+    identity = identify(resolved.cluster, access)
     params.check_text(query)
     if target.subresource not in _LONG_RUNNING:
         params.check_timeout(query)
@@ -249,10 +249,10 @@ def answer(
     if access.verb == "get" and access.subresource in SESSIONS:
         # a WebSocket requests with GET what creates a session
         require(identity, replace(access, verb="create"))
-    if target.resource.has_defaults and create_default_policy(found.cluster):
-        found = find(cluster_name, target, read_once)
+    if target.resource.has_defaults and create_default_policy(resolved.cluster):
+        resolved = find(cluster_name, target, read_once)
     call = Call(
-        found=found,
+        resolved=resolved,
         target=target,
         method=method,
         query=query,
@@ -303,9 +303,9 @@ def asked_by(target: Target, method: str, query: QueryDict) -> Asked:
 
 def _log_annotations(call: Call, annotations: Mapping[str, str]) -> None:
     """Write what policies note about a request, which kube-apiserver has in its audit log."""
-    found, target = call.found, call.target
+    resolved, target = call.resolved, call.target
     fields = {
-        "cluster": found.cluster.name,
+        "cluster": resolved.cluster.name,
         "user": call.actor.user,
         "method": call.method,
         "resource": target.resource.kind.plural,

@@ -191,8 +191,8 @@ class Watch:
     def _objects_before(self, changes: Iterable[LoggedChange]) -> dict[int, Body]:
         """The objects before these changes."""
         versions = [c.previous_version for c in changes if c.previous_version is not None]
-        found = changelog.objects_at(self.call.cluster.pk, versions) if versions else {}
-        return dict(zip(found, self._in_version(found.values()), strict=True))
+        versions_before = changelog.objects_at(self.call.cluster.pk, versions) if versions else {}
+        return dict(zip(versions_before, self._in_version(versions_before.values()), strict=True))
 
     def _selection_event(
         self, change: LoggedChange, body: Body, before: dict[int, Body]

@@ -70,8 +70,8 @@ def write(
     returned in its place and the others continue. `wake` wakes the scheduling loop. The changes are
     appended to `journal`; they are real once the outermost transaction commits. May be called
     inside an outer transaction, but only once and as its last step, because it locks the counter;
-    or several times if all calls only create objects, because then no other row is locked. `known_row`
-    is the row of the object that all writes are about, if the caller has just read it.
+    or several times if all calls only create objects, because then no other row is locked.
+    `known_row` is the row of the object that all writes are about, if the caller has just read it.
 
     Raises BadRequest for a malformed object, Invalid by validation, Forbidden by admission,
     NotFound for a deleted cluster, and what the functions below name.
@@ -179,9 +179,10 @@ def patch(
 ) -> Body:
     """Read, change and write an object, so that no write in between is lost.
 
-    `known_row` is its row, if the caller has just read it; `change` may be called again with a newer
-    one. `reviewed`: it asks admission policies itself. Raises NotFound for the object, Conflict for
-    an older resourceVersion or uid in the result, and the errors of `write` and of `change`.
+    `known_row` is its row, if the caller has just read it; `change` may be called again with a
+    newer one. `reviewed`: it asks admission policies itself. Raises NotFound for the object,
+    Conflict for an older resourceVersion or uid in the result, and the errors of `write` and of
+    `change`.
     """
     wanted = Update(kind, namespace, name, change, subresource, owners=owners, reviewed=reviewed)
     return _single_outcome(
@@ -202,7 +203,8 @@ def bind(
 ) -> Body:
     """Bind a pod; raises NotFound without it, Conflict if it is bound, gated or being deleted.
 
-    `known_row` is the row of the pod and `labels` those of the node, if the caller has just read them.
+    `known_row` is the row of the pod and `labels` those of the node, if the caller has just read
+    them.
     """
     if labels is None:
         target = (binding.get("target") or {}).get("name", "")

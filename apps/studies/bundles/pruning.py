@@ -56,8 +56,8 @@ class Pruning:
         self._devices = uses_claims(pod.pod)
         #: preemption compares the pods that it could evict
         self._preempts = not decision.node
-        found = decision.post_filter
-        candidates = found.candidates if found is not None else ()
+        preemption = decision.post_filter
+        candidates = preemption.candidates if preemption is not None else ()
         #: "namespace/name" of pods that the record names
         self._named = {key for each in candidates for key in each.victims}
         self._words = _ZONES | frozenset(_WORD.findall(configuration))

@@ -113,15 +113,15 @@ def _count(table: Table) -> int:
 
 def _size(value: Any) -> int:
     """The values in a value, itself included."""
-    stack, found = [value], 0
+    stack, size = [value], 0
     while stack:
         each = stack.pop()
-        found += 1
+        size += 1
         if isinstance(each, dict):
             stack.extend(each.values())
         elif isinstance(each, list):
             stack.extend(each)
-    return found
+    return size
 
 
 def _check(limit: Limit, amount: int) -> None:

@@ -157,17 +157,17 @@ def _add_objects(cache: Cache, stored: BundledState) -> None:
 def _objects(cache: Cache, pruning: Pruning | None) -> Iterator[tuple[str, list[Document]]]:
     for kind, lister in cache.listers.by_kind.items():
         if pruning is None:
-            found = [_document(item) for item in lister]
+            documents = [_document(item) for item in lister]
         elif pruning.has_kind(kind):
-            found = [
+            documents = [
                 pruning.prune_object(kind, _document(item))
                 for item in lister
                 if pruning.has_object(kind, item)
             ]
         else:
             continue
-        if found:
-            yield kind, found
+        if documents:
+            yield kind, documents
 
 
 def _assumed(cache: Cache, pruning: Pruning | None) -> Iterator[tuple[str, Document]]:

@@ -34,14 +34,14 @@ class Table(msgspec.Struct, array_like=True):
 
 def build_table(documents: Sequence[Document]) -> Table:
     """The documents as columns; `read_table` returns equal ones."""
-    found: dict[tuple[str, ...], dict[int, list[Any]]] = {}
+    by_path: dict[tuple[str, ...], dict[int, list[Any]]] = {}
     for number, document in enumerate(documents):
         name = document.get("metadata", {}).get("name")
         for path, value in _flatten(document):
             is_own = value == name and path != ("metadata", "name")
-            found.setdefault(path, {})[number] = _OWN_NAME if is_own else [value]
-    paths = sorted(found)
-    coded = [_code(found[path], len(documents)) for path in paths]
+            by_path.setdefault(path, {})[number] = _OWN_NAME if is_own else [value]
+    paths = sorted(by_path)
+    coded = [_code(by_path[path], len(documents)) for path in paths]
     return Table(
         len(documents),
         [list(path) for path in paths],

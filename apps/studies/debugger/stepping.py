@@ -88,17 +88,17 @@ class SteppedAttempt:
 def next_pod(cluster: Cluster) -> str:
     """The uid of the pod that the scheduler would take next; "" if none is ready."""
     for part in (Part.ACTIVE, Part.BACKOFF):
-        found = list_pods(cluster, QueueFilter(queue=part.value), limit=1)
-        if found:
-            return str(found[0].uid)
+        queued = list_pods(cluster, QueueFilter(queue=part.value), limit=1)
+        if queued:
+            return str(queued[0].uid)
     return ""
 
 
 def find_pending(cluster: Cluster, key: str) -> str:
     """The uid of a pending pod, "namespace/name"; NotFound if there is none."""
     namespace, _, name = key.rpartition("/")
-    found = list_pods(cluster, QueueFilter(pod=key, namespace=namespace or "default"), limit=100)
-    for each in found:
+    queued = list_pods(cluster, QueueFilter(pod=key, namespace=namespace or "default"), limit=100)
+    for each in queued:
         if each.name == name:
             return str(each.uid)
     raise NotFound("pending pods", key)
@@ -124,9 +124,9 @@ def _run(state: PastState, uid: str, changes: Changes) -> SteppedAttempt:
         raise NotFound("pending pods", uid)
     attempt = new_attempt(framework, pod)
     nomination = scheduler.queue.nominator.get(uid)
-    points = _Points()
+    recording = _Recording()
     start = scheduler.context.next_start_node_index
-    status = Cycle(changes, note=points.note)(scheduler.context, attempt)
+    status = Cycle(changes, note=recording.note)(scheduler.context, attempt)
     scheduler.context.next_start_node_index = start
     decision = attempt.decision
     if status.is_success or status.is_wait:
@@ -140,7 +140,7 @@ def _run(state: PastState, uid: str, changes: Changes) -> SteppedAttempt:
     return SteppedAttempt(
         state.version,
         decision,
-        points.found,
+        recording.points,
         changes,
         _list_verdicts(decision, changes.verdicts),
         score_matrix(decision),
@@ -148,21 +148,21 @@ def _run(state: PastState, uid: str, changes: Changes) -> SteppedAttempt:
 
 
 def _list_verdicts(decision: Decision, changed: Container[str]) -> list[NodeVerdict]:
-    statuses, found = decision.node_statuses, []
+    statuses, verdicts = decision.node_statuses, []
     for row, name in enumerate(decision.nodes):
         if name:
             status = decision.pre_filter if statuses is None else statuses.at(row)
             passed = status is None or status.is_success
             why = "" if passed or status is None else f"{status.plugin}: {status.message}"
-            found.append(NodeVerdict(name, why, name in changed))
-    return found
+            verdicts.append(NodeVerdict(name, why, name in changed))
+    return verdicts
 
 
-class _Points:
+class _Recording:
     """Notes each point, and what it added to the cycle state."""
 
     def __init__(self) -> None:
-        self.found: list[Point] = []
+        self.points: list[Point] = []
         self._known: set[str] = set()
 
     def note(self, name: str, attempt: Attempt, status: Status) -> None:
@@ -177,6 +177,6 @@ class _Points:
             "PreFilter": attempt.state.skip_filter,
             "PreScore and Score": attempt.state.skip_score,
         }.get(name, set())
-        self.found.append(
+        self.points.append(
             Point(name, status.code.label, status.message, list(ran), sorted(skipped), added)
         )

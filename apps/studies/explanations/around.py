@@ -95,14 +95,14 @@ def _describe_nodes(
     state: PastState, decision: Decision, pods_of: Collection[str] | None
 ) -> list[NodeThen]:
     outcomes = _outcomes(decision)
-    found = state.scheduler.cache.nodes
+    nodes = state.scheduler.cache.nodes
     return [
         _describe_node(
             info,
             _describe_pods(state, info) if pods_of is None or name in pods_of else (),
             *outcomes.get(name, ("not evaluated", "")),
         )
-        for name, info in sorted(found.items())
+        for name, info in sorted(nodes.items())
         if info.node is not None
     ]
 
@@ -156,13 +156,13 @@ def _describe_pending(pod: Pod) -> PodThen:
 def _outcomes(decision: Decision) -> dict[str, tuple[Outcome, str]]:
     """The outcome of each node of the decision, and the reason of a rejection."""
     names = decision.nodes
-    found: dict[str, tuple[Outcome, str]] = {
+    outcomes: dict[str, tuple[Outcome, str]] = {
         names[int(row)]: ("feasible", "") for row in decision.feasible
     }
     for group in group_refusals(decision):
         outcome: Outcome = "rejected" if group.is_evaluated else "not evaluated"
         reason = ": ".join(filter(None, (group.source, group.reason)))
-        found |= dict.fromkeys(group.nodes, (outcome, reason))
+        outcomes |= dict.fromkeys(group.nodes, (outcome, reason))
     if decision.node:
-        found[decision.node] = ("chosen", "")
-    return found
+        outcomes[decision.node] = ("chosen", "")
+    return outcomes

@@ -65,8 +65,8 @@ def _describe_template(cluster: Cluster, pod: Pod, claim: str, template: str) ->
 
 def _describe_claim(cluster: Cluster, pod: Pod, name: str) -> Iterator[str]:
     known = kinds.by_name("ResourceClaim").objects(cluster)
-    found = known.filter(namespace=pod.namespace, name=name).first()
-    if found is None:
+    claim = known.filter(namespace=pod.namespace, name=name).first()
+    if claim is None:
         yield f"It waits for ResourceClaim {name}, which does not exist."
-    elif found.body["metadata"].get("deletionTimestamp"):
+    elif claim.body["metadata"].get("deletionTimestamp"):
         yield f"ResourceClaim {name} is being deleted: it waits for one of the same name."

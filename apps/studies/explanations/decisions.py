@@ -74,8 +74,8 @@ def _compare_devices(
             if evaluation is None:
                 return None
             line = state.scheduler.snapshot.row_of(node) if node else None
-            found = compare_devices(evaluation, line)
-            return found if found.requests else None
+            matrix = compare_devices(evaluation, line)
+            return matrix if matrix.requests else None
     except GAPS:
         return None
 

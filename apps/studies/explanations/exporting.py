@@ -34,8 +34,8 @@ def add_score_inputs(batches: Iterator[list[Row]], extent: Extent) -> Iterator[l
 
 def _explain(rows: list[Row], extent: Extent) -> list[Row]:
     """The oldest decision first: a rebuilt state advances to the next one of its batch."""
-    found = SchedulingDecision.objects.in_bulk([row["id"] for row in rows])
-    inputs = {key: _list_inputs(found[key], extent) for key in sorted(found)}
+    decisions = SchedulingDecision.objects.in_bulk([row["id"] for row in rows])
+    inputs = {key: _list_inputs(decisions[key], extent) for key in sorted(decisions)}
     return [{**row, SCORE_INPUTS: inputs.get(row["id"], [])} for row in rows]
 
 

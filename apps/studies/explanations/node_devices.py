@@ -37,8 +37,8 @@ class NodeDevice:
 def list_node_devices(cluster: Cluster, node: str) -> list[NodeDevice]:
     """The devices of the slices with this nodeName, in the order of the scheduler's search."""
     stored = kinds.by_name("ResourceSlice").objects(cluster)
-    found = stored.filter(body__spec__nodeName=node).order_by("name")
-    slices = [item for row in found if (item := decode("ResourceSlice", row.body)) is not None]
+    slice_rows = stored.filter(body__spec__nodeName=node).order_by("name")
+    slices = [item for row in slice_rows if (item := decode("ResourceSlice", row.body)) is not None]
     holders = find_holders(_claims_on(cluster, slices)) if slices else {}
     devices = [
         _describe(each, device, holders.get((each.spec.driver, each.spec.pool.name, device.name)))

@@ -134,8 +134,8 @@ def explain_pod_group(
 def _explain_attempt(row: GroupAttempt, attempts: Iterable[GroupAttempt]) -> GroupExplanation:
     """The members as they were tried, each with its decision if the ledger still has it."""
     uids = [each["uid"] for each in row.members]
-    found = SchedulingDecision.objects.filter(cluster=row.cluster_id, pod_uid__in=uids)
-    decisions = {(str(each.pod_uid), each.attempt): each for each in found}
+    recorded = SchedulingDecision.objects.filter(cluster=row.cluster_id, pod_uid__in=uids)
+    decisions = {(str(each.pod_uid), each.attempt): each for each in recorded}
     members: list[Member] = []
     for each in row.members:
         after = [other.name for other in members if other.node]

@@ -122,8 +122,8 @@ def why_pending(
     """
     if pod.node_name or pod.phase in ENDED:
         return ""
-    found = _why_pending(cluster, pod, entry, last, profiles, held)
-    return f"{PAUSED} {found}" if cluster.paused and pod.scheduler_name in profiles else found
+    reason = _why_pending(cluster, pod, entry, last, profiles, held)
+    return f"{PAUSED} {reason}" if cluster.paused and pod.scheduler_name in profiles else reason
 
 
 def _why_pending(
@@ -202,8 +202,8 @@ def compare_pod_with_devices(cluster: Cluster, pod: Pod) -> DeviceMatrix | None:
         known = state.pod(str(pod.uid))
         if known is None:
             return None
-        found = compare_devices(evaluate(state.scheduler, known))
-        return found if found.requests else None
+        matrix = compare_devices(evaluate(state.scheduler, known))
+        return matrix if matrix.requests else None
 
 
 def _describe_retry(cluster: Cluster, entry: QueueEntry | None) -> str:

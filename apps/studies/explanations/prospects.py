@@ -93,8 +93,8 @@ class ProspectList:
     @property
     def counts(self) -> Mapping[Prospect, int]:
         """Prospect -> how many of `pods` have it."""
-        found = Counter(pod.prospect for pod in self.pods)
-        return {prospect: found[prospect] for prospect in Prospect}
+        counted = Counter(pod.prospect for pod in self.pods)
+        return {prospect: counted[prospect] for prospect in Prospect}
 
 
 def find_prospects(cluster: Cluster, uids: Sequence[str]) -> dict[str, PodProspect]:
@@ -110,8 +110,8 @@ def list_prospects(cluster: Cluster, limit: int = MAX_LISTED) -> ProspectList:
             (pod for pod in state.pending.values() if pod.metadata.deletion_timestamp is None),
             key=lambda pod: (pod.metadata.creation_timestamp or "", pod.key),
         )
-        found = _find(cluster, state, [pod.metadata.uid for pod in pods[:limit]])
-        return ProspectList(state.version, len(pods), list(found.values()))
+        by_uid = _find(cluster, state, [pod.metadata.uid for pod in pods[:limit]])
+        return ProspectList(state.version, len(pods), list(by_uid.values()))
 
 
 def _find(cluster: Cluster, state: PastState, uids: Sequence[str]) -> dict[str, PodProspect]:
@@ -131,14 +131,14 @@ def _find(cluster: Cluster, state: PastState, uids: Sequence[str]) -> dict[str, 
     waits = estimate_waits(
         cluster, (pod.pod for pod in pods if _waits_for_nodes(pod, classes[pod.uid][0]))
     )
-    found = {}
+    by_uid = {}
     for pod in pods:
         prospect, proof, reason = classes[pod.uid]
         if cluster.paused and prospect is Prospect.WAITS_ITS_TURN:
             reason = f"{reason} {PAUSED}".strip()
         wait = waits.get(pod.uid)
-        found[pod.uid] = PodProspect(prospect, proof, reason, wait, pod.namespace, pod.name)
-    return found
+        by_uid[pod.uid] = PodProspect(prospect, proof, reason, wait, pod.namespace, pod.name)
+    return by_uid
 
 
 def _waits_for_nodes(pod: PodInfo, prospect: Prospect) -> bool:

@@ -127,8 +127,8 @@ def _describe(
 
 def _find_largest(cluster: Cluster, resource: str) -> int:
     key = Cast(KeyTextTransform(resource, "allocatable"), BigIntegerField())
-    found = Node.objects.filter(cluster=cluster).aggregate(largest=Max(key))
-    return found["largest"] or 0
+    aggregate = Node.objects.filter(cluster=cluster).aggregate(largest=Max(key))
+    return aggregate["largest"] or 0
 
 
 def _describe_shortage(

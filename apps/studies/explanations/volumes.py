@@ -17,9 +17,9 @@ def describe_unbound_claims(cluster: Cluster, pod: Pod) -> str:
     if not names:
         return ""
     rows = kinds.by_name("PersistentVolumeClaim").objects(cluster)
-    found = {row.name: row.body for row in rows.filter(namespace=pod.namespace, name__in=names)}
+    claims = {row.name: row.body for row in rows.filter(namespace=pod.namespace, name__in=names)}
     classes = {row.name: row.body for row in kinds.by_name("StorageClass").objects(cluster)}
-    told = (_describe(name, found.get(name), classes) for name in names)
+    told = (_describe(name, claims.get(name), classes) for name in names)
     return " ".join(sentence for sentence in told if sentence)
 
 

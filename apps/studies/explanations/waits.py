@@ -75,7 +75,7 @@ def estimate_waits(cluster: Cluster, pods: Iterable[Pod]) -> dict[str, WaitEstim
     listed = list(pods)
     known = _read_waits(cluster, {_class_of(pod) for pod in listed})
     now = cluster.now()
-    found = {}
+    estimates = {}
     for pod in listed:
         created = pod.metadata.creation_timestamp
         if created is None:
@@ -83,8 +83,8 @@ def estimate_waits(cluster: Cluster, pods: Iterable[Pod]) -> dict[str, WaitEstim
         waited = max(0.0, (now - datetime.fromisoformat(created)).total_seconds())
         estimate = _estimate(waited, known.get(_class_of(pod), ()))
         if estimate is not None:
-            found[pod.metadata.uid] = estimate
-    return found
+            estimates[pod.metadata.uid] = estimate
+    return estimates
 
 
 def _class_of(pod: Pod) -> _Class:
@@ -102,9 +102,9 @@ def _estimate(waited: float, waits: Sequence[float]) -> WaitEstimate | None:
 def _read_waits(cluster: Cluster, classes: Iterable[_Class]) -> Mapping[_Class, Sequence[float]]:
     """The waiting times of the newest placed pods of each class, in seconds."""
     wanted = sorted(classes)
-    found: dict[_Class, list[float]] = defaultdict(list)
+    waits: dict[_Class, list[float]] = defaultdict(list)
     if not wanted:
-        return found
+        return waits
     with connection.cursor() as cursor:
         cursor.execute(
             _WAITS,
@@ -116,5 +116,5 @@ def _read_waits(cluster: Cluster, classes: Iterable[_Class]) -> Mapping[_Class, 
             },
         )
         for scheduler, priority, waited in cursor.fetchall():
-            found[scheduler, priority].append(max(0.0, waited))
-    return found
+            waits[scheduler, priority].append(max(0.0, waited))
+    return waits

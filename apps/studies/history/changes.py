@@ -90,8 +90,8 @@ def changed_fields(
 
 def batches(cluster: Cluster, query: Mapping[str, Any]) -> Batches:
     """The changes that `find_changes` finds, newest first, as rows of FIELDS."""
-    found = find_changes(cluster, query).rows.filter(version__lte=cluster.resource_version)
-    return (_describe(cluster, rows) for rows in read_batches(found, by="version"))
+    matches = find_changes(cluster, query).rows.filter(version__lte=cluster.resource_version)
+    return (_describe(cluster, rows) for rows in read_batches(matches, by="version"))
 
 
 def _describe(cluster: Cluster, changes: Sequence[HistoricChange]) -> Sequence[Row]:

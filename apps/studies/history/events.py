@@ -108,10 +108,10 @@ def find_events(cluster: Cluster, query: Mapping[str, Any]) -> EventRange:
 
 def batches(cluster: Cluster, query: Mapping[str, Any]) -> Batches:
     """The events that `find_events` finds, last seen first, as rows of FIELDS."""
-    found = find_events(cluster, query)
+    matches = find_events(cluster, query)
     return (
-        [describe_event(found.read(row)) for row in rows]
-        for rows in read_batches(found.rows, by="seen_version")
+        [describe_event(matches.read(row)) for row in rows]
+        for rows in read_batches(matches.rows, by="seen_version")
     )
 
 

@@ -47,10 +47,10 @@ def list_past_clusters(reach: Reach = EVERYTHING) -> QuerySet[PastCluster]:
 
 def get_past_cluster(cluster_id: int) -> PastCluster:
     """The deleted cluster that had this id; raises NotFound when no history is retained."""
-    found = PastCluster.objects.filter(pk=cluster_id).first()
-    if found is None:
+    past_cluster = PastCluster.objects.filter(pk=cluster_id).first()
+    if past_cluster is None:
         raise NotFound("pastclusters", str(cluster_id))
-    return found
+    return past_cluster
 
 
 def cluster_of(past: PastCluster) -> Cluster:

@@ -212,10 +212,10 @@ def _read_moves(
     `attempts` maps an attempt's number to its start. A move records how many attempts came before
     it; this number takes precedence when the clocks of moves and attempts differ slightly.
     """
-    found = QueueMove.objects.filter(cluster=cluster, pod_uid=uid).exclude(
+    moves = QueueMove.objects.filter(cluster=cluster, pod_uid=uid).exclude(
         target__in=_OTHERWISE_SHOWN
     )
-    for move in found.order_by("-id")[:MAX_ROWS]:
+    for move in moves.order_by("-id")[:MAX_ROWS]:
         hint = f"{move.plugin}: {move.hint}" if move.plugin and move.hint else move.plugin
         earliest = attempts.get(move.attempt, move.at)
         latest = attempts.get(move.attempt + 1, max(move.at, earliest))
@@ -231,8 +231,8 @@ def _read_moves(
 
 
 def _read_events(cluster: Cluster, uid: UUID, *, without: Collection[str]) -> Iterator[StoryEntry]:
-    found = Event.objects.filter(cluster=cluster, involved_uid=str(uid))
-    for event in found.exclude(reason__in=[*_SHOWN_AS_ATTEMPTS, *without]).order_by("-pk")[
+    events = Event.objects.filter(cluster=cluster, involved_uid=str(uid))
+    for event in events.exclude(reason__in=[*_SHOWN_AS_ATTEMPTS, *without]).order_by("-pk")[
         :MAX_ROWS
     ]:
         yield StoryEntry(
@@ -345,8 +345,8 @@ _DESCRIBERS: tuple[Callable[[Body, Body], tuple[str, str, str] | None], ...] = (
 def _find_condition(body: Body, name: str) -> Body:
     for condition in _get(body, "status", "conditions", []):
         if condition.get("type") == name:
-            found: Body = condition
-            return found
+            matched: Body = condition
+            return matched
     return {}
 
 

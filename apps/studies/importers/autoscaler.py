@@ -14,16 +14,16 @@ def read_objects(content: bytes, name: str) -> Objects:
     document = read_json(content, place)
     if not isinstance(document, dict) or not isinstance(document.get("NodeList"), list):
         raise place.at("NodeList").error("must be a list of objects")
-    found: Objects = []
+    objects: Objects = []
     for index, entry in enumerate(get_objects(document, "NodeList", place)):
         where = place.at("NodeList").at(index)
-        found.append((kinds.NODE, without_own(entry.get("Node"), where.at("Node"))))
+        objects.append((kinds.NODE, without_own(entry.get("Node"), where.at("Node"))))
         for number, pod in enumerate(get_objects(entry, "Pods", where)):
-            found.append((kinds.POD, without_own(pod.get("Pod"), where.at("Pods").at(number))))
+            objects.append((kinds.POD, without_own(pod.get("Pod"), where.at("Pods").at(number))))
     field = "UnscheduledPodsCanBeScheduled"
     for index, pod in enumerate(get_objects(document, field, place)):
-        found.append((kinds.POD, without_own(pod, place.at(field).at(index))))
-    return found
+        objects.append((kinds.POD, without_own(pod, place.at(field).at(index))))
+    return objects
 
 
 FORMAT = Format("cluster-autoscaler", read_objects)

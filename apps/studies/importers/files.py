@@ -68,38 +68,38 @@ class Place:
 
 def get_object(parent: Body, field: str, place: Place) -> Body:
     """A field that must be an object."""
-    found = parent.get(field)
-    if not isinstance(found, dict):
+    value = parent.get(field)
+    if not isinstance(value, dict):
         raise place.at(field).error("must be an object" if field in parent else "is required")
-    return found
+    return value
 
 
 def get_text(parent: Body, field: str, place: Place) -> str:
     """A field that must be a text, and not an empty one."""
-    found = parent.get(field)
-    if not isinstance(found, str) or not found:
+    value = parent.get(field)
+    if not isinstance(value, str) or not value:
         raise place.at(field).error("must be a string" if field in parent else "is required")
-    return found
+    return value
 
 
 def get_number(parent: Body, field: str, place: Place) -> float:
     """A field that must be a number."""
-    found = parent.get(field)
-    if isinstance(found, bool) or not isinstance(found, int | float):
+    value = parent.get(field)
+    if isinstance(value, bool) or not isinstance(value, int | float):
         raise place.at(field).error("must be a number" if field in parent else "is required")
-    return found
+    return value
 
 
 def get_objects(parent: Body, field: str, place: Place) -> list[Body]:
     """A field that must be a list of objects; empty if it is missing."""
-    found = parent.get(field)
-    found = [] if found is None else found
-    if not isinstance(found, list):
+    value = parent.get(field)
+    value = [] if value is None else value
+    if not isinstance(value, list):
         raise place.at(field).error("must be a list of objects")
-    for index, each in enumerate(found):
+    for index, each in enumerate(value):
         if not isinstance(each, dict):
             raise place.at(field).at(index).error("must be an object")
-    return found
+    return value
 
 
 def read_json(content: bytes, place: Place) -> Any:

@@ -61,12 +61,12 @@ def _read_recording(content: bytes, name: str) -> list[Event]:
 def _read_snapshot(content: bytes, name: str) -> list[Event]:
     """The objects at the start of the recording, without its patches."""
     text = _OFFSET.sub(_to_time, to_text(content, name))
-    found = (
+    events = (
         read_event(0.0, document, place)
         for place, document in _documents(text, name)
         if not _is_patch(document)
     )
-    return [event for event in found if event is not None]
+    return [event for event in events if event is not None]
 
 
 def _to_time(match: re.Match[str]) -> str:
@@ -130,8 +130,8 @@ def _kind_of(resource: Body, place: Place) -> Kind | None:
     """The kind of a resource; None for one that scenarios do not have."""
     plural, version = get_text(resource, "resource", place), get_text(resource, "version", place)
     group = str(resource.get("group") or "")
-    found = (each for each in kinds.ALL if (each.group, each.plural) == (group, plural))
-    return next((each for each in found if each.version == version), None)
+    versions = (each for each in kinds.ALL if (each.group, each.plural) == (group, plural))
+    return next((each for each in versions if each.version == version), None)
 
 
 def _patched(kind: Kind, old: Body, patch: Body, place: Place) -> Body:

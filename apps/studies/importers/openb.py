@@ -146,11 +146,11 @@ def read_timed_pods(file: TraceFile) -> list[tuple[float, float | None, Body]]:
     None: it is not deleted. Times count from the first creation; TraceError as for nodes.
     """
     columns = (*POD_COLUMNS, "creation_time")
-    found = [each for _, each in _read_all(file, columns, _build_timed_pod)]
-    first = min((created for created, _, _ in found), default=0.0)
+    timed_pods = [each for _, each in _read_all(file, columns, _build_timed_pod)]
+    first = min((created for created, _, _ in timed_pods), default=0.0)
     timed = [
         (created - first, None if deleted is None else deleted - first, body)
-        for created, deleted, body in found
+        for created, deleted, body in timed_pods
     ]
     return sorted(timed, key=lambda each: each[0])
 
@@ -180,14 +180,14 @@ def read_writes(content: bytes, name: str, places: bool) -> list[TimedWrite]:
 
     Each ends at its deletion, wherever it is then.
     """
-    found: list[TimedWrite] = []
+    writes: list[TimedWrite] = []
     for created, deleted, body in read_timed_pods(TraceFile(name, to_text(content, name))):
-        found.append(TimedWrite(created, [Create(kinds.POD, body, "default")]))
+        writes.append(TimedWrite(created, [Create(kinds.POD, body, "default")]))
         if deleted is not None:
             pod = body["metadata"]["name"]
             options = {"gracePeriodSeconds": 0}
-            found.append(TimedWrite(deleted, [Delete(kinds.POD, "default", pod, options)]))
-    return sorted(found, key=lambda each: each.at)
+            writes.append(TimedWrite(deleted, [Delete(kinds.POD, "default", pod, options)]))
+    return sorted(writes, key=lambda each: each.at)
 
 
 def check_pods(file: TraceFile) -> list[str]:

@@ -149,10 +149,10 @@ def _has_ended(event: Event) -> bool:
 
 
 def _annotations(metadata: Body) -> Body:
-    found = metadata.get("annotations") or {}
+    annotations = metadata.get("annotations") or {}
     return {
         key: value
-        for key, value in found.items()
+        for key, value in annotations.items()
         if key not in _BIND_ANNOTATIONS and not key.startswith(PREFIX)
     }
 

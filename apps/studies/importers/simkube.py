@@ -34,7 +34,7 @@ def _read_events(content: bytes, name: str) -> list[Event]:
     if get_number(trace, "version", place) != VERSION:
         raise place.at("version").error(f"must be {VERSION}, not {trace['version']}")
     lifetimes = dict(_read_lifetimes(trace, place))
-    found: list[Event] = []
+    events: list[Event] = []
     start: float | None = None
     for index, entry in enumerate(get_objects(trace, "events", place)):
         where = place.at("events").at(index)
@@ -42,8 +42,8 @@ def _read_events(content: bytes, name: str) -> list[Event]:
         start = at if start is None else start
         if at < start:
             raise where.at("ts").error("is before the first time of the trace")
-        found += _read_entry(entry, at - start, where, lifetimes)
-    return sorted(found, key=lambda each: each.at)
+        events += _read_entry(entry, at - start, where, lifetimes)
+    return sorted(events, key=lambda each: each.at)
 
 
 def _read_entry(entry: Body, at: float, place: Place, lifetimes: Lifetimes) -> Iterator[Event]:

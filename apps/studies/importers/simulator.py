@@ -72,9 +72,9 @@ def read_recording(content: bytes, name: str) -> list[Event]:
             raise place.at("time").error("is before the first time of the file")
         resource = get_object(record, "resource", place)
         deleted = event == "Delete"
-        found = read_event(seconds, resource, place.at("resource"), deleted=deleted)
-        if found is not None:
-            events.append(found)
+        recorded = read_event(seconds, resource, place.at("resource"), deleted=deleted)
+        if recorded is not None:
+            events.append(recorded)
     return sorted(events, key=lambda each: each.at)
 
 

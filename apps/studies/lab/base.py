@@ -68,8 +68,8 @@ class Base:
 
     def on_node(self, name: str) -> list[PodInfo]:
         """The pods on a node, by namespace and name."""
-        found = (pod for pod in self.pods.values() if pod.pod.spec.node_name == name)
-        return sorted(found, key=lambda pod: (pod.namespace, pod.name))
+        pods = (pod for pod in self.pods.values() if pod.pod.spec.node_name == name)
+        return sorted(pods, key=lambda pod: (pod.namespace, pod.name))
 
 
 @dataclass(frozen=True, slots=True)

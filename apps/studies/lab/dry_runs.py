@@ -37,8 +37,8 @@ def _read(cluster: Cluster) -> Base:
 
 
 def _describe(base: Base, pod: Pod, origin: Origin, node: str = "") -> str:
-    found = run_simulation(base, Changed([Arrival(pod, origin)]), explained=[pod.key])
-    simulated = found.run.pods[pod.metadata.uid]
+    simulation = run_simulation(base, Changed([Arrival(pod, origin)]), explained=[pod.key])
+    simulated = simulation.run.pods[pod.metadata.uid]
     at = f"at version {base.version}"
     if simulated.is_placed:
         outcome = f"would be placed on {simulated.node} {at}"

@@ -91,15 +91,15 @@ def find_facts(row: SchedulingDecision, record: DecisionRecord) -> FoundFacts:
     """
     try:
         search = _Search(rebuild_state_before(row), row, record.decision)
-        found = search.run()
+        facts = search.run()
     except GAPS as failure:
         if isinstance(failure, BadRequest):
             raise
         raise BadRequest(f"facts: {describe_gap(failure)}") from failure
     except CannotRecompute as failure:
         raise BadRequest(f"facts: {failure}") from failure
-    sets = [*found.sets, *_of_weights(record)]
-    return replace(found, sets=sorted(sets, key=lambda each: len(each.facts)))
+    sets = [*facts.sets, *_of_weights(record)]
+    return replace(facts, sets=sorted(sets, key=lambda each: len(each.facts)))
 
 
 def _of_weights(record: DecisionRecord) -> Iterator[FactSet]:
@@ -126,15 +126,15 @@ class _Search:
         pod = self._state.pod(str(self._row.pod_uid))
         if pod is None:
             raise CannotRecompute("the pod was not pending at that version")
-        found = [
+        sets = [
             each
             for fact, edit in (*_of_pod(pod), *self._of_nodes())
             if (each := self._try([fact], [edit])) is not None
         ]
         for node in self._nodes():
-            found += self._pods_of(node, pod)
-        found.sort(key=lambda each: len(each.facts))
-        return FoundFacts(found, self._tried, self._is_complete)
+            sets += self._pods_of(node, pod)
+        sets.sort(key=lambda each: len(each.facts))
+        return FoundFacts(sets, self._tried, self._is_complete)
 
     def _nodes(self) -> list[str]:
         """The selected node, those that missed it by least, and the first rejected ones."""
@@ -189,8 +189,8 @@ class _Search:
         """Leave out pods of a set as long as the decision still comes out otherwise."""
         for pod in list(pods):
             fewer = [each for each in pods if each is not pod]
-            if len(fewer) > 1 and (found := self._try_pods(fewer)) is not None:
-                pods, known = fewer, found
+            if len(fewer) > 1 and (reduced := self._try_pods(fewer)) is not None:
+                pods, known = fewer, reduced
         return known
 
     def _try_pods(self, pods: Sequence[PodInfo]) -> FactSet | None:

@@ -84,13 +84,13 @@ def simulate_failures(
     if not limits.FAILED_NODES.admits(len(wanted)):
         most = limits.FAILED_NODES.highest
         raise BadRequest(f"nodes: name at most {most} nodes, not {len(wanted):,}")
-    found = [
+    failures = [
         NodeFailure(name, _fail(base, name, request.seed, f"nodes[{index}]"))
         for index, name in enumerate(wanted)
     ]
     return Failures(
         base,
-        sorted(found, key=lambda f: (-f.waiting, -len(f.lost), -f.moved, f.node)),
+        sorted(failures, key=lambda f: (-f.waiting, -len(f.lost), -f.moved, f.node)),
     )
 
 

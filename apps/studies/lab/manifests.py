@@ -78,7 +78,7 @@ def read_manifests(
             reader.read(kind, body, copies)
         except ApiError as error:
             raise_all([from_refusal(place, kind.name, error)], located=located)
-    return reader.found
+    return reader.manifests
 
 
 def _read(given: str | Sequence[Mapping[str, Any]]) -> Manifest:
@@ -95,7 +95,7 @@ class _Reader:
     """Admits one object after the other; later ones may refer to earlier ones."""
 
     def __init__(self, state: AdmissionState, actor: Actor, nodes: Mapping[str, Node]) -> None:
-        self.found = Manifests()
+        self.manifests = Manifests()
         # new nodes are ready: without controllers they get no taint that these would remove
         self._state = dataclasses.replace(state, controllers=False)
         self._actor = actor
@@ -119,7 +119,7 @@ class _Reader:
             raise BadRequest("the scheduler does not read objects of this kind")
 
     def _check_room(self, pods: int) -> None:
-        if not limits.LAB_PODS.admits(len(self.found.pods) + pods):
+        if not limits.LAB_PODS.admits(len(self.manifests.pods) + pods):
             most = limits.LAB_PODS.highest
             raise RequestEntityTooLarge(f"a simulation takes {most:,} pods at most")
 
@@ -128,7 +128,7 @@ class _Reader:
         if admitted["spec"].get("nodeName"):
             raise BadRequest("spec.nodeName: a pod that has a node is not scheduled")
         pod: Pod = objects.decode_as(Pod, admitted)
-        self.found.pods.append(pod)
+        self.manifests.pods.append(pod)
 
     def _add_workload(self, kind: Kind, body: Body, copies: int) -> None:
         """The pods that the workload's controller would create."""
@@ -160,7 +160,7 @@ class _Reader:
 
     def _add_other(self, kind: Kind, admitted: Body) -> None:
         if kind.name in _READ:
-            self.found.others.append((kind.name, objects.decode(kind.name, admitted)))
+            self.manifests.others.append((kind.name, objects.decode(kind.name, admitted)))
 
     def _add_node(self, body: Body) -> None:
         """A new node, or a known one with what is given merged into it."""
@@ -170,7 +170,7 @@ class _Reader:
             body = merge(msgspec.json.decode(msgspec.json.encode(known)), body)
         node: Node = objects.decode_as(Node, self._admit(kinds.NODE, body))
         self._nodes[node.metadata.name] = node
-        self.found.nodes.append(node)
+        self.manifests.nodes.append(node)
 
     def _admit(self, kind: Kind, body: Body) -> Body:
         """The object as the API would store it."""

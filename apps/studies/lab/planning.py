@@ -85,10 +85,10 @@ class Plan(LabAnswer):
     @property
     def obstacles(self) -> Mapping[str, Sequence[str]]:
         """Message -> the pods that have no node for this reason."""
-        found = defaultdict[str, list[str]](list)
+        obstacles = defaultdict[str, list[str]](list)
         for pod, message in self.impossible.items():
-            found[message].append(pod)
-        return dict(found)
+            obstacles[message].append(pod)
+        return dict(obstacles)
 
 
 def plan_nodes(
@@ -108,10 +108,10 @@ def plan_nodes(
     changed = apply_changes(base, changes)
     search = _Search(base, changed, request, _read_shapes(cluster, shapes), most)
     alone = [search.find_alone(shape) for shape in shapes]
-    found = [each for each in alone if each.nodes is not None]
+    sufficient = [each for each in alone if each.nodes is not None]
     best: Counts | None = None
-    if found:
-        improved = [search.exchange({each.shape: each.nodes or 0}, shapes) for each in found]
+    if sufficient:
+        improved = [search.exchange({each.shape: each.nodes or 0}, shapes) for each in sufficient]
         best = min(
             improved, key=lambda counts: (search.cost_of(counts, shapes), sum(counts.values()))
         )
@@ -203,15 +203,15 @@ class _Search:
 
 def _cheaper(counts: Counts, prices: Mapping[str, float]) -> list[Counts]:
     """The exchanges of nodes that cost less, the cheapest result first."""
-    found = []
+    cheaper = []
     for name in (name for name, count in counts.items() if count):
-        found.append({**counts, name: counts[name] - 1})
+        cheaper.append({**counts, name: counts[name] - 1})
         for other in prices:
             for given, taken in _exchanges(prices[name], prices[other]):
                 if other != name and given <= counts[name]:
                     less = {**counts, name: counts[name] - given}
-                    found.append({**less, other: less.get(other, 0) + taken})
-    return sorted(found, key=lambda each: sum(prices[n] * c for n, c in each.items()))
+                    cheaper.append({**less, other: less.get(other, 0) + taken})
+    return sorted(cheaper, key=lambda each: sum(prices[n] * c for n, c in each.items()))
 
 
 def _exchanges(price: float, other: float) -> Iterator[tuple[int, int]]:
@@ -225,16 +225,16 @@ def _exchanges(price: float, other: float) -> Iterator[tuple[int, int]]:
 
 def _read_shapes(cluster: Cluster, shapes: Sequence[Shape]) -> dict[str, Node]:
     """The nodes of the shapes, as the API would store them."""
-    found = {}
+    nodes = {}
     for index, shape in enumerate(shapes):
         metadata = {**(shape.node.get("metadata") or {}), "name": shape.name}
         body = {**shape.node, "apiVersion": "v1", "kind": "Node", "metadata": metadata}
         try:
-            (found[shape.name],) = read_manifests(cluster, [body], nodes={}).nodes
+            (nodes[shape.name],) = read_manifests(cluster, [body], nodes={}).nodes
         except BadRequest as error:
             problem = BadRequest(f"shapes[{index}].node: {error.message}")
             raise problem from (error.__cause__ or error)
-    return found
+    return nodes
 
 
 def _named(node: Node, name: str) -> Node:
@@ -245,10 +245,10 @@ def _named(node: Node, name: str) -> Node:
 
 def _free_name(base: Base, name: str, number: int) -> str:
     """A name that no node has."""
-    found = f"{name}-{number}"
-    while found in base.nodes:
-        found += "-new"
-    return found
+    unused = f"{name}-{number}"
+    while unused in base.nodes:
+        unused += "-new"
+    return unused
 
 
 def _check(shapes: Sequence[Shape], most: int) -> None:

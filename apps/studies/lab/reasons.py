@@ -20,8 +20,12 @@ def describe_pod(scheduler: Scheduler, simulated: SimulatedPod) -> str:
     if decision is None:
         return _summarize(simulated) if simulated.is_placed else simulated.message
     if simulated.is_placed:
-        found = compare_with_runner_up(decision, score_matrix(decision))
-        return found.sentence if found else f"{simulated.node} was chosen; nothing was scored."
+        comparison = compare_with_runner_up(decision, score_matrix(decision))
+        return (
+            comparison.sentence
+            if comparison
+            else f"{simulated.node} was chosen; nothing was scored."
+        )
     if simulated.nominated_node:
         return f"It is nominated to {simulated.nominated_node} and waits for room there."
     nodes = scheduler.cache.nodes

@@ -193,13 +193,13 @@ class Run:
                 self._evict(intent.uid, simulated)
 
     def _evict(self, uid: str, by: SimulatedPod) -> None:
-        found = self.scheduler.cache.find_pod(uid)
-        if found is None:
+        cached = self.scheduler.cache.find_pod(uid)
+        if cached is None:
             return
-        victim = self._known.pop(uid, found.pod)
-        node = found.pod.spec.node_name
+        victim = self._known.pop(uid, cached.pod)
+        node = cached.pod.spec.node_name
         self.preempted.append(
-            PreemptedPod(found.namespace, found.name, uid, node, found.priority, by.key)
+            PreemptedPod(cached.namespace, cached.name, uid, node, cached.priority, by.key)
         )
         self._progress += 1
         simulated = self.pods.pop(uid, None)
@@ -212,7 +212,7 @@ class Run:
             self.pods[uid] = simulated
         else:
             reason = f"is preempted by {by.key}, and no controller replaces the pod"
-            self.lost.append(LostPod(found.namespace, found.name, node, reason))
+            self.lost.append(LostPod(cached.namespace, cached.name, node, reason))
 
     def _update(self, old: Pod, new: Pod) -> None:
         self._known[new.metadata.uid] = new

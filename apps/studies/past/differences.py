@@ -80,24 +80,26 @@ def find_pod_differences(before: Snapshot, after: Snapshot) -> list[PodDifferenc
     """The pods that differ, by namespace and name."""
     earlier = {pod.key: pod for pod in before.pods.values()}
     later = {pod.key: pod for pod in after.pods.values()}
-    found = _compare_pods((earlier.get(key), later.get(key)) for key in sorted({*earlier, *later}))
-    return list(found)
+    differences = _compare_pods(
+        (earlier.get(key), later.get(key)) for key in sorted({*earlier, *later})
+    )
+    return list(differences)
 
 
 def find_node_differences(before: Snapshot, after: Snapshot) -> list[NodeDifference]:
     """The nodes that differ, by name."""
     earlier = {node.name: node for node in before.nodes.values()}
     later = {node.name: node for node in after.nodes.values()}
-    found = []
+    differences = []
     for name in sorted({*earlier, *later}):
         old, new = earlier.get(name), later.get(name)
         if old is None:
-            found.append(NodeDifference(NodeChange.ADDED, name))
+            differences.append(NodeDifference(NodeChange.ADDED, name))
         elif new is None:
-            found.append(NodeDifference(NodeChange.REMOVED, name))
+            differences.append(NodeDifference(NodeChange.REMOVED, name))
         elif fields := _compare_nodes(old, new):
-            found.append(NodeDifference(NodeChange.CHANGED, name, fields))
-    return found
+            differences.append(NodeDifference(NodeChange.CHANGED, name, fields))
+    return differences
 
 
 def _compare_pods(
@@ -106,9 +108,9 @@ def _compare_pods(
     for old, new in pairs:
         change = _classify(old, new)
         if change is not None:
-            found = new or old
-            assert found is not None
-            yield PodDifference(change, found.namespace, found.name, found.uid, old, new)
+            newest = new or old
+            assert newest is not None
+            yield PodDifference(change, newest.namespace, newest.name, newest.uid, old, new)
 
 
 def _classify(old: PodVersion | None, new: PodVersion | None) -> PodChange | None:
@@ -136,16 +138,16 @@ def _compare_nodes(old: NodeVersion, new: NodeVersion) -> list[FieldDifference]:
     """The fields that differ; of a mapping, only the members that differ."""
     if old is new:
         return []
-    found = [] if old.uid == new.uid else [FieldDifference("uid", old.uid, new.uid)]
+    differences = [] if old.uid == new.uid else [FieldDifference("uid", old.uid, new.uid)]
     for name in _FIELDS:
         one, other = getattr(old, name), getattr(new, name)
         if one == other:
             continue
         if isinstance(one, Mapping):
-            found += _compare_members(name, one, other)
+            differences += _compare_members(name, one, other)
         else:
-            found.append(FieldDifference(name, one, other))
-    return found
+            differences.append(FieldDifference(name, one, other))
+    return differences
 
 
 def _compare_members(

@@ -44,7 +44,7 @@ def list_pods(snapshot: Snapshot, query: Mapping[str, Any]) -> list[PodVersion]:
     state, wanted = given["state"], _requirements(given["labels"])
     if state and state not in POD_STATES:
         raise wrong("state", f"{state!r} is not one of {', '.join(POD_STATES)}")
-    found = [
+    pods = [
         pod
         for pod in snapshot.pods.values()
         if given["q"] in pod.key
@@ -53,7 +53,7 @@ def list_pods(snapshot: Snapshot, query: Mapping[str, Any]) -> list[PodVersion]:
         and (not state or _has_state(pod, state))
         and all(each.matches(pod.labels) for each in wanted)
     ]
-    return sorted(found, key=lambda pod: (pod.namespace, pod.name))
+    return sorted(pods, key=lambda pod: (pod.namespace, pod.name))
 
 
 def list_nodes(snapshot: Snapshot, query: Mapping[str, Any]) -> list[NodeVersion]:
@@ -62,14 +62,14 @@ def list_nodes(snapshot: Snapshot, query: Mapping[str, Any]) -> list[NodeVersion
     state, wanted = given["state"], _requirements(given["labels"])
     if state and state not in NODE_STATES:
         raise wrong("state", f"{state!r} is not one of {', '.join(NODE_STATES)}")
-    found = [
+    nodes = [
         node
         for node in snapshot.nodes.values()
         if given["q"] in node.name
         and (not state or _NODE_STATES[state](node))
         and all(each.matches(node.labels) for each in wanted)
     ]
-    return sorted(found, key=lambda node: node.name)
+    return sorted(nodes, key=lambda node: node.name)
 
 
 def add_requests(snapshot: Snapshot, nodes: Sequence[NodeVersion]) -> list[NodeVersion]:
@@ -78,7 +78,7 @@ def add_requests(snapshot: Snapshot, nodes: Sequence[NodeVersion]) -> list[NodeV
 
 
 def select_pod_differences(
-    found: list[PodDifference], query: Mapping[str, Any]
+    differences: list[PodDifference], query: Mapping[str, Any]
 ) -> list[PodDifference]:
     """The differences with the `change`, `namespace` and part of the name `q` that are given.
 
@@ -89,7 +89,7 @@ def select_pod_differences(
         raise wrong("change", f"{given['change']!r} is not one of {', '.join(POD_CHANGES)}")
     return [
         each
-        for each in found
+        for each in differences
         if given["change"] in ("", each.change)
         and given["namespace"] in ("", each.namespace)
         and given["q"] in each.key

@@ -89,12 +89,12 @@ def parse_past_version(cluster: Cluster, query: Mapping[str, Any]) -> PastVersio
     BadRequest names a wrong parameter; NotFound for an unknown decision; Expired if the change log
     no longer reaches back to the moment.
     """
-    found = past.parse_past_moment(cluster, query)
-    if found is None:
+    moment = past.parse_past_moment(cluster, query)
+    if moment is None:
         return PastVersion(cluster.resource_version, cluster.now())
-    if found.version is None:
-        return _version_at(cluster, "at", found.at)
-    return _check(cluster, PastVersion(found.version, found.at, found.decision))
+    if moment.version is None:
+        return _version_at(cluster, "at", moment.at)
+    return _check(cluster, PastVersion(moment.version, moment.at, moment.decision))
 
 
 def parse_version_or_time(
@@ -113,8 +113,8 @@ def parse_version_or_time(
         if text.isascii() and text.isdecimal():
             return parse_past_version(cluster, {"version": text})
         zone = str(query.get("zone") or "").strip()
-        found = periods.parse_zone(zone) if zone else timezone.get_current_timezone()
-        at = periods.parse_moment(field, text, now=cluster.now(), zone=found)
+        tz = periods.parse_zone(zone) if zone else timezone.get_current_timezone()
+        at = periods.parse_moment(field, text, now=cluster.now(), zone=tz)
     except BadRequest as error:
         raise _rename(error, field) from None
     if at > cluster.now():

@@ -65,23 +65,23 @@ class Snapshot:
     @cached_property
     def pods_on(self) -> Mapping[str, list[PodVersion]]:
         """Node name -> the pods that use resources there."""
-        found: defaultdict[str, list[PodVersion]] = defaultdict(list)
+        by_node: defaultdict[str, list[PodVersion]] = defaultdict(list)
         for pod in self.pods.values():
             if pod.node and not pod.is_finished:
-                found[pod.node].append(pod)
-        return dict(found)
+                by_node[pod.node].append(pod)
+        return dict(by_node)
 
     @cached_property
     def requested(self) -> Mapping[str, Mapping[str, int]]:
         """Node name -> resource -> amount that its pods request; "pods" is among the resources."""
-        found: dict[str, Mapping[str, int]] = {}
+        by_node: dict[str, Mapping[str, int]] = {}
         for name, pods in self.pods_on.items():
             amounts: defaultdict[str, int] = defaultdict(int, pods=len(pods))
             for pod in pods:
                 for resource, amount in pod.requests.items():
                     amounts[resource] += amount
-            found[name] = dict(amounts)
-        return found
+            by_node[name] = dict(amounts)
+        return by_node
 
 
 class Snapshots:
@@ -101,9 +101,9 @@ class Snapshots:
                     return known
             # the memory of the oldest one is free before the next one is read
             self._kept = self._kept[-_KEPT + 1 :]
-            found = self._read(cluster, version)
-            self._keep(found)
-            return found
+            snapshot = self._read(cluster, version)
+            self._keep(snapshot)
+            return snapshot
 
     def _keep(self, used: Snapshot) -> None:
         self._kept = [*(each for each in self._kept if each is not used), used]

@@ -100,15 +100,15 @@ def _collect_devices(decision: Decision) -> list[tuple[Any, ...]]:
     ]
 
 
-def _collect_post_filter(decision: Decision, found: PostFilterResult | None) -> Facts:
-    if found is None:
+def _collect_post_filter(decision: Decision, result: PostFilterResult | None) -> Facts:
+    if result is None:
         return {}
     return {
-        "candidates": list(found.candidates),
-        "candidate ties": list(found.ties),
-        "decided by": found.decided_by,
-        "offset": found.offset,
-        "node statuses": _map_statuses(decision, found.node_statuses),
+        "candidates": list(result.candidates),
+        "candidate ties": list(result.ties),
+        "decided by": result.decided_by,
+        "offset": result.offset,
+        "node statuses": _map_statuses(decision, result.node_statuses),
     }
 
 

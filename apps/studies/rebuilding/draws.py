@@ -15,11 +15,13 @@ class RecordedDraws:
         """Replay the draws of this decision: among tied nodes, or in preemption."""
         self._left = [decision.draw]
         if decision.ranking.best is None and decision.post_filter is not None:
-            found = decision.post_filter
-            chosen = found.nominating.nominated_node if found.nominating is not None else ""
+            preemption = decision.post_filter
+            chosen = (
+                preemption.nominating.nominated_node if preemption.nominating is not None else ""
+            )
             chosen = chosen or (decision.nominating.nominated_node if decision.nominating else "")
-            index = found.ties.index(chosen) if chosen in found.ties else 0
-            self._left = [found.offset, index]
+            index = preemption.ties.index(chosen) if chosen in preemption.ties else 0
+            self._left = [preemption.offset, index]
 
     def clear(self) -> None:
         """Return 0 from now on."""

@@ -66,8 +66,10 @@ class RecordedExtender:
         self, pod: PodInfo, candidates: Mapping[str, Victims]
     ) -> Mapping[str, Victims]:
         self._replay_failure(ExtenderVerb.PREEMPT)
-        found = self._recorded.post_filter
-        recorded = {each.node: each for each in found.candidates} if found is not None else {}
+        preemption = self._recorded.post_filter
+        recorded = (
+            {each.node: each for each in preemption.candidates} if preemption is not None else {}
+        )
         return {
             node: Victims(
                 tuple(pod for pod in victims.pods if pod.key in recorded[node].victims),

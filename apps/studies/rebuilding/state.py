@@ -241,8 +241,8 @@ def _read_pod_at(cluster: Cluster, pod: Pod, version: int) -> Pod:
         .order_by("-version")
         .first()
     )
-    found = decode("Pod", change.object) if change is not None else None
-    return found if isinstance(found, Pod) else pod
+    decoded = decode("Pod", change.object) if change is not None else None
+    return decoded if isinstance(decoded, Pod) else pod
 
 
 def _read_earlier(row: SchedulingDecision, since: int) -> list[SchedulingDecision]:

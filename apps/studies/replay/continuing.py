@@ -141,16 +141,16 @@ class Continuing:
 
     def resolve(self, uid: str) -> str:
         """The uid of the pod that has the place of a recorded pod."""
-        while (found := self.instead.get(uid)) is not None and found != uid:
-            uid = found
+        while (successor := self.instead.get(uid)) is not None and successor != uid:
+            uid = successor
         return uid
 
     def _replayed_uid(self, uid: str) -> str:
         """The uid of the pod to which the changes of a recorded pod apply."""
-        found = self.resolve(uid)
-        while (other := self._swapped.get(found)) is not None:
-            found = self.resolve(other)
-        return found
+        resolved = self.resolve(uid)
+        while (other := self._swapped.get(resolved)) is not None:
+            resolved = self.resolve(other)
+        return resolved
 
     def _apply_pod(self, item: Pod, meaning: Input, at: float) -> None:
         uid = self._replayed_uid(item.metadata.uid)
@@ -257,8 +257,8 @@ class Continuing:
             self.scheduler.handle("Pod", pod, None)
 
     def _on(self, node: str) -> list[Pod]:
-        found = (self.known[uid] for uid in self.levels.pods_on(node) if uid in self.known)
-        return sorted(found, key=lambda pod: pod.key)
+        pods = (self.known[uid] for uid in self.levels.pods_on(node) if uid in self.known)
+        return sorted(pods, key=lambda pod: pod.key)
 
     def _set_timers(self, pod: Pod, *, bound_at: float | None) -> None:
         """`bound_at` None: the pod was on its node before; its end is the recorded one."""

@@ -63,9 +63,11 @@ class Inputs:
     counted: Counter[Input] = field(default_factory=Counter)
 
     def classify(self, change: LoggedChange) -> Input:
-        found = self._classify_pod(change) if change.kind == "Pod" else self._classify_other(change)
-        self.counted[found] += 1
-        return found
+        origin = (
+            self._classify_pod(change) if change.kind == "Pod" else self._classify_other(change)
+        )
+        self.counted[origin] += 1
+        return origin
 
     def diverge(self) -> None:
         """Note that the replay differs from now on: evictions until now have happened in both."""

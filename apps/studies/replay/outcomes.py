@@ -41,8 +41,8 @@ def compare_pods(
     )
     inverse = {continuing.resolve(uid): uid for uid in continuing.instead}
     seen: set[str] = set()
-    for found in uids:
-        uid = inverse.get(found, found)
+    for recorded_uid in uids:
+        uid = inverse.get(recorded_uid, recorded_uid)
         ours = continuing.resolve(uid)
         if uid in seen:
             continue
@@ -115,20 +115,20 @@ def list_priorities(recorded: Levels, replayed: Levels) -> list[PriorityWaits]:
 
 def list_effects(recorded: Configuration, replayed: Configuration) -> list[Effect]:
     """The effective differences; how many nodes are looked at first, as most others follow."""
-    found = []
+    effects = []
     for profile in compare_configurations(recorded, replayed):
         name = profile.scheduler_name
         if profile.status != "changed":
             states = ("–", "a profile") if profile.status == "added" else ("a profile", "–")
-            found.append(
+            effects.append(
                 Effect(scheduler_name=name, what="profile", before=states[0], after=states[1])
             )
         for each in profile.differences:
             before, after = each.before, each.after
             if each.what == _PERCENTAGE:
                 before, after = _nodes(before), _nodes(after)
-            found.append(Effect(scheduler_name=name, what=each.what, before=before, after=after))
-    return sorted(found, key=lambda each: each.what != _PERCENTAGE)
+            effects.append(Effect(scheduler_name=name, what=each.what, before=before, after=after))
+    return sorted(effects, key=lambda each: each.what != _PERCENTAGE)
 
 
 def _nodes(percentage: str) -> str:
@@ -162,17 +162,17 @@ def _by_priority(levels: Levels) -> dict[tuple[int, str], Waits]:
     groups: defaultdict[tuple[int, str], list[str]] = defaultdict(list)
     for uid in dict.fromkeys([*levels.bound, *levels.pending, *sorted(levels.preempted)]):
         groups[levels.priorities[uid]].append(uid)
-    found = {}
+    waits = {}
     for priority, uids in groups.items():
         p50, p99 = _percentiles(levels.bound[uid][1] for uid in uids if uid in levels.bound)
-        found[priority] = Waits(
+        waits[priority] = Waits(
             bound=sum(uid in levels.bound for uid in uids),
             pending=sum(uid in levels.pending for uid in uids),
             preempted=sum(uid in levels.preempted for uid in uids),
             waiting_p50=p50,
             waiting_p99=p99,
         )
-    return found
+    return waits
 
 
 def _percentiles(waits: Iterable[float]) -> tuple[float | None, float | None]:
@@ -187,7 +187,7 @@ def list_series(samples: Samples) -> dict[str, list[float | None]]:
     """Name of a level -> its values over time."""
 
     def value(measured: Mapping[str, Any], name: str) -> float | None:
-        found = measured.get(name)
-        return round(found, 6) if found is not None else None
+        measure = measured.get(name)
+        return round(measure, 6) if measure is not None else None
 
     return {name: [value(each, name) for each in samples.values] for name, _ in SERIES}

@@ -45,9 +45,9 @@ def as_in_replay(written: Pod, known: Pod) -> Pod:
 
 def replace(pod: Pod, at: float) -> Pod:
     """The pod that its controller creates for an evicted one; its uid follows from that one's."""
-    found = uuid.uuid5(_NAMES, pod.metadata.uid)
+    uid = uuid.uuid5(_NAMES, pod.metadata.uid)
     metadata = msgspec.structs.replace(
-        pod.metadata, uid=str(found), deletion_timestamp=None, creation_timestamp=_time(at)
+        pod.metadata, uid=str(uid), deletion_timestamp=None, creation_timestamp=_time(at)
     )
     spec = msgspec.structs.replace(pod.spec, node_name="")
     return Pod(metadata=metadata, spec=spec, status=PodStatus(phase="Pending"))

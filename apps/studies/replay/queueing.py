@@ -44,9 +44,9 @@ def _read_places(
     cluster: Cluster, pods: Mapping[str, Pod], row: SchedulingDecision
 ) -> dict[str, SubQueue]:
     moves = QueueMove.objects.filter(cluster=cluster, pod_uid__in=list(pods), at__lte=row.at)
-    found = moves.order_by("pod_uid", "-id").distinct("pod_uid").values_list("pod_uid", "target")
+    targets = moves.order_by("pod_uid", "-id").distinct("pod_uid").values_list("pod_uid", "target")
     waiting = (SubQueue.BACKOFF, SubQueue.UNSCHEDULABLE, SubQueue.GATED)
-    return {str(uid): SubQueue(target) for uid, target in found if target in waiting}
+    return {str(uid): SubQueue(target) for uid, target in targets if target in waiting}
 
 
 def _read_last(

@@ -209,12 +209,12 @@ class Replay:
         Of a pod that is on its node already, from now on.
         """
         now = self.span.decisions[self._done][1]
-        found: dict[str, float] = {}
+        durations: dict[str, float] = {}
         for uid, (bound, finished) in self.span.read_times().items():
             if finished is not None and finished > now:
                 start = max(bound, now) if bound is not None and bound < now else bound or now
-                found[uid] = max(0.0, (finished - start).total_seconds())
-        return found
+                durations[uid] = max(0.0, (finished - start).total_seconds())
+        return durations
 
     def _finish_recording(self) -> None:
         for _ in self.recording.until(self.span.until.version):
@@ -232,7 +232,7 @@ class Replay:
         levels = continuing.levels if continuing is not None else recording.levels
         samples = continuing.samples if continuing is not None else recording.samples
         attempts = total if continuing is None else self._done + continuing.attempts
-        found = (
+        differing = (
             list(compare_pods(recording.levels, continuing, differences, self._names()))
             if continuing is not None and differences is not None
             else []
@@ -253,8 +253,8 @@ class Replay:
             first_at=first.at if first is not None else None,
             recorded=sum_up(recording.levels, total),
             replayed=sum_up(levels, attempts),
-            differing=len(found),
-            differences=found[:MAX_LISTED],
+            differing=len(differing),
+            differences=differing[:MAX_LISTED],
             times=[datetime.fromtimestamp(each, UTC) for each in recording.samples.times],
             recorded_series=list_series(recording.samples),
             replayed_series=list_series(samples),
@@ -273,8 +273,8 @@ class Replay:
     def _names(self) -> dict[str, str]:
         """uid -> "namespace/name" of pods that were decided about."""
         rows = SchedulingDecision.objects.filter(pk__in=[n for _, _, n in self.span.decisions])
-        found = rows.values_list("pod_uid", "namespace", "name").distinct()
-        return {str(uid): f"{namespace}/{name}" for uid, namespace, name in found}
+        keys = rows.values_list("pod_uid", "namespace", "name").distinct()
+        return {str(uid): f"{namespace}/{name}" for uid, namespace, name in keys}
 
 
 def describe_request(span: Span, request: ReplayRequest) -> str:

@@ -150,10 +150,10 @@ class ReplayReport(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def lives(self) -> list[tuple[str, Figures, dict[str, list[float | None]]]]:
         """Name, figures and series of each life, in the order in which they are compared."""
-        found = [("recorded", self.recorded, self.recorded_series)]
+        lives = [("recorded", self.recorded, self.recorded_series)]
         if self.baseline is not None:
-            found.append(("baseline", self.baseline, self.baseline_series))
-        return [*found, ("replayed", self.replayed, self.replayed_series)]
+            lives.append(("baseline", self.baseline, self.baseline_series))
+        return [*lives, ("replayed", self.replayed, self.replayed_series)]
 
     @property
     def differs(self) -> bool:

@@ -133,5 +133,5 @@ class Retracing:
 
 def _was_drawn(decision: Decision) -> bool:
     """Whether a random number decided something."""
-    found = decision.post_filter
-    return len(decision.ties) > 1 or (found is not None and len(found.ties) > 1)
+    preemption = decision.post_filter
+    return len(decision.ties) > 1 or (preemption is not None and len(preemption.ties) > 1)

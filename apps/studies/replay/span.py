@@ -70,10 +70,10 @@ class Span:
         ids = [number for _, _, number in self.decisions[start:]]
         for first in range(0, len(ids), _BATCH):
             batch = ids[first : first + _BATCH]
-            found = SchedulingDecision.objects.in_bulk(batch)
+            decisions = SchedulingDecision.objects.in_bulk(batch)
             for number in batch:
-                if number in found:
-                    yield found[number]
+                if number in decisions:
+                    yield decisions[number]
 
     def changes(self, after: int) -> Iterator[LoggedChange]:
         """The changes after a version, to the end of the span."""

@@ -30,12 +30,12 @@ class Example:
 @lru_cache(maxsize=1)
 def list_examples() -> Mapping[str, Example]:
     """All of them by name, from simple to complex."""
-    found = {}
+    examples = {}
     for path in sorted(LIBRARY.glob("*.yaml")):
         text = path.read_text(encoding="utf-8")
         description = read_scenario(Source(text, path.name)).description
-        found[path.stem] = Example(path.stem, description, text)
-    return found
+        examples[path.stem] = Example(path.stem, description, text)
+    return examples
 
 
 @lru_cache(maxsize=1)

@@ -34,13 +34,13 @@ Call: TypeAlias = dict[str, Any]
 @cache
 def load_examples() -> dict[str, list[Call]]:
     """`METHOD /path/{template}` -> its calls, the first one a success."""
-    found: dict[str, list[Call]] = {}
+    by_operation: dict[str, list[Call]] = {}
     for path in sorted(FOLDER.glob("*.yaml")):
         if path != COMMON:
-            found |= yaml.load(path.read_bytes(), yaml.CSafeLoader)
+            by_operation |= yaml.load(path.read_bytes(), yaml.CSafeLoader)
     return {
         operation: [complete(call, calls[0]) for call in calls]
-        for operation, calls in found.items()
+        for operation, calls in by_operation.items()
     }
 
 

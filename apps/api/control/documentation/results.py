@@ -94,8 +94,8 @@ def _describe_value(hint: Any) -> Any:
 
 def _read_doc(kind: type) -> str:
     """The docstring of a class, without the signature that a dataclass has instead of one."""
-    found = str(get_doc(kind))
-    return "" if found.startswith(f"{kind.__name__}(") else found
+    doc = str(get_doc(kind))
+    return "" if doc.startswith(f"{kind.__name__}(") else doc
 
 
 def _add(schema: Any, comment: str | None) -> Any:

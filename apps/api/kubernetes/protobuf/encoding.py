@@ -82,8 +82,8 @@ def _compose(
         composed.pop("kind", None)
         composed.pop("apiVersion", None)
     for name, fields, convert in inlined:
-        if found := fields & composed.keys():
-            composed[name] = convert({key: composed.pop(key) for key in found})
+        if special := fields & composed.keys():
+            composed[name] = convert({key: composed.pop(key) for key in special})
     for key in changed.keys() & composed.keys():
         value = composed.pop(key)
         name, convert, null = changed[key]
@@ -94,15 +94,15 @@ def _compose(
 @cache
 def _converted() -> frozenset[str]:
     """The messages that differ from their JSON, or contain one that does."""
-    found = {*SPECIAL, *_ALTERNATIVES}
-    found |= {name for name, fields in messages().items() if any(map(_differs, fields))}
+    names = {*SPECIAL, *_ALTERNATIVES}
+    names |= {name for name, fields in messages().items() if any(map(_differs, fields))}
     while more := {
         name
         for name, fields in messages().items()
-        if name not in found and any(field.type in found for field in fields)
+        if name not in names and any(field.type in names for field in fields)
     }:
-        found |= more
-    return frozenset(found)
+        names |= more
+    return frozenset(names)
 
 
 def _differs(field: Field) -> bool:

@@ -28,7 +28,7 @@ from apps.studies.scenarios.language.types import (
 )
 
 Body = dict[str, Any]
-Found = Iterator[tuple[Path, str]]
+Problems = Iterator[tuple[Path, str]]
 
 #: of a node, without its number
 _LONGEST_NAME = 240
@@ -68,7 +68,7 @@ def _timed(scenario: Scenario) -> Sequence[Workload | Operation]:
     return [*scenario.workloads, *scenario.operations]
 
 
-def _check_amounts(scenario: Scenario) -> Found:
+def _check_amounts(scenario: Scenario) -> Problems:
     """What the scenario has too much of, with the limit."""
     for path, entries in _entries(scenario):
         if not limits.SCENARIO_ENTRIES.admits(len(entries)):
@@ -101,7 +101,7 @@ def count_runs(scenario: Scenario) -> int:
     return len(scenario.all_clusters) * max(len(sweep.profiles), 1) * max(len(sweep.seeds), 1)
 
 
-def _check_nodes(scenario: Scenario) -> Found:
+def _check_nodes(scenario: Scenario) -> Problems:
     total = 0
     for path, spec in _clusters(scenario):
         for index, group in enumerate(spec.nodes):
@@ -122,7 +122,7 @@ def _check_nodes(scenario: Scenario) -> Found:
         yield ("clusters",), f"have {total:,} nodes, at most {most:,} are generated"
 
 
-def _check_pods(scenario: Scenario) -> Found:
+def _check_pods(scenario: Scenario) -> Problems:
     for index, each in enumerate(scenario.workloads):
         path: Path = ("workloads", index)
         arrivals = each.arrivals
@@ -140,7 +140,7 @@ def _check_pods(scenario: Scenario) -> Found:
         yield ("workloads",), f"have {total:,} pods, a run creates at most {most:,}"
 
 
-def _check_head(scenario: Scenario) -> Found:
+def _check_head(scenario: Scenario) -> Problems:
     try:
         if datetime.fromisoformat(scenario.start).tzinfo is None:
             yield ("start",), "must have a time zone, such as 2026-01-01T00:00:00Z"
@@ -161,7 +161,7 @@ def _clusters(scenario: Scenario) -> Iterator[tuple[Path, Any]]:
         yield ("clusters", name) if scenario.clusters else ("cluster",), spec
 
 
-def _check_taints(path: Path, taints: Sequence[str]) -> Found:
+def _check_taints(path: Path, taints: Sequence[str]) -> Problems:
     for index, text in enumerate(taints):
         if text.rpartition(":")[2] not in ("NoSchedule", "PreferNoSchedule", "NoExecute"):
             yield (
@@ -170,7 +170,7 @@ def _check_taints(path: Path, taints: Sequence[str]) -> Found:
             )
 
 
-def _check_objects(path: Path, objects: Sequence[Body]) -> Found:
+def _check_objects(path: Path, objects: Sequence[Body]) -> Problems:
     for index, body in enumerate(objects):
         api_version, name = str(body.get("apiVersion")), str(body.get("kind"))
         try:
@@ -187,7 +187,7 @@ def _check_objects(path: Path, objects: Sequence[Body]) -> Found:
             yield (*path, index), error.message
 
 
-def _check_names(scenario: Scenario) -> Found:
+def _check_names(scenario: Scenario) -> Problems:
     names = Counter(each.name for each in _timed(scenario) if each.name)
     for section in ("workloads", "operations"):
         for index, each in enumerate(getattr(scenario, section)):
@@ -197,7 +197,7 @@ def _check_names(scenario: Scenario) -> Found:
                 yield (section, index, "after"), f"no workload or operation is named {each.after!r}"
 
 
-def _check_workloads(scenario: Scenario) -> Found:
+def _check_workloads(scenario: Scenario) -> Problems:
     for index, each in enumerate(scenario.workloads):
         path: Path = ("workloads", index)
         given = [name for name in _SOURCES if getattr(each, name)]
@@ -220,7 +220,7 @@ def _check_workloads(scenario: Scenario) -> Found:
         yield from _check_objects((*path, "objects"), each.objects)
 
 
-def _check_operations(scenario: Scenario) -> Found:
+def _check_operations(scenario: Scenario) -> Problems:
     known = _known_nodes(scenario)
     for index, each in enumerate(scenario.operations):
         path: Path = ("operations", index)
@@ -283,7 +283,7 @@ def names_of(prefix: str, count: int) -> list[str]:
     return [f"{prefix}-{index:0{width}}" for index in range(count)]
 
 
-def _check_target(path: Path, target: str | NodeTarget, known: set[str] | None) -> Found:
+def _check_target(path: Path, target: str | NodeTarget, known: set[str] | None) -> Problems:
     names = [target] if isinstance(target, str) else target.names
     if isinstance(target, NodeTarget) and not target.names and not target.labels:
         yield path, "must have names or labels"
@@ -292,14 +292,14 @@ def _check_target(path: Path, target: str | NodeTarget, known: set[str] | None) 
             yield path, f"there is no node {name!r}"
 
 
-def _check_kind(path: Path, name: str) -> Found:
+def _check_kind(path: Path, name: str) -> Problems:
     try:
         kinds.by_name(name)
     except KeyError:
         yield path, f"there is no kind {name!r}"
 
 
-def _check_expectations(scenario: Scenario) -> Found:
+def _check_expectations(scenario: Scenario) -> Problems:
     workloads = {each.name for each in scenario.workloads}
     for index, each in enumerate(scenario.expectations):
         path: Path = ("expectations", index)
@@ -325,7 +325,7 @@ def _check_expectations(scenario: Scenario) -> Found:
             yield (*path, camel_case(given[0])), "must have equals, atLeast or atMost"
 
 
-def _check_not_worse(each: Expectation, check: NotWorse, path: Path) -> Found:
+def _check_not_worse(each: Expectation, check: NotWorse, path: Path) -> Problems:
     if each.at is not None or each.pods != PodSelector():
         yield (*path, "notWorse"), "is about the whole run, without at and pods"
     if check.percent < 0:
@@ -337,7 +337,7 @@ def _check_not_worse(each: Expectation, check: NotWorse, path: Path) -> Found:
             yield (*path, "notWorse", "figures", index), f"must be one of {listed}, not {name!r}"
 
 
-def _check_order(scenario: Scenario) -> Found:
+def _check_order(scenario: Scenario) -> Problems:
     """Cycles of `after`."""
     chains = order_of(scenario)
     for section in ("workloads", "operations"):

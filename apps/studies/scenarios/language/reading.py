@@ -85,8 +85,8 @@ class Source:
     def error(self, problems: Sequence[tuple[Path, str]]) -> ScenarioError:
         """The error about these fields."""
         listed = problems[:_MOST_ERRORS]
-        found = [Problem(path, message, self.line_of(path)) for path, message in listed]
-        return ScenarioError(found, self.file)
+        located = [Problem(path, message, self.line_of(path)) for path, message in listed]
+        return ScenarioError(located, self.file)
 
 
 def read_scenario(source: Source) -> Scenario:
@@ -138,13 +138,13 @@ def _read_items(
     name: str, items: list[Any], entry: type[msgspec.Struct], problems: list[tuple[Path, str]]
 ) -> list[Any]:
     """Each item for itself, so that every wrong one is listed."""
-    found = []
+    entries = []
     for index, item in enumerate(items):
         try:
-            found.append(msgspec.convert(item, entry, dec_hook=_hook))
+            entries.append(msgspec.convert(item, entry, dec_hook=_hook))
         except msgspec.ValidationError as error:
             problems.append(_locate((name, index), error))
-    return found
+    return entries
 
 
 def _hook(wanted: type[Any], value: Any) -> Any:

@@ -92,16 +92,16 @@ def build_admission(cluster: Cluster, objects: Mapping[str, Objects]) -> MemoryA
 
 
 def _default_priority(classes: Sequence[Body]) -> Body | None:
-    found = [each for each in classes if each.get("globalDefault")]
-    return min(found, key=lambda each: (each["value"], each["metadata"]["name"]), default=None)
+    defaults = [each for each in classes if each.get("globalDefault")]
+    return min(defaults, key=lambda each: (each["value"], each["metadata"]["name"]), default=None)
 
 
 def _default_storage(classes: Sequence[Body]) -> Body | None:
-    found = [
+    defaults = [
         each
         for each in classes
         if (each["metadata"].get("annotations") or {}).get(_DEFAULT_CLASS) == "true"
     ]
-    newest = max((each["metadata"]["creationTimestamp"] for each in found), default="")
-    found = [each for each in found if each["metadata"]["creationTimestamp"] == newest]
-    return min(found, key=lambda each: each["metadata"]["name"], default=None)
+    newest = max((each["metadata"]["creationTimestamp"] for each in defaults), default="")
+    defaults = [each for each in defaults if each["metadata"]["creationTimestamp"] == newest]
+    return min(defaults, key=lambda each: each["metadata"]["name"], default=None)

@@ -47,8 +47,8 @@ class MemoryCache(ControllerCache):
         return self._memory.find(kind, namespace, name)
 
     def list_stored(self, kind: Kind, namespace: str) -> list[Body]:
-        found = self._memory.list_all(kind)
-        return [body for body in found if body["metadata"].get("namespace", "") == namespace]
+        bodies = self._memory.list_all(kind)
+        return [body for body in bodies if body["metadata"].get("namespace", "") == namespace]
 
 
 def build_controllers(objects: MemoryObjects, gates: FeatureGates) -> Controllers:

@@ -66,10 +66,12 @@ def compare_file(
 
     `progress` is called before each decision with its number and their count.
     """
-    found = read_decisions(content, name, configuration)
+    recording = read_decisions(content, name, configuration)
     compared: list[Comparison] = []
-    for recorded, ours in decide_again(found.events, found.decisions, found.configuration):
-        progress(len(compared), len(found.decisions))
+    for recorded, ours in decide_again(
+        recording.events, recording.decisions, recording.configuration
+    ):
+        progress(len(compared), len(recording.decisions))
         event, results = recorded.event, recorded.results
         verdicts = list(compare(results, ours))
         compared.append(

@@ -57,7 +57,7 @@ def find_decisions(events: Sequence[Event]) -> list[RecordedDecision]:
     """
     bound_at: dict[Key, int] = {}
     known: dict[Key, RecordedResults] = {}
-    found = []
+    decisions = []
     for index, event in enumerate(events):
         if event.kind is not kinds.POD:
             continue
@@ -72,8 +72,10 @@ def find_decisions(events: Sequence[Event]) -> list[RecordedDecision]:
         if results is None or results == known.get(event.key):
             continue
         known[event.key] = results
-        found.append(RecordedDecision(bound_at[event.key] if has_node else index, event, results))
-    return sorted(found, key=lambda each: each.index)
+        decisions.append(
+            RecordedDecision(bound_at[event.key] if has_node else index, event, results)
+        )
+    return sorted(decisions, key=lambda each: each.index)
 
 
 def read_results(event: Event) -> RecordedResults | None:
@@ -106,13 +108,13 @@ def _decoded(given: Body, name: str, place: Place) -> Body:
 
 def _table(given: Body, name: str, place: Place, *, numbers: bool = False) -> Table:
     where = place.at(name)
-    found = {}
+    by_node = {}
     for node, plugins in _decoded(given, name, place).items():
-        found[node] = _texts(plugins, where.at(node))
-        for plugin, text in found[node].items():
+        by_node[node] = _texts(plugins, where.at(node))
+        for plugin, text in by_node[node].items():
             if numbers and not text.removeprefix("-").isdecimal():
                 raise where.at(node).at(plugin).error(f"{text!r} is not an integer")
-    return found
+    return by_node
 
 
 def _texts(value: Any, place: Place) -> Mapping[str, str]:

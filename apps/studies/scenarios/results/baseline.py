@@ -31,11 +31,11 @@ class Baseline:
         if self.figures is None:
             return False, f"{self.file} has no run of this scenario with this profile and seed"
         names = [next(k for k in now if camel_case(k) == name) for name in wanted.figures] or USUAL
-        found = [_describe(name, self.figures.get(name), now[name], wanted) for name in names]
-        worse = [text for text, is_worse in found if is_worse]
+        described = [_describe(name, self.figures.get(name), now[name], wanted) for name in names]
+        worse = [text for text, is_worse in described if is_worse]
         if worse:
             return False, f"worse than in {self.file}: {'; '.join(worse)}"
-        return True, f"not worse than in {self.file}: {'; '.join(text for text, _ in found)}"
+        return True, f"not worse than in {self.file}: {'; '.join(text for text, _ in described)}"
 
 
 def read_baseline(wanted: NotWorse, files: Files, scenario: str, run: str) -> Baseline:

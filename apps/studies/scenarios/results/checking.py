@@ -109,8 +109,8 @@ def _counting(
     name: str, what: str, counts: Callable[[PodRecord], bool]
 ) -> Callable[[Expectation, Sequence[PodRecord], Recorder], Result]:
     def count(wanted: Expectation, pods: Sequence[PodRecord], recorder: Recorder) -> Result:
-        found = sum(map(counts, pods))
-        return _compare(getattr(wanted, name), found, f"{found} pods {what}")
+        total = sum(map(counts, pods))
+        return _compare(getattr(wanted, name), total, f"{total} pods {what}")
 
     return count
 
@@ -124,11 +124,11 @@ def _waiting(wanted: Expectation, pods: Sequence[PodRecord], recorder: Recorder)
     limit: Waiting | None = wanted.waiting
     assert limit is not None
     waited = sorted(pod.waited for pod in pods if pod.waited is not None)
-    found = percentile(waited, limit.percentile)
-    if found is None:
+    waiting = percentile(waited, limit.percentile)
+    if waiting is None:
         return False, "no pod was bound"
-    message = f"the {limit.percentile:g}th percentile of the waiting time is {_text(found)}"
-    return found <= limit.at_most, f"{message}, at most {_text(limit.at_most)} is expected"
+    message = f"the {limit.percentile:g}th percentile of the waiting time is {_text(waiting)}"
+    return waiting <= limit.at_most, f"{message}, at most {_text(limit.at_most)} is expected"
 
 
 def _utilization(wanted: Expectation, pods: Sequence[PodRecord], recorder: Recorder) -> Result:
@@ -156,12 +156,12 @@ def _skew(wanted: Expectation, pods: Sequence[PodRecord], recorder: Recorder) ->
     key = limits.topology_key
     nodes = recorder.cluster.scheduler.cache.nodes.values()
     labels = [info.node.metadata.labels for info in nodes if info.node is not None]
-    found: Counter[str] = Counter({each[key]: 0 for each in labels if key in each})
-    found.update(pod.node_labels.get(key, "") for pod in pods if pod.is_on_node)
-    if not found:
+    per_domain: Counter[str] = Counter({each[key]: 0 for each in labels if key in each})
+    per_domain.update(pod.node_labels.get(key, "") for pod in pods if pod.is_on_node)
+    if not per_domain:
         return False, f"no node has the label {key}"
-    skew = max(found.values()) - min(found.values())
-    listed = ", ".join(f"{domain}: {number}" for domain, number in sorted(found.items())[:10])
+    skew = max(per_domain.values()) - min(per_domain.values())
+    listed = ", ".join(f"{domain}: {number}" for domain, number in sorted(per_domain.items())[:10])
     return _compare(limits, skew, f"the skew is {skew} ({listed})")
 
 
@@ -208,8 +208,8 @@ def _why_pending(pods: Sequence[PodRecord]) -> str:
             waiting.setdefault(pod.message or _NOT_TRIED, []).append(pod)
     reasons = sorted(waiting.items(), key=lambda each: -len(each[1]))[:_REASONS]
     said = [
-        f"{found[0].key}{f' and {len(found) - 1} more' if len(found) > 1 else ''}: {message}"
-        for message, found in reasons
+        f"{pods[0].key}{f' and {len(pods) - 1} more' if len(pods) > 1 else ''}: {message}"
+        for message, pods in reasons
     ]
     return f". Pending: {'; '.join(said)}" if said else ""
 

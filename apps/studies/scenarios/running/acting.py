@@ -126,7 +126,7 @@ class Actions:
 
     def _pods_to_evict(self, names: Sequence[str]) -> list[Body]:
         """The pods of the nodes that a drain evicts, in the order of their creation."""
-        found = []
+        bodies = []
         for body in self._cluster.objects.list_all(kinds.POD):
             metadata = body["metadata"]
             owners = metadata.get("ownerReferences") or ()
@@ -134,8 +134,8 @@ class Actions:
             ended = (body.get("status") or {}).get("phase") in ("Succeeded", "Failed")
             is_here = body["spec"].get("nodeName") in names
             if is_here and not stays and not ended and not metadata.get("deletionTimestamp"):
-                found.append(body)
-        return found
+                bodies.append(body)
+        return bodies
 
     def _change_nodes(
         self, target: str | NodeTarget, change: Change, subresource: str = ""
@@ -146,14 +146,14 @@ class Actions:
     def _names(self, target: str | NodeTarget) -> list[str]:
         """The names of the nodes; BadRequest if there is none."""
         wanted = NodeTarget(names=[target]) if isinstance(target, str) else target
-        found = [
+        names = [
             body["metadata"]["name"]
             for body in self._cluster.objects.list_all(kinds.NODE)
             if matches_node(wanted, body["metadata"]["name"], body["metadata"].get("labels") or {})
         ]
-        if not found:
+        if not names:
             raise BadRequest("no node matches")
-        return found
+        return names
 
     def _write(self, *writes: Write) -> None:
         self._cluster.write(writes)

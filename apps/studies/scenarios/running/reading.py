@@ -17,8 +17,8 @@ def import_objects(given: Import, files: Files) -> Objects:
 def read(trace: Trace, files: Files) -> list[TimedWrite]:
     """The writes of a recording, in order; BadRequest says what is wrong with it."""
     content = files.read(trace.file)
-    found = RECORDINGS[trace.format](content, trace.file, trace.placement == "recorded")
-    scaled = [TimedWrite(each.at / trace.speed, each.writes, each.place) for each in found]
+    writes = RECORDINGS[trace.format](content, trace.file, trace.placement == "recorded")
+    scaled = [TimedWrite(each.at / trace.speed, each.writes, each.place) for each in writes]
     if trace.until is not None:
         scaled = [each for each in scaled if each.at <= trace.until]
     return scaled[: trace.limit]
