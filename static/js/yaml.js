@@ -88,17 +88,30 @@
     if (chosen.dataset.ready) return;
     chosen.dataset.ready = "true";
     const area = document.getElementById(chosen.dataset.fills);
-    const hint = chosen.previousElementSibling;
-    const fill = async (file) => {
+    const hint = chosen.nextElementSibling || chosen.previousElementSibling;
+    const keep = (files, message) => {
+      const kept = new DataTransfer();
+      files.forEach((file) => kept.items.add(file));
+      chosen.files = kept.files;
+      hint.textContent = message;
+    };
+    const fill = async (files) => {
+      const [file] = files;
       hint.classList.remove("problem");
+      if (chosen.multiple && files.length > 1) {
+        keep(files, "");
+        return;
+      }
       if (file.size > SHOWN_BYTES) {
-        const files = new DataTransfer();
-        files.items.add(file);
-        chosen.files = files.files;
-        hint.textContent = `${file.name} is too large to be shown, and replaces the text above`;
+        const what = chosen.multiple ? "sent as it is" : "replaces the text above";
+        keep([file], `${file.name} is too large to be shown, and ${what}`);
         return;
       }
       const text = await file.text();
+      if (chosen.multiple && text.includes("\0")) {
+        keep([file], "");
+        return;
+      }
       if (text.includes("\0")) {
         chosen.value = "";
         hint.classList.add("problem");
@@ -113,12 +126,12 @@
       hint.textContent = `${file.name} is shown above; or another file`;
       chosen.value = "";
     };
-    chosen.addEventListener("change", () => chosen.files.length && fill(chosen.files[0]));
+    chosen.addEventListener("change", () => chosen.files.length && fill([...chosen.files]));
     area.addEventListener("dragover", (event) => event.preventDefault());
     area.addEventListener("drop", (event) => {
       if (!event.dataTransfer.files.length) return;
       event.preventDefault();
-      fill(event.dataTransfer.files[0]);
+      fill([...event.dataTransfer.files]);
     });
   };
 

@@ -11,6 +11,7 @@ from django.test import Client
 
 from apps.administration.operations import running
 from apps.engine.models import Operation
+from tests.administration.clusters.test_imported_files import zipped
 from tests.studies.scenarios.test_recorded_decisions import CONFIGURATION, THIRD, encode, lines
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -136,3 +137,47 @@ def test_runs_of_others_are_not_shown(alice: Client) -> None:
     assert bob.get(f"/scenarios/{number}").status_code == 404
     assert bob.get(f"/scenarios/compare?first={number}.0&second={number}.1").status_code == 404
     assert "two-profiles" not in bob.get("/scenarios").content.decode()
+
+
+def test_an_archive_of_a_dump_is_the_cluster_of_a_scenario_on_the_page_and_in_the_api(
+    alice: Client,
+) -> None:
+    text = """\
+name: from-a-dump
+cluster: {imports: [{format: yaml, file: dump.zip}]}
+expectations: [{running: {equals: 1}}]
+"""
+    node = b"""\
+apiVersion: v1
+kind: Node
+metadata: {name: n1}
+status: {allocatable: {pods: "9"}}
+"""
+    pod = b"""\
+apiVersion: v1
+kind: Pod
+metadata: {name: web, namespace: default}
+spec: {nodeName: n1, containers: [{name: c, image: i}]}
+"""
+    archive = zipped({"dump/nodes.yaml": node, "dump/default/pods.yaml": pod})
+
+    def file() -> SimpleUploadedFile:
+        return SimpleUploadedFile("dump.zip", archive)
+
+    def passed() -> bool:
+        operation = Operation.objects.latest("pk")
+        running.run(operation.pk)
+        page: str = alice.get(f"/scenarios/{operation.pk}").content.decode()
+        return "1 of 1 runs passed" in page
+
+    alice.post("/scenarios", {"scenario": text, "recordings": [file()]})
+    assert passed()
+    started = alice.post("/api/v1/scenarios", {"scenario": text, "f": file()})
+    assert started.status_code == 202 and passed()
+    twice = alice.post("/api/v1/scenarios", {"scenario": text, "f": file(), "g": file()})
+    assert twice.status_code == 400 and "two files have the same name" in twice.content.decode()
+    for unknown in ({"scenario": text, "seeds": "3"}, {"f": file()}):
+        refused = alice.post("/api/v1/scenarios", unknown)
+        field = "seeds" if "seeds" in unknown else "scenario"
+        assert refused.status_code == 400 and refused.json()["causes"][0]["field"] == field
+    assert Operation.objects.count() == 2

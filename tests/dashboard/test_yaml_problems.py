@@ -118,14 +118,14 @@ def test_yaml_is_uploaded_as_a_file_and_its_errors_are_shown_in_its_text(
     alice: Client, empty: Cluster
 ) -> None:
     file = SimpleUploadedFile("pods.yaml", POD.encode())
-    page = alice.post("/clusters/bare/import", {"manifest": "", "manifest_file": file})
+    page = alice.post("/clusters/bare/new/pods", {"manifest": "", "manifest_file": file})
     text = page.content.decode()
     assert page.status_code == 422 and 'data-wrong="19"' in text and "name: wrong" in text
     good = SimpleUploadedFile("pod.yaml", POD.split("---")[0].encode())
     alice.post("/clusters/bare/new/pods", {"manifest": "ignored: [", "manifest_file": good})
     assert Pod.objects.filter(cluster=empty, name="fine").exists()
     binary = SimpleUploadedFile("image.png", b"\x89PNG\xff")
-    answer = alice.post("/clusters/bare/import", {"manifest": "", "manifest_file": binary})
+    answer = alice.post("/clusters/bare/new/pods", {"manifest": "", "manifest_file": binary})
     assert "the file image.png is not UTF-8 text" in answer.content.decode()
 
 

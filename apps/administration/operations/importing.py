@@ -14,11 +14,10 @@ from apps.controllers import generating
 def run_import(work: Progress) -> str:
     """The payload's `yaml` and `files`, into the operation's cluster, by its `options`."""
     payload = work.payload()
-    texts = [Text("", payload["yaml"]), *(Text(*each) for each in payload.get("files", ()))]
     with work.transaction():
         imported = manifests.import_texts(
             work.cluster,
-            texts,
+            _texts_of(payload),
             actor=work.actor,
             options=manifests.Options(**payload.get("options", {})),
             progress=work.step,
@@ -27,14 +26,17 @@ def run_import(work: Progress) -> str:
 
 
 def run_create(work: Progress) -> str:
-    """The payload's `yaml`, into a new cluster with the settings in `cluster`."""
+    """The payload's `yaml` and `files`, into a new cluster with the settings in `cluster`."""
+    texts = _texts_of(work.payload())
     with work.transaction():
         cluster = new_cluster(work)
-        imported = manifests.import_yaml(
-            cluster, work.payload()["yaml"], actor=work.actor, progress=work.step
-        )
+        imported = manifests.import_texts(cluster, texts, actor=work.actor, progress=work.step)
     work.operation.cluster = cluster
     return f"{cluster.name}: {imported.summary}"
+
+
+def _texts_of(payload: Any) -> list[Text]:
+    return [Text("", payload["yaml"]), *(Text(*each) for each in payload.get("files", ()))]
 
 
 def run_generate(work: Progress) -> str:

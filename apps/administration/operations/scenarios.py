@@ -25,30 +25,38 @@ KIND: Final = "scenario"
 _FILE: Final = "scenario.yaml"
 
 
-def start(text: str, files: Mapping[str, str], *, actor: Actor) -> Operation:
+class _Payload(msgspec.Struct):
+    """What a worker runs."""
+
+    text: str
+    files: dict[str, bytes]
+
+
+def start(text: str, files: Mapping[str, bytes], *, actor: Actor) -> Operation:
     """Start a scenario as an operation; ScenarioError, and nothing is started, if it is wrong.
 
-    TooManyRequests if the user has too many that have not ended.
+    `files` has the contents of those that it names. TooManyRequests if the user has too many that
+    have not ended.
     """
     service.check_number(actor.user, limits.SCENARIOS.highest, kind=KIND)
     scenario = check_text(text, _FILE)
     arguments = {"name": scenario.name, "runs": scenario.runs}
-    payload = {"text": text, "files": dict(files)}
+    payload = _Payload(text, dict(files))
     title = f"Run scenario {scenario.name}"[:300]
     return service.start(KIND, title, actor=actor, arguments=arguments, payload=payload)
 
 
 def run(work: Progress) -> str:
     """Run it and store the result; says how many runs passed."""
-    payload = work.payload()
+    payload = msgspec.convert(work.payload(), _Payload)
     runs = work.argument("runs")
 
     def report(done: int, variation: str, seconds: float) -> None:
         message = f"{variation}: {seconds / 60:,.0f} simulated minutes" if variation else ""
         work.step(done, runs, message)
 
-    files = {**example_files(), **payload["files"]}
-    result = {**run_confined(payload["text"], _FILE, files, report), "text": payload["text"]}
+    files = {**example_files(), **payload.files}
+    result = {**run_confined(payload.text, _FILE, files, report), "text": payload.text}
     Operation.objects.filter(pk=work.operation.pk).update(
         output=zstandard.compress(msgspec.json.encode(result)), output_name="scenario.json"
     )

@@ -48,12 +48,13 @@ class FileParser(BaseParser):
 
 
 class FormParser(MultiPartParser):
-    """The files of a form, whatever their fields are called: `request.data["files"]`."""
+    """The texts of a form, and its files, whatever their fields are called: `data["files"]`."""
 
     def parse(self, stream: Any, media_type: Any = None, parser_context: Any = None) -> Any:
         sent = super().parse(stream, media_type, parser_context)
         uploads = [each for _, several in sent.files.lists() for each in several]
-        return {"files": [File(each.name, each.read()) for each in uploads]}
+        files = [File(each.name, each.read()) for each in uploads]
+        return {**sent.data.dict(), "files": files}
 
 
 #: How files of a cluster are sent; what a file is shows its content.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers, status
 from rest_framework.request import Request
@@ -11,18 +13,33 @@ from apps.administration.operations import scenarios
 from apps.api.control.base import MAX_PAGE, ControlView, parse_whole_number
 from apps.api.control.documentation.areas import Area
 from apps.api.control.operations import OperationSerializer, get_actor
+from apps.api.control.parsers import FormParser, JsonParser
 from apps.api.control.request_shapes import StrictSerializer
 from apps.api.control.serializers import ErrorSerializer
+
+
+class _FilesField(serializers.DictField):
+    """Contents by name: of texts in JSON, of the files of a form."""
+
+    def to_internal_value(self, data: Any) -> dict[str, bytes]:
+        if isinstance(data, dict):
+            texts: dict[str, str] = super().to_internal_value(data)
+            return {name: text.encode() for name, text in texts.items()}
+        contents = dict(data)
+        if len(contents) < len(data):
+            raise serializers.ValidationError("two files have the same name")
+        return contents
 
 
 class ScenarioRequestSerializer(StrictSerializer):
     scenario = serializers.CharField(
         trim_whitespace=False, help_text="The scenario, as YAML (docs/scenarios.md)."
     )
-    files = serializers.DictField(
+    files = _FilesField(
         child=serializers.CharField(trim_whitespace=False, allow_blank=True),
         default=dict,
-        help_text="Texts of the files that it imports, by the names that it uses.",
+        help_text="Texts of the files that it imports, by the names that it uses. A form may have "
+        "files instead, archives too.",
     )
 
 
@@ -30,6 +47,7 @@ class ScenarioListView(ControlView):
     """Scenarios that are run."""
 
     area = Area.LAB
+    parser_classes = [JsonParser, FormParser]
 
     @extend_schema(
         parameters=[OpenApiParameter("limit", int, default=100)],
@@ -46,14 +64,22 @@ class ScenarioListView(ControlView):
         return Response(OperationSerializer(runs, many=True).data)
 
     @extend_schema(
-        request=ScenarioRequestSerializer,
+        request={
+            "application/json": ScenarioRequestSerializer,
+            "multipart/form-data": {
+                "type": "object",
+                "properties": {"scenario": {"type": "string"}},
+                "additionalProperties": {"type": "string", "format": "binary"},
+            },
+        },
         responses={202: OperationSerializer, 400: ErrorSerializer},
     )
     def post(self, request: Request) -> Response:
         """Run a scenario.
 
         Starts an operation that runs it in memory, with each profile and each seed. It is checked
-        first: an error names the line and the field, and nothing is started.
+        first: an error names the line and the field, and nothing is started. Send files that are
+        no texts with a form, whose field `scenario` has the scenario.
         """
         wanted = ScenarioRequestSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)

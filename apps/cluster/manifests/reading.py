@@ -123,12 +123,12 @@ def read_manifest(*texts: Text) -> Manifest:
     return manifest
 
 
-def check_yaml(text: str) -> None:
-    """Raise ManifestError or ManifestErrors for YAML with unknown kinds or names of fields.
+def check_texts(texts: Sequence[Text]) -> None:
+    """Raise ManifestError or ManifestErrors for texts with unknown kinds or names of fields.
 
     Values, and objects of CustomResourceDefinitions, are checked when the objects are created.
     """
-    manifest = read_manifest(Text("", text))
+    manifest = read_manifest(*texts)
     manifest.resolve(manifest.documents, {})
     raise_all(manifest.errors)
 

@@ -101,6 +101,10 @@ def _running_status(pod: Body, now: datetime, identity: _Identity) -> Body:
         conditions = set_condition(conditions, {"type": name, "status": "True"}, now)
     running = {"running": {"startedAt": start_time}}
     completed = {"terminated": _terminated_state(0, start_time, start_time)}
+    initial = [
+        _container_status(each, identity, running if _is_sidecar(each) else completed)
+        for each in spec.get("initContainers") or ()
+    ]
     return {
         **status,
         "phase": "Running",
@@ -110,10 +114,7 @@ def _running_status(pod: Body, now: datetime, identity: _Identity) -> Body:
         "podIP": identity.address,
         "podIPs": [{"ip": identity.address}],
         "startTime": start_time,
-        "initContainerStatuses": [
-            _container_status(each, identity, running if _is_sidecar(each) else completed)
-            for each in spec.get("initContainers") or ()
-        ],
+        **({"initContainerStatuses": initial} if initial else {}),
         "containerStatuses": [
             _container_status(each, identity, running) for each in spec["containers"]
         ],
@@ -205,6 +206,7 @@ def _container_status(container: Body, identity: _Identity, state: Body) -> Body
         "started": running,
         "restartCount": 0,
         "state": state,
+        "lastState": {},
     }
 
 

@@ -18,14 +18,16 @@ _NOT_UTF8 = "\0not UTF-8\0"
 
 
 class YamlArea(forms.Textarea):
-    """A text area for YAML, and a file whose text replaces the text of the area.
+    """A text area for YAML, and unless it is a `plain` one a file whose text replaces its text.
 
     With scripts the text of a chosen or dropped file appears in the area at once.
     """
 
-    template_name = "dashboard/inc/yaml_area.html"
-
-    def __init__(self, rows: int, *, css: str = "code", placeholder: str = "") -> None:
+    def __init__(
+        self, rows: int, *, css: str = "code", placeholder: str = "", plain: bool = False
+    ) -> None:
+        if not plain:
+            self.template_name = "dashboard/inc/yaml_area.html"
         attributes = {"rows": rows, "class": css, "placeholder": placeholder}
         given = {name: value for name, value in attributes.items() if value}
         super().__init__({**given, "spellcheck": "false"})
@@ -46,9 +48,16 @@ class YamlField(forms.CharField):
     """YAML as text."""
 
     def __init__(
-        self, *, rows: int, label: str = "YAML", css: str = "code", example: str = "", **kwargs: Any
+        self,
+        *,
+        rows: int,
+        label: str = "YAML",
+        css: str = "code",
+        example: str = "",
+        plain: bool = False,
+        **kwargs: Any,
     ) -> None:
-        area = YamlArea(rows, css=css, placeholder=example)
+        area = YamlArea(rows, css=css, placeholder=example, plain=plain)
         super().__init__(label=label, strip=False, widget=area, **kwargs)
 
     def clean(self, value: Any) -> Any:
@@ -118,11 +127,20 @@ class _SeveralFilesInput(forms.ClearableFileInput):
     allow_multiple_selected = True
 
 
+class _DumpsInput(_SeveralFilesInput):
+    """With scripts a single text appears in the text area whose id is `fills`."""
+
+    template_name = "dashboard/inc/dumps_input.html"
+
+    def __init__(self, fills: str) -> None:
+        super().__init__({"data-fills": fills})
+
+
 class DumpsField(forms.FileField):
     """Any number of files of a cluster -> the texts in them."""
 
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(widget=_SeveralFilesInput(), **kwargs)
+    def __init__(self, *, fills: str, **kwargs: Any) -> None:
+        super().__init__(widget=_DumpsInput(fills), **kwargs)
 
     def clean(self, data: Any, initial: Any = None) -> Any:
         files = [super(DumpsField, self).clean(each, initial) for each in data or ()]
@@ -141,14 +159,14 @@ class RecordingField(forms.FileField):
 
 
 class RecordingsField(forms.FileField):
-    """Any number of recordings -> a dict of their texts by name, as `RecordingField` reads them."""
+    """Any number of recordings, dumps and archives -> their contents by name."""
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(widget=_SeveralFilesInput(), label="Recordings", **kwargs)
+        super().__init__(widget=_SeveralFilesInput(), label="Files", **kwargs)
 
     def clean(self, data: Any, initial: Any = None) -> Any:
         files = [super(RecordingsField, self).clean(each, initial) for each in data or ()]
-        return {file.name: _read_recording(file) for file in files}
+        return {file.name: file.read() for file in files}
 
 
 def _read_recording(file: UploadedFile[Any]) -> str:

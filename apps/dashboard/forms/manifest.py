@@ -46,16 +46,34 @@ class ManifestForm(ObjectForm):
         self.fields["manifest"].initial = example
 
 
-class ImportForm(ManifestForm):
-    """Any number of objects that existed before, and how to treat what they say of it."""
+class DumpForm(ObjectForm):
+    """Any number of objects, as text and in files."""
 
-    manifest = YamlField(rows=24, required=False)
+    manifest = YamlField(rows=24, required=False, plain=True)
     uploads = DumpsField(
         required=False,
+        fills="id_manifest",
         label="Files",
         help_text="Any number of files with YAML or JSON, and archives (gzip, tar, zip), such as "
         "that of a folder that kubectl cluster-info dump --output-directory has written.",
     )
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or self.cleaned_data
+        given = cleaned.get("manifest", "").strip() or cleaned.get("uploads")
+        if not given and not self.errors.keys() & {"manifest", "uploads"}:
+            self.add_error("manifest", "This field is required, unless there are files.")
+        return cleaned
+
+    def texts(self) -> list[Text]:
+        """What is imported; of a valid form."""
+        typed = self.cleaned_data["manifest"]
+        return [*([Text("", typed)] if typed.strip() else []), *self.cleaned_data["uploads"]]
+
+
+class ImportForm(DumpForm):
+    """Objects that existed before, and how to treat what they say of it."""
+
     keep_uids = forms.BooleanField(
         required=False, label="Keep uids", help_text="Otherwise each object gets a new one."
     )
@@ -66,17 +84,9 @@ class ImportForm(ManifestForm):
         "that objects refer to are added.",
     )
 
-    def clean(self) -> dict[str, Any]:
-        cleaned = super().clean() or self.cleaned_data
-        given = cleaned.get("manifest", "").strip() or cleaned.get("uploads")
-        if not given and not self.errors:
-            self.add_error("manifest", "This field is required, unless there are files.")
-        return cleaned
-
-    def texts(self) -> list[Text]:
-        """What is imported; of a valid form."""
-        typed = self.cleaned_data["manifest"]
-        return [*([Text("", typed)] if typed.strip() else []), *self.cleaned_data["uploads"]]
+    def __init__(self, *args: Any, example: str = "", **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["manifest"].initial = example
 
     def options(self) -> dict[str, bool]:
         """The options of the import, by name; of a valid form."""

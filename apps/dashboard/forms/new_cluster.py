@@ -11,12 +11,13 @@ from django.core.exceptions import ValidationError
 from apps.administration.clusters import lifecycle
 from apps.cluster import limits
 from apps.cluster.errors import ApiError
-from apps.cluster.manifests.reading import check_yaml
+from apps.cluster.manifests.reading import check_texts
 from apps.cluster.settings import SETTINGS
 from apps.controllers.devices.templates import TEMPLATES, find_fault
 from apps.controllers.generating import NodeSize
-from apps.dashboard.forms.files import CsvField, YamlField
+from apps.dashboard.forms.files import CsvField
 from apps.dashboard.forms.lines import LinesField, check_quantity
+from apps.dashboard.forms.manifest import DumpForm
 from apps.dashboard.forms.object_form import show_error
 from apps.dashboard.forms.settings import SettingsForm
 from apps.dashboard.forms.yaml_problems import show_in_yaml
@@ -49,6 +50,7 @@ class ClusterForm(SettingsForm):
             "name",
             "source",
             "manifest",
+            "uploads",
             "nodes_file",
             "pods_file",
             "gpu_devices",
@@ -153,18 +155,16 @@ class GeneratedForm(OwnSettingsForm):
         return {**super().cluster(), "sizes": sizes}
 
 
-class YamlForm(OwnSettingsForm):
-    """Objects from a manifest, such as an export of another cluster."""
-
-    manifest = YamlField(rows=18)
+class YamlForm(OwnSettingsForm, DumpForm):
+    """Objects from manifests, such as an export or a dump of another cluster."""
 
     def clean(self) -> dict[str, Any]:
         typed = super().clean()
-        if text := typed.get("manifest"):
+        if not self.errors.keys() & {"manifest", "uploads"}:
             try:
-                check_yaml(text)
+                check_texts(self.texts())
             except ApiError as refusal:
-                show_in_yaml(self, "manifest", refusal)
+                show_in_yaml(self, "manifest", refusal, files="uploads")
         return typed
 
 

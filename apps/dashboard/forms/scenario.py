@@ -13,7 +13,8 @@ class ScenarioForm(forms.Form):
     scenario = YamlField(rows=18, label="Scenario", help_text="YAML; a file replaces the text.")
     recordings = RecordingsField(
         required=False,
-        help_text="The files that the scenario names as imports or traces.",
+        help_text="The files that the scenario names as imports or traces: recordings, dumps of a "
+        "cluster, and archives of them (gzip, tar, zip).",
     )
 
 

@@ -74,7 +74,10 @@ def _restore(failed: Operation) -> tuple[str, ClusterForm]:
     upload, values = service.upload_of(failed), dict(failed.arguments["form"])
     if failed.kind == "create-from-yaml":
         form: ClusterForm = YamlForm({**values, "manifest": upload["yaml"]})
-        show_in_yaml(form, "manifest", ManifestError(failed.cause))
+        if upload.get("files"):
+            form.add_error("uploads", failed.cause)
+        else:
+            show_in_yaml(form, "manifest", ManifestError(failed.cause))
         return "yaml", form
     for part in ("nodes", "pods"):
         values |= {f"{part}_file_kept": upload[part][0], f"{part}_file_text": upload[part][1]}
@@ -104,7 +107,8 @@ def _create(request: Request, way: str, form: ClusterForm) -> HttpResponse:
     """Create the cluster, or start an operation if that takes long; raises ApiError."""
     typed = form.cleaned_data
     lifecycle.check_new(typed["name"], **form.values())
-    short = way == "yaml" and len(typed["manifest"]) <= MAX_TEXT_IN_REQUEST
+    texts = form.texts() if isinstance(form, YamlForm) else []
+    short = way == "yaml" and sum(len(each.text) for each in texts) <= MAX_TEXT_IN_REQUEST
     if not short and (way != "generated" or typed["nodes"] > MAX_NODES_IN_REQUEST):
         operation = _start_operation(request, way, form)
         return redirect("operation", number=operation.pk)
@@ -115,14 +119,14 @@ def _create(request: Request, way: str, form: ClusterForm) -> HttpResponse:
             request_id=current_request_id(),
         )
         if way == "yaml":
-            manifests.import_yaml(cluster, typed["manifest"], actor=actor(request))
+            manifests.import_texts(cluster, texts, actor=actor(request))
     messages.success(request, f"Cluster {cluster.name} created.")
     return redirect("cluster", cluster=cluster.name)
 
 
 def _show(form: ClusterForm, refusal: ApiError) -> None:
     if isinstance(refusal, ManifestError | ManifestErrors):
-        show_in_yaml(form, "manifest", refusal)
+        show_in_yaml(form, "manifest", refusal, files="uploads")
     else:
         show_error(form, refusal)
 
@@ -140,7 +144,8 @@ def _start_operation(request: Request, way: str, form: ClusterForm) -> Operation
         return service.start(kind, title, actor=actor(request), arguments=arguments)
     title = f"Create cluster {typed['name']}"
     if way == "yaml":
-        kind, payload, title = "create-from-yaml", {"yaml": typed["manifest"]}, f"{title} from YAML"
+        kind, title = "create-from-yaml", f"{title} from YAML"
+        payload = {"yaml": typed["manifest"], "files": typed["uploads"]}
     elif way == "trace":
         files = {"nodes": typed["nodes_file"], "pods": typed["pods_file"]}
         kind, payload, title = "create-from-trace", files, f"{title} from a trace"

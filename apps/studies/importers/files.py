@@ -20,12 +20,12 @@ class Files:
 
     folder: Path | None = None
     #: name -> content, of files that were sent with the scenario
-    sent: Mapping[str, str] = field(default_factory=dict)
+    sent: Mapping[str, bytes] = field(default_factory=dict)
 
     def read(self, name: str) -> bytes:
         """The content of a file; BadRequest if it cannot be read."""
         if name in self.sent:
-            return self.sent[name].encode()
+            return self.sent[name]
         if self.folder is None:
             raise BadRequest(f"the file {name!r} was not sent with the scenario")
         path = (self.folder / name).resolve()

@@ -53,7 +53,7 @@ class _Request(msgspec.Struct):
 
     text: str
     name: str
-    files: dict[str, str]
+    files: dict[str, bytes]
     memory: int
     seconds: int
     #: check the text, and run nothing
@@ -119,7 +119,7 @@ def _check(text: str, name: str) -> Checked:
 def run_confined(
     text: str,
     name: str,
-    files: Mapping[str, str],
+    files: Mapping[str, bytes],
     progress: Progress,
     *,
     memory: int = limits.SCENARIO_MEMORY.highest,

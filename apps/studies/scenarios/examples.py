@@ -39,7 +39,7 @@ def list_examples() -> Mapping[str, Example]:
 
 
 @lru_cache(maxsize=1)
-def example_files() -> Mapping[str, str]:
-    """The texts of the files that the scenarios of the library name."""
+def example_files() -> Mapping[str, bytes]:
+    """The contents of the files that the scenarios of the library name."""
     paths = sorted((LIBRARY / "recordings").iterdir())
-    return {f"recordings/{path.name}": path.read_text(encoding="utf-8") for path in paths}
+    return {f"recordings/{path.name}": path.read_bytes() for path in paths}

@@ -134,7 +134,7 @@ def run(trace: str, content: str, expectations: str = "", nodes: str = "") -> Fi
         f"- {{name: w, trace: {{{trace}, file: f}}}}\nexpectations: [{expectations}]\n"
     )
     source = Source(text, "x.yaml")
-    return run_scenario(load_scenario(source), source, Files(sent={"f": content})).runs[0]
+    return run_scenario(load_scenario(source), source, Files(sent={"f": content.encode()})).runs[0]
 
 
 def failures(finished: FinishedRun) -> list[str]:
@@ -155,7 +155,7 @@ def test_objects_at_the_start_of_a_kwok_recording_are_a_cluster() -> None:
         "name: x\ncluster: {imports: [{format: kwok, file: f}]}\n"
         "expectations: [{running: {equals: 1}}, {created: {equals: 1}}]\n"
     )
-    finished = run_scenario(load_scenario(source), source, Files(sent={"f": KWOK}))
+    finished = run_scenario(load_scenario(source), source, Files(sent={"f": KWOK.encode()}))
     assert failures(finished.runs[0]) == []
 
 

@@ -86,7 +86,7 @@ expectations:
 - {at: 30s, pending: {equals: 1}}
 """
     source = Source(text)
-    files = Files(sent={"nodes.csv": OPENB_NODES, "pods.csv": OPENB_PODS})
+    files = Files(sent={"nodes.csv": OPENB_NODES.encode(), "pods.csv": OPENB_PODS.encode()})
     finished = run_scenario(load_scenario(source), source, files)
     assert [outcome.message for outcome in finished.runs[0].outcomes if not outcome.met] == []
 
@@ -109,5 +109,5 @@ def test_snapshot_of_cluster_autoscaler_is_a_cluster_with_its_pods() -> None:
         "name: x\ncluster: {imports: [{format: cluster-autoscaler, file: a.json}]}\n"
         "expectations: [{running: {equals: 2}}, {nodesUsed: {equals: 1}}]\n"
     )
-    finished = run_scenario(load_scenario(source), source, Files(sent={"a.json": text}))
+    finished = run_scenario(load_scenario(source), source, Files(sent={"a.json": text.encode()}))
     assert finished.passed
