@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
+from typing import Final
 
 from django.utils import timezone
 
@@ -98,3 +100,20 @@ def nanoseconds(value: int) -> str:
         if value >= length:
             return f"{value / length:,.{0 if value >= 100 * length else 1}f} {unit}"
     return f"{value} ns"
+
+
+#: What every message of an unschedulable pod begins with, and says of preemption after its reasons.
+_COUNTED: Final = re.compile(r"0/\d+ nodes are available: ")
+_PREEMPTION: Final = re.compile(
+    r" (?:no new claims to deallocate, )?preemption: 0/\d+ nodes are available: .*$"
+)
+
+
+def reasons(message: str) -> str:
+    """The part of kube-scheduler's message that differs between pods; other messages as they are.
+
+    "0/3 nodes are available: 3 Insufficient cpu. preemption: 0/3 nodes …" is "3 Insufficient cpu".
+    """
+    if not (counted := _COUNTED.match(message)):
+        return message
+    return _PREEMPTION.sub("", message[counted.end() :]).removesuffix(".")

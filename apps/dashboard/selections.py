@@ -10,16 +10,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from typing import Self
 
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect
 
 from apps.cluster.errors import ApiError, BadRequest, Invalid
+from apps.dashboard.alike import Alike, group_alike
 from apps.dashboard.rendering import Request
 
 _KEY = "rejected-action"
 #: Names that are kept in a session; of more, none is selected again.
 _MAX_KEPT = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class NamedObject:
+    """A selected object; only pods have a namespace."""
+
+    namespace: str
+    name: str
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        namespace, _, name = text.rpartition("/")
+        return cls(namespace, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +50,14 @@ class Selection:
         return " ".join(self.names)
 
     @property
-    def shown(self) -> Sequence[str]:
-        """The names that a page of confirmation lists."""
-        return self.names[:100]
+    def shown(self) -> Sequence[Alike[NamedObject]]:
+        """What a page of confirmation lists: pods whose names differ only in their ends are one."""
+        objects = map(NamedObject.parse, self.names)
+        return group_alike(objects, lambda each: each.namespace or each.name)[:100]
 
     @property
     def hidden(self) -> int:
-        return len(self.names) - len(self.shown)
+        return len(self.names) - sum(len(each.rows) for each in self.shown)
 
 
 @dataclass(frozen=True, slots=True)

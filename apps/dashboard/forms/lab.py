@@ -63,7 +63,7 @@ class LabForm(forms.Form):
 
     ask = forms.ChoiceField(choices=QUESTIONS, label="Question", initial=SIMULATE)
     objects = YamlField(
-        rows=12,
+        rows=6,
         label="Pods, workloads and nodes",
         required=False,
         example=_POD_EXAMPLE,

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
+from apps.dashboard.alike import Alike, group_alike
 from apps.dashboard.downloads import list_files
-from apps.dashboard.paging import LogPage, NumberedPage, log_page, page_size, parse_whole_number
+from apps.dashboard.paging import (
+    LogPage,
+    NumberedPage,
+    log_page,
+    numbered_page,
+    page_size,
+    parse_whole_number,
+)
 from apps.dashboard.queries.elsewhere import Elsewhere, look_elsewhere
 from apps.dashboard.tables import PERIOD, Field, Sorting, describe_problem, read_sorting
 from apps.engine.models import QueueMove
@@ -30,6 +38,9 @@ MEANINGS = {
     Part.PERMIT: "have a node; bound when the plugin that holds them allows it",
 }
 
+#: So many pods are grouped over the whole list; of more, those of a page.
+_GROUPED: Final = 2_000
+
 
 @dataclass(frozen=True, slots=True)
 class QueueSize:
@@ -46,17 +57,77 @@ class QueueSize:
 
 
 @dataclass(frozen=True, slots=True)
+class QueueRow:
+    """One pod, or pods of one workload that wait for the same."""
+
+    alike: Alike[QueuedPod]
+
+    @property
+    def first(self) -> QueuedPod:
+        return self.alike.first
+
+    @property
+    def places(self) -> str:
+        return _span([pod.position for pod in self.alike.rows])
+
+    @property
+    def attempts(self) -> str:
+        return _span([pod.attempts for pod in self.alike.rows])
+
+    @property
+    def since(self) -> datetime:
+        """Since when the one that waits longest waits."""
+        return min(pod.timestamp for pod in self.alike.rows)
+
+    @property
+    def expiry(self) -> datetime | None:
+        """When the first backoff ends."""
+        ends = [pod.backoff_expiry for pod in self.alike.rows]
+        return min((end for end in ends if end is not None), default=None)
+
+    @property
+    def keys(self) -> Sequence[str]:
+        return [f"{pod.namespace}/{pod.name}" for pod in self.alike.rows]
+
+
+def _span(numbers: Sequence[int]) -> str:
+    first, last = min(numbers), max(numbers)
+    return f"{first:,}" if first == last else f"{first:,}–{last:,}"
+
+
+def _waits_for(pod: QueuedPod) -> Hashable:
+    """What pods in one row have in common."""
+    return (
+        *(pod.queue, pod.priority, pod.gated_by, pod.held_node, pod.nominated_node),
+        *map(tuple, (pod.unschedulable_plugins, pod.pending_plugins, pod.gates, pod.held_by)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class QueuePage:
     """The parts of the queue, and a page of the pods in them."""
 
     queues: Sequence[QueueSize]
     summary: str
-    page: NumberedPage[QueuedPod]
+    page: NumberedPage[QueueRow]
+    #: pods that the filters select
+    pods: int
+    #: whether pods that wait for the same are one row
+    grouped: bool
     filters: Sequence[Field]
     sorting: Sorting[Sort]
     cycles: Cycles
     #: pending pods whose schedulerName no profile has; they are in no queue
     of_others: int
+
+    @property
+    def listed(self) -> Sequence[QueuedPod]:
+        """The pods of the page, whether they share a row or not."""
+        return [pod for row in self.page.rows for pod in row.alike.rows]
+
+    @property
+    def is_shorter(self) -> bool:
+        return len(self.listed) > len(self.page.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +152,11 @@ def queue_page(cluster: Cluster, query: Mapping[str, Any]) -> QueuePage:
     wanted = QueueFilter(**{name: value.replace("\x00", "") for name, value in values.items()})
     sizes = listing.count_by_part(cluster)
     total = listing.count_pods(cluster, wanted, sizes)
-    size = page_size(query)
+    grouped = query.get("group") != "none"
+    whole = grouped and total <= _GROUPED
+    size = _GROUPED if whole else page_size(query)
     pages = max(1, -(-total // size))
-    number = min(max(1, parse_whole_number(query, "page") or 1), pages)
+    number = 1 if whole else min(max(1, parse_whole_number(query, "page") or 1), pages)
     start = (number - 1) * size
     pods = listing.list_pods(
         cluster,
@@ -93,13 +166,21 @@ def queue_page(cluster: Cluster, query: Mapping[str, Any]) -> QueuePage:
         limit=size,
         offset=start,
     )
-    page = NumberedPage(
-        pods, number, pages, total, start + 1 if pods else 0, start + len(pods), size
+    says = _waits_for if grouped else lambda pod: pod.uid
+    rows = [QueueRow(alike) for alike in group_alike(pods, says)]
+    page = (
+        numbered_page(rows, query)
+        if whole
+        else NumberedPage(
+            rows, number, pages, total, start + 1 if pods else 0, start + len(pods), size
+        )
     )
     return QueuePage(
         [QueueSize(each, count, each.value == wanted.queue) for each, count in sizes.items()],
         listing.summarize(sizes),
         page,
+        total,
+        grouped,
         [
             Field("pod", "Pod", hint="web-1 or ns/web"),
             Field("queue", "Queue", choices=[(each.value, each.label) for each in sizes]),

@@ -112,6 +112,7 @@ register.filter("amount", figures.amount)
 register.filter("nanoseconds", figures.nanoseconds)
 register.filter("clock", figures.clock)
 register.filter("utc_clock", figures.utc_clock)
+register.filter("reasons", figures.reasons)
 register.filter("yaml", dump_yaml)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -12,6 +14,7 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from apps.cluster.errors import ApiError
 from apps.cluster.models import Cluster
+from apps.dashboard.alike import group_alike
 from apps.dashboard.forms import lab as forms
 from apps.dashboard.forms.facts import FactsForm
 from apps.dashboard.forms.lab import LabForm
@@ -30,6 +33,7 @@ from apps.studies.lab.emptying import find_emptiable_nodes
 from apps.studies.lab.failures import simulate_failures
 from apps.studies.lab.fitting import count_fitting
 from apps.studies.lab.planning import plan_nodes
+from apps.studies.lab.run import SimulatedPod
 from apps.studies.lab.simulation import Simulation, simulate
 
 #: A longer address is not offered as a link.
@@ -68,7 +72,9 @@ def lab(request: Request, cluster: Cluster) -> HttpResponse:
 @cluster_page
 def prospects(request: Request, cluster: Cluster) -> HttpResponse:
     """Whether the pending pods can ever run; the list of pods shows it."""
-    context = {"cluster": cluster, "found": list_prospects(cluster)}
+    found = list_prospects(cluster)
+    groups = group_alike(found.pods, lambda pod: (pod.prospect, pod.sentence, pod.wait))
+    context = {"cluster": cluster, "found": found, "groups": groups}
     return render_page(request, "prospects", context)
 
 
@@ -117,26 +123,56 @@ def _answer(request: Request, cluster: Cluster, form: LabForm) -> dict[str, Any]
     return {"ask": ask, "found": answer, "base": answer.base}
 
 
+@dataclass(frozen=True, slots=True)
+class LabRow:
+    """A pod of a simulation, with the explanation of its last attempt if there is one."""
+
+    pod: SimulatedPod
+    sentence: str
+    refusals: Sequence[Any] = ()
+    plugins: Sequence[str] = ()
+    #: (node, total, scores) of the first nodes
+    scores: Sequence[Any] = ()
+
+    @property
+    def namespace(self) -> str:
+        return self.pod.namespace
+
+    @property
+    def name(self) -> str:
+        return self.pod.name
+
+    @property
+    def node(self) -> str:
+        return self.pod.node
+
+
 def _answer_simulation(simulation: Simulation) -> dict[str, Any]:
-    rows = []
-    for pod in [*simulation.not_placed[:_MAX_ROWS], *simulation.placed[:_MAX_ROWS]]:
-        row: dict[str, Any] = {"pod": pod, "sentence": pod.sentence}
-        if pod.decision is not None:
-            row["refusals"] = group_refusals(pod.decision)
-            matrix = score_matrix(pod.decision)
-            row["plugins"] = [plugin.name for plugin in matrix.plugins]
-            row["scores"] = [
-                (matrix.nodes[place], int(matrix.total[place]), matrix.scores_at(place))
-                for place in range(min(_FIRST_SCORES, len(matrix.nodes)))
-            ]
-        rows.append(row)
     return {
         "ask": forms.SIMULATE,
         "found": simulation,
         "base": simulation.base,
-        "not_placed": [row for row in rows if not row["pod"].is_placed],
-        "placed": [row for row in rows if row["pod"].is_placed],
+        # only the first pods of a run have an explanation, all have a message
+        "not_placed": group_alike(
+            map(_explain, simulation.not_placed[:_MAX_ROWS]),
+            lambda row: (row.pod.origin, row.pod.message, row.pod.nominated_node),
+        ),
+        "placed": group_alike(
+            map(_explain, simulation.placed[:_MAX_ROWS]), lambda row: row.pod.origin
+        ),
     }
+
+
+def _explain(pod: SimulatedPod) -> LabRow:
+    if pod.decision is None:
+        return LabRow(pod, pod.sentence)
+    matrix = score_matrix(pod.decision)
+    scores = [
+        (matrix.nodes[place], int(matrix.total[place]), matrix.scores_at(place))
+        for place in range(min(_FIRST_SCORES, len(matrix.nodes)))
+    ]
+    plugins = [plugin.name for plugin in matrix.plugins]
+    return LabRow(pod, pod.sentence, group_refusals(pod.decision), plugins, scores)
 
 
 def _build_link(cluster: Cluster, query: QueryDict, base: Base) -> str:

@@ -55,12 +55,12 @@ def history(request: Request, cluster: Cluster) -> HttpResponse:
 @require_POST
 @cluster_page
 def activate(request: Request, cluster: Cluster) -> HttpResponse:
-    """Activate a pod, and return to the page of the button."""
-    name = request.POST.get("pod", "")
+    """Activate the pods of a row, and return to the page of the button."""
+    names = request.POST.get("pod", "").split()
     try:
         activation.activate(
             cluster,
-            [name],
+            names,
             user=request.user.get_username(),
             request_id=current_request_id(),
         )
@@ -68,7 +68,8 @@ def activate(request: Request, cluster: Cluster) -> HttpResponse:
         messages.error(request, " ".join(cause.message for cause in refusal.causes))
     else:
         when = "when the cluster is resumed" if cluster.paused else "now"
-        messages.success(request, f"Pod {name} will be retried {when}.")
+        what = f"Pod {names[0]}" if len(names) == 1 else f"{len(names):,} pods"
+        messages.success(request, f"{what} will be retried {when}.")
     target = request.POST.get("next", "")
     own = reverse("queue", args=[cluster.name])
     return redirect(target if target == own or target.startswith(f"{own}?") else own)
