@@ -86,6 +86,14 @@ def emptied_tables() -> None:
     TransactionTestCase._fixture_teardown = lambda _: empty_tables()  # type: ignore[method-assign]
 
 
+@pytest.fixture(scope="session", autouse=True)
+def batches_end_by_their_size() -> None:
+    """A slow machine makes the same batches of decisions as a fast one."""
+    from apps.engine.loop import scheduling
+
+    scheduling.BATCH_SECONDS = scheduling.CROWDED_SECONDS = 60.0
+
+
 def empty_tables() -> None:
     """Delete the rows of all tables, the history of deleted clusters among them."""
     tables = connection.introspection.django_table_names(include_views=False)

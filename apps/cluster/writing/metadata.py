@@ -151,7 +151,7 @@ def _check_version(kind: Kind, old: Body, new: Mapping[str, Any]) -> None:
             kind.group,
         )
     version = after.get("resourceVersion")
-    if version and str(version) != before["resourceVersion"]:
+    if version and str(version) != before.get("resourceVersion", ""):
         raise Conflict(
             kind.plural,
             name,

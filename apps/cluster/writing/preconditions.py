@@ -65,7 +65,7 @@ def check_preconditions(kind: Kind, body: Body, wanted: Mapping[str, Any]) -> No
     metadata = body["metadata"]
     for precondition, label, actual, guess in (
         ("uid", "UID", metadata["uid"], "deleted and then recreated"),
-        ("resourceVersion", "ResourceVersion", metadata["resourceVersion"], "modified"),
+        ("resourceVersion", "ResourceVersion", metadata.get("resourceVersion", ""), "modified"),
     ):
         asked = wanted.get(precondition)
         if asked and asked != actual and kind.key in _CHECKED_BY_STORAGE:

@@ -97,6 +97,20 @@ def test_many_objects_are_created_together_or_not_at_all(cluster: Cluster) -> No
     assert not Pod.objects.filter(cluster=cluster).exists()
 
 
+def test_an_object_created_in_the_same_write_has_no_version_to_ask_for(cluster: Cluster) -> None:
+    stale = {**pod("p"), "metadata": {"name": "p", "resourceVersion": "1"}}
+    writes = [
+        Create(kinds.POD, pod("p"), "default"),
+        Update(kinds.POD, "default", "p", lambda body: stale),
+        Delete(kinds.POD, "default", "p", {"preconditions": {"resourceVersion": "1"}}),
+        Delete(kinds.POD, "default", "p", {"gracePeriodSeconds": 0}),
+    ]
+    created, *refused, _ = store.write(cluster, writes, actor=ACTOR, collect_refusals=True)
+    assert not isinstance(created, ApiError)
+    assert [type(outcome) for outcome in refused] == [Conflict, Conflict]
+    assert not Pod.objects.filter(cluster=cluster).exists()
+
+
 def test_refusals_can_be_collected_while_other_writes_succeed(cluster: Cluster) -> None:
     create_pod(cluster, "there")
     outcomes = store.write(

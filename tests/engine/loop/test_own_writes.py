@@ -13,7 +13,6 @@ from apps.cluster import kinds, queries
 from apps.cluster.models import Change, Cluster, Pod
 from apps.cluster.writes import Create
 from apps.cluster.writing import store
-from apps.engine.loop import scheduling
 from apps.engine.loop.batches import MIN_BINDINGS
 from apps.engine.loop.engine import Engine
 from apps.engine.loop.engines import Engines
@@ -189,9 +188,8 @@ def bind_many(cluster: Cluster, engines: Engines, count: int) -> Traffic:
 
 
 def test_a_batch_of_bindings_takes_as_many_statements_as_one(
-    cluster: Cluster, engines: Engines, monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster, engines: Engines
 ) -> None:
-    monkeypatch.setattr(scheduling, "BATCH_SECONDS", 60.0)
     run(engines, cluster)
     bind_many(cluster, engines, 1)
     one, many = bind_many(cluster, engines, 1), bind_many(cluster, engines, 50)
@@ -201,9 +199,8 @@ def test_a_batch_of_bindings_takes_as_many_statements_as_one(
 
 
 def test_a_pod_that_fits_nowhere_does_not_take_the_others_the_general_way(
-    cluster: Cluster, engines: Engines, monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster, engines: Engines
 ) -> None:
-    monkeypatch.setattr(scheduling, "BATCH_SECONDS", 60.0)
     run(engines, cluster)
     bind_many(cluster, engines, 1)
     small = [pod(f"small-{number}", cpu="1m") for number in range(2 * MIN_BINDINGS)]

@@ -37,7 +37,6 @@ def engine(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine
     """Batches of 4 decisions, then of 40 in parts of 10."""
     for name, value in (("BATCH", 4), ("CROWDED", 40), ("PART", 10)):
         monkeypatch.setattr(scheduling, f"{name}_DECISIONS", value)
-    monkeypatch.setattr(scheduling, "CROWDED_SECONDS", 60.0)
     held = lease.acquire(cluster.pk)
     assert held is not None
     engine = Engine.load(cluster, held)

@@ -15,7 +15,7 @@ from apps.cluster import kinds
 from apps.cluster.models import Cluster, Pod
 from apps.cluster.writing import store
 from apps.controllers.generating import generate_node
-from apps.engine.loop import clock, scheduling
+from apps.engine.loop import clock
 from apps.engine.loop.batches import MIN_BINDINGS
 from apps.engine.loop.engines import Engines
 from apps.engine.models import QueueMove, SchedulingDecision
@@ -90,11 +90,9 @@ def test_history_remains_when_the_pod_is_deleted_and_cannot_be_changed(cluster: 
 
 
 def test_a_crash_between_two_commits_of_a_batch_leaves_later_pods_where_they_waited(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster,
 ) -> None:
     """The bindings of a batch are committed before its other decisions, which are lost here."""
-    # one batch, however slow the machine is
-    monkeypatch.setattr(scheduling, "BATCH_SECONDS", 60.0)
     cluster.manual_time = datetime(2030, 1, 1, tzinfo=UTC)
     cluster.save()
     create_pods(cluster, pod("again", cpu="64", nodeSelector={"disk": "ssd"}))
