@@ -69,14 +69,16 @@ def _write_fields(names: tuple[str, ...], writers: list[Writer | None]) -> Write
 
 def _write_mapping(key: Writer | None, value: Writer | None) -> Writer:
     if value is None:
-        return lambda found: dict(found) if key is None else {key(k): v for k, v in found.items()}
-    return lambda found: {(key(k) if key else k): value(v) for k, v in found.items()}
+        return lambda mapping: (
+            dict(mapping) if key is None else {key(k): v for k, v in mapping.items()}
+        )
+    return lambda mapping: {(key(k) if key else k): value(v) for k, v in mapping.items()}
 
 
 def _write_list(item: Writer | None, ordered: Callable[[Any], list[Any]]) -> Writer:
     if item is None:
         return ordered
-    return lambda found: [item(each) for each in ordered(found)]
+    return lambda values: [item(each) for each in ordered(values)]
 
 
 def list_fields(kind: Any) -> tuple[str, ...]:
@@ -103,28 +105,28 @@ def find_hint(kind: Any, name: str) -> Any:
 @cache
 def read_comments(kind: type) -> dict[str, str]:
     """Field -> the `#:` comment above it or the docstring of the property, as a sentence."""
-    found: dict[str, str] = {}
+    comments: dict[str, str] = {}
     for base in reversed(kind.__mro__):
         if base.__module__.startswith("apps."):
-            found |= _read_own_comments(base)
+            comments |= _read_own_comments(base)
     for name in list_fields(kind):
         member = inspect.getattr_static(kind, name, None)
         if isinstance(member, (property, cached_property)) and member.__doc__:
-            found[name] = _write_sentence(" ".join(member.__doc__.split()))
-    return found
+            comments[name] = _write_sentence(" ".join(member.__doc__.split()))
+    return comments
 
 
 def _read_own_comments(kind: type) -> dict[str, str]:
-    found: dict[str, str] = {}
+    comments: dict[str, str] = {}
     above: list[str] = []
     for line in map(str.strip, inspect.getsource(kind).splitlines()):
         if line.startswith("#:"):
             above.append(line.removeprefix("#:").strip())
             continue
         if above and (field := _FIELD.match(line)):
-            found[field[1]] = _write_sentence(" ".join(above))
+            comments[field[1]] = _write_sentence(" ".join(above))
         above = []
-    return found
+    return comments
 
 
 def _write_sentence(comment: str) -> str:

@@ -65,10 +65,10 @@ def _commit() -> str:
     """The commit of the checkout, with "+" if tracked files differ from it; "" without git."""
     command = ["git", "describe", "--always", "--abbrev=7", "--exclude=*", "--dirty=+"]
     try:
-        found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+        finished = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         return ""
-    return found.stdout.strip()
+    return finished.stdout.strip()
 
 
 def _processor() -> str:

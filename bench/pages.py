@@ -205,10 +205,10 @@ def measure(paths: dict[str, str], port: int, times: int) -> None:
     rows = []
     for name, path in paths.items():
         with CaptureQueriesContext(connection) as queries:
-            found = client.get(path, headers={"Host": "localhost"})
+            answered = client.get(path, headers={"Host": "localhost"})
             # a response that is streamed runs its queries while it is read
-            found.getvalue()
-        if found.status_code in (HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.FOUND):
+            answered.getvalue()
+        if answered.status_code in (HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.FOUND):
             continue
         taken = []
         for turn in range(times + 1):

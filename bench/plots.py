@@ -92,10 +92,10 @@ def _draw_lines(axes: Axes, lines: Mapping[str, Sequence[Point]], *, legend: boo
     """Medians as lines, with the lowest and highest run as bars."""
     for (label, points), (colour, marker) in zip(lines.items(), LINES, strict=False):
         sizes = [size for size, _ in points]
-        medians = [found["median"] for _, found in points]
+        medians = [summary["median"] for _, summary in points]
         spread = [
-            [found["median"] - found["min"] for _, found in points],
-            [found["max"] - found["median"] for _, found in points],
+            [summary["median"] - summary["min"] for _, summary in points],
+            [summary["max"] - summary["median"] for _, summary in points],
         ]
         axes.errorbar(sizes, medians, spread, label=label, color=colour, marker=marker, capsize=3)
     axes.set_ylim(bottom=0)

@@ -21,10 +21,10 @@ def tree(root: int) -> list[int]:
     for folder in Path("/proc").glob("[0-9]*"):
         if stat := _stat(int(folder.name)):
             children.setdefault(int(stat[1]), []).append(int(folder.name))
-    found = [root]
-    for process in found:  # grows while it is walked
-        found += children.get(process, [])
-    return found
+    processes = [root]
+    for process in processes:  # grows while it is walked
+        processes += children.get(process, [])
+    return processes
 
 
 def seconds(processes: Iterable[int]) -> float:

@@ -39,7 +39,7 @@ def render_page(text: str, folder: Path) -> str:
         ),
         "houseconditions": lambda: describe(house),
     }
-    return _TABLE.sub(lambda found: f"{found[1]}{rendered[found[2]]()}\n{found[3]}", text)
+    return _TABLE.sub(lambda match: f"{match[1]}{rendered[match[2]]()}\n{match[3]}", text)
 
 
 def describe(content: Mapping[str, Any]) -> str:

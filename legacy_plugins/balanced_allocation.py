@@ -50,8 +50,8 @@ class NodeResourcesBalancedAllocationV1beta3:
         yield from uses
         score = int(evenness(columns, 1)[1][0])
         shares = [use.figures["with"] for use in uses]
-        found = describe_evenness(shares, float(deviations(columns, 1)[1][0]), score)
-        yield Detail(found.sentence, {**found.figures, "score": score})
+        described = describe_evenness(shares, float(deviations(columns, 1)[1][0]), score)
+        yield Detail(described.sentence, {**described.figures, "score": score})
 
     def _columns(self, pod: PodInfo, nodes: NodeColumns) -> list[Amounts]:
         requests = {each.name: pod.requests.get(each.name, 0) for each in self._resources}

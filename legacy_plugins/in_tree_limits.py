@@ -112,8 +112,8 @@ class InTreeLimits:
         return total - attached, limits - attached
 
     def _wanted(self, pod: PodInfo) -> set[CSIVolume]:
-        found = (self._volumes.resolve(mount, "") for mount in pod.mounts)
-        return {volume for volume in found if volume is not None}
+        volumes = (self._volumes.resolve(mount, "") for mount in pod.mounts)
+        return {volume for volume in volumes if volume is not None}
 
     def _total(self, wanted: set[CSIVolume], nodes: NodeColumns) -> Int64Array:
         """(n,) int64: the volumes on each node, with those of the pod."""

@@ -81,10 +81,10 @@ def avoids(annotation: str, controller: OwnerReference) -> bool:
 
 
 def _has_annotation(nodes: NodeColumns) -> BoolArray:
-    found = np.zeros(len(nodes), dtype=np.bool_)
+    has_annotation = np.zeros(len(nodes), dtype=np.bool_)
     for row in np.flatnonzero(nodes.alive).tolist():
-        found[row] = bool(_annotation(nodes, row))
-    return found
+        has_annotation[row] = bool(_annotation(nodes, row))
+    return has_annotation
 
 
 def _annotation(nodes: NodeColumns, row: int) -> str:

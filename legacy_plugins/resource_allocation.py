@@ -249,10 +249,10 @@ class NodeResourcesBalancedAllocationLegacy(_ByResources):
     def score(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Int64Array:
-        found = self._find_volumes(pod, nodes)
-        if found is None:
+        limits = self._find_volumes(pod, nodes)
+        if limits is None:
             return super().score(state, pod, nodes, rows)
-        wanted, free = found
+        wanted, free = limits
         requests = pod.fit_scoring_requests
         cpu, memory = (
             _shares(_use(each.name, requests.get(each.name, 0), nodes)) for each in self._resources
@@ -268,8 +268,8 @@ class NodeResourcesBalancedAllocationLegacy(_ByResources):
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns
     ) -> Iterator[Detail]:
         """The used shares, also that of volumes if they count, and how even they are."""
-        found = self._find_volumes(pod, nodes)
-        if found is None or found[1][0] <= 0:
+        volumes = self._find_volumes(pod, nodes)
+        if volumes is None or volumes[1][0] <= 0:
             yield from super().explain_score(state, pod, nodes)
             return
         uses = [
@@ -279,15 +279,15 @@ class NodeResourcesBalancedAllocationLegacy(_ByResources):
             )
         ]
         result = int(self.score(state, pod, nodes, np.zeros(1, dtype=np.int64))[0])
-        yield from describe_variance(uses, int(found[0][0]), int(found[1][0]), result)
+        yield from describe_variance(uses, int(volumes[0][0]), int(volumes[1][0]), result)
 
     def _find_volumes(
         self, pod: PodInfo, nodes: NodeColumns
     ) -> tuple[Int64Array, Int64Array] | None:
         """(the pod's new volumes, how many more a node may have) by node; None if none count."""
-        found = [each for limits in self._limits if (each := limits.room(pod, nodes)) is not None]
+        rooms = [each for limits in self._limits if (each := limits.room(pod, nodes)) is not None]
         # The filters ran one after the other, each replacing what the one before had noted.
-        return found[-1] if found else None
+        return rooms[-1] if rooms else None
 
     def _scores(self, uses: Sequence[Use]) -> Int64Array:
         cpu, memory = map(_shares, uses)

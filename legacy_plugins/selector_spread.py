@@ -104,12 +104,12 @@ class SelectorSpread:
         """The selector of such pods, and how many of them are on the node."""
         siblings = state.read(_PRE_SCORE_STATE, PreScoreState).siblings
         counts = self._handle.snapshot.pods_by_labels.counts(siblings)
-        found = int(counts.values[nodes.snapshot_rows[0]])
+        count = int(counts.values[nodes.snapshot_rows[0]])
         if siblings.selector.everything or siblings.selector.nothing:
             words = "no service or controller selects the pod: 0"
         else:
-            words = f"pods with {siblings.selector} on the node: {found}"
-        yield Detail(words, {"selector": str(siblings.selector), "score": found})
+            words = f"pods with {siblings.selector} on the node: {count}"
+        yield Detail(words, {"selector": str(siblings.selector), "score": count})
 
     def explain_normalization(
         self, state: CycleState, pod: PodInfo, scores: Int64Array, place: int

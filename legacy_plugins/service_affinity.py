@@ -91,16 +91,16 @@ class ServiceAffinity:
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, nodes: NodeColumns) -> None:
         if _is_like(added, pod):
-            found = state.read(_STATE, MatchingPods)
+            matching = state.read(_STATE, MatchingPods)
             entry = (added.uid, nodes.info(0).name)
-            state.write(_STATE, MatchingPods((*found.pods, entry), found.has_services))
+            state.write(_STATE, MatchingPods((*matching.pods, entry), matching.has_services))
 
     def remove_pod(
         self, state: CycleState, pod: PodInfo, removed: PodInfo, nodes: NodeColumns
     ) -> None:
-        found = state.read(_STATE, MatchingPods)
-        kept = tuple(each for each in found.pods if each[0] != removed.uid)
-        state.write(_STATE, MatchingPods(kept, found.has_services))
+        matching = state.read(_STATE, MatchingPods)
+        kept = tuple(each for each in matching.pods if each[0] != removed.uid)
+        state.write(_STATE, MatchingPods(kept, matching.has_services))
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Verdicts | None:
         wanted = self._wanted_labels(state, pod)
@@ -125,9 +125,13 @@ class ServiceAffinity:
         """The values from the pod's node selector, then from the node of the first like pod."""
         asked = pod.pod.spec.node_selector
         wanted = {key: asked[key] for key in self._args.affinity_labels if key in asked}
-        found = state.read(_STATE, MatchingPods)
-        if len(wanted) < len(self._args.affinity_labels) and found.has_services and found.pods:
-            row = self._handle.snapshot.row_of(found.pods[0][1])
+        matching = state.read(_STATE, MatchingPods)
+        if (
+            len(wanted) < len(self._args.affinity_labels)
+            and matching.has_services
+            and matching.pods
+        ):
+            row = self._handle.snapshot.row_of(matching.pods[0][1])
             node = self._handle.snapshot.info(row).node if row >= 0 else None
             labels: Mapping[str, str] = node.metadata.labels if node is not None else {}
             for key in self._args.affinity_labels:
@@ -206,13 +210,13 @@ class ServiceAffinity:
     def _services(self, pod: PodInfo) -> list[Service]:
         """The services that select the pod, by name."""
         listed = self._handle.listers.services.in_namespace(pod.namespace)
-        found = [
+        services = [
             service
             for service in listed
             if service.spec.selector
             and all(pod.labels.get(key) == value for key, value in service.spec.selector.items())
         ]
-        return sorted(found, key=lambda service: service.metadata.name)
+        return sorted(services, key=lambda service: service.metadata.name)
 
 
 def _share_elsewhere(here: int | None, total: int) -> Fraction:

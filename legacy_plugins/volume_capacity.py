@@ -64,8 +64,8 @@ class VolumeCapacityPriority:
         claims = pod_claims(pod, self._handle.listers)
         if not claims.delayed:
             return SKIP
-        found = self._binder.find_pod_volumes(claims, nodes.select(rows))
-        has_volumes = any(np.any(pick.slots != NO_VOLUME) for pick in found.picks)
+        volumes = self._binder.find_pod_volumes(claims, nodes.select(rows))
+        has_volumes = any(np.any(pick.slots != NO_VOLUME) for pick in volumes.picks)
         return None if has_volumes else SKIP
 
     def score(
@@ -81,5 +81,5 @@ class VolumeCapacityPriority:
 
     def _storage(self, pod: PodInfo, nodes: NodeColumns) -> dict[str, ClassStorage]:
         claims = pod_claims(pod, self._handle.listers)
-        found = self._binder.find_pod_volumes(claims, nodes)
-        return storage_by_class(found, len(nodes), provisioned=False)
+        volumes = self._binder.find_pod_volumes(claims, nodes)
+        return storage_by_class(volumes, len(nodes), provisioned=False)

@@ -233,17 +233,17 @@ def load(environ: Mapping[str, str] = os.environ) -> Config:
 
 def _with_files(environ: Mapping[str, str]) -> dict[str, str]:
     """The variables, with those that are given as files."""
-    found = dict(environ)
+    values = dict(environ)
     for variable, path in environ.items():
         name = variable.removesuffix("_FILE")
         if not variable.startswith("SCHEDWEB_") or name == variable or not path:
             continue
-        if name != ALIVE and not found.get(name):
+        if name != ALIVE and not values.get(name):
             try:
-                found[name] = Path(path).read_text(encoding="utf-8").strip()
+                values[name] = Path(path).read_text(encoding="utf-8").strip()
             except (OSError, UnicodeDecodeError) as error:
                 raise InvalidEnvironment(f"{variable} cannot be read: {error}") from error
-    return found
+    return values
 
 
 def _outgoing(
@@ -253,8 +253,8 @@ def _outgoing(
     name = "SCHEDWEB_OUTGOING_NETWORKS"
     words = _words(environ.get(name, ""))
     networks = [word for word in words if word != "global"]
-    found = _networks({name: ",".join(networks)}, name, "")
-    return found if words else None, "global" in words
+    networks_found = _networks({name: ",".join(networks)}, name, "")
+    return networks_found if words else None, "global" in words
 
 
 def _networks(
@@ -439,10 +439,10 @@ def _series(text: str) -> tuple[tuple[int, int], ...]:
 
 
 def _span_seconds(span: str, text: str) -> int:
-    found = _SPAN.fullmatch(span)
-    if found is None:
+    match = _SPAN.fullmatch(span)
+    if match is None:
         raise InvalidEnvironment(
             f"SCHEDWEB_SERIES_RETENTION: {span!r} in {text!r} is not a number of seconds, minutes, "
             "hours or days such as 10s, 1m, 6h or 35d"
         )
-    return int(found[1]) * _SECONDS[found[2]]
+    return int(match[1]) * _SECONDS[match[2]]

@@ -79,8 +79,8 @@ def check_loop() -> None:
 
 def check_disk() -> None:
     """The disk of the embedded database has room for changes."""
-    if found := storage.shortage():
-        raise CheckFailed(found)
+    if shortage := storage.shortage():
+        raise CheckFailed(shortage)
 
 
 CHECKS: dict[str, Callable[[], None]] = {
@@ -99,11 +99,11 @@ def run_checks() -> dict[str, str]:
     Without the database the parts that need it count as not working, instead of waiting for it.
     """
     apart = {"disk", "broker"} if settings.CONFIG.broker_url else {"disk"}
-    found: dict[str, str] = {}
+    faults: dict[str, str] = {}
     for name, check in CHECKS.items():
-        lost = "" if name in apart else found.get("database", "")
-        found[name] = lost or _run(check)
-    return found
+        lost = "" if name in apart else faults.get("database", "")
+        faults[name] = lost or _run(check)
+    return faults
 
 
 @login_not_required
@@ -117,9 +117,9 @@ def alive(request: HttpRequest) -> HttpResponse:
 @require_safe
 def ready(request: HttpRequest) -> HttpResponse:
     """200 if database, broker, worker, beat and loop all work, otherwise 503; one line for each."""
-    found = run_checks()
-    lines = [f"[-]{name} {fault}" if fault else f"[+]{name} ok" for name, fault in found.items()]
-    status = 503 if any(found.values()) else 200
+    faults = run_checks()
+    lines = [f"[-]{name} {fault}" if fault else f"[+]{name} ok" for name, fault in faults.items()]
+    status = 503 if any(faults.values()) else 200
     return HttpResponse("\n".join(lines) + "\n", content_type="text/plain", status=status)
 
 

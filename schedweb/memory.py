@@ -121,8 +121,8 @@ def _free_bytes(libc: ctypes.CDLL) -> int:
     if not hasattr(libc, "mallinfo2"):  # before glibc 2.33
         return resident_bytes()
     libc.mallinfo2.restype = _Mallinfo
-    found = libc.mallinfo2()
-    return resident_bytes() - int(found.uordblks + found.hblkhd)
+    usage = libc.mallinfo2()
+    return resident_bytes() - int(usage.uordblks + usage.hblkhd)
 
 
 def resident_bytes() -> int:

@@ -23,5 +23,5 @@ class SiteMetricsView(ReleasingView):
         return self.get_renderers()[0], "text/plain"
 
     def get(self, request: Request) -> HttpResponse:
-        found = exposition.expose_site(request.headers.get("Accept", ""), health.run_checks())
-        return HttpResponse(found.text, content_type=found.content_type)
+        exposed = exposition.expose_site(request.headers.get("Accept", ""), health.run_checks())
+        return HttpResponse(exposed.text, content_type=exposed.content_type)

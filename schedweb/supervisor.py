@@ -230,7 +230,7 @@ class Supervisor:
     def _sockets(self) -> Iterator[list[Ports]]:
         """The site's ports, opened here so that they stay open while a front restarts."""
         with contextlib.ExitStack() as stack:
-            found = []
+            bound = []
             for name in ("port", "tls_port"):
                 port: int = getattr(self._config, name)
                 try:
@@ -240,8 +240,8 @@ class Supervisor:
                         f"cannot open port {port} ({error.strerror}); "
                         f"choose another with SCHEDWEB_{name.upper()}"
                     ) from error
-                found.append([stack.enter_context(listener) for listener in opened])
-            yield list(zip(found[0], found[1], strict=True))
+                bound.append([stack.enter_context(listener) for listener in opened])
+            yield list(zip(bound[0], bound[1], strict=True))
 
     @contextlib.contextmanager
     def _signals(self) -> Iterator[None]:

@@ -41,9 +41,13 @@ def read(plural: str) -> list[dict[str, Any]]:
 def shorten(item: dict[str, Any]) -> dict[str, Any]:
     metadata = item["metadata"]
     labels = {key: text for key, text in metadata["labels"].items() if key not in COMMON_LABELS}
-    found = {"kind": item["kind"], "name": name_of(item), "namespace": metadata.get("namespace")}
-    found |= {"labels": labels, **{part: item.get(part) for part in CONTENT}}
-    return {key: part for key, part in found.items() if part}
+    shortened = {
+        "kind": item["kind"],
+        "name": name_of(item),
+        "namespace": metadata.get("namespace"),
+    }
+    shortened |= {"labels": labels, **{part: item.get(part) for part in CONTENT}}
+    return {key: part for key, part in shortened.items() if part}
 
 
 def name_of(item: dict[str, Any]) -> str:

@@ -82,8 +82,8 @@ class Program:
         while waiting:
             one = waiting.pop()
             if one not in self.types:
-                self.types[one] = found = self._read(one)
-                addresses = (*(each.type for each in found.fields), found.item, found.key)
+                self.types[one] = type_ = self._read(one)
+                addresses = (*(each.type for each in type_.fields), type_.item, type_.key)
                 waiting += [each for each in addresses if each]
 
     def _sections(self) -> Iterator[tuple[str, tuple[int, int, int]]]:
@@ -125,20 +125,20 @@ class Program:
         place = self._place(address)
         flags, kind = self.data[place + 20], KINDS.get(self.data[place + 23] & 31, "other")
         name = self._name(self.base + self._unpack("<i", place + 40)[0])[0]
-        found = Type(name[1:] if flags & 2 else name, kind)
+        type_ = Type(name[1:] if flags & 2 else name, kind)
         if flags & 1 and flags & 4 and kind in TAILS:
             (package,) = self._unpack("<i", place + TAILS[kind])
-            found.package = self._name(self.base + package)[0]
+            type_.package = self._name(self.base + package)[0]
         if kind in ("pointer", "slice", "map"):
-            (found.item,) = self._unpack("<Q", place + (56 if kind == "map" else 48))
+            (type_.item,) = self._unpack("<Q", place + (56 if kind == "map" else 48))
         if kind == "map":
-            (found.key,) = self._unpack("<Q", place + 48)
+            (type_.key,) = self._unpack("<Q", place + 48)
         if kind == "struct":
             start, count = self._unpack("<QQ", place + 56)
             for number in range(count):
                 name_at, type_at = self._unpack("<QQ", self._place(start) + 24 * number)
-                found.fields.append(Field(*self._name(name_at), type_at))
-        return found
+                type_.fields.append(Field(*self._name(name_at), type_at))
+        return type_
 
 
 class Layouts:
@@ -153,11 +153,11 @@ class Layouts:
                 self.versioned.setdefault((group, _short(each)), []).append(each)
 
     def internal(self) -> dict[str, list[list[str]]]:
-        found: dict[str, list[list[str]]] = {}
+        layouts: dict[str, list[list[str]]] = {}
         for each in self.types.values():
             if INTERNAL.fullmatch(each.package) and each.kind == "struct":
-                found[each.name] = [list(row) for row in self._rows(each)]
-        waiting = {row[2].lstrip("*[]{}") for rows in found.values() for row in rows}
+                layouts[each.name] = [list(row) for row in self._rows(each)]
+        waiting = {row[2].lstrip("*[]{}") for rows in layouts.values() for row in rows}
         by_name = {
             one.name: one
             for one in self.types.values()
@@ -165,10 +165,10 @@ class Layouts:
         }
         while waiting:
             name = waiting.pop()
-            if name in by_name and name not in found:
-                found[name] = [list(row) for row in self._rows(by_name[name])]
-                waiting |= {row[2].lstrip("*[]{}") for row in found[name]}
-        return dict(sorted(found.items()))
+            if name in by_name and name not in layouts:
+                layouts[name] = [list(row) for row in self._rows(by_name[name])]
+                waiting |= {row[2].lstrip("*[]{}") for row in layouts[name]}
+        return dict(sorted(layouts.items()))
 
     def _rows(self, owner: Type) -> Iterator[tuple[str, ...]]:
         stored = self._stored_names(owner)
@@ -212,7 +212,7 @@ class Layouts:
 
     def fields(self) -> dict[str, dict[str, str]]:
         """Definition -> field -> its Go type, if that has a name of its own."""
-        found: dict[str, dict[str, str]] = {}
+        by_type: dict[str, dict[str, str]] = {}
         for name, kind in self._definitions():
             names = {
                 place.rpartition(".")[2]: self._named(row.type)
@@ -220,8 +220,8 @@ class Layouts:
                 if self._has_own_name(row.type)
             }
             if names:
-                found[name] = names
-        return dict(sorted(found.items()))
+                by_type[name] = names
+        return dict(sorted(by_type.items()))
 
     def order(self) -> dict[str, str]:
         """Definition -> its fields as declared, behind the names of embedded types."""
@@ -248,12 +248,12 @@ class Layouts:
 
     def omitted(self) -> dict[str, str]:
         """Definition -> its fields that JSON does not have when they are empty."""
-        found: dict[str, str] = {}
+        by_type: dict[str, str] = {}
         for name, kind in self._definitions():
             names = [tag for _, row in self._places(kind) if (tag := self._omitted_name(row))]
             if names:
-                found[name] = " ".join(names)
-        return dict(sorted(found.items()))
+                by_type[name] = " ".join(names)
+        return dict(sorted(by_type.items()))
 
     def _omitted_name(self, row: Field) -> str:
         tag, options = _tag(row)
@@ -280,8 +280,8 @@ def _short(kind: Type) -> str:
 
 def _tag(each: Field) -> tuple[str, str]:
     """The name in the JSON tag of a field, and the options behind it."""
-    found = re.search(r'json:"([^",]*),?([^"]*)"', each.tag)
-    return (found[1], found[2]) if found else ("", "")
+    match = re.search(r'json:"([^",]*),?([^"]*)"', each.tag)
+    return (match[1], match[2]) if match else ("", "")
 
 
 def _domain(package: str) -> str:
@@ -292,13 +292,13 @@ def _domain(package: str) -> str:
 
 def main(source: Path, target: Path) -> None:
     layouts = Layouts(Program(source))
-    found = {
+    types = {
         "internal": layouts.internal(),
         "fields": layouts.fields(),
         "omitted": layouts.omitted(),
         "order": layouts.order(),
     }
-    text = json.dumps(found, indent=0)
+    text = json.dumps(types, indent=0)
     target.write_bytes(gzip.compress(text.encode(), mtime=0))
 
 

@@ -82,7 +82,7 @@ def main(source: Path, target: Path, parameters: Path) -> None:
 
 def _parameters(documents: list[Any]) -> dict[str, Any]:
     """Parameter -> its type and description; `fieldManager/patch` has others than elsewhere."""
-    found: dict[str, Any] = {}
+    parameters: dict[str, Any] = {}
     for document in documents:
         for operations in document.get("paths", {}).values():
             shared = operations.pop("parameters", [])
@@ -93,10 +93,10 @@ def _parameters(documents: list[Any]) -> dict[str, Any]:
                     name = each["name"]
                     described = {"type": each["schema"]["type"], "description": each["description"]}
                     if name == "fieldManager" and method == "patch":
-                        found[f"{name}/{method}"] = described
+                        parameters[f"{name}/{method}"] = described
                     elif name not in ("name", "path"):
-                        found[name] = described
-    return found
+                        parameters[name] = described
+    return parameters
 
 
 def _plain(schema: Any) -> Any:
@@ -118,10 +118,10 @@ def _references(schema: Any) -> list[str]:
         return [name for item in schema for name in _references(item)]
     if not isinstance(schema, dict):
         return []
-    found = [name for value in schema.values() for name in _references(value)]
+    names = [name for value in schema.values() for name in _references(value)]
     if isinstance(schema.get("$ref"), str):
-        found.append(schema["$ref"].rpartition("/")[2])
-    return found
+        names.append(schema["$ref"].rpartition("/")[2])
+    return names
 
 
 if __name__ == "__main__":

@@ -145,8 +145,8 @@ class Messages:
             return [[number, name, name, scalar, "o"]]
         if self.program.kind(type_) == SLICE:
             return [[1, "items", "items", self._scalar(self.program.element(type_)), "r"]]
-        found = (self._field(*field) for field in self.program.fields(type_))
-        return sorted(field for field in found if field)
+        fields = (self._field(*field) for field in self.program.fields(type_))
+        return sorted(field for field in fields if field)
 
     def _field(self, go_name: str, tag: str, target: int) -> list[Any] | None:
         """[number, name, JSON name, type, flags]; None for what protobuf does not have."""
@@ -195,7 +195,7 @@ class Messages:
 
 
 def main(target: Path, sources: list[Path]) -> None:
-    found: dict[str, Any] = {}
+    by_message: dict[str, Any] = {}
     for source in sources:
         program = Program(source)
         messages = Messages(program)
@@ -203,13 +203,13 @@ def main(target: Path, sources: list[Path]) -> None:
             if PACKAGES.match(program.package(type_)):
                 messages.add(type_)
         # the first program has the final say, a later one adds packages
-        found = {**messages.found, **found}
-    used = {field[3] for fields in found.values() for field in fields}
-    found = {name: fields for name, fields in found.items() if fields or name in used}
-    text = json.dumps(dict(sorted(found.items())), separators=(",", ":"))
+        by_message = {**messages.found, **by_message}
+    used = {field[3] for fields in by_message.values() for field in fields}
+    by_message = {name: fields for name, fields in by_message.items() if fields or name in used}
+    text = json.dumps(dict(sorted(by_message.items())), separators=(",", ":"))
     with target.open("wb") as raw, gzip.GzipFile("", "wb", 9, raw, mtime=0) as file:
         file.write(text.encode())
-    print(f"{len(found)} messages, {len(text)} characters, {target.stat().st_size} bytes")
+    print(f"{len(by_message)} messages, {len(text)} characters, {target.stat().st_size} bytes")
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ class Database:
 
     def look_up(self, requirements: str) -> list[dict[str, Any]]:
         """The pinned packages with advisories, in the form of pip-audit."""
-        found = []
+        results = []
         for name, version in _PINNED.findall(requirements):
             vulnerable = [
                 {"id": advisory["id"], "fix_versions": sorted(set(_fixes(affected)))}
@@ -47,8 +47,8 @@ class Database:
                 if _is_affected(version, affected)
             ]
             if vulnerable:
-                found.append({"name": name, "version": version, "vulns": vulnerable})
-        return found
+                results.append({"name": name, "version": version, "vulns": vulnerable})
+        return results
 
 
 def _is_affected(version: str, affected: Advisory) -> bool:

@@ -71,13 +71,13 @@ def ask(service: str, lock: str) -> tuple[str, list[Any]]:
     with tempfile.TemporaryDirectory() as folder:
         known = Path(folder, "requirements.txt")
         known.write_text(KNOWN_TO_BE_VULNERABLE)
-        found, error = look_up(service, str(known), "--no-deps")
-    if found is None:
+        advisories, error = look_up(service, str(known), "--no-deps")
+    if advisories is None:
         return error, []
-    if not found:
+    if not advisories:
         return f"it knows no advisory for {KNOWN_TO_BE_VULNERABLE.strip()}", []
-    found, error = look_up(service, lock, "--require-hashes")
-    return (error, []) if found is None else ("", found)
+    advisories, error = look_up(service, lock, "--require-hashes")
+    return (error, []) if advisories is None else ("", advisories)
 
 
 def look_up(service: str, requirements: str, option: str) -> tuple[list[Any] | None, str]:

@@ -55,14 +55,14 @@ def main() -> None:
         *ROOT.glob("clients/*/README.md"),
         *ROOT.glob("kits/**/*.md"),
     ]
-    found = [
+    candidates = [
         (path.relative_to(ROOT).as_posix(), claim)
         for path in sorted(paths)
         if "docs/adr" not in path.as_posix() and path.name not in ("performance.md", "CHANGELOG.md")
         for claim in claims_of(path)
         if len(claim) >= SHORTEST
     ]
-    drawn = random.Random(options.seed).sample(found, options.number)
+    drawn = random.Random(options.seed).sample(candidates, options.number)
     for number, (document, claim) in enumerate(sorted(drawn), 1):
         print(f"{number}. {document}: {claim}")
 

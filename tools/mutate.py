@@ -261,10 +261,10 @@ def draw(copy: Path, sample: int | None, seed: int) -> list[str]:
 
 def read_all(copy: Path) -> list[tuple[str, int | None]]:
     """All faults with the exit code of their tests: 0 not noticed, 33 no test, None not tried."""
-    found = []
+    exit_codes = []
     for path in sorted((copy / "mutants").rglob("*.meta")):
-        found += json.loads(path.read_text())["exit_code_by_key"].items()
-    return found
+        exit_codes += json.loads(path.read_text())["exit_code_by_key"].items()
+    return exit_codes
 
 
 def read_outcomes(copy: Path, names: list[str]) -> dict[str, int | None]:

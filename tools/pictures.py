@@ -78,11 +78,11 @@ def find_pages(api: APIRequestContext, headers: dict[str, str]) -> dict[str, str
     def ask(path: str, body: Any = None) -> Any:
         sent = None if body is None else json.dumps(body)
         kind = {"Content-Type": "application/json"}
-        found = api.fetch(
+        answered = api.fetch(
             path, method="GET" if body is None else "POST", data=sent, headers=headers | kind
         )
-        assert found.ok, f"{path}: {found.status} {found.text()}"
-        return found.json()
+        assert answered.ok, f"{path}: {answered.status} {answered.text()}"
+        return answered.json()
 
     decisions = ask(f"{cluster}/decisions?result=scheduled&page_size=100")["results"]
     # one that rejects nodes and compares the others

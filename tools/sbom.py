@@ -73,8 +73,8 @@ def build() -> dict[str, Any]:
 
 def read_lock() -> dict[str, tuple[str, list[str]]]:
     """Package -> version and SHA-256 of its files."""
-    found = _PINNED.findall(LOCK.read_text())
-    return {normalize(name): (version, _SHA256.findall(rest)) for name, version, rest in found}
+    pins = _PINNED.findall(LOCK.read_text())
+    return {normalize(name): (version, _SHA256.findall(rest)) for name, version, rest in pins}
 
 
 def normalize(name: str) -> str:

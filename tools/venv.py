@@ -79,11 +79,11 @@ def pip():
 
 
 def system_pip():
-    found = subprocess.run(
+    finished = subprocess.run(
         [sys.executable, "-m", "pip", "--version"], capture_output=True, text=True, check=False
     )
-    words = found.stdout.split()
-    if found.returncode != 0 or len(words) < 2:
+    words = finished.stdout.split()
+    if finished.returncode != 0 or len(words) < 2:
         return (0, 0)
     return tuple(int(part) for part in words[1].split(".")[:2] if part.isdigit())
 

@@ -175,8 +175,8 @@ def forget_dead_workers() -> None:
 def _wake(query: str) -> None:
     with connection.cursor() as cursor:
         cursor.execute(query)
-        found = cursor.fetchall()
-    for cluster_id, late in found:
+        due_clusters = cursor.fetchall()
+    for cluster_id, late in due_clusters:
         try:
             wake(cluster_id, expires=_EXPIRES_SECONDS, anywhere=late)
         except Exception:

@@ -11,20 +11,20 @@ _ZERO = ord("0")
 
 
 def parse_ip(text: str) -> Ip | CelError:
-    found = _parse_address(text)
-    if isinstance(found, str):
-        return CelError(f'IP Address "{text}" parse error during conversion from string: {found}')
-    wrong = _refusal(text, found)
-    return CelError(wrong) if wrong else Ip(found)
+    address = _parse_address(text)
+    if isinstance(address, str):
+        return CelError(f'IP Address "{text}" parse error during conversion from string: {address}')
+    wrong = _refusal(text, address)
+    return CelError(wrong) if wrong else Ip(address)
 
 
 def parse_cidr(text: str) -> Cidr | CelError:
-    found = _parse_prefix(text)
-    if isinstance(found, str):
+    prefix = _parse_prefix(text)
+    if isinstance(prefix, str):
         start = "network address parse error during conversion from string: "
-        return CelError(f'{start}netip.ParsePrefix("{text}"): {found}')
-    wrong = _refusal(text, found.ip)
-    return CelError(wrong) if wrong else Cidr(found)
+        return CelError(f'{start}netip.ParsePrefix("{text}"): {prefix}')
+    wrong = _refusal(text, prefix.ip)
+    return CelError(wrong) if wrong else Cidr(prefix)
 
 
 def _refusal(text: str, address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> str:

@@ -43,8 +43,8 @@ Estimator = Callable[[Overload, Operands], Estimate | None]
 def estimate_call(function: str, overload: Overload, operands: Operands) -> Estimate:
     """The estimate of one overload; ``operands`` start with the receiver of a member."""
     estimator = _ESTIMATORS.get(function)
-    found = estimator(overload, operands) if estimator is not None else None
-    return found or Estimate(ONE)
+    estimate = estimator(overload, operands) if estimator is not None else None
+    return estimate or Estimate(ONE)
 
 
 def _read(overload: Overload, operands: Operands) -> Estimate:

@@ -116,7 +116,7 @@ def check_types(tree: Expr, environment: Environment) -> Checked:
     checker = _Checker(environment)
     checker.check(tree)
     types = {
-        id_: checker.bindings.substitute(found, final=True) for id_, found in checker.types.items()
+        id_: checker.bindings.substitute(type_, final=True) for id_, type_ in checker.types.items()
     }
     return Checked(checker.problems, types, checker.overloads, environment.structs.keys())
 
@@ -144,16 +144,16 @@ class _Checker:
 
     def check(self, expr: Expr) -> Type:
         """The type of the expression; that of errors if it is wrong."""
-        found = _CHECKS[type(expr)](self, expr)
-        self.types[expr.id] = found
-        return found
+        type_ = _CHECKS[type(expr)](self, expr)
+        self.types[expr.id] = type_
+        return type_
 
     def _report(self, expr: Expr, text: str) -> Type:
         self.problems.append((expr.offset, text))
         return ERROR
 
-    def _report_mismatch(self, expr: Expr, wanted: Type, found: Type) -> Type:
-        return self._report(expr, f"expected type '{wanted}' but found '{found}'")
+    def _report_mismatch(self, expr: Expr, wanted: Type, actual: Type) -> Type:
+        return self._report(expr, f"expected type '{wanted}' but found '{actual}'")
 
     def _const(self, expr: Const) -> Type:
         if isinstance(expr.value, UInt):
@@ -168,13 +168,13 @@ class _Checker:
         return self._report(expr, f"undeclared reference to '{expr.name}' (in container '')")
 
     def _select(self, expr: Select) -> Type:
-        found = self._field(expr, expr.operand, expr.field)
-        return BOOL if expr.test_only else found
+        type_ = self._field(expr, expr.operand, expr.field)
+        return BOOL if expr.test_only else type_
 
     def _field(self, expr: Expr, operand: Expr, field: str, *, optional: bool = False) -> Type:
         inner, was_optional = unwrap_optional(self.bindings.substitute(self.check(operand)))
-        found = self.bindings.substitute(self._field_of(expr, inner, field))
-        return optional_of(found) if optional or was_optional else found
+        type_ = self.bindings.substitute(self._field_of(expr, inner, field))
+        return optional_of(type_) if optional or was_optional else type_
 
     def _field_of(self, expr: Expr, operand: Type, field: str) -> Type:
         fields = self._structs.get(operand.name)
@@ -219,7 +219,7 @@ class _Checker:
             return self._logical(expr, declared)
         operands = expr.args if target is None else [target, *expr.args]
         given = tuple(self.types[operand.id] for operand in operands)
-        found = None
+        resolved = None
         fitting: list[Overload] = []
         for overload in declared:
             if overload.is_member != (target is not None):
@@ -228,11 +228,11 @@ class _Checker:
             if self.bindings.assign_all(given, fresh.params):
                 fitting.append(overload)
                 result = self.bindings.substitute(fresh.result)
-                found = result if found in (None, result) else DYN
-        if found is None:
+                resolved = result if resolved in (None, result) else DYN
+        if resolved is None:
             return self._report_call(expr, function, given, is_member=target is not None)
         self.overloads[expr.id] = tuple(fitting)
-        return found
+        return resolved
 
     def _logical(self, expr: Call, declared: tuple[Overload, ...]) -> Type:
         wrong = [arg for arg in expr.args if not self.bindings.assign(self.types[arg.id], BOOL)]
@@ -255,12 +255,12 @@ class _Checker:
         """The overload with variables of its own."""
         fresh: dict[Type, Type] = {}
 
-        def renew(found: Type) -> Type:
-            if found.is_variable:
-                if found not in fresh:
-                    fresh[found] = self.bindings.new_variable()
-                return fresh[found]
-            return Type(found.name, tuple(map(renew, found.params))) if found.params else found
+        def renew(type_: Type) -> Type:
+            if type_.is_variable:
+                if type_ not in fresh:
+                    fresh[type_] = self.bindings.new_variable()
+                return fresh[type_]
+            return Type(type_.name, tuple(map(renew, type_.params))) if type_.params else type_
 
         params = tuple(map(renew, overload.params))
         return Overload(params, renew(overload.result), overload.is_member)
@@ -268,8 +268,8 @@ class _Checker:
     def _list(self, expr: ListExpr) -> Type:
         common: Type | None = None
         for position, element in enumerate(expr.elements):
-            found = self._element(element, optional=position in expr.optional)
-            common = self._join(common, found)
+            type_ = self._element(element, optional=position in expr.optional)
+            common = self._join(common, type_)
         return Type("list", (common or self.bindings.new_variable(),))
 
     def _map(self, expr: MapExpr) -> Type:
@@ -289,26 +289,26 @@ class _Checker:
         for key, value, optional in expr.entries:
             assert isinstance(key, Const)
             self.check(key)
-            wanted, found = find(str(key.value)), self._element(value, optional=optional)
-            if wanted is None or not self.bindings.assign(found, wanted):
+            wanted, actual = find(str(key.value)), self._element(value, optional=optional)
+            if wanted is None or not self.bindings.assign(actual, wanted):
                 shown = wanted or ""
                 why = f"expected type of field '{key.value}' is '{shown}' but provided type is "
-                self._report(key, f"{why}'{self.bindings.substitute(found, final=True)}'")
+                self._report(key, f"{why}'{self.bindings.substitute(actual, final=True)}'")
         return Type(expr.type_name)
 
     def _element(self, expr: Expr, *, optional: bool) -> Type:
-        found = self.check(expr)
+        type_ = self.check(expr)
         if not optional:
-            return found
-        inner, is_optional = unwrap_optional(found)
-        if not is_optional and not found.is_dyn:
-            self._report_mismatch(expr, optional_of(found), found)
+            return type_
+        inner, is_optional = unwrap_optional(type_)
+        if not is_optional and not type_.is_dyn:
+            self._report_mismatch(expr, optional_of(type_), type_)
         return inner
 
-    def _join(self, common: Type | None, found: Type) -> Type:
+    def _join(self, common: Type | None, type_: Type) -> Type:
         if common is None:
-            return found
-        return most_general(common, found) if self.bindings.assign(common, found) else DYN
+            return type_
+        return most_general(common, type_) if self.bindings.assign(common, type_) else DYN
 
     def _comprehension(self, expr: Comprehension) -> Type:
         over = self.bindings.substitute(self.check(expr.iter_range))
@@ -324,9 +324,9 @@ class _Checker:
         return self.bindings.substitute(result)
 
     def _check_as(self, expr: Expr, wanted: Type) -> None:
-        found = self.check(expr)
-        if not self.bindings.assign(wanted, found):
-            self._report_mismatch(expr, wanted, found)
+        actual = self.check(expr)
+        if not self.bindings.assign(wanted, actual):
+            self._report_mismatch(expr, wanted, actual)
 
     def _variables(self, expr: Comprehension, over: Type) -> dict[str, Type]:
         first, second = self._range_types(expr, over)

@@ -19,10 +19,10 @@ def check_selector(tree: Expr, source: str, environment: Environment) -> tuple[s
     problem, checked = check_expression(tree, source, environment)
     if problem:
         return problem, checked
-    found = checked.types[tree.id]
-    if found in (BOOL, ANY) or (found == DYN and environment is LISTS):
+    result = checked.types[tree.id]
+    if result in (BOOL, ANY) or (result == DYN and environment is LISTS):
         return "", checked
-    return f"must evaluate to bool or the unknown type, not {found.full_name}", checked
+    return f"must evaluate to bool or the unknown type, not {result.full_name}", checked
 
 
 def check_expression(tree: Expr, source: str, environment: Environment) -> tuple[str, Checked]:

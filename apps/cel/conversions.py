@@ -108,8 +108,8 @@ def to_bool(value: Value) -> Value:
     if isinstance(value, bool):
         return value
     if isinstance(value, str):
-        found = _BOOLS.get(value)
-        return _conversion_error(value, "bool") if found is None else found
+        converted = _BOOLS.get(value)
+        return _conversion_error(value, "bool") if converted is None else converted
     return no_overload("bool", value)
 
 

@@ -135,10 +135,10 @@ class _Estimation:
     def _overloads_cost(self, expr: Call, function: str, operands: list[Operand]) -> Range:
         cost, size = Range(MOST, 0), None
         for overload in self._checked.overloads[expr.id]:
-            found = estimate_call(function, overload, operands)
-            cost = cost.union(found.cost)
-            if found.size is not None:
-                size = found.size if size is None else size.union(found.size)
+            estimate = estimate_call(function, overload, operands)
+            cost = cost.union(estimate.cost)
+            if estimate.size is not None:
+                size = estimate.size if size is None else size.union(estimate.size)
             if function == "_[_]":
                 size = self._index(expr, overload)
             if function == "_+_":
@@ -321,10 +321,10 @@ def _literal_size(expr: Expr) -> int | None:
     return len(expr.entries) if isinstance(expr, MapExpr) else None
 
 
-def _is_scalar(found: Type) -> bool:
-    if found.name == "optional_type":
-        return _is_scalar(found.params[0])
-    return found.name in _SCALARS
+def _is_scalar(type_: Type) -> bool:
+    if type_.name == "optional_type":
+        return _is_scalar(type_.params[0])
+    return type_.name in _SCALARS
 
 
 def _device_size(path: Path) -> Range | None:

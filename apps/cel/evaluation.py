@@ -133,8 +133,8 @@ def find_error(expr: Expr) -> CelError | None:
     if isinstance(expr, Const) and isinstance(expr.value, CelError):
         return expr.value
     operands = [*expr.args, expr.target] if isinstance(expr, Call) else []
-    found = (find_error(each) for each in operands if each is not None)
-    return next((each for each in found if each is not None), None)
+    errors = (find_error(each) for each in operands if each is not None)
+    return next((each for each in errors if each is not None), None)
 
 
 class Evaluation:
@@ -332,14 +332,14 @@ class Evaluation:
         return self._resolve(expr) if _is_attribute(expr) else self.evaluate(expr)
 
     def _qualify(self, value: Value, key: Value, optional: bool) -> tuple[Value, bool]:
-        found = find(value, key)
+        selected = find(value, key)
         if isinstance(value, list) and _problem_of_index(key):
             return CelError(_problem_of_index(key)), optional
-        if found is None and optional and isinstance(value, (Mapping, list)):
+        if selected is None and optional and isinstance(value, (Mapping, list)):
             return _NONE, True
         self._tracker.add(1)
-        if found is not None:
-            return found[0], optional
+        if selected is not None:
+            return selected[0], optional
         return _missing(value, key), optional
 
     def _conditional(self, expr: Call) -> Value:
@@ -372,10 +372,10 @@ class _Lazy:
 def find(value: Value, key: Value) -> tuple[Value] | None:
     """The value of a field, a key or an index, in a tuple; None without it."""
     if isinstance(value, Mapping):
-        found = find_key(value, key)
-        if found is None and hasattr(type(value), "__missing__"):
+        item = find_key(value, key)
+        if item is None and hasattr(type(value), "__missing__"):
             return (value[key],)
-        return found
+        return item
     if isinstance(value, list) and isinstance(key, (int, float)) and not isinstance(key, bool):
         index = int(key)
         return (value[index],) if index == key and 0 <= index < len(value) else None

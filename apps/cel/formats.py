@@ -81,8 +81,8 @@ FORMATS: Final = {name: Format(name, size) for name, (_, size) in _CHECKS.items(
 def named_format(name: Value) -> Value:
     if not isinstance(name, str):
         return no_overload("format.named", name)
-    found = FORMATS.get(name)
-    return OptionalValue() if found is None else OptionalValue(found, True)
+    format_ = FORMATS.get(name)
+    return OptionalValue() if format_ is None else OptionalValue(format_, True)
 
 
 def validate(named: Value, text: Value) -> Value:

@@ -62,8 +62,8 @@ class _Writer:
         self._next = 0
         self._room = room
 
-    def write(self, found: re.Match[str]) -> str:
-        text = self._clause(*found.groups())
+    def write(self, match: re.Match[str]) -> str:
+        text = self._clause(*match.groups())
         self._room -= len(text)
         if self._room < 0:
             raise TooLong
@@ -85,12 +85,12 @@ def _find_clause(precision: str | None, verb: str) -> Callable[[Value, int], str
     if verb in _CLAUSES:
         return _CLAUSES[verb]
     if verb:
-        found = f'unrecognized formatting clause "{verb}"'
+        problem = f'unrecognized formatting clause "{verb}"'
     elif precision is None:
         raise _Wrong("unexpected end of string")
     else:
-        found = "error while parsing precision: could not find end of precision specifier"
-    raise _Wrong(f"could not parse formatting clause: {found}")
+        problem = "error while parsing precision: could not find end of precision specifier"
+    raise _Wrong(f"could not parse formatting clause: {problem}")
 
 
 def _decimals(precision: str | None) -> int:

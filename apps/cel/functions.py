@@ -97,7 +97,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "isCIDR": conversions.succeeds("isCIDR", conversions.to_cidr),
     "format.named": named_format,
     "validate": validate,
-    **{f"format.{name}": lambda found=found: found for name, found in FORMATS.items()},
+    **{f"format.{name}": lambda format_=format_: format_ for name, format_ in FORMATS.items()},
     "optional.of": lambda value: OptionalValue(value, True),
     "optional.none": OptionalValue,
     "optional.unwrap": _unwrap,
@@ -162,8 +162,8 @@ FUNCTIONS["matches"] = _matches
 
 @_typed("find", str, str)
 def _find(text: str, pattern: str) -> Value:
-    found = regexes.find_all(text, pattern, 1)
-    return found if isinstance(found, CelError) else next(iter(found), "")
+    matches = regexes.find_all(text, pattern, 1)
+    return matches if isinstance(matches, CelError) else next(iter(matches), "")
 
 
 @_typed("findAll", str, str, int)
@@ -248,14 +248,14 @@ def _format(template: str, args: list[Value]) -> Value:
 
 
 def _index(name: str, *, last: bool) -> None:
-    def found(container: Value, element: Value, start: Value = None) -> Value:
+    def index_of(container: Value, element: Value, start: Value = None) -> Value:
         if isinstance(container, str):
             return _text_index(container, element, start, last=last)
         spend(len(container))
         places = [i for i, each in enumerate(container) if equal(each, element) is True]
         return (places[-1] if last else places[0]) if places else -1
 
-    FUNCTIONS[name] = found
+    FUNCTIONS[name] = index_of
 
 
 def _text_index(text: str, part: str, start: int | None, *, last: bool) -> Value:
@@ -510,8 +510,8 @@ def _escape_key(text: str) -> Value:
 
 @_typed("ip.isCanonical", str)
 def _is_canonical(text: str) -> Value:
-    found = conversions.to_ip(text)
-    return found if isinstance(found, CelError) else str(found.address) == text
+    address = conversions.to_ip(text)
+    return address if isinstance(address, CelError) else str(address.address) == text
 
 
 @_typed("family", Ip)
@@ -560,18 +560,18 @@ def _masked(cidr: Cidr) -> Value:
 
 @_typed("containsIP", Cidr, (Ip, str))
 def _contains_ip(cidr: Cidr, ip: Ip | str) -> Value:
-    found = conversions.to_ip(ip) if isinstance(ip, str) else ip
-    if isinstance(found, CelError):
+    address = conversions.to_ip(ip) if isinstance(ip, str) else ip
+    if isinstance(address, CelError):
         return CelError(NO_OVERLOAD)
-    return found.address in cidr.interface.network
+    return address.address in cidr.interface.network
 
 
 @_typed("containsCIDR", Cidr, (Cidr, str))
 def _contains_cidr(cidr: Cidr, other: Cidr | str) -> Value:
-    found = conversions.to_cidr(other) if isinstance(other, str) else other
-    if isinstance(found, CelError):
-        return found
-    mine, theirs = cidr.interface.network, found.interface.network
+    prefix = conversions.to_cidr(other) if isinstance(other, str) else other
+    if isinstance(prefix, CelError):
+        return prefix
+    mine, theirs = cidr.interface.network, prefix.interface.network
     contained = theirs.network_address in mine and theirs.prefixlen >= mine.prefixlen
     return mine.version == theirs.version and contained
 
@@ -604,8 +604,8 @@ def _time_part(name: str, part: Callable[[datetime.datetime], int]) -> None:
     def read(value: datetime.datetime | Duration, zone: str = "UTC") -> Value:
         if isinstance(value, Duration):
             return divide(value.nanos, _DURATION_PARTS[name])
-        found = _local(value, zone)
-        return found if isinstance(found, CelError) else part(found)
+        moment = _local(value, zone)
+        return moment if isinstance(moment, CelError) else part(moment)
 
 
 _DURATION_PARTS: Final = {

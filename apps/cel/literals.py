@@ -101,9 +101,9 @@ def _check_elements(expr: ListExpr | MapExpr, checked: Checked) -> Problems:
 def _mismatches(elements: list[tuple[Expr, bool]], checked: Checked) -> Problems:
     common: Type | None = None
     for expr, optional in elements:
-        found = checked.types[expr.id]
+        element_type = checked.types[expr.id]
         if optional:
-            found = unwrap_optional(found)[0]
-        common = common or found
-        if found != common:
-            yield expr.offset, f"expected type '{common}' but found '{found}'"
+            element_type = unwrap_optional(element_type)[0]
+        common = common or element_type
+        if element_type != common:
+            yield expr.offset, f"expected type '{common}' but found '{element_type}'"

@@ -64,29 +64,29 @@ def find_all(text: str, pattern: str, limit: int) -> list[str] | CelError:
     compiled = _compile(pattern)
     if isinstance(compiled, str):
         return CelError(f"Illegal regex: {compiled}")
-    found: list[str] = []
+    texts: list[str] = []
     end = -1
     for start, stop in _spans(compiled, text):
-        if len(found) == limit:
+        if len(texts) == limit:
             break
         # Go finds nothing empty where the part before has ended.
         if stop > start or start != end:
-            found.append(text[start:stop])
+            texts.append(text[start:stop])
         end = stop
-    return found
+    return texts
 
 
 def _spans(compiled: Any, text: str) -> Iterator[tuple[int, int]]:
     """Where the text matches. Every search may read the rest of the text."""
     left = _MOST_STEPS
-    found = compiled.finditer(text)
+    matches = compiled.finditer(text)
     at = 0
     while True:
         left -= compiled.programsize * (len(text) - at)
         if left < 0:
             raise CostExceeded
         began = time.thread_time()
-        match = next(found, None)
+        match = next(matches, None)
         _spend_since(began)
         if match is None:
             return

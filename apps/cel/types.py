@@ -80,16 +80,16 @@ def optional_of(wrapped: Type) -> Type:
     return Type("optional_type", (wrapped,))
 
 
-def unwrap_optional(found: Type) -> tuple[Type, bool]:
+def unwrap_optional(type_: Type) -> tuple[Type, bool]:
     """The type inside an optional type, and whether it was one."""
-    if found.name == "optional_type":
-        return found.params[0], True
-    return found, False
+    if type_.name == "optional_type":
+        return type_.params[0], True
+    return type_, False
 
 
-def _is_nullable(found: Type) -> bool:
+def _is_nullable(type_: Type) -> bool:
     """Whether a value may be null; types of Kubernetes objects begin with the name of the kind."""
-    return found.name in _NULLABLE or found.name[:1].isupper()
+    return type_.name in _NULLABLE or type_.name[:1].isupper()
 
 
 class Bindings:
@@ -114,17 +114,17 @@ class Bindings:
         self._bound = before
         return False
 
-    def substitute(self, found: Type, *, final: bool = False) -> Type:
+    def substitute(self, type_: Type, *, final: bool = False) -> Type:
         """The type without bound variables. ``final``: unbound ones become dyn."""
-        bound = self._bound.get(found)
+        bound = self._bound.get(type_)
         if bound is not None:
             return self.substitute(bound, final=final)
-        if found.is_variable:
-            return DYN if final else found
-        if not found.params:
-            return found
-        params = tuple(self.substitute(param, final=final) for param in found.params)
-        return Type(found.name, params)
+        if type_.is_variable:
+            return DYN if final else type_
+        if not type_.params:
+            return type_
+        params = tuple(self.substitute(param, final=final) for param in type_.params)
+        return Type(type_.name, params)
 
     def _fit_all(self, given: tuple[Type, ...], wanted: tuple[Type, ...]) -> bool:
         return len(given) == len(wanted) and all(map(self._fit, given, wanted))
@@ -144,21 +144,21 @@ class Bindings:
             return wanted.name == "type"
         return given.name == wanted.name and self._fit_all(given.params, wanted.params)
 
-    def _bind(self, variable: Type, found: Type) -> tuple[bool, bool]:
+    def _bind(self, variable: Type, type_: Type) -> tuple[bool, bool]:
         """(whether the variable may stand for the type, whether it stood for one before)"""
-        if variable == found:
+        if variable == type_:
             return True, True
         bound = self._bound.get(variable)
         if bound is None:
-            if self._occurs(variable, found):
+            if self._occurs(variable, type_):
                 return False, False
-            self._bound[variable] = found
+            self._bound[variable] = type_
             return True, False
-        if bound == found:
+        if bound == type_:
             return True, True
-        if not self._fit(found, bound):
+        if not self._fit(type_, bound):
             return False, True
-        general = most_general(found, bound)
+        general = most_general(type_, bound)
         if not self._occurs(variable, general):
             self._bound[variable] = general
         return True, True

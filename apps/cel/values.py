@@ -106,9 +106,9 @@ _DECIMAL_DIGITS, _BINARY_DIGITS = 18, 14
 
 
 def _scale_of(text: str) -> int | None:
-    found = _QUANTITY.fullmatch(text)
-    assert found is not None
-    whole, fraction, suffix = found[1].lstrip("0"), found[2] or "", found[3]
+    parts = _QUANTITY.fullmatch(text)
+    assert parts is not None
+    whole, fraction, suffix = parts[1].lstrip("0"), parts[2] or "", parts[3]
     if suffix.endswith("i"):
         exponent = 10 * ("KMGTPE".index(suffix[0]) + 1)
         fits = not fraction and _BINARY_DIGITS - len(whole) - int(exponent * 3 / 10) >= 0

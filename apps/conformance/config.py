@@ -25,11 +25,11 @@ def check_config_case(case: Json, expect: Json) -> list[str]:
         return [] if recorded else [f"{case['id']}: the configuration is refused: {error}"]
     if recorded:
         return [f"{case['id']}: the configuration is accepted, recorded {recorded!r}"]
-    found = {p.scheduler_name: p.extension_points() for p in configuration.profiles}
+    computed = {p.scheduler_name: p.extension_points() for p in configuration.profiles}
     return [
-        f"{case['id']} profile {name} {point}: plugins are {found.get(name, {}).get(point)}, "
+        f"{case['id']} profile {name} {point}: plugins are {computed.get(name, {}).get(point)}, "
         f"recorded {wanted}"
         for name, points in (expect.get("profiles") or {}).items()
         for point, wanted in points.items()
-        if found.get(name, {}).get(point) != wanted
+        if computed.get(name, {}).get(point) != wanted
     ]

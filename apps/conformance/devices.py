@@ -61,7 +61,7 @@ def claim_state(attempt: Attempt) -> ClaimState:
 
 def describe_allocations(attempt: Attempt) -> Json:
     """What Filter found for each node, in the recording's form."""
-    found, state = {}, claim_state(attempt)
+    by_node, state = {}, claim_state(attempt)
     for node in filter(None, attempt.decision.nodes):
         allocation = state.allocation_on(node)
         if allocation is None or not _passed(attempt, node):
@@ -74,8 +74,8 @@ def describe_allocations(attempt: Attempt) -> Json:
                 entry["requests"] = [_with_defaults(each) for each in requests] or None
                 entry["requestMappings"] = msgspec.to_builtins(allocation.mappings) or None
             entries.append(entry)
-        found[node] = entries
-    return {"allocations": found} if found else {}
+        by_node[node] = entries
+    return {"allocations": by_node} if by_node else {}
 
 
 def _passed(attempt: Attempt, node: str) -> bool:
@@ -119,17 +119,17 @@ class ClaimReplay:
         self._created += 1
         return f"{base}{self._created:05}"
 
-    def describe(self, attempt: Attempt, found: Json) -> Json:
+    def describe(self, attempt: Attempt, computed: Json) -> Json:
         """``found``, a decision in the recording's form, with what happened to the claims."""
         allocations = describe_allocations(attempt)
         if attempt.decision.node and attempt.assumed is not None:
             added = self._after_reserve(attempt)
         else:
             added = _errors(attempt)
-            if "postFilter" in found:
+            if "postFilter" in computed:
                 after = self._after_post_filter(attempt)
-                added = {**added, "postFilter": {**found["postFilter"], **after}}
-        described: Json = as_json({**found, **allocations, **added})
+                added = {**added, "postFilter": {**computed["postFilter"], **after}}
+        described: Json = as_json({**computed, **allocations, **added})
         return described
 
     # PostFilter
@@ -137,22 +137,22 @@ class ClaimReplay:
     def _after_post_filter(self, attempt: Attempt) -> Json:
         state = claim_state(attempt)
         candidates = [claim.key for claim in deallocation_candidates(state, attempt.pod)]
-        found: dict[str, Any] = {"deallocationCandidates": candidates} if candidates else {}
+        described: dict[str, Any] = {"deallocationCandidates": candidates} if candidates else {}
         requested = intents.of(attempt.state)
         if len(candidates) < 2:
             written = [_write(each) for each in requested if _is_of_claims(each)]
-            found |= {"writes": written} if written else {}
+            described |= {"writes": written} if written else {}
             if self._deallocates:
                 for each in requested:
                     self._apply(each)
-        return found
+        return described
 
     # Reserve and PreBind
 
     def _after_reserve(self, attempt: Attempt) -> Json:
-        found = self._run_pre_bind(attempt) if self._pre_bind and _has_claims(attempt) else {}
+        described = self._run_pre_bind(attempt) if self._pre_bind and _has_claims(attempt) else {}
         claims = [self._claim(claim, attempt) for claim in _claims_of(attempt)]
-        return {**found, **({"claims": claims} if claims else {})}
+        return {**described, **({"claims": claims} if claims else {})}
 
     def _run_pre_bind(self, attempt: Attempt) -> Json:
         assert attempt.assumed is not None
@@ -175,18 +175,18 @@ class ClaimReplay:
         if refused is not None:
             requested = (*requested, refused)
         written = [_write(each) for each in requested if not isinstance(each, intents.PodEvent)]
-        found: dict[str, Any] = {}
+        described: dict[str, Any] = {}
         if status.code is Code.PENDING:
-            found["waiting"] = True
+            described["waiting"] = True
         else:
             reasons = [_VALUE.sub(_VALUE_OF, reason) for reason in status.reasons]
-            found |= {"code": status.code.label, "plugin": "", "reasons": reasons}
+            described |= {"code": status.code.label, "plugin": "", "reasons": reasons}
         if written:
-            found["writes"] = written
+            described["writes"] = written
         for each in requested:
             if isinstance(each, intents.PodEvent):
-                found["event"] = f"{each.reason}: {each.note}"
-        result: dict[str, Any] = {"preBind": found}
+                described["event"] = f"{each.reason}: {each.note}"
+        result: dict[str, Any] = {"preBind": described}
         if status.code is Code.ERROR:
             result |= self._unreserve(attempt)
         for each in requested:
@@ -210,15 +210,15 @@ class ClaimReplay:
     def _claim(self, claim: ResourceClaim, attempt: Attempt) -> Json:
         now = self._now(claim, attempt)
         allocation = self._allocation(claim, now, attempt)
-        found: dict[str, Any] = {"claim": now.key}
+        described: dict[str, Any] = {"claim": now.key}
         if EXTENDED_CLAIM in claim.metadata.annotations:
-            found["extended"] = True
+            described["extended"] = True
         if allocation is None:
-            return {**found, "satisfiedByDevicePlugin": True}
-        found["allocation"] = allocation_json(allocation)
+            return {**described, "satisfiedByDevicePlugin": True}
+        described["allocation"] = allocation_json(allocation)
         if claim.status.allocation is None:
-            found["new"] = True
-        return {**found, **(_stored(now, claim) if self._pre_bind else {})}
+            described["new"] = True
+        return {**described, **(_stored(now, claim) if self._pre_bind else {})}
 
     def _now(self, claim: ResourceClaim, attempt: Attempt) -> ResourceClaim:
         """The claim as it is stored; one that is stored no longer, as it was."""
@@ -239,8 +239,8 @@ class ClaimReplay:
     ) -> AllocationResult | None:
         if now.status.allocation is not None:
             return now.status.allocation
-        found = claim_state(attempt).allocation_on(attempt.decision.node)
-        for each, allocation in found.pairs() if found is not None else ():
+        on_node = claim_state(attempt).allocation_on(attempt.decision.node)
+        for each, allocation in on_node.pairs() if on_node is not None else ():
             if each.metadata.uid == claim.metadata.uid:
                 return allocation
         return None
@@ -277,8 +277,8 @@ def _errors(attempt: Attempt) -> Json:
     errors = sorted(
         {r for v in verdicts.values() if v and v["code"] == "Error" for r in v["reasons"]}
     )
-    found: dict[str, Any] = {"filter": verdicts, **describe_allocations(attempt)}
-    return {**found, "errors": errors} if len(errors) > 1 else found
+    described: dict[str, Any] = {"filter": verdicts, **describe_allocations(attempt)}
+    return {**described, "errors": errors} if len(errors) > 1 else described
 
 
 def _verdict(attempt: Attempt, overlay: Overlay) -> Json | None:
@@ -309,24 +309,26 @@ def _claims_of(attempt: Attempt) -> Iterator[ResourceClaim]:
 
 
 def _stored(now: ResourceClaim, claim: ResourceClaim) -> Json:
-    found: dict[str, Any] = {}
+    described: dict[str, Any] = {}
     allocation = now.status.allocation
     if allocation is not None and allocation.allocation_timestamp:
-        found["allocationTimestamp"] = True
+        described["allocationTimestamp"] = True
     if now.metadata.finalizers:
-        found["finalizers"] = list(now.metadata.finalizers)
+        described["finalizers"] = list(now.metadata.finalizers)
     if now.status.reserved_for:
-        found["reservedFor"] = [f"{each.resource}/{each.name}" for each in now.status.reserved_for]
+        described["reservedFor"] = [
+            f"{each.resource}/{each.name}" for each in now.status.reserved_for
+        ]
     if (
         extended.is_in_memory(claim)
         and now.metadata.generate_name
         and not extended.is_in_memory(now)
     ):
         requests = msgspec.to_builtins(now.spec.devices.requests)
-        found["generateName"] = now.metadata.generate_name
-        found["annotations"] = dict(now.metadata.annotations)
-        found["spec"] = {"devices": {"requests": [_with_defaults(each) for each in requests]}}
-    return found
+        described["generateName"] = now.metadata.generate_name
+        described["annotations"] = dict(now.metadata.annotations)
+        described["spec"] = {"devices": {"requests": [_with_defaults(each) for each in requests]}}
+    return described
 
 
 def _is_of_claims(intent: intents.Intent) -> bool:
@@ -364,8 +366,8 @@ def has_deallocations(expect: Json) -> bool:
 
     They were if the recording names them.
     """
-    found = (wanted.get("postFilter", {}) for wanted in expect.get("pods") or ())
-    return all(_DEALLOCATION & each.keys() for each in found if _says_deallocated(each))
+    post_filters = (wanted.get("postFilter", {}) for wanted in expect.get("pods") or ())
+    return all(_DEALLOCATION & each.keys() for each in post_filters if _says_deallocated(each))
 
 
 def _says_deallocated(post_filter: Json) -> bool:
@@ -383,7 +385,7 @@ def without_values(recorded: Json) -> Json:
     return {**recorded, "preBind": {**pre_bind, "reasons": reasons}}
 
 
-def without_unrecorded(found: Json, recorded: Json) -> Json:
+def without_unrecorded(computed: Json, recorded: Json) -> Json:
     """``found`` without what some recordings of this family leave out.
 
     That are parts of PostFilter (some have an empty name where no plugin is to be named), and
@@ -391,20 +393,20 @@ def without_unrecorded(found: Json, recorded: Json) -> Json:
     them may have been recorded.
     """
     if "error" in recorded and "filter" not in recorded:
-        kept = {key: value for key, value in found.items() if key not in _BEFORE_AN_ERROR}
-        if recorded["error"] in found.get("errors", ()):
+        kept = {key: value for key, value in computed.items() if key not in _BEFORE_AN_ERROR}
+        if recorded["error"] in computed.get("errors", ()):
             kept["error"] = recorded["error"]
         return kept
-    if "postFilter" not in found:
-        return found
+    if "postFilter" not in computed:
+        return computed
     wanted = recorded.get("postFilter", {})
     absent = _OFTEN_LEFT_OUT - wanted.keys()
     if _says_deallocated(wanted):
         absent |= _DEALLOCATION - wanted.keys()
-    kept = {key: value for key, value in found["postFilter"].items() if key not in absent}
+    kept = {key: value for key, value in computed["postFilter"].items() if key not in absent}
     if wanted.get("plugin") == "":
         kept.setdefault("plugin", "")
-    return {**found, "postFilter": kept}
+    return {**computed, "postFilter": kept}
 
 
 def _merge(body: Any, patch: Json) -> Any:

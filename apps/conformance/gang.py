@@ -31,22 +31,22 @@ def run_gang_case(case: Json, expect: Json) -> list[str]:
     """The differences of the first step that has any; empty if there are none."""
     replay = GangReplay(case)
     for number, (step, wanted) in enumerate(zip(case["steps"], expect["states"], strict=True)):
-        found = replay.perform(step)
+        computed = replay.perform(step)
         where = f"{case['id']} step {number} ({step['op']})"
-        differences = list(_compare(where, found, wanted))
+        differences = list(_compare(where, computed, wanted))
         if differences:
             return differences
     return []
 
 
-def _compare(where: str, found: Any, wanted: Any) -> list[str]:
-    if isinstance(found, dict) and isinstance(wanted, dict):
+def _compare(where: str, computed: Any, wanted: Any) -> list[str]:
+    if isinstance(computed, dict) and isinstance(wanted, dict):
         return [
             line
-            for key in sorted(found.keys() | wanted.keys())
-            for line in _compare(f"{where} {key}", found.get(key), wanted.get(key))
+            for key in sorted(computed.keys() | wanted.keys())
+            for line in _compare(f"{where} {key}", computed.get(key), wanted.get(key))
         ]
-    return [] if found == wanted else [f"{where}: {found!r}, recorded {wanted!r}"]
+    return [] if computed == wanted else [f"{where}: {computed!r}, recorded {wanted!r}"]
 
 
 class GangReplay:
@@ -220,31 +220,31 @@ class GangReplay:
         return state
 
     def _describe(self, key: str, body: Body) -> Body:
-        found: Body = {}
+        described: Body = {}
         if body["spec"].get("nodeName"):
-            found["node"] = body["spec"]["nodeName"]
+            described["node"] = body["spec"]["nodeName"]
         status = body.get("status", {})
         if status.get("nominatedNodeName"):
-            found["nominatedNodeName"] = status["nominatedNodeName"]
+            described["nominatedNodeName"] = status["nominatedNodeName"]
         for condition in status.get("conditions", ()):
             if condition["type"] == _SCHEDULED:
-                found["scheduled"] = {
+                described["scheduled"] = {
                     name: condition[name]
                     for name in ("status", "reason", "message")
                     if condition.get(name)
                 }
             elif condition["type"] == _DISRUPTED:
-                found["disruptionTarget"] = condition["reason"]
+                described["disruptionTarget"] = condition["reason"]
         if _is_deleting(body):
-            found["deleting"] = True
+            described["deleting"] = True
         info = self.scheduler.queue.contents.get(key)
         if info is not None:
-            found |= _describe_entry(info, self.scheduler.queue.contents.place_of(key))
+            described |= _describe_entry(info, self.scheduler.queue.contents.place_of(key))
         elif self.scheduler.waiting_pods.get(body["metadata"]["uid"]) is not None:
-            found["queue"] = "waitingOnPermit"
+            described["queue"] = "waitingOnPermit"
         elif self.scheduler.cache.is_assumed(body["metadata"]["uid"]):
-            found["queue"] = "assumed"
-        return found
+            described["queue"] = "assumed"
+        return described
 
 
 _STEPS: Final[Mapping[str, Callable[[GangReplay, Json], Body | None]]] = {
@@ -310,23 +310,23 @@ def _describe_group(body: Body) -> Body:
 
 def _describe_entry(info: QueuedPodInfo, place: SubQueue) -> Body:
     """A waiting pod. Which of several gates is noted is random in the recordings."""
-    found: Body = {"attempts": info.attempts, "queue": place.value.lower()}
+    described: Body = {"attempts": info.attempts, "queue": place.value.lower()}
     if place is SubQueue.BACKOFF:
-        found["queue"] = "backoff" if info.rejector_plugins else "errorBackoff"
+        described["queue"] = "backoff" if info.rejector_plugins else "errorBackoff"
         assert info.backoff_expiry is not None
-        found["backoffUntilMs"] = round(info.backoff_expiry * 1000)
+        described["backoffUntilMs"] = round(info.backoff_expiry * 1000)
     counts = {
         "unschedulableCount": info.unschedulable_count,
         "consecutiveErrors": info.consecutive_errors_count,
     }
-    found |= {name: count for name, count in counts.items() if count}
+    described |= {name: count for name, count in counts.items() if count}
     if info.pod.spec.scheduling_gates:
-        return found
+        return described
     plugins = set(info.unschedulable_plugins)
     if info.gating_plugin != DefaultPreemption.name:
         plugins.discard(DefaultPreemption.name)
     if info.is_gated:
-        found["gatedBy"] = info.gating_plugin
+        described["gatedBy"] = info.gating_plugin
     if plugins:
-        found["unschedulablePlugins"] = sorted(plugins)
-    return found
+        described["unschedulablePlugins"] = sorted(plugins)
+    return described

@@ -35,24 +35,24 @@ def run_hints_case(case: Json, expect: Json) -> list[str]:
     for index, (event, wanted) in enumerate(zip(case["events"], expect["results"], strict=True)):
         raised, old, new = _objects(event)
         asked = PodInfo(new) if event["op"] == "podUpdate" else PodInfo(pod)
-        found = {
+        computed = {
             "events": [each.label for each in raised],
             "hints": {each.label: _ask_all(hints, each, asked, old, new) for each in raised},
         }
         differences += [
             f"{case['id']} event {index} ({event['op']}): {difference}"
-            for difference in _differences(found, wanted)
+            for difference in _differences(computed, wanted)
         ]
     return differences
 
 
-def _differences(found: Json, wanted: Json) -> list[str]:
-    if found["events"] != wanted["events"]:
-        return [f"events are {found['events']}, recorded {wanted['events']}"]
+def _differences(computed: Json, wanted: Json) -> list[str]:
+    if computed["events"] != wanted["events"]:
+        return [f"events are {computed['events']}, recorded {wanted['events']}"]
     return [
         f"{label}: {plugin} says {given.get(plugin)}, recorded {recorded.get(plugin)}"
-        for label in sorted(found["hints"].keys() | wanted["hints"].keys())
-        for given, recorded in [(found["hints"].get(label, {}), wanted["hints"].get(label, {}))]
+        for label in sorted(computed["hints"].keys() | wanted["hints"].keys())
+        for given, recorded in [(computed["hints"].get(label, {}), wanted["hints"].get(label, {}))]
         for plugin in sorted(given.keys() | recorded.keys())
         if given.get(plugin) != recorded.get(plugin)
     ]
@@ -105,10 +105,10 @@ def _ask(hint_fn: QueueingHintFn, pod: PodInfo, old: Any, new: Any) -> str:
 
 def check_registered_events(recorded: Mapping[str, Sequence[Json]]) -> list[str]:
     """How the events that plugins register differ from the recorded table of them."""
-    found: dict[str, dict[str, set[str]]] = {}
+    registered: dict[str, dict[str, set[str]]] = {}
     for event, listeners in default_hints().items():
         for plugin, _ in listeners:
-            actions = found.setdefault(plugin, {}).setdefault(event.resource, set())
+            actions = registered.setdefault(plugin, {}).setdefault(event.resource, set())
             actions.update(_action_names(event.action))
     wanted: dict[str, dict[str, set[str]]] = {}
     for plugin, registrations in recorded.items():
@@ -116,9 +116,9 @@ def check_registered_events(recorded: Mapping[str, Sequence[Json]]) -> list[str]
             actions = wanted.setdefault(plugin, {}).setdefault(registration["resource"], set())
             actions.update(registration["actions"])
     return [
-        f"{plugin} registers {found.get(plugin)}, recorded {wanted.get(plugin)}"
-        for plugin in sorted(found.keys() | wanted.keys())
-        if found.get(plugin) != wanted.get(plugin)
+        f"{plugin} registers {registered.get(plugin)}, recorded {wanted.get(plugin)}"
+        for plugin in sorted(registered.keys() | wanted.keys())
+        if registered.get(plugin) != wanted.get(plugin)
     ]
 
 

@@ -57,8 +57,8 @@ class Report:
 
 
 def _list_uncompared(uncompared: Counter[str]) -> str:
-    found = ", ".join(f"{what} ({count})" for what, count in sorted(uncompared.items()))
-    return f"; not compared: {found}" if found else ""
+    listed = ", ".join(f"{what} ({count})" for what, count in sorted(uncompared.items()))
+    return f"; not compared: {listed}" if listed else ""
 
 
 def run(
@@ -78,13 +78,13 @@ def run(
     """
     report = Report()
     for path in _files(paths):
-        found = run_family(path, options, kinds)
-        if not found.cases:
+        family = run_family(path, options, kinds)
+        if not family.cases:
             continue
-        report.families.append(found)
-        for line in _details(found, options):
+        report.families.append(family)
+        for line in _details(family, options):
             print_line(line)
-        print_line(str(found))
+        print_line(str(family))
     print_line(str(report))
     return report
 
@@ -105,14 +105,14 @@ def run_family(path: Path, options: Options, kinds: Sequence[CaseKind]) -> Famil
     return report
 
 
-def _details(found: FamilyReport, options: Options) -> Iterator[str]:
+def _details(family: FamilyReport, options: Options) -> Iterator[str]:
     if options.show:
-        yield from found.mismatches.get(options.show, ())
+        yield from family.mismatches.get(options.show, ())
         return
-    for differences in islice(found.mismatches.values(), _PRINTED):
+    for differences in islice(family.mismatches.values(), _PRINTED):
         yield differences[0]
-    if len(found.mismatches) > _PRINTED:
-        yield f"… and {len(found.mismatches) - _PRINTED} more cases"
+    if len(family.mismatches) > _PRINTED:
+        yield f"… and {len(family.mismatches) - _PRINTED} more cases"
 
 
 def read_cases(path: Path) -> Iterator[tuple[Json, Json]]:

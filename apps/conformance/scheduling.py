@@ -62,10 +62,10 @@ def compare_scheduling(case: Json, expect: Json, options: Options) -> list[str]:
             deallocates=has_deallocations(expect),
         )
     for body, wanted in zip(case.get("pods") or (), expect.get("pods") or (), strict=True):
-        found = replay.schedule(body, devices)
+        computed = replay.schedule(body, devices)
         if devices is not None:
-            found = without_unrecorded(found, wanted)
-        for field, ours, theirs in _differences(found, without_values(wanted), options):
+            computed = without_unrecorded(computed, wanted)
+        for field, ours, theirs in _differences(computed, without_values(wanted), options):
             where = f"{case['id']} {wanted['pod']} {field}"
             differences.append(f"{where}: {ours!r}, recorded {theirs!r}")
     return differences
@@ -74,15 +74,17 @@ def compare_scheduling(case: Json, expect: Json, options: Options) -> list[str]:
 def _profile_differences(case_id: str, config: Configuration, expect: Json) -> Iterator[str]:
     if "profiles" not in expect:
         return
-    found = {p.scheduler_name: p.extension_points() for p in config.profiles}
-    if found != expect["profiles"]:
-        yield f"{case_id} profiles: {found}, recorded {expect['profiles']}"
+    computed = {p.scheduler_name: p.extension_points() for p in config.profiles}
+    if computed != expect["profiles"]:
+        yield f"{case_id} profiles: {computed}, recorded {expect['profiles']}"
 
 
-def _differences(found: Json, wanted: Json, options: Options) -> Iterator[tuple[str, Any, Any]]:
-    fields = {field for field in found.keys() | wanted.keys() if not _is_left_out(field, options)}
+def _differences(computed: Json, wanted: Json, options: Options) -> Iterator[tuple[str, Any, Any]]:
+    fields = {
+        field for field in computed.keys() | wanted.keys() if not _is_left_out(field, options)
+    }
     for field in sorted(fields):
-        ours, theirs = found.get(field), wanted.get(field)
+        ours, theirs = computed.get(field), wanted.get(field)
         if ours == theirs:
             continue
         if isinstance(ours, dict) and isinstance(theirs, dict):
@@ -170,26 +172,26 @@ class CaseReplay:
 def describe(attempt: Attempt, *, devices: bool = False) -> Json:
     """A finished attempt in the recording's form; fields that do not apply are left out."""
     decision = attempt.decision
-    found: dict[str, Any] = {}
+    described: dict[str, Any] = {}
     if not decision.total_nodes:
         return {"error": decision.message}
-    found["preFilter"] = _status(decision.pre_filter)
+    described["preFilter"] = _status(decision.pre_filter)
     if decision.pre_filter_nodes is not None:
-        found["preFilter"]["nodeNames"] = sorted(decision.pre_filter_nodes)
+        described["preFilter"]["nodeNames"] = sorted(decision.pre_filter_nodes)
     if decision.pre_filter.is_success and decision.filter_skipped:
-        found["filterSkipped"] = sorted(decision.filter_skipped)
+        described["filterSkipped"] = sorted(decision.filter_skipped)
     if decision.result is Result.ERROR:
-        return {**found, "error": decision.message}
+        return {**described, "error": decision.message}
     if decision.node_statuses is not None:
-        found["filter"] = _filter(attempt)
+        described["filter"] = _filter(attempt)
     if decision.unschedulable_plugins:
-        found["unschedulablePlugins"] = sorted(decision.unschedulable_plugins)
+        described["unschedulablePlugins"] = sorted(decision.unschedulable_plugins)
     if decision.feasible.size:
-        found |= _choice(attempt, devices)
+        described |= _choice(attempt, devices)
     else:
-        found["message"] = decision.filter_message
-        found |= _post_filter(decision)
-    return found
+        described["message"] = decision.filter_message
+        described |= _post_filter(decision)
+    return described
 
 
 def _choice(attempt: Attempt, devices: bool) -> Json:
@@ -198,7 +200,7 @@ def _choice(attempt: Attempt, devices: bool) -> Json:
     left_out = decision.scores.keys() - attempt.framework.plugins.keys()
     if not devices:
         left_out.add(_ONLY_WITH_CLAIMS)
-    found: dict[str, Any] = {
+    described: dict[str, Any] = {
         "node": decision.node,
         "ties": decision.tied_nodes(),
         "scores": {
@@ -214,12 +216,12 @@ def _choice(attempt: Attempt, devices: bool) -> Json:
         },
     }
     if decision.score_skipped:
-        found["scoreSkipped"] = sorted(decision.score_skipped)
+        described["scoreSkipped"] = sorted(decision.score_skipped)
     if decision.nominated_fast_path:
-        found["nominatedNodeFastPath"] = True
+        described["nominatedNodeFastPath"] = True
     if decision.rejection is not None:
-        found["reserve"] = _status(decision.rejection)
-    return found
+        described["reserve"] = _status(decision.rejection)
+    return described
 
 
 def _filter(attempt: Attempt) -> Json:
@@ -244,34 +246,34 @@ def _post_filter(decision: Decision) -> Json:
     status, result = decision.post_filter_status, decision.post_filter
     if status is None:
         return {}
-    found: dict[str, Any] = {"code": status.code.label, "reasons": sorted(status.reasons)}
+    described: dict[str, Any] = {"code": status.code.label, "reasons": sorted(status.reasons)}
     if status.plugin:
-        found["plugin"] = status.plugin
+        described["plugin"] = status.plugin
     if result is not None:
-        found |= _preemption(result, decision.nodes)
-    return {"messageWithPostFilter": decision.message, "postFilter": found}
+        described |= _preemption(result, decision.nodes)
+    return {"messageWithPostFilter": decision.message, "postFilter": described}
 
 
 def _preemption(result: PostFilterResult, nodes: Sequence[str]) -> Json:
-    found: dict[str, Any] = {}
+    described: dict[str, Any] = {}
     if result.nominating is not None:
-        found["nominatingMode"] = "Override"
-        found["nominatedNode"] = result.nominating.nominated_node
+        described["nominatingMode"] = "Override"
+        described["nominatedNode"] = result.nominating.nominated_node
     if result.victims:
-        found["victims"] = sorted(pod.key for pod in result.victims)
+        described["victims"] = sorted(pod.key for pod in result.victims)
     if result.candidates:
-        found["candidates"] = {
+        described["candidates"] = {
             each.node: {"pods": sorted(each.victims), "pdbViolations": each.pdb_violations}
             for each in result.candidates
         }
-        found["ties"] = sorted(result.ties)
+        described["ties"] = sorted(result.ties)
     if result.node_statuses is not None and result.node_statuses.rejected:
-        found["nodeStatus"] = {
+        described["nodeStatus"] = {
             node: _status(why)
             for node, number in zip(nodes, result.node_statuses.ids.tolist(), strict=True)
             if number > 0 and (why := result.node_statuses.statuses[number]) is not None
         }
-    return found
+    return described
 
 
 def _status(status: Status) -> dict[str, Any]:

@@ -15,17 +15,17 @@ Json = Mapping[str, Any]
 
 def run_cel_case(case: Json, expect: Json) -> list[str]:
     """Every difference: errors of the compiler, the result or the error, the costs."""
-    found = dict(evaluate(case["expression"], case["device"]))
-    if isinstance(expect.get("maxCost"), str) and found.get("maxCost") == MOST:
-        found["maxCost"] = expect["maxCost"]  # a text is recorded when there is no limit
+    computed = dict(evaluate(case["expression"], case["device"]))
+    if isinstance(expect.get("maxCost"), str) and computed.get("maxCost") == MOST:
+        computed["maxCost"] = expect["maxCost"]  # a text is recorded when there is no limit
     fields = ["compileError", "compileErrorType", "maxCost", "result", "runtimeError"]
     if "compileError" not in expect and not expect.get("costVaries"):
         fields.append("cost")
     return [
-        f"{case['id']} {case['expression']} {field}: {found.get(field)!r}, "
+        f"{case['id']} {case['expression']} {field}: {computed.get(field)!r}, "
         f"recorded {expect.get(field)!r}"
         for field in fields
-        if found.get(field) != expect.get(field)
+        if computed.get(field) != expect.get(field)
     ]
 
 

@@ -127,10 +127,10 @@ class ControllerCache:
 
     def list_all(self, kind: str, expected: type[T], namespace: str | None = None) -> list[T]:
         """All objects of a kind, in one namespace or in all."""
-        found = self._objects[kind]
+        items = self._objects[kind]
         if namespace is None:
-            return cast("list[T]", list(found.values()))
-        return cast("list[T]", [item for key, item in found.items() if key[0] == namespace])
+            return cast("list[T]", list(items.values()))
+        return cast("list[T]", [item for key, item in items.items() if key[0] == namespace])
 
     def has_existed(self, uid: str, *, deleted: bool = False) -> bool:
         """Whether an object with this uid was recorded, or (`deleted`) its deletion."""
@@ -165,8 +165,8 @@ class ControllerCache:
 
     def all_objects(self) -> Iterator[tuple[str, KubeObject]]:
         """Every object with its kind."""
-        for kind, found in list(self._objects.items()):
-            for item in list(found.values()):
+        for kind, items in list(self._objects.items()):
+            for item in list(items.values()):
                 yield kind, item
 
     def pods_on(self, node: str) -> list[Pod]:
@@ -191,8 +191,8 @@ class ControllerCache:
 
     def selecting_services(self, namespace: str) -> Collection[Service]:
         """The Services of a namespace that have a selector."""
-        found = self._selecting.get(namespace)
-        return found.values() if found else ()
+        services = self._selecting.get(namespace)
+        return services.values() if services else ()
 
     def other(self, uid: str) -> Ref | None:
         """The object with this uid, if it is of an unwatched kind and has owners or finalizers."""

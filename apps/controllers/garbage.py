@@ -93,8 +93,8 @@ def _is_absent(cache: ControllerCache, owner: OwnerReference, item: KubeObject) 
         return False
     if not is_watched(owner.api_version, owner.kind):
         return cache.has_existed(owner.uid, deleted=True)
-    found = cache.get(_owner_ref(cache, owner, item), KubeObject)
-    if found is not None and found.metadata.uid == owner.uid:
+    cached = cache.get(_owner_ref(cache, owner, item), KubeObject)
+    if cached is not None and cached.metadata.uid == owner.uid:
         return False
     return cache.has_existed(owner.uid)
 

@@ -67,29 +67,29 @@ def _served(cache: ControllerCache) -> _Served:
         for kind in kinds.ALL
         if not kind.feature_gate or gates.enabled(kind.feature_gate)
     ]
-    found = {
+    served = {
         each[:3]: (each[3], definition_of(each[0], each[1], each[3]))
         for each in (*listed, *_ALSO_SERVED)
     }
     for version in all_versions(cache.cluster):
         kind = version.kind
-        found[kind.group, kind.version, kind.plural] = kind.name, kind.schema_name
-    return found
+        served[kind.group, kind.version, kind.plural] = kind.name, kind.schema_name
+    return served
 
 
 def _matched(spec: Body, served: _Served) -> Iterable[TypedKind]:
     """The kinds that the rules of a policy name, without those of rules with a wildcard."""
-    found: dict[TypedKind, None] = {}
+    matched: dict[TypedKind, None] = {}
     for rule in (spec.get("matchConstraints") or {}).get("resourceRules") or ():
         names = [rule.get(field) or () for field in ("apiGroups", "apiVersions", "resources")]
         if any("*" in each for each in names):
             continue
         groups, versions, plurals = map(sorted, map(set, names))
         for kind in _named(groups, versions, plurals, served):
-            found[kind] = None
-            if len(found) == _MOST_KINDS:
-                return found
-    return found
+            matched[kind] = None
+            if len(matched) == _MOST_KINDS:
+                return matched
+    return matched
 
 
 def _named(

@@ -53,8 +53,8 @@ class Agreement:
 
 def read_agreement(cluster: Cluster) -> Agreement:
     """Count the reviewed bindings of a cluster."""
-    found = SecondOpinion.objects.filter(cluster=cluster).order_by()
-    counted = dict(found.values_list("verdict").annotate(Count("id")))
+    rows = SecondOpinion.objects.filter(cluster=cluster).order_by()
+    counted = dict(rows.values_list("verdict").annotate(Count("id")))
     return Agreement({each.value: counted.get(each.value, 0) for each in Verdict})
 
 
@@ -66,12 +66,12 @@ def list_disagreements(cluster: Cluster) -> QuerySet[SecondOpinion]:
 
 def trim(cluster: Cluster, oldest: date | None, most: int) -> None:
     """Delete opinions recorded before a day, and all but the newest `most` (0: no limit)."""
-    found = SecondOpinion.objects.filter(cluster=cluster)
+    rows = SecondOpinion.objects.filter(cluster=cluster)
     if oldest is not None:
-        found.filter(recorded_at__date__lt=oldest).delete()
-    newest = found.order_by("-id").values_list("id", flat=True)
+        rows.filter(recorded_at__date__lt=oldest).delete()
+    newest = rows.order_by("-id").values_list("id", flat=True)
     if most and (first_deleted := newest[most : most + 1].first()) is not None:
-        found.filter(id__lte=first_deleted).delete()
+        rows.filter(id__lte=first_deleted).delete()
 
 
 def list_opinions(cluster: Cluster) -> QuerySet[SecondOpinion]:

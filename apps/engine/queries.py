@@ -97,11 +97,11 @@ def decision_numbered(number: int, cluster: Cluster | None = None) -> Scheduling
 def _find_before_fork(number: int, cluster: Cluster | None) -> NotFound | None:
     points = {each.ancestor: each for each in ForkPoint.objects.filter(cluster=cluster)}
     rows = SchedulingDecision.objects.filter(pk=number, cluster_id__in=points)
-    found = rows.values_list("cluster_id", "cluster_version").first()
-    if found is None or found[1] >= points[found[0]].version:
+    earlier = rows.values_list("cluster_id", "cluster_version").first()
+    if earlier is None or earlier[1] >= points[earlier[0]].version:
         return None
-    present = Cluster.objects.filter(pk=found[0]).values_list("name", flat=True).first()
-    return DecisionBeforeFork(number, points[found[0]], present or "")
+    present = Cluster.objects.filter(pk=earlier[0]).values_list("name", flat=True).first()
+    return DecisionBeforeFork(number, points[earlier[0]], present or "")
 
 
 def list_placements(cluster: Cluster) -> Iterator[Placement]:

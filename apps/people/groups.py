@@ -106,14 +106,14 @@ def _check_is_addressable(name: str) -> None:
 
 
 def _find_users(group: str, names: Collection[str]) -> list[User]:
-    found = {user.username: user for user in User.objects.filter(username__in=set(names))}
+    users = {user.username: user for user in User.objects.filter(username__in=set(names))}
     causes = [
         Cause("FieldValueNotFound", f"there is no user {name!r}", "users")
-        for name in sorted(set(names) - found.keys())
+        for name in sorted(set(names) - users.keys())
     ]
     if causes:
         raise Invalid("groups", group, causes)
-    return list(found.values())
+    return list(users.values())
 
 
 def _record(name: str, change: dict[str, object]) -> None:

@@ -25,14 +25,14 @@ def delete_identity(user: User, number: int) -> OpenIdIdentity:
         # of two requests for two identities, the second one sees what is left
         locked = User.objects.select_for_update().get(pk=user.pk)
         identities = list_identities(locked)
-        found = next((each for each in identities if each.pk == number), None)
-        if found is None:
+        identity = next((each for each in identities if each.pk == number), None)
+        if identity is None:
             raise NotFound("identities", str(number))
         if len(identities) == 1 and not locked.has_usable_password():
             why = "this identity is the only way to sign in; set a password first"
             raise Conflict("users", user.get_username(), why)
-        remove_from_groups(locked, list(found.groups.all()))
-        about = {"issuer": found.issuer, "subject": found.subject}
+        remove_from_groups(locked, list(identity.groups.all()))
+        about = {"issuer": identity.issuer, "subject": identity.subject}
         record(AuditEntry.Action.IDENTITY_REMOVED, target=user.get_username(), details=about)
-        found.delete()
-    return found
+        identity.delete()
+    return identity

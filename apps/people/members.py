@@ -28,16 +28,16 @@ def create_access(cluster: Cluster, *, owner: str, visibility: Visibility) -> Cl
 
 def get_access(cluster: Cluster) -> ClusterAccess:
     """The owner and the visibility of a cluster. Raises NotFound if it has been deleted."""
-    found = ClusterAccess.objects.select_related("owner").filter(pk=cluster.pk).first()
-    if found is None:
+    access = ClusterAccess.objects.select_related("owner").filter(pk=cluster.pk).first()
+    if access is None:
         raise NotFound("clusters", cluster.name)
-    return found
+    return access
 
 
 def list_members(cluster: Cluster) -> QuerySet[Membership]:
     """The members of a cluster, the highest role first; the owner is not among them."""
-    found = Membership.objects.filter(cluster=cluster).select_related("user", "group")
-    return found.order_by("-role", "user__username", "group__name")
+    members = Membership.objects.filter(cluster=cluster).select_related("user", "group")
+    return members.order_by("-role", "user__username", "group__name")
 
 
 def add_member(
@@ -66,27 +66,27 @@ def add_member(
 
 def get_user(name: str) -> User:
     """The active user with this name. Raises NotFound."""
-    found = User.objects.filter(username=name, is_active=True).first()
-    if found is None:
+    user = User.objects.filter(username=name, is_active=True).first()
+    if user is None:
         raise NotFound("users", name)
-    return found
+    return user
 
 
 def get_group(name: str) -> Group:
     """The group of users with this name. Raises NotFound."""
-    found = Group.objects.filter(name=name).first()
-    if found is None:
+    group = Group.objects.filter(name=name).first()
+    if group is None:
         raise NotFound("groups", name)
-    return found
+    return group
 
 
 def get_member(cluster: Cluster, number: int) -> Membership:
     """A member by its id. Raises NotFound."""
     rows = Membership.objects.filter(cluster=cluster).select_related("user", "group")
-    found = rows.filter(pk=number).first()
-    if found is None:
+    member = rows.filter(pk=number).first()
+    if member is None:
         raise NotFound("members", str(number))
-    return found
+    return member
 
 
 def change_role(cluster: Cluster, number: int, *, role: Role, actor: str) -> Membership:

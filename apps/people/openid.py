@@ -174,8 +174,8 @@ def _read_claims(request: HttpRequest) -> Mapping[str, Any]:
 
 
 def _find_identity(claims: Mapping[str, Any]) -> OpenIdIdentity | None:
-    found = OpenIdIdentity.objects.select_related("user")
-    return found.filter(issuer=claims["iss"], subject=claims["sub"]).first()
+    identities = OpenIdIdentity.objects.select_related("user")
+    return identities.filter(issuer=claims["iss"], subject=claims["sub"]).first()
 
 
 def _create_link(user: User, claims: Mapping[str, Any], reason: str) -> OpenIdIdentity:
@@ -251,9 +251,9 @@ def _find_by_email(claims: Mapping[str, Any]) -> User | None:
     address = claims.get("email")
     if claims.get("email_verified") is not True or not _is_text(address) or not address:
         return None
-    found = User.objects.filter(email__iexact=address, is_active=True)
+    users = User.objects.filter(email__iexact=address, is_active=True)
     invited = [
-        user for user in found.filter(openididentity__isnull=True) if not user.has_usable_password()
+        user for user in users.filter(openididentity__isnull=True) if not user.has_usable_password()
     ]
     return invited[0] if len(invited) == 1 else None
 

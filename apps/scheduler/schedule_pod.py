@@ -106,18 +106,18 @@ class PodWalk(msgspec.Struct, eq=False):
         enough = feasible_nodes_needed(context, framework, snapshot.total_nodes)
         return Cycle(attempt.state, pod, snapshot, filters), enough
 
-    def accept(self, found: Repetition) -> Ties | None:
+    def accept(self, repetition: Repetition) -> Ties | None:
         context, attempt = self.context, self.attempt
         if attempt.continues:
             last = context.snapshot.row_of(attempt.framework.batch.last_node)
-            if last >= 0 and found.statuses.ids[last] != NodeStatuses.FEASIBLE:
+            if last >= 0 and repetition.statuses.ids[last] != NodeStatuses.FEASIBLE:
                 # The next node of the batch comes first.
                 return None
-        decision, left, scores = attempt.decision, found.passed, found.scores
-        attempt.diagnosis = diagnosis = Diagnosis(found.statuses)
+        decision, left, scores = attempt.decision, repetition.passed, repetition.scores
+        attempt.diagnosis = diagnosis = Diagnosis(repetition.statuses)
         for status in left.summary.statuses:
             diagnosis.add_plugin(status)
-        decision.node_statuses, decision.feasible = found.statuses, left.feasible
+        decision.node_statuses, decision.feasible = repetition.statuses, left.feasible
         count_evaluated(context, attempt, left.feasible.size + left.summary.rejected)
         decision.scores, decision.ranking = scores.columns, scores.ranking
         return scores.ties
@@ -354,14 +354,16 @@ def num_feasible_nodes_to_find(
     return max(nodes * percentage // 100, MIN_FEASIBLE_NODES_TO_FIND)
 
 
-def stop_when_enough(start: int, found: NodeStatuses, order: Int64Array, enough: int) -> Passed:
+def stop_when_enough(
+    start: int, statuses_of_all: NodeStatuses, order: Int64Array, enough: int
+) -> Passed:
     """The first ``enough`` feasible rows in visiting order from ``start`` on.
 
     As upstream, the search ends at one feasible node too many, which it forgets: what is refused
     before that node counts. All statuses were computed at once; the others are discarded.
     """
     start %= len(order)
-    statuses, visited = found.copy(), np.concatenate((order[start:], order[:start]))
+    statuses, visited = statuses_of_all.copy(), np.concatenate((order[start:], order[:start]))
     passed = statuses.ids[visited] == NodeStatuses.FEASIBLE
     end = int(np.searchsorted(np.cumsum(passed), enough + 1))
     statuses.ids[visited[end:]] = NodeStatuses.NOT_EVALUATED

@@ -66,7 +66,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         "client": "Go" if options.load_client else "Python",
         "scheme": (options.address or _scheme(options)).partition(":")[0],
         "measurements": {
-            name: {**results.combine(found), "loads": loads[name]} for name, found in taken.items()
+            name: {**results.combine(runs), "loads": loads[name]} for name, runs in taken.items()
         },
     }
 

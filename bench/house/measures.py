@@ -152,9 +152,9 @@ def openb(site: OwnSite, *, folder: Path) -> Figures:
         manage("wait", "openb")
         seconds = time.perf_counter() - began
     site.address.call("POST", "/api/v1/clusters/openb/pause")
-    found = re.search(r"and (\d+) pods", said)
-    assert found is not None
-    count = int(found[1])
+    match = re.search(r"and (\d+) pods", said)
+    assert match is not None
+    count = int(match[1])
     placed = manage("placements", "openb").splitlines()[1:]
     bound = sum(bool(line.split(",")[1]) for line in placed)
     figures = {"pods": len(placed), "bound": bound, "seconds": seconds, "import_s": imported}

@@ -43,12 +43,12 @@ class Site:
 
     def memory(self) -> dict[str, float]:
         """`{role}_rss_mb` and `{role}_pss_mb`, summed over the role's processes."""
-        found: defaultdict[str, float] = defaultdict(float)
+        sizes: defaultdict[str, float] = defaultdict(float)
         for role, ids in self.processes().items():
             for process in ids:
                 for figure, value in processes.memory(process).items():
-                    found[f"{role}_{figure}"] += value
-        return dict(found)
+                    sizes[f"{role}_{figure}"] += value
+        return dict(sizes)
 
     def processor_seconds(self) -> dict[str, float]:
         """Role -> processor time so far."""
@@ -75,11 +75,11 @@ class OwnSite(Site):
         self.running = running
 
     def processes(self) -> dict[str, list[int]]:
-        found: defaultdict[str, list[int]] = defaultdict(list)
+        by_role: defaultdict[str, list[int]] = defaultdict(list)
         for process, line in self.running.processes().items():
             role = next((role for part, role in ROLES.items() if re.search(part, line)), "other")
-            found[role].append(process)
-        return dict(found)
+            by_role[role].append(process)
+        return dict(by_role)
 
 
 class Cluster:

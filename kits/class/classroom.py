@@ -65,14 +65,14 @@ def ask(method: str, path: str, body: Any = None, kind: str = "application/json"
 
 def read_exercises(choice: str) -> dict[str, Body]:
     """The exercises by number, "01" to "10"."""
-    found = {
+    exercises = {
         path.name[:2]: yaml.safe_load(path.read_text()) for path in sorted(EXERCISES.glob("*.yaml"))
     }
     if choice == "all":
-        return found
-    if choice.zfill(2) not in found:
-        raise ClassError(f"there is no exercise {choice}; there are {', '.join(found)} and all")
-    return {choice.zfill(2): found[choice.zfill(2)]}
+        return exercises
+    if choice.zfill(2) not in exercises:
+        raise ClassError(f"there is no exercise {choice}; there are {', '.join(exercises)} and all")
+    return {choice.zfill(2): exercises[choice.zfill(2)]}
 
 
 def read_students(file: str) -> list[str]:
@@ -139,8 +139,8 @@ class State:
 
     def decisions(self, pod: str, **filters: str) -> list[Body]:
         query = urlencode({"cluster": self.cluster, "pod": f"default/{pod}", **filters})
-        found: list[Body] = ask("GET", f"/api/v1/decisions?{query}")["results"]
-        return found
+        decisions: list[Body] = ask("GET", f"/api/v1/decisions?{query}")["results"]
+        return decisions
 
 
 def check(state: State, wanted: Body) -> str:
@@ -209,13 +209,15 @@ def check_why(state: State, why: Body) -> str:
     return "" if right else f"{given} is not what the ledger says"
 
 
-def contains(found: Any, wanted: Any) -> bool:
+def contains(actual: Any, wanted: Any) -> bool:
     """Whether an object has all that is wanted; of a list, one item for each."""
     if isinstance(wanted, dict):
-        return isinstance(found, dict) and all(contains(found.get(k), v) for k, v in wanted.items())
+        return isinstance(actual, dict) and all(
+            contains(actual.get(k), v) for k, v in wanted.items()
+        )
     if isinstance(wanted, list):
-        return isinstance(found, list) and all(any(contains(f, w) for f in found) for w in wanted)
-    return bool(found == wanted)
+        return isinstance(actual, list) and all(any(contains(f, w) for f in actual) for w in wanted)
+    return bool(actual == wanted)
 
 
 def results(group: str, student: str = "") -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
@@ -225,11 +227,11 @@ def results(group: str, student: str = "") -> Iterator[tuple[str, str, list[tupl
     rows = clusters["results"] if isinstance(clusters, dict) else clusters
     pattern = re.compile(rf"{re.escape(group)}-(\d\d)-(.+)")
     for name in sorted(each["name"] for each in rows):
-        found = pattern.fullmatch(name)
-        if found and found[1] in exercises and student in ("", found[2]):
+        match = pattern.fullmatch(name)
+        if match and match[1] in exercises and student in ("", match[2]):
             state = State(name)
-            checks = exercises[found[1]]["checks"]
-            yield found[2], found[1], [(each["say"], check(state, each)) for each in checks]
+            checks = exercises[match[1]]["checks"]
+            yield match[2], match[1], [(each["say"], check(state, each)) for each in checks]
 
 
 def show_board(group: str, page: str | None) -> None:

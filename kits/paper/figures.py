@@ -93,11 +93,11 @@ def draw(stem: Path, runs: list[Any]) -> None:
 
 
 def by_profile(runs: list[Any]) -> dict[str, list[Any]]:
-    found: dict[str, list[Any]] = defaultdict(list)
+    grouped: dict[str, list[Any]] = defaultdict(list)
     several = len({run["cluster"] for run in runs}) > 1
     for run in runs:
-        found[f"{run['cluster']}, {run['profile']}" if several else run["profile"]].append(run)
-    return found
+        grouped[f"{run['cluster']}, {run['profile']}" if several else run["profile"]].append(run)
+    return grouped
 
 
 def spread(values: list[Any]) -> str:

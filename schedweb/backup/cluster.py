@@ -71,16 +71,16 @@ def _transfer(source: Connection, number: int, name: str) -> Cluster:
     with transaction.atomic():
         cursor: AnyCursor = connection.connection.cursor()
         cursor.execute("SET LOCAL idle_in_transaction_session_timeout = '10min'")
-        found = tables.list_tables(cursor)
+        columns_of = tables.list_tables(cursor)
         for model in chosen:
-            _stage(source, cursor, model, found[model._meta.db_table], number)
+            _stage(source, cursor, model, columns_of[model._meta.db_table], number)
         _adjust(cursor, name)
         for model in chosen:
             if _has_own_ids(model):
                 _number_rows(cursor, model._meta.db_table)
         staged = {model._meta.db_table for model in chosen}
         for model in chosen:
-            cursor.execute(_insert(model, found[model._meta.db_table], staged))
+            cursor.execute(_insert(model, columns_of[model._meta.db_table], staged))
         restored = Cluster.objects.get(name=name)
         _renumber_series(cursor, restored)
         # the worker that had the lease is of another site, or of another cluster

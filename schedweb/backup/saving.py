@@ -20,9 +20,9 @@ from schedweb.backup.tables import AnyCursor
 def save_site(connection: Connection, data: Path, path: Path) -> Manifest:
     """Write the whole database, and the keys in the data folder, to *path*."""
     with create(path) as writer, _snapshot(connection) as cursor:
-        found = tables.list_tables(cursor)
-        conditions: dict[str, sql.Composable] = dict.fromkeys(found, sql.SQL("true"))
-        manifest = _write(writer, cursor, found, conditions)
+        all_tables = tables.list_tables(cursor)
+        conditions: dict[str, sql.Composable] = dict.fromkeys(all_tables, sql.SQL("true"))
+        manifest = _write(writer, cursor, all_tables, conditions)
         for pattern in FILES:
             for file in sorted(data.glob(pattern)):
                 writer.add_file(file.relative_to(data), file.read_bytes())
@@ -38,12 +38,12 @@ def save_cluster(connection: Connection, name: str, path: Path) -> Manifest:
         if row is None:
             raise NotFound("clusters", name)
         conditions = {}
-        found = tables.list_tables(cursor)
-        for table, columns in found.items():
+        all_tables = tables.list_tables(cursor)
+        for table, columns in all_tables.items():
             condition = tables.of_cluster(table, columns, row[0])
             if condition is not None:
                 conditions[table] = condition
-        manifest = _write(writer, cursor, found, conditions)
+        manifest = _write(writer, cursor, all_tables, conditions)
         manifest.cluster, manifest.cluster_id = name, row[0]
         writer.finish(manifest)
     return manifest
@@ -66,13 +66,13 @@ def _snapshot(connection: Connection) -> Iterator[AnyCursor]:
 def _write(
     writer: Writer,
     cursor: AnyCursor,
-    found: dict[str, Table],
+    all_tables: dict[str, Table],
     conditions: dict[str, sql.Composable],
 ) -> Manifest:
     """Write these rows of these tables; returns the manifest of a site."""
     cursor.execute("SELECT app, name FROM django_migrations ORDER BY id")
     applied = cursor.fetchall()
-    saved = {name: found[name] for name in conditions}
+    saved = {name: all_tables[name] for name in conditions}
     for name, condition in conditions.items():
         with cursor.copy(tables.copy_out(name, saved[name], condition)) as rows:
             writer.add_table(name, rows)

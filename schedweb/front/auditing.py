@@ -19,7 +19,7 @@ _CLUSTER = re.compile(r"/(?:k8s|clusters)/([^/]+)/")
 def record_refusal_of(scope: Scope, user: User, request_id: str) -> None:
     """Record that this user's request was answered 403; call it in a thread."""
     client = scope.get("client") or ("", 0)
-    found = _CLUSTER.match(scope["path"])
+    match = _CLUSTER.match(scope["path"])
     close_old_connections()
     try:
         with request_context(request_id):
@@ -27,7 +27,7 @@ def record_refusal_of(scope: Scope, user: User, request_id: str) -> None:
                 caller_of(user, client[0]),
                 scope["method"],
                 scope["path"],
-                found[1] if found else "",
+                match[1] if match else "",
             )
     finally:
         close_old_connections()

@@ -57,11 +57,11 @@ class ClusterRoots:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         host = _host(scope)
-        found = cluster_of(scope.get(SERVER_NAME, ""), self._sites) or cluster_of(
+        root = cluster_of(scope.get(SERVER_NAME, ""), self._sites) or cluster_of(
             split_domain_port(host)[0], self._sites
         )
-        if found is not None:
-            scope = _below(scope, *found, host)
+        if root is not None:
+            scope = _below(scope, *root, host)
         elif scope["type"] == "http" and _KUBERNETES_PATH.fullmatch(scope["path"]):
             message = _refusal(scope["path"], host)
             if message:

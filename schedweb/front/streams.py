@@ -53,11 +53,11 @@ class StreamRoute:
     flag: str = ""
 
     def match(self, scope: Scope) -> re.Match[str] | None:
-        found = re.fullmatch(self.path, scope["path"])
-        if found is None or not self.flag:
-            return found
+        match = re.fullmatch(self.path, scope["path"])
+        if match is None or not self.flag:
+            return match
         query = parse_qs(scope["query_string"].decode("latin-1"))
-        return found if query.get(self.flag, [""])[0].lower() in {"1", "t", "true"} else None
+        return match if query.get(self.flag, [""])[0].lower() in {"1", "t", "true"} else None
 
 
 STREAMS = (

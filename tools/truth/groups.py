@@ -235,10 +235,12 @@ class Real:
                 self._request("DELETE", kind, name, {"gracePeriodSeconds": 0})
 
     def _request(self, method: str, kind: str, name: str = "", body: Body | None = None) -> Body:
-        found = object_kind(VERSIONS[kind], kind)
-        root = "/apis" if found.group else "/api"
-        place = "/namespaces/default" if found.namespaced else ""
-        path = f"{root}/{found.api_version}{place}/{found.plural}{'/' if name else ''}{name}"
+        known_kind = object_kind(VERSIONS[kind], kind)
+        root = "/apis" if known_kind.group else "/api"
+        place = "/namespaces/default" if known_kind.namespaced else ""
+        path = (
+            f"{root}/{known_kind.api_version}{place}/{known_kind.plural}{'/' if name else ''}{name}"
+        )
         form = "application/merge-patch+json" if method == "PATCH" else "application/json"
         headers = {"Authorization": "Bearer real", "Content-Type": form}
         data = json.dumps(body).encode() if body is not None else b""

@@ -58,8 +58,8 @@ def main() -> int:
     ):
         for project in sorted(each for each in folder.iterdir() if each.is_dir()):
             if options.only is None or project.name in options.only:
-                found = compare(real, ours, _steps(real, project, options), file)
-                rows.append(Row.of_all(project.name, found))
+                compared = compare(real, ours, _steps(real, project, options), file)
+                rows.append(Row.of_all(project.name, compared))
     print(heading("published definitions"))
     total = Row.of_all("total", rows)
     print(*rows, total, sep="\n")

@@ -74,11 +74,11 @@ class _RealSide:
             file.seek(self._read)
             text = file.read()
             self._read = file.tell()
-        found: Moves = {}
+        by_pod: Moves = {}
         for pod, event, queue in _LINE.findall(text):
             if event not in _UNCOMPARED:
-                found.setdefault(pod, []).append((event, queue))
-        return found
+                by_pod.setdefault(pod, []).append((event, queue))
+        return by_pod
 
     def end_backoff(self) -> None:
         # it has come to rest for longer than a second already
@@ -92,12 +92,12 @@ class _OurSide:
 
     def moves(self) -> Moves:
         rows = QueueMove.objects.filter(cluster=self.world.cluster, id__gt=self._last)
-        found: Moves = {}
+        by_pod: Moves = {}
         for move in rows.order_by("id"):
             self._last = move.pk
             if move.target in _QUEUES and move.event not in _UNCOMPARED:
-                found.setdefault(move.name, []).append((move.event, _QUEUES[move.target]))
-        return found
+                by_pod.setdefault(move.name, []).append((move.event, _QUEUES[move.target]))
+        return by_pod
 
     def end_backoff(self) -> None:
         self.world.pass_time(_PAUSE)
@@ -114,16 +114,16 @@ def main() -> int:
     with _real_side(scripts, OUTPUT / "queue") as real:
         expected = [*_play(real, STEPS)]
     row = Row("moves between queues")
-    for step, wanted, found in zip(STEPS, expected, told, strict=True):
-        for pod in sorted(wanted.keys() | found.keys()):
+    for step, wanted, computed in zip(STEPS, expected, told, strict=True):
+        for pod in sorted(wanted.keys() | computed.keys()):
             row.compared += 1
-            if wanted.get(pod) == found.get(pod):
+            if wanted.get(pod) == computed.get(pod):
                 continue
             row.differing.append(f"{step.name}: {pod}")
             if len(row.differing) <= options.show:
                 print(f"{step.name}, pod {pod}:")
                 print(f"  real {wanted.get(pod)}")
-                print(f"  ours {found.get(pod)}")
+                print(f"  ours {computed.get(pod)}")
     print(heading("what"), row, sep="\n")
     return row.save("queue")
 

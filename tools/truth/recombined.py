@@ -32,12 +32,12 @@ _MOST_CHANGES: Final = 8
 
 def families() -> dict[str, Path]:
     """The families of recorded scheduling cases, by name."""
-    found = {}
+    by_name = {}
     for path in sorted(DATA.rglob("*.jsonl.gz")):
         case, expect = next(read_cases(path))
         if "pods" in expect and "objects" in case:
-            found[path.name.removesuffix(".jsonl.gz")] = path
-    return found
+            by_name[path.name.removesuffix(".jsonl.gz")] = path
+    return by_name
 
 
 class Recombined:

@@ -75,7 +75,7 @@ def manifests() -> Iterator[Body]:
 
 def collections(document: Body) -> dict[str, tuple[str, list[str]]]:
     """Kind -> path of its collection, and its subresources, in an OpenAPI document."""
-    found: dict[str, tuple[str, list[str]]] = {}
+    by_kind: dict[str, tuple[str, list[str]]] = {}
     paths = document["paths"]
     for path, operations in paths.items():
         kind = operations.get("post", {}).get("x-kubernetes-group-version-kind", {}).get("kind")
@@ -88,8 +88,8 @@ def collections(document: Body) -> dict[str, tuple[str, list[str]]]:
             for each in below
             if not each.startswith("proxy") and {"get", "patch"} <= paths[f"{own}/{each}"].keys()
         ]
-        found[kind] = (path.replace("{namespace}", "default"), simple)
-    return found
+        by_kind[kind] = (path.replace("{namespace}", "default"), simple)
+    return by_kind
 
 
 def reading(about: str, path: str) -> Step:

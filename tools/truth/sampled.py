@@ -32,14 +32,14 @@ def compare_sampled(case: Json, expect: Json, options: Options) -> list[str]:
     profile = {"schedulerName": "default-scheduler", "pluginConfig": [EVERY_CANDIDATE]}
     replay = CaseReplay(case, load({**case["config"], "profiles": [profile]}, TABLE))
     for body, wanted in zip(case["pods"], expect["pods"], strict=True):
-        found = replay.schedule(body)
+        computed = replay.schedule(body)
         if "candidates" not in wanted.get("postFilter", ()):
-            mine, recorded = found.get("postFilter"), wanted.get("postFilter")
+            mine, recorded = computed.get("postFilter"), wanted.get("postFilter")
             problems = [f"{mine}, recorded {recorded}"] if mine != recorded else []
         else:
             assert replay.decision is not None
             assert replay.decision.post_filter is not None
-            everything = found["postFilter"]
+            everything = computed["postFilter"]
             problems = list(_problems(everything, replay.decision.post_filter, wanted))
         differences += [f"{case['id']} {wanted['pod']} postFilter: {each}" for each in problems]
     return differences

@@ -168,12 +168,12 @@ def _with_directive(body: Body, dice: random.Random) -> Body:
 
 
 def _lists(value: Any) -> list[tuple[Body, str]]:
-    found: list[tuple[Body, str]] = []
+    lists: list[tuple[Body, str]] = []
     for name, item in value.items() if isinstance(value, dict) else ():
         if isinstance(item, list) and item:
-            found.append((value, name))
-        found += _lists(item)
-    return found
+            lists.append((value, name))
+        lists += _lists(item)
+    return lists
 
 
 def _json_patch(body: Body, dice: random.Random) -> list[Body]:

@@ -64,8 +64,12 @@ class RealServer:
                 return HUNG_UP, {}, b""
             raw = response.read()
             warnings = ", ".join(response.headers.get_all("Warning", ()))
-            found = {name.lower(): value for name, value in response.getheaders()}
-            return response.status, found | ({"warning": warnings} if warnings else {}), raw
+            headers_by_name = {name.lower(): value for name, value in response.getheaders()}
+            return (
+                response.status,
+                headers_by_name | ({"warning": warnings} if warnings else {}),
+                raw,
+            )
 
 
 @contextmanager

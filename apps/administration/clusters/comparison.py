@@ -162,8 +162,8 @@ def _count(
 
 def _compare_usage(chosen: Sequence[Cluster]) -> list[ComparedRow]:
     allocatable, requested = _read_amounts(_ALLOCATABLE, chosen), _read_amounts(_REQUESTED, chosen)
-    found = {name for amounts in allocatable.values() for name in amounts}
-    main = [name for name in ("cpu", "memory", "pods") if name in found]
+    resources = {name for amounts in allocatable.values() for name in amounts}
+    main = [name for name in ("cpu", "memory", "pods") if name in resources]
     return [
         ComparedRow(
             name,
@@ -172,7 +172,7 @@ def _compare_usage(chosen: Sequence[Cluster]) -> list[ComparedRow]:
                 for each in chosen
             ],
         )
-        for name in [*main, *sorted(found - set(main))]
+        for name in [*main, *sorted(resources - set(main))]
     ]
 
 

@@ -68,8 +68,8 @@ def plan_evictions(
             changed[node.name] = before, after
     pods = Pod.objects.filter(cluster=cluster, node_name__in=changed)
     pods = pods.exclude(phase__in=("Succeeded", "Failed"))
-    found = [_plan(pod, *changed[pod.node_name], now) for pod in pods]
-    return _order(pod for pod in found if pod is not None)
+    planned = [_plan(pod, *changed[pod.node_name], now) for pod in pods]
+    return _order(pod for pod in planned if pod is not None)
 
 
 def plan_not_ready(cluster: Cluster, name: str, status: str) -> Evictions:
@@ -94,10 +94,12 @@ def find_evictions(cluster: Cluster, names: Iterable[str], *, since: int) -> Evi
         user=taint_eviction.USER,
         object__spec__nodeName__in=list(names),
     )
-    found = {change.uid: change.object for change in changes.order_by("version")}
-    present = Pod.objects.filter(cluster=cluster, uid__in=list(found))
+    evicted = {change.uid: change.object for change in changes.order_by("version")}
+    present = Pod.objects.filter(cluster=cluster, uid__in=list(evicted))
     remaining = set(present.values_list("uid", flat=True))
-    return _order(_describe(uid, body, terminating=uid in remaining) for uid, body in found.items())
+    return _order(
+        _describe(uid, body, terminating=uid in remaining) for uid, body in evicted.items()
+    )
 
 
 def find_controller(body: Body) -> str:

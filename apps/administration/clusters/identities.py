@@ -39,13 +39,13 @@ class Identities:
         before = metadata.get("uid")
         # a copy of an object that is in the file, too, is an object of its own
         is_first = _is_uid(before) and before not in self._known
-        found = str(before) if is_first and self._keep else random_uuid_text()
+        uid = str(before) if is_first and self._keep else random_uuid_text()
         if is_first:
-            self._known[before] = found
+            self._known[before] = uid
         namespace = metadata.get("namespace") or "default" if namespaced else ""
         api_version, kind = str(body.get("apiVersion")), str(body.get("kind"))
-        self._owners[api_version, kind, str(namespace), str(metadata.get("name"))] = found
-        return found
+        self._owners[api_version, kind, str(namespace), str(metadata.get("name"))] = uid
+        return uid
 
     def translate(self, body: Body, namespace: str) -> Body:
         """The object with the uids that other objects of the file have here.
@@ -58,8 +58,8 @@ class Identities:
         references = moved["metadata"].get("ownerReferences")
         if not isinstance(references, list) or not references:
             return moved
-        found = [self._reference(each, namespace) for each in references]
-        kept = [each for each in found if each is not None]
+        translated = [self._reference(each, namespace) for each in references]
+        kept = [each for each in translated if each is not None]
         metadata = {**moved["metadata"], "ownerReferences": kept}
         if not kept:
             del metadata["ownerReferences"]
@@ -80,9 +80,9 @@ class Identities:
             return reference  # validation names the field
         api_version, kind, name = (str(reference.get(f)) for f in ("apiVersion", "kind", "name"))
         for place in (namespace, ""):
-            found = self._owners.get((api_version, kind, place, name))
-            if found is not None:
-                return {**reference, "uid": found}
+            uid = self._owners.get((api_version, kind, place, name))
+            if uid is not None:
+                return {**reference, "uid": uid}
         return reference if self._exists(api_version, kind, str(reference.get("uid"))) else None
 
     def _exists(self, api_version: str, kind: str, uid: str) -> bool:
@@ -102,10 +102,10 @@ def _is_uid(value: Any) -> bool:
 
 def owners_of(cluster: Cluster, uids: Collection[str]) -> dict[str, tuple[str, str, str]]:
     """(kind, namespace, name) of the objects of a cluster that have these uids."""
-    found: dict[str, tuple[str, str, str]] = {}
+    by_uid: dict[str, tuple[str, str, str]] = {}
     for model in dict.fromkeys(kind.model for kind in kinds.ALL):
         objects = model._default_manager.filter(cluster=cluster, uid__in=uids)
         for uid, *owner in objects.values_list("uid", "body__kind", "namespace", "name"):
             kind, namespace, name = owner
-            found[str(uid)] = (kind, namespace, name)
-    return found
+            by_uid[str(uid)] = (kind, namespace, name)
+    return by_uid

@@ -112,10 +112,10 @@ def check_new(name: str, **settings: Any) -> None:
 
 def get_cluster_by_id(number: int) -> Cluster:
     """The cluster with this id; NotFound if it was deleted."""
-    found = Cluster.objects.filter(pk=number).first()
-    if found is None:
+    cluster = Cluster.objects.filter(pk=number).first()
+    if cluster is None:
         raise NotFound("clusters", str(number))
-    return found
+    return cluster
 
 
 def save_new(cluster: Cluster, *, owner: str, visibility: Visibility = Visibility.MEMBERS) -> None:

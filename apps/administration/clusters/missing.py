@@ -80,9 +80,9 @@ def find_missing(cluster: Cluster, numbered: Sequence[Numbered]) -> Missing:
             if named not in unseen:
                 unseen[named] = not _exists(cluster, named)
             if unseen[named]:
-                found = missing.bodies.setdefault(named, _body(named))
+                missing_body = missing.bodies.setdefault(named, _body(named))
                 missing.places.setdefault(named, place)
-                found.update(known)
+                missing_body.update(known)
     return missing
 
 
@@ -115,13 +115,13 @@ def _pod_spec(kind: Kind, body: Mapping[str, Any]) -> Mapping[str, Any]:
     if kind.name == "CronJob":
         return _pod_spec(kinds.by_name("Job"), spec.get("jobTemplate") or {})
     template = spec.get("template") if kind.manages_pods else None
-    found = template.get("spec") if isinstance(template, Mapping) else None
-    return found if isinstance(found, Mapping) else {}
+    template_spec = template.get("spec") if isinstance(template, Mapping) else None
+    return template_spec if isinstance(template_spec, Mapping) else {}
 
 
 def _text(spec: Mapping[str, Any], name: str) -> str:
-    found = spec.get(name)
-    return found if isinstance(found, str) else ""
+    value = spec.get(name)
+    return value if isinstance(value, str) else ""
 
 
 def _namespace(kind: Kind, body: Body) -> str:

@@ -128,7 +128,7 @@ def cluster_cards(shown: list[Cluster]) -> list[ClusterCard]:
     with connection.cursor() as cursor:
         cursor.execute(_COUNTS, [numbers])
         counts: dict[int, tuple[int, int, int, int]] = {
-            number: tuple(found) for number, *found in cursor.fetchall()
+            number: tuple(counts) for number, *counts in cursor.fetchall()
         }
     bars = throughputs(numbers)
     return [

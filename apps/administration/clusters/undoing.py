@@ -82,8 +82,8 @@ def undo_request(
 
     BadRequest if there are none: the change log no longer has them, or never had.
     """
-    found = _list_changes(cluster, kind, first, request_id)
-    versions = list(found.order_by("version").values_list("version", flat=True))
+    undone = _list_changes(cluster, kind, first, request_id)
+    versions = list(undone.order_by("version").values_list("version", flat=True))
     result, names = UndoResult(), []
     for start in range(0, len(versions), _BATCH):
         batch = versions[start : start + _BATCH]

@@ -51,8 +51,8 @@ class ControlPlaneCommand(BaseCommand):
     @staticmethod
     def get_cluster(name: str) -> Cluster:
         """The cluster with this name; the CommandError lists the existing clusters."""
-        found = Cluster.objects.filter(name=name).first()
-        if found is None:
+        cluster = Cluster.objects.filter(name=name).first()
+        if cluster is None:
             known = ", ".join(clusters().values_list("name", flat=True))
             raise CommandError(f"cluster {name!r} not found; existing clusters: {known or 'none'}")
-        return found
+        return cluster

@@ -86,24 +86,24 @@ def run(work: Progress) -> str:
     legacy: bool = work.argument("legacy")
     configuration = revisions.check(text, legacy=legacy)
     rows = _newest_rows(work.cluster, work.argument("decisions"), work.argument("result"))
-    found = list(preview(rows, configuration, progress=work.step))
-    counts = Counter(each.effect.value for each in found)
+    previewed = list(preview(rows, configuration, progress=work.step))
+    counts = Counter(each.effect.value for each in previewed)
     result = PreviewResult(
         subject=work.argument("subject"),
         configuration=text,
         legacy=legacy,
         effects=dict(counts),
-        decisions=found[::-1],
+        decisions=previewed[::-1],
     )
     Operation.objects.filter(pk=work.operation.pk).update(
         output=zstandard.compress(msgspec.json.encode(result)), output_name=OUTPUT_NAME
     )
-    return f"{result.differing:,} of {len(found):,} decisions differ"
+    return f"{result.differing:,} of {len(previewed):,} decisions differ"
 
 
 def _newest_rows(cluster: Cluster, number: int, result: str) -> list[SchedulingDecision]:
     """The newest decisions in the order in which they were made."""
-    found: Any = SchedulingDecision.objects.filter(cluster=cluster)
+    decisions: Any = SchedulingDecision.objects.filter(cluster=cluster)
     if result:
-        found = found.filter(result=result)
-    return list(found.order_by("-id")[:number])[::-1]
+        decisions = decisions.filter(result=result)
+    return list(decisions.order_by("-id")[:number])[::-1]

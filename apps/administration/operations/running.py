@@ -103,8 +103,8 @@ def _claim(number: int) -> Operation | None:
     )
     if not claimed:
         return None
-    found = Operation.objects.defer("payload", "output").select_related("cluster")
-    return found.get(pk=number)
+    operations = Operation.objects.defer("payload", "output").select_related("cluster")
+    return operations.get(pk=number)
 
 
 def _put_back(operation: Operation) -> None:

@@ -119,10 +119,10 @@ def operations_for(user: AnyUser) -> QuerySet[Operation]:
 
 def get_operation(number: int) -> Operation:
     """The operation with this number; NotFound if there is none."""
-    found = operations().filter(pk=number).first() if number < 2**63 else None
-    if found is None:
+    operation = operations().filter(pk=number).first() if number < 2**63 else None
+    if operation is None:
         raise NotFound("operations", str(number))
-    return found
+    return operation
 
 
 def get_operation_of(cluster: Cluster, kind: str, number: int) -> Operation:
@@ -199,8 +199,8 @@ def running_drain(cluster: Cluster) -> Operation | None:
 def check_number(user: str, most: int, setting: str = "", *, kind: str = "") -> None:
     """TooManyRequests if the user has `most` operations of a kind that have not ended; 0: any."""
     unfinished = (Operation.State.WAITING, Operation.State.RUNNING)
-    found = Operation.objects.filter(user=user, state__in=unfinished)
-    if most and (found.filter(kind=kind) if kind else found).count() >= most:
+    unfinished_ones = Operation.objects.filter(user=user, state__in=unfinished)
+    if most and (unfinished_ones.filter(kind=kind) if kind else unfinished_ones).count() >= most:
         what = f"operations of the kind {kind}" if kind else "operations"
         raise TooManyRequests(
             f"{user} has {most} {what} that have not ended, which is the limit of this site"

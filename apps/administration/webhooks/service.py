@@ -76,10 +76,10 @@ def webhooks_of(cluster: Cluster) -> QuerySet[Webhook]:
 
 def get_webhook(cluster: Cluster, number: int) -> Webhook:
     """A webhook of the cluster; NotFound if there is none with this number."""
-    found = webhooks_of(cluster).filter(pk=number).first() if number < 2**63 else None
-    if found is None:
+    webhook = webhooks_of(cluster).filter(pk=number).first() if number < 2**63 else None
+    if webhook is None:
         raise NotFound("webhooks", str(number))
-    return found
+    return webhook
 
 
 def deliveries_of(webhook: Webhook) -> QuerySet[WebhookDelivery]:

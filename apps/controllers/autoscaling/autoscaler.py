@@ -110,8 +110,8 @@ def _missing(target_ref: Body) -> str:
     kind, group = target_ref["kind"], target_ref.get("apiVersion", "").rpartition("/")[0]
     if kind not in _TARGETS:
         return f'no matches for kind "{kind}" in group "{group}"'
-    found = kinds.by_name(kind)
-    return NotFound(found.plural, target_ref["name"], found.group).message
+    target_kind = kinds.by_name(kind)
+    return NotFound(target_kind.plural, target_ref["name"], target_kind.group).message
 
 
 def _target(cache: ControllerCache, reference: Body, namespace: str) -> Body | None:
@@ -225,14 +225,14 @@ def _active(cache: ControllerCache, owner: Body) -> Iterator[Pod]:
     return filter(is_active, own_pods(cache, owner))
 
 
-def _conditions(current: int, best: Proposal, found: Limited) -> list[Body]:
-    reason = found.stabilized or "ReadyForNewScale"
+def _conditions(current: int, best: Proposal, outcome: Limited) -> list[Body]:
+    reason = outcome.stabilized or "ReadyForNewScale"
     message = f"the HPA was able to successfully calculate a replica count from {best.name}"
-    limited = found.limit or "DesiredWithinRange"
+    limited = outcome.limit or "DesiredWithinRange"
     return [
-        _condition("AbleToScale", "True", reason, _STABLE[found.stabilized]),
+        _condition("AbleToScale", "True", reason, _STABLE[outcome.stabilized]),
         _condition("ScalingActive", "True", "ValidMetricFound", message),
-        _condition("ScalingLimited", str(bool(found.limit)), limited, _LIMITS[found.limit]),
+        _condition("ScalingLimited", str(bool(outcome.limit)), limited, _LIMITS[outcome.limit]),
     ]
 
 

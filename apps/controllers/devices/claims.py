@@ -204,8 +204,8 @@ def _provide_group(cache: ControllerCache, ref: Ref, group: PodGroup) -> Iterato
         yield _name_claims(ref, group, group.status.resource_claim_statuses, names)
 
 
-def _name_claims(ref: Ref, owner: Pod | PodGroup, known: object, found: dict[str, str]) -> Step:
-    added = [{"name": name, "resourceClaimName": claim} for name, claim in found.items()]
+def _name_claims(ref: Ref, owner: Pod | PodGroup, known: object, claims: dict[str, str]) -> Step:
+    added = [{"name": name, "resourceClaimName": claim} for name, claim in claims.items()]
     return set_status(ref, owner.metadata.uid, {"resourceClaimStatuses": [*as_json(known), *added]})
 
 

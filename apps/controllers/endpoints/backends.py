@@ -110,10 +110,10 @@ def find_backends(cache: ControllerCache, service: Service, body: Body) -> list[
         return []
     # addresses are not cached, as nothing else asks for them
     rows = kinds.POD.objects(cache.cluster).filter(namespace=namespace, name__in=list(pods))
-    found = {name: rest for name, *rest in rows.values_list(*_ADDRESSES)}
+    rest_by_name = {name: rest for name, *rest in rows.values_list(*_ADDRESSES)}
     backends = []
     for name, pod in pods.items():
-        several, one, hostname, subdomain = found.get(name, ([], "", "", ""))
+        several, one, hostname, subdomain = rest_by_name.get(name, ([], "", "", ""))
         addresses = _by_family([each.get("ip") for each in several or []] or [one])
         if addresses:
             shown = hostname if subdomain == service.metadata.name else ""

@@ -76,10 +76,10 @@ def _start(cron_job: Body, now: datetime) -> datetime:
 
 def _jobs(cache: ControllerCache, cron_job: Body) -> list[Body]:
     """The jobs of the CronJob that are not being deleted, oldest first."""
-    found = [cache.body(ref) for ref in cache.owned_by(cron_job["metadata"]["uid"])]
+    owned = [cache.body(ref) for ref in cache.owned_by(cron_job["metadata"]["uid"])]
     jobs = [
         body
-        for body in found
+        for body in owned
         if body is not None
         and body["kind"] == "Job"
         and not body["metadata"].get("deletionTimestamp")

@@ -58,8 +58,8 @@ def _exited(status: Body, wanted: Body) -> Body | None:
             if not ended or not ended.get("exitCode") or name not in (None, each["name"]):
                 continue
             if (ended["exitCode"] in values) == (wanted["operator"] == "In"):
-                found: Body = each
-                return found
+                exited: Body = each
+                return exited
     return None
 
 

@@ -36,11 +36,11 @@ def conditions(
 def replica_failure(deployment: Body, sets: Sequence[Body], now: datetime) -> list[Body]:
     """The condition ReplicaFailure of the first of these sets that has it."""
     for each in sets:
-        for found in (each.get("status") or {}).get("conditions") or ():
-            if found["type"] == REPLICA_FAILURE:
-                copied = {**found, "lastUpdateTime": timestamp(now)}
+        for condition in (each.get("status") or {}).get("conditions") or ():
+            if condition["type"] == REPLICA_FAILURE:
+                copied = {**condition, "lastUpdateTime": timestamp(now)}
                 before = _existing_condition(deployment, REPLICA_FAILURE)
-                same = all(before.get(key) == found[key] for key in ("status", "reason"))
+                same = all(before.get(key) == condition[key] for key in ("status", "reason"))
                 return [before if same else copied]
     return []
 

@@ -63,8 +63,8 @@ def complete(cluster: Cluster, field: str, text: str) -> list[str]:
     text = text.strip()
     if field not in _COMPLETIONS or "\x00" in text:
         return []
-    found = _COMPLETIONS[field](cluster, text)
-    return found if _COMPLETIONS[field] is _complete_plugin else found[:MAX_SUGGESTIONS]
+    suggestions = _COMPLETIONS[field](cluster, text)
+    return suggestions if _COMPLETIONS[field] is _complete_plugin else suggestions[:MAX_SUGGESTIONS]
 
 
 def _complete_pod(cluster: Cluster, text: str) -> list[str]:

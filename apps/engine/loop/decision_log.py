@@ -106,10 +106,10 @@ def _log_scores(cluster: Cluster, record: DecisionRecord) -> None:
     for plugin in matrix.plugins:
         for node, score in zip(matrix.nodes, plugin.weighted.tolist(), strict=True):
             fields = {**about, "plugin": plugin.name, "node": node, "score": score}
-            found = inputs.get((plugin.name, node))
-            if found is not None:
-                _log_resources(fields, found, record.request_id)
-                fields |= _describe_inputs(found)
+            explained = inputs.get((plugin.name, node))
+            if explained is not None:
+                _log_resources(fields, explained, record.request_id)
+                fields |= _describe_inputs(explained)
             log.info("Plugin scored node for pod", extra=_build_extra(fields, record.request_id))
     for node, score in zip(matrix.nodes, matrix.total.tolist(), strict=True):
         fields = {**about, "node": node, "score": score}
@@ -118,15 +118,15 @@ def _log_scores(cluster: Cluster, record: DecisionRecord) -> None:
         )
 
 
-def _log_resources(about: dict[str, Any], found: ScoreInputs, request_id: str) -> None:
+def _log_resources(about: dict[str, Any], inputs: ScoreInputs, request_id: str) -> None:
     """The maps of allocatable and requested resources from which a score was computed."""
-    figures = [each.figures for each in found.inputs if "allocatable" in each.figures]
+    figures = [each.figures for each in inputs.inputs if "allocatable" in each.figures]
     if figures:
         fields = {
             **about,
             "allocatableResource": {each["resource"]: each["allocatable"] for each in figures},
             "requestedResource": {each["resource"]: each["used"] for each in figures},
-            "score": found.raw,
+            "score": inputs.raw,
         }
         log.info(
             "Listed the allocatable and requested resources behind a score",
@@ -134,12 +134,12 @@ def _log_resources(about: dict[str, Any], found: ScoreInputs, request_id: str) -
         )
 
 
-def _describe_inputs(found: ScoreInputs) -> dict[str, Any]:
+def _describe_inputs(inputs: ScoreInputs) -> dict[str, Any]:
     return {
-        "rawScore": found.raw,
-        "normalizedScore": found.normalized,
-        "inputs": [each.sentence for each in found.inputs] or [found.gap],
-        "normalization": [each.sentence for each in found.normalization],
+        "rawScore": inputs.raw,
+        "normalizedScore": inputs.normalized,
+        "inputs": [each.sentence for each in inputs.inputs] or [inputs.gap],
+        "normalization": [each.sentence for each in inputs.normalization],
     }
 
 

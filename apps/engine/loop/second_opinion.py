@@ -186,15 +186,15 @@ class SecondOpinions:
             for number, order in enumerate(others.list_orders(nodes)):
                 decision = self._decide(pod, order)
                 first = first or decision
-                found = find_verdict(decision, node)
-                if found in DISAGREEMENTS:
+                verdict = find_verdict(decision, node)
+                if verdict in DISAGREEMENTS:
                     continue
                 # the first is what the log shows
-                if found in AGREEMENTS and (state < held.upto or number):
-                    found = Verdict.ORDER if state == held.upto else Verdict.MOVED_ON
+                if verdict in AGREEMENTS and (state < held.upto or number):
+                    verdict = Verdict.ORDER if state == held.upto else Verdict.MOVED_ON
                 why = _explain(order, nodes, state if state != held.upto else None)
-                known = found in (Verdict.ORDER, Verdict.MOVED_ON)
-                self._add(held.change, node, decision, found, why if known else "")
+                known = verdict in (Verdict.ORDER, Verdict.MOVED_ON)
+                self._add(held.change, node, decision, verdict, why if known else "")
                 return
         assert first is not None
         self._add(held.change, node, first)

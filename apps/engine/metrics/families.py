@@ -40,8 +40,8 @@ class Families:
             # counters without labels start at zero; unobserved label values have no series
             zero: list[tuple[Labels, float]] = [] if metric.labels else [((), 0)]
             kept = values.counters if metric.kind == "counter" else values.gauges
-            found = gauges.get(metric.name) or kept.get(metric.name) or zero
-            for own, value in sorted(found):
+            measured = gauges.get(metric.name) or kept.get(metric.name) or zero
+            for own, value in sorted(measured):
                 family.add_metric((*labels, *own), value)
 
     def collect(self) -> Iterable[Family]:

@@ -46,19 +46,19 @@ class ProfileDifferences:
 
 def compare_configurations(before: Configuration, after: Configuration) -> list[ProfileDifferences]:
     """The settings of all profiles first, then each profile that differs."""
-    found = []
+    differences = []
     if settings := list(_compare_settings(before, after)):
-        found.append(ProfileDifferences("", "changed", settings))
+        differences.append(ProfileDifferences("", "changed", settings))
     old = {profile.scheduler_name: profile for profile in before.profiles}
     new = {profile.scheduler_name: profile for profile in after.profiles}
     for name in [*old, *(name for name in new if name not in old)]:
         if name not in new:
-            found.append(ProfileDifferences(name, "removed", ()))
+            differences.append(ProfileDifferences(name, "removed", ()))
         elif name not in old:
-            found.append(ProfileDifferences(name, "added", ()))
+            differences.append(ProfileDifferences(name, "added", ()))
         elif changed := list(_compare_profiles(old[name], new[name])):
-            found.append(ProfileDifferences(name, "changed", changed))
-    return found
+            differences.append(ProfileDifferences(name, "changed", changed))
+    return differences
 
 
 def _compare_settings(

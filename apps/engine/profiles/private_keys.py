@@ -36,8 +36,8 @@ def require_copying(user: AnyUser, cluster: Cluster) -> None:
     """
     confidential.require_copying(user, cluster)
     if not _administers(user, cluster.pk):
-        found = ConfigurationRevision.objects.filter(cluster=cluster)
-        if found.filter(configuration__iregex=_MAY_HAVE_KEY).exists():
+        revisions = ConfigurationRevision.objects.filter(cluster=cluster)
+        if revisions.filter(configuration__iregex=_MAY_HAVE_KEY).exists():
             require_role(user, cluster.pk, cluster.name, Role.ADMIN)
 
 
@@ -84,7 +84,7 @@ def _administers(user: AnyUser, cluster_id: int) -> bool:
 
 def _spans_of_keys(root: yaml.Node | None) -> set[tuple[int, int]]:
     """(start, end) of the values of all fields of that name, each node looked at once."""
-    found: set[tuple[int, int]] = set()
+    spans: set[tuple[int, int]] = set()
     seen: set[int] = set()
     waiting = [root] if root is not None else []
     while waiting:
@@ -97,7 +97,7 @@ def _spans_of_keys(root: yaml.Node | None) -> set[tuple[int, int]]:
         elif isinstance(node, yaml.MappingNode):
             for key, value in node.value:
                 if str(key.value).lower() == _FIELD.lower():
-                    found.add((value.start_mark.index, value.end_mark.index))
+                    spans.add((value.start_mark.index, value.end_mark.index))
                 else:
                     waiting += (key, value)
-    return found
+    return spans

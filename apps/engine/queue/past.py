@@ -250,7 +250,7 @@ def read_past_queue(
             _PAGE.replace("{where}", where),
             {**parameters, **selection, "limit": limit, "offset": offset},
         )
-        pods = [PastPod(*found) for found in cursor.fetchall()]
+        pods = [PastPod(*row) for row in cursor.fetchall()]
     return PastQueue(
         moment,
         sizes,

@@ -60,8 +60,8 @@ def compare_with_runner_up(decision: Decision, matrix: ScoreMatrix) -> Compariso
     if len(matrix.nodes) == 1:
         alone = replace(_compare(matrix, 0, 0), other="", other_total=0, other_rank=0)
         return replace(alone, sentence=_describe_only_node(decision))
-    comparison = _compare(matrix, 0, 1)
-    return replace(comparison, sentence=_describe_choice(decision, matrix, comparison))
+    pair = _compare(matrix, 0, 1)
+    return replace(pair, sentence=_describe_choice(decision, matrix, pair))
 
 
 def compare_nodes(matrix: ScoreMatrix, node: str, other: str) -> Comparison | None:
@@ -69,8 +69,8 @@ def compare_nodes(matrix: ScoreMatrix, node: str, other: str) -> Comparison | No
     place, other_place = matrix.find_place(node), matrix.find_place(other)
     if place is None or other_place is None:
         return None
-    comparison = _compare(matrix, place, other_place)
-    return replace(comparison, sentence=_describe_difference(comparison))
+    pair = _compare(matrix, place, other_place)
+    return replace(pair, sentence=_describe_difference(pair))
 
 
 def format_points(count: int) -> str:
@@ -117,36 +117,36 @@ def _describe_only_node(decision: Decision) -> str:
     return f"{decision.node} was the only feasible node of {decision.total_nodes:,}."
 
 
-def _describe_choice(decision: Decision, matrix: ScoreMatrix, found: Comparison) -> str:
-    if found.difference:
+def _describe_choice(decision: Decision, matrix: ScoreMatrix, pair: Comparison) -> str:
+    if pair.difference:
         return (
-            f"{found.node} has {format_points(found.total)}, {found.difference:,} more than "
-            f"{found.other}, the next best of {len(matrix.nodes):,} feasible nodes: "
-            f"{_describe_shares(found)}."
+            f"{pair.node} has {format_points(pair.total)}, {pair.difference:,} more than "
+            f"{pair.other}, the next best of {len(matrix.nodes):,} feasible nodes: "
+            f"{_describe_shares(pair)}."
         )
     others = matrix.tied - 1
     return (
-        f"{found.node} and {others:,} other node{'s' if others > 1 else ''} have the most points, "
-        f"{found.total:,} each: {found.node}, number {decision.draw + 1} of them, was selected."
+        f"{pair.node} and {others:,} other node{'s' if others > 1 else ''} have the most points, "
+        f"{pair.total:,} each: {pair.node}, number {decision.draw + 1} of them, was selected."
     )
 
 
-def _describe_difference(found: Comparison) -> str:
-    if not found.difference:
-        shares = _describe_shares(found)
-        return f"{found.node} and {found.other} have {format_points(found.total)} each" + (
+def _describe_difference(pair: Comparison) -> str:
+    if not pair.difference:
+        shares = _describe_shares(pair)
+        return f"{pair.node} and {pair.other} have {format_points(pair.total)} each" + (
             f": {shares}." if shares else ", from every plugin the same."
         )
-    more = "more" if found.difference > 0 else "fewer"
+    more = "more" if pair.difference > 0 else "fewer"
     return (
-        f"{found.node} has {format_points(found.total)}, {abs(found.difference):,} {more} than "
-        f"{found.other} with {found.other_total:,}: {_describe_shares(found)}."
+        f"{pair.node} has {format_points(pair.total)}, {abs(pair.difference):,} {more} than "
+        f"{pair.other} with {pair.other_total:,}: {_describe_shares(pair)}."
     )
 
 
-def _describe_shares(found: Comparison) -> str:
+def _describe_shares(pair: Comparison) -> str:
     """ "NodeResourcesFit gave 8 more, ImageLocality 3 fewer"."""
-    different = [share for share in found.shares if share.difference]
+    different = [share for share in pair.shares if share.difference]
     parts = [
         f"{share.plugin} {'gave ' if not index else ''}{abs(share.difference):,} "
         f"{'more' if share.difference > 0 else 'fewer'}"

@@ -94,8 +94,8 @@ def add_durations(bucket: Bucket, series: bytes, baseline: bytes) -> None:
                 part_of(bucket, part).observe("attempt", fresh)
 
 
-def _count_attempts(found: Counts, cluster_id: int, step: int) -> None:
-    parameters = _parameters(cluster_id, found.last_decision, step)
+def _count_attempts(counts: Counts, cluster_id: int, step: int) -> None:
+    parameters = _parameters(cluster_id, counts.last_decision, step)
     parameters["bounds"] = list(WAIT_BOUNDS)
     seen = 0
     with connection.cursor() as cursor:
@@ -103,29 +103,29 @@ def _count_attempts(found: Counts, cluster_id: int, step: int) -> None:
         for row in cursor.fetchall():
             start, namespace, profile, result, wait, attempts, victims, preempting, last = row
             seen += attempts
-            found.last_decision = max(found.last_decision, last)
+            counts.last_decision = max(counts.last_decision, last)
             for name in (CLUSTER, f"namespace/{namespace}", f"profile/{profile}"):
-                part = part_of(found.at(start), name)
+                part = part_of(counts.at(start), name)
                 part.count(f"attempts.{result}", attempts)
                 if preempting:
                     part.count("preemptions", preempting)
                     part.count("victims", victims)
                 if wait is not None:
                     part.observe("wait", {wait: attempts})
-    found.unfinished |= seen == AT_ONCE
+    counts.unfinished |= seen == AT_ONCE
 
 
-def _count_arrivals(found: Counts, cluster_id: int, step: int) -> None:
+def _count_arrivals(counts: Counts, cluster_id: int, step: int) -> None:
     seen = 0
     with connection.cursor() as cursor:
-        cursor.execute(_ARRIVALS, _parameters(cluster_id, found.last_move, step))
+        cursor.execute(_ARRIVALS, _parameters(cluster_id, counts.last_move, step))
         for start, namespace, arrivals, last, moves in cursor.fetchall():
             seen += moves
-            found.last_move = max(found.last_move, last)
+            counts.last_move = max(counts.last_move, last)
             if arrivals:
                 for name in (CLUSTER, f"namespace/{namespace}"):
-                    part_of(found.at(start), name).count("arrivals", arrivals)
-    found.unfinished |= seen == AT_ONCE
+                    part_of(counts.at(start), name).count("arrivals", arrivals)
+    counts.unfinished |= seen == AT_ONCE
 
 
 def _parameters(cluster_id: int, after: int, step: int) -> dict[str, Any]:

@@ -37,8 +37,8 @@ def caller_of_request(request: HttpRequest) -> Caller:
     user = getattr(request, "user", None)
     known = user if getattr(user, "is_authenticated", False) else None
     # of a lazy object, the user in it
-    found = getattr(known, "_wrapped", known)
-    return caller_of(found, request.META.get("REMOTE_ADDR", ""))
+    wrapped = getattr(known, "_wrapped", known)
+    return caller_of(wrapped, request.META.get("REMOTE_ADDR", ""))
 
 
 _find_caller: ContextVar[FindCaller] = ContextVar("find_caller", default=Caller)

@@ -67,8 +67,8 @@ class Memos:
         """The rows changed since ``position`` as a table; (None, all) if they are too many."""
         last = self._lagging
         if last is None or last[0] is not log or last[1:3] != (position, log.position):
-            found = log.since(position, limit=len(nodes) // 4)
-            rows = None if found is None else np.array(found, dtype=np.int64)
+            logged = log.since(position, limit=len(nodes) // 4)
+            rows = None if logged is None else np.array(logged, dtype=np.int64)
             changed = nodes if rows is None else nodes.select(rows)
             last = self._lagging = (log, position, log.position, rows, changed)
         return last[3:]

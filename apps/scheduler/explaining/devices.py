@@ -80,10 +80,10 @@ def compare_devices(evaluation: Evaluation, row: int | None = None) -> DeviceMat
     return _combine(devices, len(named))
 
 
-def _combine(found: Sequence[NodeDevices], nodes: int) -> DeviceMatrix:
-    cells = [cell for each in found for cell in each.cells]
+def _combine(compared: Sequence[NodeDevices], nodes: int) -> DeviceMatrix:
+    cells = [cell for each in compared for cell in each.cells]
     rows: dict[tuple[str, str], list[RequestRow]] = {}
-    for each in found:
+    for each in compared:
         for row in each.rows:
             rows.setdefault((row.claim, row.request), []).append(row)
     requests = tuple(
@@ -98,7 +98,7 @@ def _combine(found: Sequence[NodeDevices], nodes: int) -> DeviceMatrix:
         for key, of_nodes in rows.items()
     )
     ordered = sorted(cells, key=lambda cell: (cell.claim, cell.request, len(cell.obstacles)))
-    return DeviceMatrix(requests, tuple(ordered[:MOST_CELLS]), len(found), nodes)
+    return DeviceMatrix(requests, tuple(ordered[:MOST_CELLS]), len(compared), nodes)
 
 
 def _count_obstacles(cells: Iterable[DeviceCell]) -> dict[str, int]:

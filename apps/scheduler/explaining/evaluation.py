@@ -88,16 +88,16 @@ class Evaluation:
 
     def find_passing(self) -> dict[str, BoolArray]:
         """Filter -> (rows,) bool: the rows that pass this filter, without nominated pods."""
-        found: dict[str, BoolArray] = {}
+        passing: dict[str, BoolArray] = {}
         if not self.outcome.is_success:
-            return found
+            return passing
         for name in self.framework.filters.names:
             if name not in self.state.skip_filter:
                 statuses = self.framework.filters.run_filter_plugin(
                     name, self.state, self.pod, self.snapshot
                 )
-                found[name] = statuses.ids == NodeStatuses.FEASIBLE
-        return found
+                passing[name] = statuses.ids == NodeStatuses.FEASIBLE
+        return passing
 
     def spot(self, row: int) -> Spot:
         nodes = self.snapshot.select(np.array([row], dtype=np.int64))

@@ -41,11 +41,11 @@ def freeings(evaluation: Evaluation, until: float) -> Iterator[Freed]:
     """
     if not evaluation.outcome.is_success:
         return
-    found = sorted(
+    freed = sorted(
         _find_freeings(evaluation, until),
         key=lambda each: (len(each.pods), sum(pod.priority for pod in each.pods), each.node),
     )
-    yield from found[:_ANSWERS]
+    yield from freed[:_ANSWERS]
 
 
 def _find_freeings(evaluation: Evaluation, until: float) -> Iterator[Freed]:

@@ -102,17 +102,17 @@ class ScoredEvaluation:
         """
         score, place = recorded_score(self._decision, node, plugin)
         column = self._decision.scores[plugin]
-        found = self._evaluation.framework.plugins.get(plugin)
-        if found is None:
+        explainer = self._evaluation.framework.plugins.get(plugin)
+        if explainer is None:
             return _with_answer_of_extender(score)
-        if not isinstance(found, ScoreExplainer):
-            normalization = self._normalization(found, column, place)
+        if not isinstance(explainer, ScoreExplainer):
+            normalization = self._normalization(explainer, column, place)
             return replace(score, normalization=normalization, gap=_NOTHING_DECLARED)
-        if not self._is_repeated(found, column):
+        if not self._is_repeated(explainer, column):
             bare = self._decision.scores_bare_nodes
             return replace(score, gap=_BARE_NODE if bare else _OTHER_SCORE)
-        inputs, gap = self._inputs(found, place)
-        normalization = self._normalization(found, column, place)
+        inputs, gap = self._inputs(explainer, place)
+        normalization = self._normalization(explainer, column, place)
         return replace(score, inputs=inputs, normalization=normalization, gap=gap)
 
     def _is_repeated(self, plugin: Plugin, column: ScoreColumn) -> bool:

@@ -108,8 +108,8 @@ class HttpExtender:
         self, pod: PodInfo, candidates: Mapping[str, Victims]
     ) -> Mapping[str, Victims]:
         def read(answer: bytes) -> Mapping[str, Victims]:
-            found = wire.decode_preemption(answer)
-            return {node: self._victims(node, victims) for node, victims in found.items()}
+            answered = wire.decode_preemption(answer)
+            return {node: self._victims(node, victims) for node, victims in answered.items()}
 
         args = self._preemption_args(pod, candidates)
         return self._call(ExtenderVerb.PREEMPT, args, len(candidates), read, lambda left: left)
@@ -209,16 +209,16 @@ class HttpExtender:
             has_objects=not has_names,
         )
 
-    def _victims(self, node: str, found: wire.MetaVictims) -> Victims:
+    def _victims(self, node: str, chosen: wire.MetaVictims) -> Victims:
         pods = {pod.uid: pod for pod in self._node_info(node).pods.values()}
-        for uid in found.uids:
+        for uid in chosen.uids:
             if uid not in pods:
                 # upstream prints a pointer to the pod's reference in place of its uid
                 raise ExtenderError(
                     f"extender: {self._config.url_prefix} claims to preempt pod (UID: &{{{uid}}}) "
                     f"on node: {node}, but the pod is not found on that node"
                 )
-        return Victims(tuple(pods[uid] for uid in found.uids), found.pdb_violations)
+        return Victims(tuple(pods[uid] for uid in chosen.uids), chosen.pdb_violations)
 
     def _node(self, name: str) -> Node:
         node = self._node_info(name).node

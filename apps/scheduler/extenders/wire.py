@@ -142,9 +142,9 @@ def _meta_victims(fields: _Fields) -> MetaVictims:
     )
 
 
-def _fields(found: _Fields | None) -> _Fields:
+def _fields(fields: _Fields | None) -> _Fields:
     """Fields by lowercase name; of names that differ only in case the last one counts."""
-    return {name.lower(): value for name, value in (found or {}).items()}
+    return {name.lower(): value for name, value in (fields or {}).items()}
 
 
 def _get(fields: _Fields, name: str, kind: Any, default: T) -> Any:

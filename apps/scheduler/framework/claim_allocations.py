@@ -67,7 +67,7 @@ def of(state: CycleState) -> tuple[ClaimAllocation, ...]:
     return allocations.items if allocations is not None else ()
 
 
-class FoundResources(Protocol):
+class TakenResources(Protocol):
     """What Filter found that devices take of the resources of each node."""
 
     def node_resources(self, node_name: str) -> tuple[NodeAllocatableResourceClaimStatus, ...]: ...
@@ -75,15 +75,15 @@ class FoundResources(Protocol):
 
 @dataclass(slots=True)
 class _Resources:
-    found: FoundResources
+    resources: TakenResources
 
     def clone(self) -> _Resources:
         return self
 
 
-def write_resources(state: CycleState, found: FoundResources) -> None:
+def write_resources(state: CycleState, resources: TakenResources) -> None:
     """Count what the devices take of the node where the pod will be."""
-    state.write(_RESOURCES_KEY, _Resources(found))
+    state.write(_RESOURCES_KEY, _Resources(resources))
 
 
 def resources_on(
@@ -91,4 +91,4 @@ def resources_on(
 ) -> tuple[NodeAllocatableResourceClaimStatus, ...]:
     """What the devices of the pod take of the node."""
     written = state.find(_RESOURCES_KEY, _Resources)
-    return written.found.node_resources(node_name) if written is not None else ()
+    return written.resources.node_resources(node_name) if written is not None else ()

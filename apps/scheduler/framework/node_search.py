@@ -56,7 +56,7 @@ class Walk(Protocol):
     def repeatable(self) -> tuple[Cycle, int] | None:
         """The cycle, and how many feasible nodes are enough; None if there are nominations."""
 
-    def accept(self, found: Repetition) -> Ties | None:
+    def accept(self, repetition: Repetition) -> Ties | None:
         """Take the outcome of all four points; None if the cycle has to run nevertheless."""
 
 

@@ -121,27 +121,29 @@ def _skips(method: Callable[..., Any]) -> Callable[..., Any]:
     return skips
 
 
-def _anything(name: str, found: Any, args: tuple[Any, ...]) -> Any:
-    return found
+def _anything(name: str, returned: Any, args: tuple[Any, ...]) -> Any:
+    return returned
 
 
-def _status(name: str, found: Any, args: tuple[Any, ...] = ()) -> Status | None:
+def _status(name: str, returned: Any, args: tuple[Any, ...] = ()) -> Status | None:
     """The status with reasons that can be stored and shown."""
-    if found is None:
+    if returned is None:
         return None
-    if not isinstance(found, Status):
-        raise TypeError(f"{name} returned {_show(found)}, which is neither a Status nor None")
-    if not isinstance(found.code, Code):
-        raise TypeError(f"{name} returned a Status whose code is {_show(found.code)}, not a Code")
-    reasons: Any = found.reasons
+    if not isinstance(returned, Status):
+        raise TypeError(f"{name} returned {_show(returned)}, which is neither a Status nor None")
+    if not isinstance(returned.code, Code):
+        raise TypeError(
+            f"{name} returned a Status whose code is {_show(returned.code)}, not a Code"
+        )
+    reasons: Any = returned.reasons
     if isinstance(reasons, str) or not all(isinstance(reason, str) for reason in reasons):
         raise TypeError(f"{name} returned a Status whose reasons are {_show(reasons)}, not texts")
     shown = tuple(presentable(reason) for reason in reasons)
-    return found if shown == reasons else Status(found.code, shown)
+    return returned if shown == reasons else Status(returned.code, shown)
 
 
-def _reserve(name: str, found: Any, args: tuple[Any, ...]) -> Status | None:
-    return _one_of(_FINAL, name, _status(name, found))
+def _reserve(name: str, returned: Any, args: tuple[Any, ...]) -> Status | None:
+    return _one_of(_FINAL, name, _status(name, returned))
 
 
 def _one_of(codes: Iterable[Code], name: str, status: Status | None) -> Status | None:
@@ -150,16 +152,16 @@ def _one_of(codes: Iterable[Code], name: str, status: Status | None) -> Status |
     return status
 
 
-def _pair(name: str, found: Any, what: str) -> tuple[Any, Any]:
-    if not isinstance(found, tuple) or len(found) != 2:
-        raise TypeError(f"{name} returned {_show(found)}, not a tuple of {what}")
-    return found
+def _pair(name: str, returned: Any, what: str) -> tuple[Any, Any]:
+    if not isinstance(returned, tuple) or len(returned) != 2:
+        raise TypeError(f"{name} returned {_show(returned)}, not a tuple of {what}")
+    return returned
 
 
 def _pre_filter(
-    name: str, found: Any, args: tuple[Any, ...]
+    name: str, returned: Any, args: tuple[Any, ...]
 ) -> tuple[PreFilterResult | None, Status | None]:
-    result, status = _pair(name, found, "a PreFilterResult or None, and a Status or None")
+    result, status = _pair(name, returned, "a PreFilterResult or None, and a Status or None")
     if result is not None:
         if not isinstance(result, PreFilterResult):
             raise TypeError(f"{name} returned {_show(result)}, not a PreFilterResult")
@@ -173,36 +175,38 @@ def _pre_filter(
     return result, _status(name, status)
 
 
-def _filter(name: str, found: Any, args: tuple[Any, ...]) -> Verdicts | None:
-    if found is None:
+def _filter(name: str, returned: Any, args: tuple[Any, ...]) -> Verdicts | None:
+    if returned is None:
         return None
-    if not isinstance(found, Verdicts):
-        raise TypeError(f"{name} returned {_show(found)}, which is neither Verdicts nor None")
+    if not isinstance(returned, Verdicts):
+        raise TypeError(f"{name} returned {_show(returned)}, which is neither Verdicts nor None")
     nodes = args[2]
-    ids = np.asarray(found.ids)
+    ids = np.asarray(returned.ids)
     if ids.shape != (len(nodes),) or ids.dtype.kind not in "iu":
         raise TypeError(
             f"{name} returned ids of shape {ids.shape} and type {ids.dtype}: "
             f"{len(nodes)} of type uint16 are wanted"
         )
-    if len(ids) and not 0 <= int(ids.min()) <= int(ids.max()) < max(len(found.statuses), 1):
+    if len(ids) and not 0 <= int(ids.min()) <= int(ids.max()) < max(len(returned.statuses), 1):
         raise ValueError(
             f"{name} returned ids from {ids.min()} to {ids.max()} "
-            f"for {len(found.statuses)} statuses"
+            f"for {len(returned.statuses)} statuses"
         )
     used = set(np.flatnonzero(np.bincount(ids)).tolist()) - {0}
     statuses = [
         _refusal(name, status) if number in used else None
-        for number, status in enumerate(found.statuses)
+        for number, status in enumerate(returned.statuses)
     ]
-    if ids is found.ids and all(statuses[number] is found.statuses[number] for number in used):
+    if ids is returned.ids and all(
+        statuses[number] is returned.statuses[number] for number in used
+    ):
         # The same arrays as in the last cycle say that nothing has changed.
-        return found
+        return returned
     return Verdicts(ids.astype(np.uint16, copy=False), statuses)
 
 
-def _refusal(name: str, found: Any) -> Status:
-    status = _status(name, found)
+def _refusal(name: str, returned: Any) -> Status:
+    status = _status(name, returned)
     if status is None:
         raise TypeError(f"{name} rejects a node without a Status")
     _one_of(_FINAL - {Code.SUCCESS}, name, status)
@@ -210,9 +214,9 @@ def _refusal(name: str, found: Any) -> Status:
 
 
 def _post_filter(
-    name: str, found: Any, args: tuple[Any, ...]
+    name: str, returned: Any, args: tuple[Any, ...]
 ) -> tuple[PostFilterResult | None, Status]:
-    result, given = _pair(name, found, "a PostFilterResult or None, and a Status")
+    result, given = _pair(name, returned, "a PostFilterResult or None, and a Status")
     status = _status(name, given)
     if status is None:
         raise TypeError(f"{name} returned no Status")
@@ -231,35 +235,35 @@ def _post_filter(
     return result, status
 
 
-def _permit(name: str, found: Any, args: tuple[Any, ...]) -> tuple[Status | None, float]:
-    status, seconds = _pair(name, found, "a Status or None, and seconds")
+def _permit(name: str, returned: Any, args: tuple[Any, ...]) -> tuple[Status | None, float]:
+    status, seconds = _pair(name, returned, "a Status or None, and seconds")
     if not isinstance(seconds, Real) or isnan(seconds):
         raise TypeError(f"{name} returned the timeout {_show(seconds)}, not a number of seconds")
     return _one_of(_FINAL | {Code.WAIT}, name, _status(name, status)), float(seconds)
 
 
-def _score(name: str, found: Any, args: tuple[Any, ...]) -> Int64Array:
-    if not isinstance(found, np.ndarray):
-        raise TypeError(f"{name} returned {_show(found)}, not an array of int64")
-    return found
+def _score(name: str, returned: Any, args: tuple[Any, ...]) -> Int64Array:
+    if not isinstance(returned, np.ndarray):
+        raise TypeError(f"{name} returned {_show(returned)}, not an array of int64")
+    return returned
 
 
-def _events(name: str, found: Any, args: tuple[Any, ...]) -> Sequence[ClusterEventWithHint]:
-    if not isinstance(found, Iterable):
-        raise TypeError(f"{name} returned {_show(found)}, not a list of ClusterEventWithHint")
-    events = list(found)
+def _events(name: str, returned: Any, args: tuple[Any, ...]) -> Sequence[ClusterEventWithHint]:
+    if not isinstance(returned, Iterable):
+        raise TypeError(f"{name} returned {_show(returned)}, not a list of ClusterEventWithHint")
+    events = list(returned)
     for event in events:
         if not isinstance(event, ClusterEventWithHint):
             raise TypeError(f"{name} returned {_show(event)}, not a ClusterEventWithHint")
     return events
 
 
-def _details(name: str, found: Any, args: tuple[Any, ...]) -> Sequence[Detail]:
-    if found is None:
+def _details(name: str, returned: Any, args: tuple[Any, ...]) -> Sequence[Detail]:
+    if returned is None:
         return ()
-    if isinstance(found, str) or not isinstance(found, Iterable):
-        raise TypeError(f"{name} returned {_show(found)}, not a list of Details")
-    details = list(found)
+    if isinstance(returned, str) or not isinstance(returned, Iterable):
+        raise TypeError(f"{name} returned {_show(returned)}, not a list of Details")
+    details = list(returned)
     for detail in details:
         if not isinstance(detail, Detail):
             raise TypeError(f"{name} returned {_show(detail)}, not a Detail")
@@ -267,8 +271,8 @@ def _details(name: str, found: Any, args: tuple[Any, ...]) -> Sequence[Detail]:
     return [replace(each, sentence=presentable(each.sentence)) for each in details]
 
 
-def _show(found: Any) -> str:
-    text = repr(found)
+def _show(returned: Any) -> str:
+    text = repr(returned)
     return text if len(text) <= 100 else f"{text[:99]}…"
 
 

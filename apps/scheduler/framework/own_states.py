@@ -66,9 +66,9 @@ class OwnStates:
         ids = np.zeros(len(self._nodes), dtype=np.uint16)
         statuses: list[Status | None] = [None]
         for row in rows.tolist():
-            found = plugin.filter(self.states[row], pod, self.view(row))
-            if found is not None and found.ids[0]:
-                status = found.statuses[int(found.ids[0])]
+            verdicts = plugin.filter(self.states[row], pod, self.view(row))
+            if verdicts is not None and verdicts.ids[0]:
+                status = verdicts.statuses[int(verdicts.ids[0])]
                 if status not in statuses:
                     statuses.append(status)
                 ids[row] = statuses.index(status)

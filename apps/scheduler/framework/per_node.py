@@ -191,10 +191,12 @@ def _normalize_score(given: Callable[..., Any]) -> Callable[..., Int64Array]:
         self: Any, state: CycleState, pod: PodInfo, scores: Int64Array
     ) -> Int64Array:
         names = state.read(_SCORED + self.name, _Scored).names
-        found = given(self, state, pod, dict(zip(names, scores.tolist(), strict=True)))
-        if not isinstance(found, Mapping):
-            raise TypeError(f"normalize_score returned {found!r}, which is no mapping of scores")
-        return _column("normalize_score", [found[name] for name in names])
+        normalized = given(self, state, pod, dict(zip(names, scores.tolist(), strict=True)))
+        if not isinstance(normalized, Mapping):
+            raise TypeError(
+                f"normalize_score returned {normalized!r}, which is no mapping of scores"
+            )
+        return _column("normalize_score", [normalized[name] for name in names])
 
     return normalize_score
 

@@ -225,14 +225,14 @@ class Framework:
         result: PostFilterResult | None = None
         refusals: list[Status] = []
         for plugin in self._at.post_filter:
-            found, outcome = _post_filter(plugin, state, pod, diagnosis)
+            returned, outcome = _post_filter(plugin, state, pod, diagnosis)
             watch.lap(plugin.name)
             if outcome.code is not Code.UNSCHEDULABLE:
                 watch.stop()
-                return found, outcome
+                return returned, outcome
             refusals.append(outcome)
-            if found is not None and found.nominating is not None:
-                result = found
+            if returned is not None and returned.nominating is not None:
+                result = returned
         watch.stop()
         reasons = tuple(reason for status in refusals for reason in status.reasons)
         return result, Status(Code.UNSCHEDULABLE, reasons, refusals[0].plugin)

@@ -115,14 +115,14 @@ class Evaluator:
             return find_candidates(dry_run, Outcomes(len(handle.snapshot)), rows, wanted)
         outcomes = self._known.find(signature, pod)
         self._known.forget_own_node(outcomes, pod)
-        found = find_candidates(dry_run, outcomes, rows, wanted)
+        search = find_candidates(dry_run, outcomes, rows, wanted)
         self._known.forget_own_node(outcomes, pod)
-        if found.errors:
+        if search.errors:
             self._known.clear()
-        return found
+        return search
 
     def _ask_extenders(
-        self, pod: PodInfo, found: SearchResult
+        self, pod: PodInfo, search: SearchResult
     ) -> tuple[Sequence[NodeVictims], Int64Array]:
         """The candidates that extenders leave, and their figures. Raises ExtenderError."""
         extenders = [
@@ -131,20 +131,20 @@ class Evaluator:
             if each.supports_preemption and each.is_interested(pod)
         ]
         if not extenders:
-            return found.candidates, found.figures
-        before = {each.candidate.node: each.victims for each in found.candidates}
+            return search.candidates, search.figures
+        before = {each.candidate.node: each.victims for each in search.candidates}
         candidates = [
             NodeVictims(build_candidate(node, victims), victims)
             for node, victims in ask_extenders(extenders, pod, before).items()
         ]
         return candidates, figures_table(each.candidate for each in candidates)
 
-    def _no_candidates(self, found: SearchResult, offset: int) -> Outcome:
-        if found.errors:
-            result = PostFilterResult(node_statuses=found.statuses, offset=offset)
-            return result, error(_join_messages(found.errors))
-        message = fit_error_message(Diagnosis(found.statuses), self._handle.snapshot.total_nodes)
-        result = PostFilterResult(NominatingInfo(), node_statuses=found.statuses, offset=offset)
+    def _no_candidates(self, search: SearchResult, offset: int) -> Outcome:
+        if search.errors:
+            result = PostFilterResult(node_statuses=search.statuses, offset=offset)
+            return result, error(_join_messages(search.errors))
+        message = fit_error_message(Diagnosis(search.statuses), self._handle.snapshot.total_nodes)
+        result = PostFilterResult(NominatingInfo(), node_statuses=search.statuses, offset=offset)
         return result, unschedulable(message)
 
     def _prepare(

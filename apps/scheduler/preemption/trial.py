@@ -104,10 +104,10 @@ class Trial:
 
         Only if the filters sign the pod.
         """
-        found = self._filters.room(self._state, self._pod, self._nodes)
-        if found is None or self._nominated is None:
-            return found
-        indices, room = found
+        offered = self._filters.room(self._state, self._pod, self._nodes)
+        if offered is None or self._nominated is None:
+            return offered
+        indices, room = offered
         room[:, self._nominated.rows] -= self._nominated.amounts[indices]
         return indices, room
 

@@ -19,13 +19,13 @@ class QueueContents:
 
     def get(self, key: str) -> QueuedPodInfo | None:
         """The waiting pod with this "namespace/name"."""
-        found = self._parts.find(key)
-        return found[1] if found else None
+        queued = self._parts.find(key)
+        return queued[1] if queued else None
 
     def place_of(self, key: str) -> SubQueue:
         """Where the pod waits; OUTSIDE for one in flight or unknown."""
-        found = self._parts.find(key)
-        return found[0] if found else SubQueue.OUTSIDE
+        queued = self._parts.find(key)
+        return queued[0] if queued else SubQueue.OUTSIDE
 
     def active_pods(self) -> list[QueuedPodInfo]:
         """In the order in which they will be popped."""

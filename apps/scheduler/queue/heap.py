@@ -58,19 +58,19 @@ class KeyedHeap(Generic[T]):
     def peek(self) -> T | None:
         while self._heap:
             _, key, serial = self._heap[0]
-            found = self._items.get(key)
-            if found and found[0] == serial:
-                return found[1]
+            item = self._items.get(key)
+            if item and item[0] == serial:
+                return item[1]
             heapq.heappop(self._heap)
         return None
 
     def pop(self) -> T | None:
         while self._heap:
             _, key, serial = heapq.heappop(self._heap)
-            found = self._items.get(key)
-            if found and found[0] == serial:
+            item = self._items.get(key)
+            if item and item[0] == serial:
                 del self._items[key]
-                return found[1]
+                return item[1]
         return None
 
     def in_order(self) -> list[T]:
@@ -79,8 +79,8 @@ class KeyedHeap(Generic[T]):
 
     def _valid_entries(self) -> Iterator[tuple[Rank, str, int]]:
         for entry in self._heap:
-            found = self._items.get(entry[1])
-            if found and found[0] == entry[2]:
+            item = self._items.get(entry[1])
+            if item and item[0] == entry[2]:
                 yield entry
 
     def _drop_stale_entries(self) -> None:

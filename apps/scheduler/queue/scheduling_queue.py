@@ -192,11 +192,11 @@ class PriorityQueue:
         if (flying := self._parts.in_flight.get(uid)) is not None:
             self._parts.in_flight.mark_deleted(uid)
             self._parts.note_change(flying)
-        found = self._parts.find(pod.key)
-        if found is not None:
+        queued = self._parts.find(pod.key)
+        if queued is not None:
             for sub_queue in (self._parts.active, self._parts.backoff, self._parts.unschedulable):
                 sub_queue.delete(pod.key)
-            self._parts.leave(found[1], events.EVENT_UNSCHEDULED_POD_DELETE.label, found[0])
+            self._parts.leave(queued[1], events.EVENT_UNSCHEDULED_POD_DELETE.label, queued[0])
 
     # --- an attempt ---------------------------------------------------------------------------
 
@@ -322,10 +322,10 @@ class PriorityQueue:
         `event` and `reason` are reported to the observer.
         """
         for pod in pods:
-            found = self._parts.find(pod.key)
-            if found is not None and found[0] is not SubQueue.ACTIVE:
+            queued = self._parts.find(pod.key)
+            if queued is not None and queued[0] is not SubQueue.ACTIVE:
                 self._parts.backoff.delete(pod.key)
-                self._parts.to_active(found[1], event, found[0], reason=reason)
+                self._parts.to_active(queued[1], event, queued[0], reason=reason)
             elif pod.metadata.uid in self._parts.in_flight:
                 self._parts.in_flight.record(events.EVENT_FORCE_ACTIVATE, None, pod)
 

@@ -70,8 +70,8 @@ class SubQueues:
         uid = pod.metadata.uid
         if uid in self.in_flight and not self.in_flight.is_deleted(uid):
             return self.in_flight.newest_version(uid).pod
-        found = self.find(pod.key)
-        return found[1].pod if found is not None and found[1].uid == uid else None
+        queued = self.find(pod.key)
+        return queued[1].pod if queued is not None and queued[1].uid == uid else None
 
     def requeue(
         self, info: QueuedPodInfo, verdict: Verdict, event: str, source: SubQueue

@@ -31,25 +31,27 @@ class Trial:
     def __init__(
         self, *plugins: type[Any], args: Mapping[str, Mapping[str, Any]] | None = None
     ) -> None:
-        found = [
+        plugin_classes = [
             checked(columnar(each) if issubclass(each, PerNodePlugin) else each) for each in plugins
         ]
         profile = {
-            "plugins": {"multiPoint": {"enabled": [{"name": each.name} for each in found]}},
+            "plugins": {
+                "multiPoint": {"enabled": [{"name": each.name} for each in plugin_classes]}
+            },
             "pluginConfig": [
                 {"name": name, "args": dict(given)} for name, given in (args or {}).items()
             ],
         }
         configuration = load(
             {"apiVersion": API_VERSION, "kind": KIND, "profiles": [profile]},
-            plugin_table(PLUGINS, outside=found),
+            plugin_table(PLUGINS, outside=plugin_classes),
         )
         self.clock = VirtualClock()
         self.scheduler = Scheduler(
             configuration,
             clock=self.clock,
             tie_break="first-name",
-            registry={**BUILT_IN, **{each.name: each for each in found}},
+            registry={**BUILT_IN, **{each.name: each for each in plugin_classes}},
         )
 
     def add(self, *objects: Item) -> Self:

@@ -129,13 +129,13 @@ class LabCluster:
         path = f"{self._path}/past/{kind}"
         if "limit" in moment or "offset" in moment:
             return list(self.lab.get(path, **moment)[kind])
-        found: list[Row] = []
+        rows: list[Row] = []
         given = {"limit": PAGE, **moment}
         while True:
-            page = self.lab.get(path, offset=len(found), **given)
-            found += page[kind]
-            if len(found) >= page["total"] or not page[kind]:
-                return found
+            page = self.lab.get(path, offset=len(rows), **given)
+            rows += page[kind]
+            if len(rows) >= page["total"] or not page[kind]:
+                return rows
             # The other pages are of the same version, whatever happens meanwhile.
             for name in ("at", "decision"):
                 given.pop(name, None)
@@ -165,14 +165,14 @@ class LabDecision:
 
     def scores(self) -> Table:
         """The feasible nodes with their scores by plugin, the best first."""
-        found = self._lab.get(f"/decisions/{self._path.rpartition('/')[2]}")["scores"]
+        scores = self._lab.get(f"/decisions/{self._path.rpartition('/')[2]}")["scores"]
         rows = [
             {"node": node, "rank": rank, "total": total}
             for node, rank, total in zip(
-                found["nodes"], found["ranks"], found["total"], strict=True
+                scores["nodes"], scores["ranks"], scores["total"], strict=True
             )
         ]
-        for plugin in found["plugins"]:
+        for plugin in scores["plugins"]:
             for row, score in zip(rows, plugin["normalized"], strict=True):
                 row[plugin["plugin"]] = score * plugin["weight"]
         return as_table(rows)

@@ -68,12 +68,12 @@ class Connection:
     def pages(self, path: str, limit: int | None = None, **query: Any) -> list[Row]:
         """All rows of a list that has pages, in their order; with `limit` the first ones."""
         given = {"page_size": min(limit or PAGE, PAGE), **query}
-        found: list[Row] = []
+        rows: list[Row] = []
         while True:
             page = self.get(path, **given)
-            found += page["results"]
-            if not page["next"] or (limit is not None and len(found) >= limit):
-                return found[:limit]
+            rows += page["results"]
+            if not page["next"] or (limit is not None and len(rows) >= limit):
+                return rows[:limit]
             given = parse_qs(urlsplit(page["next"]).query)
 
     def operation(self, path: str, body: Any = None, *, timeout: float = 600.0) -> Json:
@@ -87,15 +87,17 @@ class Connection:
         """Wait until an operation has succeeded; LabError as of `operation`."""
         until = time.monotonic() + timeout
         while True:
-            found: Json = self.get(f"/operations/{number}")
-            if found["finished_at"]:
+            operation: Json = self.get(f"/operations/{number}")
+            if operation["finished_at"]:
                 break
             if time.monotonic() > until:
                 raise LabError(0, f"operation {number} has not ended in {timeout:g} s")
             time.sleep(_WAIT_SECONDS)
-        if found["state"] != "succeeded":
-            raise LabError(0, f"operation {number} {found['state']}: {found['cause'] or '-'}")
-        return found
+        if operation["state"] != "succeeded":
+            raise LabError(
+                0, f"operation {number} {operation['state']}: {operation['cause'] or '-'}"
+            )
+        return operation
 
     def request(
         self,
@@ -126,12 +128,12 @@ class Connection:
 
 def as_table(rows: Sequence[Row] | Row) -> Table:
     """A data frame if pandas is installed, else the rows; a page of a list counts as its rows."""
-    found = rows["results"] if isinstance(rows, dict) else list(rows)
+    results = rows["results"] if isinstance(rows, dict) else list(rows)
     try:
         import pandas  # type: ignore[import-untyped]
     except ImportError:
-        return found
-    return pandas.DataFrame(found)
+        return results
+    return pandas.DataFrame(results)
 
 
 def _refusal(error: HTTPError) -> LabError:

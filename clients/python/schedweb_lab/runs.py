@@ -93,8 +93,8 @@ class LabScenario:
         """The result: `passed`, and the `runs` with expectations, figures and pods."""
         if self._result is None:
             self.wait()
-            found = self._lab.get(f"/operations/{self.id}/output")
-            self._result = json.loads(found) if isinstance(found, bytes) else found
+            output = self._lab.get(f"/operations/{self.id}/output")
+            self._result = json.loads(output) if isinstance(output, bytes) else output
         return self._result
 
     def runs(self) -> Table:

@@ -56,10 +56,10 @@ def main() -> int:
             with sides(scripts, OUTPUT / "kubectl", moves=moves) as pair:
                 for name, commands in chosen.items():
                     rows.append(Row(name))
-                    for found in _differences(pair, name, commands, rows[-1]):
-                        print(json.dumps(found), file=file, flush=True)
+                    for difference in _differences(pair, name, commands, rows[-1]):
+                        print(json.dumps(difference), file=file, flush=True)
                         if shown < options.show:
-                            print(json.dumps(found, indent=1))
+                            print(json.dumps(difference, indent=1))
                         shown += 1
     print(heading("script"))
     total = Row.of_all("total", rows)
@@ -84,10 +84,10 @@ def _differences(
         for command in commands:
             expected, actual = pool.map(Place.run, places, repeat(command))
             row.compared += 1
-            found = _difference(command, expected, actual)
-            if found:
+            difference = _difference(command, expected, actual)
+            if difference:
                 row.differing.append(command.line)
-                yield {"script": name, **found}
+                yield {"script": name, **difference}
             elif expected != actual:
                 row.listed += 1
 
@@ -97,12 +97,12 @@ def _difference(command: Command, expected: Outcome, actual: Outcome) -> dict[st
     expected, actual = (without_listed(each, command.line) for each in (expected, actual))
     if expected == actual:
         return {}
-    found: dict[str, object] = {"command": command.line}
+    parts: dict[str, object] = {"command": command.line}
     for part in ("exit", "stdout", "stderr"):
         left, right = getattr(expected, part), getattr(actual, part)
         if left != right:
-            found[part] = {"real": left, "ours": right}
-    return found
+            parts[part] = {"real": left, "ours": right}
+    return parts
 
 
 if __name__ == "__main__":

@@ -50,11 +50,13 @@ class Command:
 
 def scripted() -> dict[str, list[Command]]:
     """The commands of each script, by its name."""
-    found = {}
+    by_script = {}
     for file in sorted((_HERE / "scripts").iterdir()):
         lines = [line.strip() for line in file.read_text().splitlines()]
-        found[file.stem] = [Command(line) for line in lines if line and not line.startswith("#")]
-    return found
+        by_script[file.stem] = [
+            Command(line) for line in lines if line and not line.startswith("#")
+        ]
+    return by_script
 
 
 def about_kinds() -> Iterator[Command]:

@@ -73,7 +73,7 @@ class Place:
     def run(self, command: Command) -> Outcome:
         """The normalized outcome of a command; what it causes has happened afterwards."""
         try:
-            found = subprocess.run(
+            finished = subprocess.run(
                 [self.side.kubectl, *command.arguments],
                 cwd=self.home,
                 env={"PATH": os.environ["PATH"], "HOME": str(self.home)}
@@ -94,7 +94,7 @@ class Place:
             world.settle()
             while kubelet.act(world, {self.namespace: kubelet.always("Ready")}):
                 world.settle()
-        outcome = Outcome(found.returncode, found.stdout, found.stderr)
+        outcome = Outcome(finished.returncode, finished.stdout, finished.stderr)
         return blanked(normalize(outcome), self.side.server)
 
 

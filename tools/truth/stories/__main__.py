@@ -78,8 +78,13 @@ def _report(
                         row.listed += count if left != right else 0
                     row.differing += [f"step {step}, {about}"] * count if places else []
                     for where, one, other in places:
-                        found = {"story": row.about, "step": step, "object": about, "where": where}
-                        line = json.dumps({**found, "real": one, "ours": other})
+                        difference = {
+                            "story": row.about,
+                            "step": step,
+                            "object": about,
+                            "where": where,
+                        }
+                        line = json.dumps({**difference, "real": one, "ours": other})
                         print(line, file=file)
                         if shown < most:
                             print(line)

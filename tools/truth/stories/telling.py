@@ -136,15 +136,15 @@ class Telling:
         return self._by_story(list_all(self._world, "Event"))
 
     def _by_story(self, bodies: Iterable[Body]) -> dict[str, list[Body]]:
-        found: dict[str, list[Body]] = {story.name: [] for story in self._stories}
+        by_story: dict[str, list[Body]] = {story.name: [] for story in self._stories}
         for body in bodies:
             metadata = body["metadata"]
             story = metadata.get("namespace") or (metadata.get("labels") or {}).get(LABEL, "")
             if about := body.get("involvedObject"):
                 story = story if about.get("namespace") else about["name"].partition(".")[2]
-            if story in found:
-                found[story].append(body)
-        return found
+            if story in by_story:
+                by_story[story].append(body)
+        return by_story
 
     def _perform(self, story: str, act: Act) -> None:
         match act:

@@ -63,11 +63,11 @@ def path_of(kind: Kind, namespace: str = "", name: str = "", part: str = "") -> 
 
 def list_all(world: World, kind: str) -> list[Body]:
     """All objects of a kind, in all namespaces."""
-    found = kinds.by_name(kind)
-    status, body = world.request("GET", path_of(found))
+    known_kind = kinds.by_name(kind)
+    status, body = world.request("GET", path_of(known_kind))
     if status != 200:
         raise RuntimeError(f"LIST {kind}: {status} {body}")
-    types = {"kind": found.name, "apiVersion": found.api_version}
+    types = {"kind": known_kind.name, "apiVersion": known_kind.api_version}
     return [{**each, **types} for each in body["items"]]
 
 

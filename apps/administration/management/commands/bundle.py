@@ -68,10 +68,10 @@ class Command(BaseCommand):
 
     def _write(self, cluster: str, decision: int, output: Path | None, **options: Any) -> None:
         row = queries.decision_numbered(decision, ControlPlaneCommand.get_cluster(cluster))
-        found = bundle_of(row)
-        target = output or Path(found.name)
-        target.write_bytes(found.data)
-        self.stdout.write(f"{target}: {len(found.data):,} bytes")
+        bundle = bundle_of(row)
+        target = output or Path(bundle.name)
+        target.write_bytes(bundle.data)
+        self.stdout.write(f"{target}: {len(bundle.data):,} bytes")
 
 
 def _describe(opened: OpenedBundle) -> str:

@@ -61,11 +61,11 @@ class Command(ControlPlaneCommand):
 
     def _answer_fit(self, cluster: Cluster, options: dict[str, Any]) -> tuple[Any, list[str]]:
         limit = options["limit"] or fitting.DEFAULT_LIMIT
-        found = count_fitting(cluster, build_request(options), limit=limit, user=USER)
-        sentences = [f"  {node}: {count:,}" for node, count in found.nodes.items()]
-        more = " or more" if found.limited else ""
-        sentences.append(f"{found.count:,}{more} copies of pod {found.pod} fit.")
-        return found, [*sentences, *filter(None, [found.sentence])]
+        answer = count_fitting(cluster, build_request(options), limit=limit, user=USER)
+        sentences = [f"  {node}: {count:,}" for node, count in answer.nodes.items()]
+        more = " or more" if answer.limited else ""
+        sentences.append(f"{answer.count:,}{more} copies of pod {answer.pod} fit.")
+        return answer, [*sentences, *filter(None, [answer.sentence])]
 
     def _answer_nodes(self, cluster: Cluster, options: dict[str, Any]) -> tuple[Any, list[str]]:
         shapes = _read_shapes(options["shapes"])
@@ -86,7 +86,7 @@ class Command(ControlPlaneCommand):
         return plan, sentences
 
     def _answer_emptiable(self, cluster: Cluster, options: dict[str, Any]) -> tuple[Any, list[str]]:
-        found = find_emptiable_nodes(
+        answer = find_emptiable_nodes(
             cluster,
             build_request(options),
             nodes=options["node"],
@@ -97,20 +97,20 @@ class Command(ControlPlaneCommand):
             f"  {each.node}: {len(each.moves):,} pods move"
             if each.can_be_emptied
             else f"  {each.node}: no, {each.blocked_by}: {each.reason}"
-            for each in found.nodes
+            for each in answer.nodes
         ]
-        names = ", ".join(found.together)
+        names = ", ".join(answer.together)
         sentences.append(f"Could be emptied at the same time: {names or 'none'}.")
-        return found, sentences
+        return answer, sentences
 
     def _answer_failures(self, cluster: Cluster, options: dict[str, Any]) -> tuple[Any, list[str]]:
-        found = simulate_failures(cluster, build_request(options), options["node"], user=USER)
+        answer = simulate_failures(cluster, build_request(options), options["node"], user=USER)
         sentences = [
             f"  {each.node}: {each.moved:,} pods move, {each.waiting:,} wait, "
             f"{len(each.lost):,} are lost"
-            for each in found.nodes
+            for each in answer.nodes
         ]
-        return found, sentences
+        return answer, sentences
 
 
 def _read_shapes(name: str | None) -> list[Shape]:
@@ -119,8 +119,8 @@ def _read_shapes(name: str | None) -> list[Shape]:
         raise CommandError("--shapes: a file with the shapes of nodes is required")
     try:
         with open(name) as file:
-            found = yaml.safe_load(file)
-        return [Shape(str(each["name"]), each["node"], float(each["price"])) for each in found]
+            entries = yaml.safe_load(file)
+        return [Shape(str(each["name"]), each["node"], float(each["price"])) for each in entries]
     except (OSError, yaml.YAMLError, KeyError, TypeError, ValueError) as error:
         raise CommandError(
             f"--shapes {name}: must be a list of name, node and price: {error!r}"

@@ -32,9 +32,9 @@ class Command(ControlPlaneCommand):
             parser.add_argument(option, help=parameter.meaning.replace("%", "%%"))
 
     def run(self, **options: Any) -> None:
-        found = self.get_cluster(options["cluster"]) if options["cluster"] else None
-        filters = finding.parse(options, now=found.now() if found is not None else None)
-        number = found.pk if found is not None else self._get_past_id(options["cluster_id"])
+        cluster = self.get_cluster(options["cluster"]) if options["cluster"] else None
+        filters = finding.parse(options, now=cluster.now() if cluster is not None else None)
+        number = cluster.pk if cluster is not None else self._get_past_id(options["cluster_id"])
         batches = export.batches(filters, cluster_id=number, limit=options["limit"])
         columns: Sequence[str] = export.FIELDS
         if extent := options["score_inputs"]:

@@ -33,34 +33,34 @@ class Command(ControlPlaneCommand):
             options, copies=options["copies"], pending=not options["without_pending"]
         )
         try:
-            found = simulate(self.get_cluster(options["name"]), request, user=USER)
+            simulation = simulate(self.get_cluster(options["name"]), request, user=USER)
         except ConfigError as error:
             raise describe(error) from error
         if options["json"]:
-            self.stdout.write(msgspec.json.encode(to_json(found)).decode())
+            self.stdout.write(msgspec.json.encode(to_json(simulation)).decode())
         else:
-            self._print(found)
-        if options["check"] and found.not_placed:
-            raise CommandError(f"{len(found.not_placed):,} pods are not placed")
+            self._print(simulation)
+        if options["check"] and simulation.not_placed:
+            raise CommandError(f"{len(simulation.not_placed):,} pods are not placed")
 
-    def _print(self, found: Simulation) -> None:
-        base = found.base
+    def _print(self, simulation: Simulation) -> None:
+        base = simulation.base
         self.stdout.write(
             f"Cluster {base.cluster.name} at version {base.version}, {base.configuration.name}."
         )
-        for pod in found.placed:
+        for pod in simulation.placed:
             self.stdout.write(f"  {_name(pod)} -> {pod.node}")
-        for pod in found.not_placed:
+        for pod in simulation.not_placed:
             self.stdout.write(f"  {_name(pod)}: {pod.sentence}")
-        for victim in found.preempted:
+        for victim in simulation.preempted:
             self.stdout.write(
                 f"  {victim.namespace}/{victim.name} on {victim.node} is preempted by {victim.by}"
             )
-        for lost in found.lost:
+        for lost in simulation.lost:
             self.stdout.write(f"  {lost.namespace}/{lost.name} is lost: {lost.reason}")
         self.stdout.write(
-            f"{len(found.placed):,} placed, {len(found.not_placed):,} not placed, "
-            f"{len(found.preempted):,} preempted, {len(found.lost):,} lost."
+            f"{len(simulation.placed):,} placed, {len(simulation.not_placed):,} not placed, "
+            f"{len(simulation.preempted):,} preempted, {len(simulation.lost):,} lost."
         )
 
 

@@ -74,16 +74,16 @@ class ConfigurationText:
 
     def append(self, path: str, value: Any) -> None:
         """Append an element to the list at a path, which is created if it is absent."""
-        found = self.get(path)
-        if not isinstance(found, CommentedSeq):
+        items = self.get(path)
+        if not isinstance(items, CommentedSeq):
             self.set(path, CommentedSeq())
-            found = self.get(path)
-        found.append(_to_yaml(value))
+            items = self.get(path)
+        items.append(_to_yaml(value))
 
     def append_copy(self, path: str, index: int) -> None:
         """Append a copy of the element with this index to the list at a path."""
-        found = self.get(path)
-        found.append(copy.deepcopy(found[index]))
+        items = self.get(path)
+        items.append(copy.deepcopy(items[index]))
 
     def remove(self, path: str) -> None:
         """Remove a field or an element, and the containers that are empty without it."""
@@ -116,11 +116,11 @@ class ConfigurationText:
         """The mapping or list at a path; created where it is absent."""
         value = self.body
         for position, step in enumerate(steps):
-            found = _child(value, step)
-            if not isinstance(found, CommentedMap | CommentedSeq):
+            container = _child(value, step)
+            if not isinstance(container, CommentedMap | CommentedSeq):
                 following = steps[position + 1] if position + 1 < len(steps) else None
-                found = self._create(value, step, following)
-            value = found
+                container = self._create(value, step, following)
+            value = container
         return value
 
     @staticmethod
@@ -180,7 +180,7 @@ def find_lost_comments(before: str, after: str) -> list[str]:
 
 
 def _comments(text: str) -> list[str]:
-    return [found[0].strip() for line in text.splitlines() if (found := _COMMENT.search(line))]
+    return [match[0].strip() for line in text.splitlines() if (match := _COMMENT.search(line))]
 
 
 def _is_named(step: Step) -> bool:

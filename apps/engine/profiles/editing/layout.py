@@ -85,10 +85,10 @@ class _Layout:
                 return place, place
             place = self.pairs.get(start, -1)
             return (place, place) if place >= 0 else None
-        found = [self.pairs.get(line) for line in range(start, end)]
-        if found[0] is None or found != list(range(found[0], found[0] + len(found))):
+        lines = [self.pairs.get(line) for line in range(start, end)]
+        if lines[0] is None or lines != list(range(lines[0], lines[0] + len(lines))):
             return None
-        return found[0], found[0] + len(found)
+        return lines[0], lines[0] + len(lines)
 
     def _indent(self, line: str, near: int) -> str:
         """A line with the indentation that the text has for lines like it."""

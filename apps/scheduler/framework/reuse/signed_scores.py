@@ -114,9 +114,9 @@ class SignedScores:
             watch.lap(plan.updated)
         if plan.others:
             return self._score_others(cycle, rows, watch)
-        return self.found()
+        return self.kept_scores()
 
-    def found(self) -> Scores:
+    def kept_scores(self) -> Scores:
         """The columns at ``rows``, if they are up to date."""
         live = self._live
         assert live is not None and self.rows is not None
@@ -143,10 +143,10 @@ class SignedScores:
     def score_again(self, cycle: Cycle, rows: Int64Array) -> Scores:
         """``score`` with the scorers of the last cycle, if all of them signed the pod."""
         self._update(cycle, rows)
-        return self.found()
+        return self.kept_scores()
 
     def _score_others(self, cycle: Cycle, rows: Int64Array, watch: Stopwatch) -> Scores:
-        scores = self.found()
+        scores = self.kept_scores()
         columns, total = {}, scores.ranking.total.copy()
         for each in self._plan.scorers:
             column = scores.columns.get(each.name)
@@ -251,10 +251,10 @@ class SignedScores:
 
     def _follow_rows(self, before: Int64Array, rows: Int64Array) -> bool:
         """Let the rows leave and return that ``before`` and ``rows`` do not have in common."""
-        found = difference(before, rows)
-        if found is None:
+        moved = difference(before, rows)
+        if moved is None:
             return False
-        left, entered = found
+        left, entered = moved
         if not left and not entered:
             return True
         plan, live = self._plan, self._live

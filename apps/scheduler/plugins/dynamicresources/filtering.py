@@ -178,14 +178,14 @@ class NodeFilter:
         return self._node_resources(claims, self._search(node, claims)[1]) or ()
 
     def _node_resources(
-        self, claims: Sequence[ResourceClaim], found: Solution | None
+        self, claims: Sequence[ResourceClaim], solution: Solution | None
     ) -> node_resources.ClaimStatuses | None:
         """What the devices take of the node; None if none of them does."""
-        if not self._features.node_resources or found is None:
+        if not self._features.node_resources or solution is None:
             return None
-        if not node_resources.has_mapped_devices(found):
+        if not node_resources.has_mapped_devices(solution):
             return None
-        return node_resources.claim_statuses(self._pod, self._state.claims, claims, found)
+        return node_resources.claim_statuses(self._pod, self._state.claims, claims, solution)
 
     def _search(
         self, node: Node, claims: Sequence[ResourceClaim]

@@ -155,24 +155,26 @@ class _Comparison:
 
     def _add(
         self,
-        found: NodeDevices,
+        compared: NodeDevices,
         claim: ResourceClaim,
         name: str,
         request: ExactDeviceRequest,
         obstacles: Sequence[Sequence[DeviceObstacle]],
     ) -> None:
         for each, against in zip(self._candidates, obstacles, strict=True):
-            found.cells.append(
-                DeviceCell(claim.key, name, found.node, *each.id, obstacles=tuple(against))
+            compared.cells.append(
+                DeviceCell(claim.key, name, compared.node, *each.id, obstacles=tuple(against))
             )
-        found.cells += [
-            DeviceCell(claim.key, name, found.node, pool.driver, pool.name, "", (_unusable(pool),))
+        compared.cells += [
+            DeviceCell(
+                claim.key, name, compared.node, pool.driver, pool.name, "", (_unusable(pool),)
+            )
             for pool in self._pools
             if pool.incomplete or pool.invalid
         ]
         usable = sum(not against for against in obstacles)
         count = None if request.allocation_mode == ALL else request.count
-        found.rows.append(
+        compared.rows.append(
             RequestRow(
                 claim.key, name, request.device_class_name, count, usable, len(self._candidates)
             )

@@ -176,11 +176,11 @@ class DynamicResources:
             and (allocation := self._claims.shared_allocation(claim.metadata.uid)) is not None
         }
 
-    def _share_searches(self, found: ClaimState) -> None:
+    def _share_searches(self, claim_state: ClaimState) -> None:
         """One search serves all nodes with equal devices, of which the same ones are in use."""
-        self._states.update(self._handle.snapshot, found.slices, found.allocated)
-        results = self._searches.of(found.claims, self._classes.version, self._states.epoch)
-        found.shared = SharedAllocations(found.claims, self._states, results)
+        self._states.update(self._handle.snapshot, claim_state.slices, claim_state.allocated)
+        results = self._searches.of(claim_state.claims, self._classes.version, self._states.epoch)
+        claim_state.shared = SharedAllocations(claim_state.claims, self._states, results)
 
     def _why_not(self, claims: Sequence[ResourceClaim]) -> str:
         for claim in claims:
@@ -305,10 +305,10 @@ class DynamicResources:
             return None, unschedulable(REASON_DELETED)
         return None, unschedulable(REASON_NO_HELP)
 
-    def _idle_group(self, found: ClaimState, pod: PodInfo) -> PodGroup | None:
+    def _idle_group(self, claim_state: ClaimState, pod: PodInfo) -> PodGroup | None:
         """The group of the pod if no pod of it has a node: its claims are not in use."""
         placed = self._handle.pod_groups.of(pod.pod).placed
-        return None if placed else found.group
+        return None if placed else claim_state.group
 
     def score(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
@@ -388,19 +388,23 @@ class DynamicResources:
         claim_state.waiting_since = self._handle.clock.now()
         return Status(Code.PENDING, (note,))
 
-    def _ask_again(self, found: ClaimState, reservation: Reservation, note: str) -> Status | None:
+    def _ask_again(
+        self, claim_state: ClaimState, reservation: Reservation, note: str
+    ) -> Status | None:
         """Whether the conditions have come true since PreBind has written the claims."""
-        assert found.waiting_since is not None
+        assert claim_state.waiting_since is not None
         problem, ready = reservation.look_again()
         if ready:
             return None
         if not problem:
-            over = self._handle.clock.now() - found.waiting_since >= self._args.binding_timeout
+            over = (
+                self._handle.clock.now() - claim_state.waiting_since >= self._args.binding_timeout
+            )
             problem = "device binding timeout" if over else ""
         return error(problem) if problem else Status(Code.PENDING, (note,))
 
-    def _reservation(self, found: ClaimState, pod: PodInfo, state: CycleState) -> Reservation:
-        return Reservation(found, pod, self._claims, partial(intents.add, state))
+    def _reservation(self, claim_state: ClaimState, pod: PodInfo, state: CycleState) -> Reservation:
+        return Reservation(claim_state, pod, self._claims, partial(intents.add, state))
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         return self._hints.events()

@@ -62,15 +62,15 @@ class Slices:
 
         Pools of which the node sees only the counters matter if nothing can be allocated from them.
         """
-        found: dict[tuple[str, str], list[ResourceSlice]] = {}
+        by_pool: dict[tuple[str, str], list[ResourceSlice]] = {}
         for each in (*self._of_node.get(node.metadata.name, ()), *self._shared):
             if has_devices_for(each, node):
-                _add(found, each)
-        for pool_id in found:
+                _add(by_pool, each)
+        for pool_id in by_pool:
             for each in self._counters.get(pool_id, ()):
-                _add(found, each)
-        pools = [self._pool(pool_id, slices) for pool_id, slices in found.items()]
-        pools += [pool for pool in self._unusable_ones() if (pool.driver, pool.name) not in found]
+                _add(by_pool, each)
+        pools = [self._pool(pool_id, slices) for pool_id, slices in by_pool.items()]
+        pools += [pool for pool in self._unusable_ones() if (pool.driver, pool.name) not in by_pool]
         present = [pool for pool in pools if pool is not None]
         return sorted(present, key=lambda pool: (_has_conditions(pool), pool.driver, pool.name))
 
@@ -121,8 +121,8 @@ def _pool_id(each: ResourceSlice) -> tuple[str, str]:
     return each.spec.driver, each.spec.pool.name
 
 
-def _add(found: dict[tuple[str, str], list[ResourceSlice]], each: ResourceSlice) -> None:
-    slices = found.setdefault(_pool_id(each), [])
+def _add(by_pool: dict[tuple[str, str], list[ResourceSlice]], each: ResourceSlice) -> None:
+    slices = by_pool.setdefault(_pool_id(each), [])
     generation = each.spec.pool.generation
     if slices and generation < slices[0].spec.pool.generation:
         return

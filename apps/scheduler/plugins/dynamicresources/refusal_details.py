@@ -17,14 +17,18 @@ from apps.scheduler.plugins.helper.node_text import list_names, requirement_text
 _LISTED: Final = 4
 
 
-def describe_matrix(found: NodeDevices) -> Iterator[Detail]:
+def describe_matrix(compared: NodeDevices) -> Iterator[Detail]:
     """One detail for each request, about the devices of the node."""
-    for row in found.rows:
+    for row in compared.rows:
         cells = [
-            cell for cell in found.cells if (cell.claim, cell.request) == (row.claim, row.request)
+            cell
+            for cell in compared.cells
+            if (cell.claim, cell.request) == (row.claim, row.request)
         ]
         yield Detail(_describe(row, cells), _figures(row, cells))
-    if found.rows and all(row.count is not None and row.usable >= row.count for row in found.rows):
+    if compared.rows and all(
+        row.count is not None and row.usable >= row.count for row in compared.rows
+    ):
         text = (
             "each request alone finds devices, but not all of them together: they need the same "
             "devices, or more of the counters than is left"

@@ -26,11 +26,11 @@ class Reservation:
 
     def reserve(self, node_name: str) -> None:
         """The allocations that Filter found for the node are in flight from now on."""
-        found = self._state.allocation_on(node_name)
-        if found is not None:
+        allocated = self._state.allocation_on(node_name)
+        if allocated is not None:
             # From now on the devices are in use: the same search would find others.
-            self._state.by_node[node_name] = found
-        for claim, allocation in found.pairs() if found is not None else ():
+            self._state.by_node[node_name] = allocated
+        for claim, allocation in allocated.pairs() if allocated is not None else ():
             status = msgspec.structs.replace(claim.status, allocation=allocation)
             self._claims.reserve(msgspec.structs.replace(claim, status=status), self._pod.uid)
 
@@ -136,10 +136,10 @@ class Reservation:
             ready = ready and binding.is_ready(claim)
         return "", ready
 
-    def _claims_of(self, found: NodeAllocation | None) -> list[ResourceClaim]:
+    def _claims_of(self, allocated: NodeAllocation | None) -> list[ResourceClaim]:
         claims = list(self._state.claims)
-        if found is not None:
-            claims += [claim for claim in found.claims if extended.is_in_memory(claim)]
+        if allocated is not None:
+            claims += [claim for claim in allocated.claims if extended.is_in_memory(claim)]
         return claims
 
     def _bind(
@@ -166,6 +166,6 @@ class Reservation:
         self._add(Deletion(writes.KIND, claim.metadata.namespace, claim.metadata.name))
 
 
-def _by_uid(found: NodeAllocation | None) -> dict[str, AllocationResult]:
-    pairs = found.pairs() if found is not None else ()
+def _by_uid(allocated: NodeAllocation | None) -> dict[str, AllocationResult]:
+    pairs = allocated.pairs() if allocated is not None else ()
     return {claim.metadata.uid: allocation for claim, allocation in pairs}

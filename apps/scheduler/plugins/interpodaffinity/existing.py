@@ -87,8 +87,8 @@ class ExistingTerms:
         """Whether no term of a running pod matches."""
         if not len(self._snapshot.pods_by_term):
             return True
-        found = self.about(pod)
-        return not found.anti_affinity and not found.preferred
+        terms = self.about(pod)
+        return not terms.anti_affinity and not terms.preferred
 
     def namespace_labels(self, pod: PodInfo) -> Mapping[str, str]:
         """A namespace without an object has no labels."""

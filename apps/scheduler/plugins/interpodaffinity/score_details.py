@@ -131,7 +131,7 @@ def _describe_term(term: CountedTerm, slot: int, score: int, snapshot: Snapshot)
         "weight": term.weight,
         "counts": score,
         "names": pods,
-        "podsByValue": {values[at]: len(found) for at, found in sorted(term.pods.items())},
+        "podsByValue": {values[at]: len(matching) for at, matching in sorted(term.pods.items())},
     }
     if slot == term.domains.size:
         return Detail(f"{_describe_owner(term)}: the node has no label {term.key}", figures)

@@ -127,10 +127,10 @@ class AffinityScores:
             if slots is None or len(slots) > _MAX_PATCHES:
                 return None
             for slot in slots:
-                found = domains.rows_in(slot)
-                if len(rows) + len(found) > _MAX_PATCHES:
+                in_domain = domains.rows_in(slot)
+                if len(rows) + len(in_domain) > _MAX_PATCHES:
                     return None
-                rows.update(found.tolist())
+                rows.update(in_domain.tolist())
         return np.array(sorted(rows), dtype=np.int64)
 
 

@@ -83,10 +83,10 @@ def describe_balance(
         )
     for words, place in (("Without the pod", 0), ("With the pod", 1)):
         shares = [_share(column, column.pod if place else 0) for column in counted]
-        found = describe_evenness(shares, deviations[place], evenness[place])
+        described = describe_evenness(shares, deviations[place], evenness[place])
         yield Detail(
-            f"{words}: {found.sentence}",
-            {"pod": "with" if place else "without", **found.figures},
+            f"{words}: {described.sentence}",
+            {"pod": "with" if place else "without", **described.figures},
         )
     without, with_pod_even = evenness
     change = 50 + with_pod_even - without

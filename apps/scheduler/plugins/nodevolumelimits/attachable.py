@@ -65,21 +65,21 @@ class AttachableVolumes:
             return None
         if mount.kind is MountKind.EPHEMERAL and not is_created_for(claim, mount.of[2]):
             return None
-        found = self._of_claim(claim)
-        if found is None or not found.volume.driver or not found.volume.handle:
+        attachable = self._of_claim(claim)
+        if attachable is None or not attachable.volume.driver or not attachable.volume.handle:
             return None
-        return found
+        return attachable
 
     def resolve(self, mount: Mount, node_name: str) -> CSIVolume | None:
         """The volume that is attached to the node, None if it does not count."""
         try:
-            found = self.of(mount)
+            attachable = self.of(mount)
         except TranslationError:
             return None
-        if found is None or found.plugin is None:
-            return None if found is None else found.volume
+        if attachable is None or attachable.plugin is None:
+            return None if attachable is None else attachable.volume
         self.depends_on_csi_nodes = True
-        return None if self._listers.csi_nodes.get(node_name) is None else found.volume
+        return None if self._listers.csi_nodes.get(node_name) is None else attachable.volume
 
     def _of_claim(self, claim: PersistentVolumeClaim) -> Attachable | None:
         """The disk that the claim attaches: its volume, or the one that will be provisioned."""

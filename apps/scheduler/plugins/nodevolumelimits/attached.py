@@ -76,8 +76,8 @@ class AttachedVolumes:
 
     def volumes_of(self, mounts: Iterable[Mount], node_name: str) -> set[CSIVolume]:
         """The volumes of the mounts that count on the node."""
-        found = (self._resolver.resolve(mount, node_name) for mount in mounts)
-        return {volume for volume in found if volume is not None}
+        volumes = (self._resolver.resolve(mount, node_name) for mount in mounts)
+        return {volume for volume in volumes if volume is not None}
 
     # -- updating ------------------------------------------------------------------------------
 

@@ -162,12 +162,12 @@ class NodeVolumeLimits:
             if claim is not None and not is_created_for(claim, pod.uid):
                 raise StatusError(error(claim_not_created_for(claim, pod)))
             try:
-                found = self._attachable.of(mount)
+                attachable = self._attachable.of(mount)
             except TranslationError as unknown:
                 self._refuse_untranslatable(mount, unknown, nodes)
                 continue
-            if found is not None:
-                wanted[found.volume] = found.plugin
+            if attachable is not None:
+                wanted[attachable.volume] = attachable.plugin
         return wanted
 
     def _refuse_untranslatable(

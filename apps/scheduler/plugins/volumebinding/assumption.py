@@ -54,14 +54,14 @@ class Assumption:
             yield _patch(claim, SELECTED_NODE, {}, locked=False)
 
 
-def assume(found: PodVolumes, node_name: str, listers: Listers) -> Assumption:
+def assume(pod_volumes: PodVolumes, node_name: str, listers: Listers) -> Assumption:
     """The assumption for ``found``, the outcome for a table whose only row is the node."""
     volumes, claims = [], []
-    for pick in found.picks:
+    for pick in pod_volumes.picks:
         slot = int(pick.slots[0])
         if slot != NO_VOLUME:
             volumes.append((pick.volumes.at(slot), bind(pick.volumes.at(slot), pick.claim)))
-    for provision in found.provisions:
+    for provision in pod_volumes.provisions:
         if provision.where[0]:
             claims.append((provision.claim, select(provision.claim, node_name)))
     known_volumes, known_claims = listers.persistent_volumes, listers.persistent_volume_claims

@@ -129,22 +129,22 @@ class VolumeBinder:
     # -- unbound claims ------------------------------------------------------------------------
 
     def _place_delayed_claims(
-        self, claims: Sequence[PersistentVolumeClaim], nodes: NodeColumns, found: PodVolumes
+        self, claims: Sequence[PersistentVolumeClaim], nodes: NodeColumns, volumes: PodVolumes
     ) -> None:
         """Match claims with volumes, the smallest claim first; provision volumes for the others."""
         to_make = [claim for claim in claims if selected_node(claim) is not None]
         for claim in to_make:
             elsewhere = np.ones(len(nodes), dtype=np.bool_)
             elsewhere[_rows_of(nodes, selected_node(claim))] = False
-            found.delayed[elsewhere] = NOTHING_TO_BIND
+            volumes.delayed[elsewhere] = NOTHING_TO_BIND
         to_match = [claim for claim in claims if selected_node(claim) is None]
         for claim in sorted(to_match, key=requested_storage):
-            found.picks.append(self._match(claim, nodes, found.picks))
+            volumes.picks.append(self._match(claim, nodes, volumes.picks))
         everywhere = np.ones(len(nodes), dtype=np.bool_)
         for claim in to_make:
-            self._provision(claim, everywhere, nodes, found)
-        for pick in found.picks:
-            self._provision(pick.claim, pick.slots == NO_VOLUME, nodes, found)
+            self._provision(claim, everywhere, nodes, volumes)
+        for pick in volumes.picks:
+            self._provision(pick.claim, pick.slots == NO_VOLUME, nodes, volumes)
 
     def _match(
         self, claim: PersistentVolumeClaim, nodes: NodeColumns, others: Sequence[Pick]
@@ -162,27 +162,27 @@ class VolumeBinder:
         claim: PersistentVolumeClaim,
         needed: BoolArray,
         nodes: NodeColumns,
-        found: PodVolumes,
+        volumes: PodVolumes,
     ) -> None:
         """Check where a volume can be provisioned for the claim."""
-        needed = needed & (found.delayed == DELAYED_OK)
+        needed = needed & (volumes.delayed == DELAYED_OK)
         if not needed.any():
             return
         possible = self._provisioning.possible(claim, nodes)
-        found.delayed[needed & ~possible] = NOTHING_TO_BIND
+        volumes.delayed[needed & ~possible] = NOTHING_TO_BIND
         needed &= possible
         if not needed.any():
             return
         has_room = self._provisioning.has_room(claim, nodes)
-        found.delayed[needed & ~has_room] = NO_SPACE
-        found.provisions.append(
-            Provision(claim, needed & has_room, self._measure(claim, nodes, found))
+        volumes.delayed[needed & ~has_room] = NO_SPACE
+        volumes.provisions.append(
+            Provision(claim, needed & has_room, self._measure(claim, nodes, volumes))
         )
 
     def _measure(
-        self, claim: PersistentVolumeClaim, nodes: NodeColumns, found: PodVolumes
+        self, claim: PersistentVolumeClaim, nodes: NodeColumns, volumes: PodVolumes
     ) -> Int64Array:
-        if not found.measures:
+        if not volumes.measures:
             return np.empty(0, dtype=np.int64)
         return self._provisioning.capacity_for(claim, nodes)
 

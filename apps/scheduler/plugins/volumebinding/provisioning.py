@@ -46,11 +46,11 @@ class Provisioning:
         NO_CAPACITY where the driver does not track it. Of several capacities that a node has access
         to and that are large enough, the first by name counts; kube-scheduler takes any.
         """
-        found = np.full(len(nodes), NO_CAPACITY, dtype=np.int64)
+        offers = np.full(len(nodes), NO_CAPACITY, dtype=np.int64)
         storage_class = self._class_of(claim)
         size = self._tracked_size(claim, storage_class)
         if size is None:
-            return found
+            return offers
         listed = self._listers.csi_storage_capacities
         for capacity in sorted(listed, key=lambda each: each.key):
             limit = volume_limit(capacity)
@@ -63,8 +63,8 @@ class Provisioning:
             except SelectorError:
                 continue
             offered = 0 if capacity.capacity is None else quantity.value(capacity.capacity)
-            found[(found == NO_CAPACITY) & find_selected(selector, nodes)] = offered
-        return found
+            offers[(offers == NO_CAPACITY) & find_selected(selector, nodes)] = offered
+        return offers
 
     def _tracked_size(
         self, claim: PersistentVolumeClaim, storage_class: StorageClass
