@@ -31,10 +31,10 @@ app.autodiscover_tasks()
 
 @celeryd_after_setup.connect
 def read_own_queue(instance: Any, **signal: Any) -> None:
-    from apps.engine.workers.lease import PROCESS
+    from apps.engine.workers.lease import process_name
 
     gate.wait()
-    instance.app.amqp.queues.select_add(PROCESS)
+    instance.app.amqp.queues.select_add(process_name())
 
 
 @worker_ready.connect
@@ -42,12 +42,12 @@ def send_heartbeat(sender: Any, **signal: Any) -> None:
     from apps.engine.loop.engines import engines
     from apps.engine.loop.starting import Starter
     from apps.engine.workers.guard import Guard
-    from apps.engine.workers.lease import PROCESS
+    from apps.engine.workers.lease import process_name
     from apps.engine.workers.pulse import Pulse
 
     sender.starter = Starter(engines)
     sender.starter.start()
-    sender.pulse = Pulse(PROCESS)
+    sender.pulse = Pulse(process_name())
     sender.pulse.start()
     sender.guard = Guard()
     sender.guard.start()

@@ -1,15 +1,23 @@
-"""One long-lived child process: start it, restart it when it exits, stop it."""
+"""One long-lived child process: start it, restart it when it exits, stop it.
+
+Where a fork server runs (`schedweb.forkserver`), it starts the processes; without one, or while it
+is away, they start by themselves.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import math
 import os
+import select
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from schedweb import alive
@@ -27,6 +35,14 @@ LONGEST_LOOK = 2.0
 
 LARGEST_LOG = 10 * 1024 * 1024
 
+#: What the fork server sends when it has loaded everything, and what a process that it has forked
+#: waits for: one that arrives too late has been started in another way by then.
+READY = b"ready"
+GO = b"go"
+#: Seconds after which a request of the fork server is given up: two hundred times what it takes.
+FORK_SECONDS = 2.0
+_LOOK_SECONDS = 0.1
+
 
 class ServiceProcess:
     """A Python program. It ends with its parent; its output goes to *log* or to the terminal."""
@@ -41,6 +57,7 @@ class ServiceProcess:
         descriptors: tuple[int, ...] = (),
         gate: Gate | None = None,
         patience: float = math.inf,
+        forks: ForkServer | None = None,
     ) -> None:
         """`patience`: a process without a sign of life for so many seconds is killed."""
         self.name = name
@@ -50,10 +67,11 @@ class ServiceProcess:
         self._descriptors = descriptors
         self._gate = gate
         self._patience = patience
+        self._forks = forks
         #: its time of change is the last sign of life; in memory, because a disk may be full
         self._signs = _memory_file() if patience < math.inf else None
         self._last_sign = self._looked_at = self._silence = 0.0
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[bytes] | ForkedProcess | None = None
         self._started_at = 0.0
         self._failures = 0
         self._start_at = 0.0
@@ -71,21 +89,29 @@ class ServiceProcess:
             self._silence = -math.inf
         with contextlib.ExitStack() as stack:
             output = None if self._log is None else stack.enter_context(self._log.open("ab"))
-            self._process = subprocess.Popen(
-                [
-                    *(sys.executable, "-I", "-S", os.fspath(bound.__file__)),
-                    *(str(os.getpid()), str(int(signal.SIGKILL)), "-1", "-1"),
-                    *(sys.executable, *self._arguments),
-                ],
-                cwd=ROOT,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                pass_fds=descriptors,
-                # The supervisor handles Ctrl-C and stops the services in order.
-                start_new_session=True,
-            )
+            if self._forks is not None:
+                self._process = self._forks.fork(
+                    self._arguments,
+                    environment,
+                    descriptors,
+                    1 if output is None else output.fileno(),
+                )
+            if self._process is None:
+                self._process = subprocess.Popen(
+                    [
+                        *(sys.executable, "-I", "-S", os.fspath(bound.__file__)),
+                        *(str(os.getpid()), str(int(signal.SIGKILL)), "-1", "-1"),
+                        *(sys.executable, *self._arguments),
+                    ],
+                    cwd=ROOT,
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                    pass_fds=descriptors,
+                    # The supervisor handles Ctrl-C and stops the services in order.
+                    start_new_session=True,
+                )
         self._started_at = time.monotonic()
 
     def keep(self) -> None:
@@ -94,8 +120,8 @@ class ServiceProcess:
             rotate_log(self._log)
         now = time.monotonic()
         self._end_if_silent(now)
-        if self._process is not None and self._process.poll() is not None:
-            self._record_exit(self._process.returncode, now)
+        if self._process is not None and (code := self._process.poll()) is not None:
+            self._record_exit(code, now)
             self._process = None
         if self._process is None and now >= self._start_at:
             self.start()
@@ -111,6 +137,11 @@ class ServiceProcess:
         if self._silence > self._patience:
             say(f"{self.name} has not answered its health for {self._patience:.0f} s; killing it")
             self.end(signal.SIGKILL)
+
+    @property
+    def pid(self) -> int | None:
+        """The id of the process; None while there is none."""
+        return None if self._process is None else self._process.pid
 
     def poll(self) -> int | None:
         """The exit code; None while the process runs, 0 before the first start."""
@@ -134,6 +165,100 @@ class ServiceProcess:
         say(f"{self.name} exited ({_reason(code)}); restarting it")
         if self._failures == 1 and self._log is not None:
             say(f"the last lines of {self._log}:\n{_tail(self._log)}")
+
+
+class ForkedProcess:
+    """A child of this process that another one has forked, with the methods of a `Popen`."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        """The exit code; None while the process runs."""
+        return self._collect(os.WNOHANG)
+
+    def wait(self) -> int | None:
+        """The exit code, once the process has ended."""
+        return self._collect(0)
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal, unless the process has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def _collect(self, options: int) -> int | None:
+        if self.returncode is None:
+            found, status = os.waitpid(self.pid, options)
+            if found:
+                self.returncode = os.waitstatus_to_exitcode(status)
+        return self.returncode
+
+
+class ForkServer(ServiceProcess):
+    """`schedweb.forkserver`, which starts the other processes.
+
+    It may die or hang at any time: then `fork` starts nothing, and `keep` starts it again.
+    """
+
+    def __init__(self, environment: dict[str, str], *, log: Path, patience: float) -> None:
+        super().__init__("fork-server", (), environment, log=log, patience=patience)
+        self._control: socket.socket | None = None
+        self._has_loaded = False
+
+    def start(self) -> None:
+        """Start the server; it can fork as soon as `is_ready`."""
+        if self._control is not None:
+            self._control.close()
+        self._has_loaded = False
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._arguments = ("-m", "schedweb.forkserver", str(theirs.fileno()), " " * 200)
+            self._descriptors = (theirs.fileno(),)
+            super().start()
+
+    def is_ready(self) -> bool:
+        """Whether the server runs and has loaded everything."""
+        if self._control is None or self.poll() is not None:
+            return False
+        if not self._has_loaded and select.select([self._control], [], [], 0)[0]:
+            with contextlib.suppress(OSError):
+                self._has_loaded = self._control.recv(len(READY)) == READY
+        return self._has_loaded
+
+    def fork(
+        self,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        descriptors: Sequence[int],
+        output: int,
+    ) -> ForkedProcess | None:
+        """Start a Python program, which inherits `descriptors`; None if the server cannot."""
+        if self._control is None or not self.is_ready():
+            return None
+        request = {
+            "parent": os.getpid(),
+            "arguments": arguments,
+            "environment": environment,
+            "descriptors": descriptors,
+        }
+        channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with channel:
+            with theirs:
+                passed = [theirs.fileno(), output, output, *descriptors]
+                with contextlib.suppress(OSError):
+                    socket.send_fds(self._control, [json.dumps(request).encode()], passed)
+            deadline = time.monotonic() + FORK_SECONDS
+            while time.monotonic() < deadline and self.poll() is None:
+                if select.select([channel], [], [], _LOOK_SECONDS)[0]:
+                    with contextlib.suppress(OSError, ValueError):
+                        pid = int(channel.recv(32))
+                        channel.send(GO)
+                        return ForkedProcess(pid)
+                    break
+        say(f"{self.name} does not respond; starting {arguments[-1]} without it")
+        self.end(signal.SIGKILL)
+        return None
 
 
 def _memory_file() -> int | None:

@@ -1,6 +1,6 @@
 """``python -m schedweb.supervisor`` (``make up``): runs the whole site under one process.
 
-    data folder locked, ports open -> database -> prepare  | loading of web, workers, beat
+    data folder locked, ports open -> database | fork server -> prepare | web, workers, beat
                                                -> gate opened -> ready
 
 One thread: the loop sleeps until a signal (such as the exit of a child) and then checks everything.
@@ -23,11 +23,12 @@ from types import FrameType
 
 from schedweb.config import SITE_POINTER, Config, InvalidEnvironment, load
 from schedweb.datafolder import DataFolder, DataFolderBusy, DataFolderUnusable, write_private
+from schedweb.embedded import bound
 from schedweb.embedded.places import PlacesError
 from schedweb.embedded.postgres import Postgres, PostgresError
 from schedweb.front.listening import listen_for
 from schedweb.gate import Gate
-from schedweb.service import ServiceProcess, rotate_log, say
+from schedweb.service import ForkServer, ServiceProcess, rotate_log, say
 
 #: Seconds for web, workers and beat to finish their work.
 STOP_SECONDS = 10.0
@@ -40,6 +41,7 @@ READY_SECONDS = 60.0
 #: wait for a broker with each of its messages.
 WEB_PATIENCE = 5.0
 WORKER_PATIENCE = 10.0
+FORK_PATIENCE = 10.0
 BEAT_PATIENCE = 30.0
 
 #: The http port and the https port of one process of the front.
@@ -61,6 +63,7 @@ class Supervisor:
         self._config = config
         self._folder = folder
         self._postgres: Postgres | None = None
+        self._forks: ForkServer | None = None
         self._services: list[ServiceProcess] = []
         self._gate = Gate()
         self._stopping = False
@@ -73,7 +76,10 @@ class Supervisor:
             plain, secure = fronts[0]
             try:
                 self._announce(plain, secure)
+                self._create_database()
+                self._start_fork_server()
                 self._start_database()
+                self._await_fork_server()
                 self._start_services(fronts)
                 self._prepare()
                 self._watch(until=self._is_ready(plain), limit=READY_SECONDS)
@@ -87,17 +93,36 @@ class Supervisor:
         self._folder.describe(f"make up (process {os.getpid()}), {_url('http', plain)}")
         write_private(self._folder.path / SITE_POINTER, _url("https", secure))
 
+    def _create_database(self) -> None:
+        if self._config.embedded_database:
+            log = self._folder.path / "log" / "postgres.log"
+            self._postgres = Postgres(self._folder.path, log=log)
+
+    def _start_fork_server(self) -> None:
+        """Start what loads everything, while the database starts."""
+        if sys.platform == "linux":
+            bound.adopt_orphans()
+            log = self._folder.path / "log" / "fork-server.log"
+            self._forks = ForkServer(self._environment(), log=log, patience=FORK_PATIENCE)
+            self._forks.start()
+
     def _start_database(self) -> None:
-        if not self._config.embedded_database:
-            return
-        log = self._folder.path / "log" / "postgres.log"
-        self._postgres = Postgres(self._folder.path, log=log)
-        self._postgres.start()
-        self._folder.announce_database(self._postgres.url)
+        if self._postgres is not None:
+            self._postgres.start()
+            self._folder.announce_database(self._postgres.url)
+
+    def _await_fork_server(self) -> None:
+        """Wait until the fork server can start processes, or has failed."""
+        while self._forks is not None and not self._forks.is_ready() and not self._should_stop():
+            if self._forks.poll() is not None:
+                return
+            self._sleep(0.02)
 
     def _prepare(self) -> None:
         environment = self._environment() | {PASSWORD: self._config.admin_password}
-        prepare = ServiceProcess("prepare", ("manage.py", "prepare"), environment, log=None)
+        prepare = ServiceProcess(
+            "prepare", ("manage.py", "prepare"), environment, log=None, forks=self._forks
+        )
         prepare.start()
         while prepare.poll() is None and not self._should_stop():
             self._sleep(1.0)
@@ -136,13 +161,31 @@ class Supervisor:
         deadline = None if limit is None else time.monotonic() + limit
         while not self._stopping:
             self._keep_database()
-            for service in self._services:
+            for service in self._kept():
                 service.keep()
+            self._collect_orphans()
             if until is not None and until():
                 return
             if deadline is not None and time.monotonic() > deadline:
                 return
             self._sleep(0.05 if until is not None else 1.0)
+
+    def _kept(self) -> list[ServiceProcess]:
+        """Every process that is started again when it ends, but for the database."""
+        return [*self._services, *([self._forks] if self._forks else [])]
+
+    def _collect_orphans(self) -> None:
+        """Let go of descendants that have ended after their parent: connections of a database.
+
+        Called after the children themselves were asked for their exit codes.
+        """
+        database = self._postgres.pid if self._postgres else None
+        own = {database, *(service.pid for service in self._kept())}
+        with contextlib.suppress(ChildProcessError):
+            while found := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+                if found.si_pid in own:
+                    return
+                os.waitpid(found.si_pid, 0)
 
     def _keep_database(self) -> None:
         if self._postgres is None:
@@ -184,6 +227,8 @@ class Supervisor:
 
     def _stop(self) -> None:
         self._stopping = True
+        if self._forks is not None:
+            self._forks.end(signal.SIGKILL)
         running = [service for service in self._services if service.poll() is None]
         for service in running:
             service.signal(signal.SIGTERM)
@@ -212,6 +257,7 @@ class Supervisor:
             descriptors=descriptors,
             gate=self._gate,
             patience=patience,
+            forks=self._forks,
         )
 
     def _environment(self) -> dict[str, str]:

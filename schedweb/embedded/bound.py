@@ -19,6 +19,7 @@ import sys
 import time
 
 PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
 
 
 def main() -> None:
@@ -31,10 +32,20 @@ def main() -> None:
         os.setuid(uid)
     if sys.platform != "linux":
         sys.exit(_watch(parent, death_signal, program))
+    end_with(parent, death_signal)
+    os.execv(program[0], program)
+
+
+def end_with(parent: int, death_signal: int) -> None:
+    """Let the kernel send this process a signal when its parent dies (Linux)."""
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, death_signal, 0, 0, 0)
     if os.getppid() != parent:  # it died before the request took effect
         sys.exit(1)
-    os.execv(program[0], program)
+
+
+def adopt_orphans() -> None:
+    """Let descendants of this process whose parents end become its children (Linux)."""
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def _watch(parent: int, death_signal: int, program: list[str]) -> int:

@@ -21,7 +21,7 @@ from apps.administration.operations.roles import check_role
 from apps.cluster.availability import DatabaseUnavailable, is_database_unavailable
 from apps.cluster.errors import ApiError
 from apps.engine.models import Operation
-from apps.engine.workers.lease import PROCESS
+from apps.engine.workers.lease import process_name
 
 log = logging.getLogger(__name__)
 
@@ -96,7 +96,7 @@ def _claim(number: int) -> Operation | None:
     """Claim a waiting operation; None if it is not waiting."""
     claimed = Operation.objects.filter(pk=number, state=Operation.State.WAITING).update(
         state=Operation.State.RUNNING,
-        worker=PROCESS,
+        worker=process_name(),
         attempts=F("attempts") + 1,
         started_at=timezone.now(),
         renewed_at=Now(),

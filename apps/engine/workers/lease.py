@@ -8,10 +8,12 @@ the clocks of the machines do not matter.
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from django.db import DatabaseError, InterfaceError, connection
@@ -34,8 +36,16 @@ LONGEST_SECONDS = 60.0
 #: runs, it loses the lease to the first process that acquires it, as after any other pause.
 HELD = f"BETWEEN clock_timestamp() AND clock_timestamp() + interval '{2 * TTL_SECONDS} s'"
 
-#: The unique name of this process; also the name of its task queue.
-PROCESS = f"loop_{uuid.uuid4().hex[:16]}"
+
+def process_name() -> str:
+    """The unique name of this process; also the name of its task queue."""
+    return _name_of(os.getpid())
+
+
+@cache
+def _name_of(pid: int) -> str:
+    # a fork, which has another id, must have a name of its own
+    return f"loop_{uuid.uuid4().hex[:16]}"
 
 
 _RENEW = (
@@ -129,13 +139,13 @@ class ClusterLease:
             )
 
 
-def release(cluster_id: int, holder: str = PROCESS) -> None:
-    """Release the lease of a cluster; does nothing if `holder` has lost it."""
+def release(cluster_id: int, holder: str | None = None) -> None:
+    """Release the lease of a cluster; does nothing if `holder`, or this process, has lost it."""
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE controlplane_looplease SET expires_at = clock_timestamp() "
             "WHERE cluster_id = %s AND holder = %s",
-            [cluster_id, holder],
+            [cluster_id, holder or process_name()],
         )
 
 
@@ -157,12 +167,15 @@ def keep_renewed(lease: ClusterLease) -> AbstractContextManager[None]:
     )
 
 
-def acquire(cluster_id: int, holder: str = PROCESS) -> ClusterLease | None:
+def acquire(cluster_id: int, holder: str | None = None) -> ClusterLease | None:
     """Take the lease if it is free or still `holder`'s; otherwise return None at once.
+
+    Without `holder`, for this process.
 
     The epoch stays the same if nobody else held it in between: then the state that `holder` has in
     memory still equals the database.
     """
+    holder = holder or process_name()
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE controlplane_looplease SET "

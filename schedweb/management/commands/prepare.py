@@ -16,6 +16,7 @@ from apps.administration.webhooks.service import encrypt_anew
 from apps.cluster.partitions import daily
 from apps.engine.workers import heartbeat
 from schedweb import broker
+from schedweb.config import load
 from schedweb.versions import NewerDatabase, record_version, refuse_newer_database
 
 ADMIN = "admin"
@@ -47,7 +48,7 @@ class Command(BaseCommand):
             self._create_admin()
 
     def _create_admin(self) -> None:
-        given = settings.CONFIG.admin_password
+        given = load().admin_password
         password = given or secrets.token_urlsafe(12)
         User.objects.create_superuser(ADMIN, password=password)
         shown = "the password given in SCHEDWEB_ADMIN_PASSWORD" if given else f"password {password}"

@@ -330,7 +330,7 @@ def _cancel(operation: Operation) -> None:
 
 
 def _lose_to_a_dead_worker(operation: Operation, attempt: int) -> None:
-    assert lease.PROCESS != "loop_dead"
+    assert lease.process_name() != "loop_dead"
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE controlplane_operation SET state = 'running', worker = 'loop_dead', "

@@ -28,7 +28,7 @@ def engines() -> Iterator[Engines]:
     found = Engines()
     starter = Starter(found)
     starter.start()
-    heartbeat.touch(lease.PROCESS)
+    heartbeat.touch(lease.process_name())
     yield found
     found.stop()
     starter.stop()
@@ -49,9 +49,9 @@ def messages() -> int:
     """Remove all messages for workers; returns their number."""
     with current_app.connection_for_read() as broker:
         channel = broker.default_channel
-        for name in ("schedweb", lease.PROCESS):
+        for name in ("schedweb", lease.process_name()):
             channel.queue_declare(name)
-        return sum(int(channel.queue_purge(name)) for name in ("schedweb", lease.PROCESS))
+        return sum(int(channel.queue_purge(name)) for name in ("schedweb", lease.process_name()))
 
 
 def test_a_pod_is_bound_without_a_message(quiet: Cluster) -> None:

@@ -105,13 +105,13 @@ def test_one_of_several_busy_clusters_goes_to_a_worker_that_has_none(
     other = create_cluster("other", user="tests")
     assert announcer.flush(10)
     assert lease.acquire(other.pk, "loop_busy")
-    for name in (lease.PROCESS, "loop_idle", "loop_busy"):
+    for name in (lease.process_name(), "loop_idle", "loop_busy"):
         heartbeat.touch(name)
         messages(name)
     with tasks.engines._lock_of(other.pk) if crowded else nullcontext():
         tasks.run_loop(quiet.pk)
-    sent = {name: messages(name) for name in (lease.PROCESS, "loop_idle", "loop_busy")}
-    wanted = "loop_idle" if crowded else lease.PROCESS
+    sent = {name: messages(name) for name in (lease.process_name(), "loop_idle", "loop_busy")}
+    wanted = "loop_idle" if crowded else lease.process_name()
     assert sent == dict.fromkeys(sent, 0) | {wanted: 1}
     assert (lease.acquire(quiet.pk, "loop_idle") is not None) is crowded
 
