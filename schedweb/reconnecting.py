@@ -11,7 +11,7 @@ from typing import Any
 from celery.app.amqp import AMQP
 from kombu.connection import Connection
 
-SECONDS = 1.0
+SECONDS = 0.5
 
 
 class SteadyConnection(Connection):

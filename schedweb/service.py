@@ -29,6 +29,10 @@ from schedweb.gate import VARIABLE, Gate
 STEADY_SECONDS = 30.0
 LONGEST_DELAY = 10.0
 
+#: How long a process may take until its first sign of life, on a machine with thirty times as much
+#: to do as it can. One that waits at the gate may take any time.
+START_SECONDS = 120.0
+
 #: The longest time between two looks at a process that counts as its silence: after a pause of the
 #: whole machine nobody was silent.
 LONGEST_LOOK = 2.0
@@ -57,9 +61,13 @@ class ServiceProcess:
         descriptors: tuple[int, ...] = (),
         gate: Gate | None = None,
         patience: float = math.inf,
+        still_patience: float = math.inf,
         forks: ForkServer | None = None,
     ) -> None:
-        """`patience`: a process without a sign of life for so many seconds is killed."""
+        """`patience`: a process without a sign of life for so many seconds is killed.
+
+        `still_patience`: one that computes nothing in that time, either.
+        """
         self.name = name
         self._arguments = arguments
         self._environment = environment
@@ -67,10 +75,12 @@ class ServiceProcess:
         self._descriptors = descriptors
         self._gate = gate
         self._patience = patience
+        self._still_patience = still_patience
         self._forks = forks
         #: its time of change is the last sign of life; in memory, because a disk may be full
         self._signs = _memory_file() if patience < math.inf else None
-        self._last_sign = self._looked_at = self._silence = 0.0
+        self._last_sign = self._looked_at = self._silence = self._stillness = 0.0
+        self._computed = 0
         self._process: subprocess.Popen[bytes] | ForkedProcess | None = None
         self._started_at = 0.0
         self._failures = 0
@@ -86,7 +96,7 @@ class ServiceProcess:
             environment = environment | {alive.VARIABLE: f"/dev/fd/{self._signs}"}
             descriptors = (*descriptors, self._signs)
             self._last_sign = os.fstat(self._signs).st_mtime
-            self._silence = -math.inf
+            self._silence = -START_SECONDS if waiting is None else -math.inf
         with contextlib.ExitStack() as stack:
             output = None if self._log is None else stack.enter_context(self._log.open("ab"))
             if self._forks is not None:
@@ -127,16 +137,23 @@ class ServiceProcess:
             self.start()
 
     def _end_if_silent(self, now: float) -> None:
-        """Kill the process if it has shown signs of life and no longer does."""
+        """Kill the process if it shows no signs of life."""
         if self._signs is None or self.poll() is not None:
             return
-        sign = os.fstat(self._signs).st_mtime
+        sign, computed = os.fstat(self._signs).st_mtime, _computed(self.pid)
         passed, self._looked_at = min(now - self._looked_at, LONGEST_LOOK), now
-        self._silence = 0.0 if sign != self._last_sign else self._silence + passed
-        self._last_sign = sign
+        lives, moves = sign != self._last_sign, computed != self._computed
+        self._last_sign, self._computed = sign, computed
+        self._silence = 0.0 if lives else self._silence + passed
+        self._stillness = 0.0 if lives or moves else self._stillness + passed
         if self._silence > self._patience:
-            say(f"{self.name} has not answered its health for {self._patience:.0f} s; killing it")
-            self.end(signal.SIGKILL)
+            silence = self._patience
+        elif self._silence > 0 and self._stillness > self._still_patience:
+            silence = self._still_patience
+        else:
+            return
+        say(f"{self.name} has not answered its health for {silence:.0f} s; killing it")
+        self.end(signal.SIGKILL)
 
     @property
     def pid(self) -> int | None:
@@ -160,7 +177,8 @@ class ServiceProcess:
     def _record_exit(self, code: int, now: float) -> None:
         steady = now - self._started_at > STEADY_SECONDS
         self._failures = 0 if steady else self._failures + 1
-        delay = 0.0 if steady else min(0.25 * 2**self._failures, LONGEST_DELAY)
+        # the first one may have been killed; those that follow probably fail by themselves
+        delay = 0.0 if self._failures < 2 else min(0.25 * 2**self._failures, LONGEST_DELAY)
         self._start_at = now + delay
         say(f"{self.name} exited ({_reason(code)}); restarting it")
         if self._failures == 1 and self._log is not None:
@@ -259,6 +277,16 @@ class ForkServer(ServiceProcess):
         say(f"{self.name} does not respond; starting {arguments[-1]} without it")
         self.end(signal.SIGKILL)
         return None
+
+
+def _computed(pid: int | None) -> int:
+    """What a process has computed since it began, in ticks; 0 where the system does not tell."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+    except OSError:
+        return 0
+    user, system = stat.rpartition(")")[2].split()[11:13]
+    return int(user) + int(system)
 
 
 def _memory_file() -> int | None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import math
 import os
 import select
 import signal
@@ -37,11 +38,14 @@ STOP_SECONDS = 10.0
 READY_SECONDS = 60.0
 
 #: Seconds without a sign of life after which a process is killed. The event loop of the front gives
-#: one each second, whatever it has to do. A worker that hangs has lost its leases by then; beat may
-#: wait for a broker with each of its messages.
+#: one each second, whatever it has to do, and so does a thread of a worker, but for a long
+#: collection of garbage; beat may wait for a broker with each of its messages.
 WEB_PATIENCE = 5.0
 WORKER_PATIENCE = 10.0
 FORK_PATIENCE = 10.0
+
+#: Web and workers compute something in each second, unless they are stopped or wait for themselves.
+STILL_PATIENCE = 3.0
 BEAT_PATIENCE = 30.0
 
 #: The http port and the https port of one process of the front.
@@ -139,6 +143,7 @@ class Supervisor:
                 self._service(
                     *(f"worker-{number}", "-m", "schedweb.worker", f"worker-{number}"),
                     patience=WORKER_PATIENCE,
+                    still_patience=STILL_PATIENCE,
                 )
                 for number in range(1, self._config.workers + 1)
             ),
@@ -154,7 +159,12 @@ class Supervisor:
         descriptors = tuple(listener.fileno() for pair in ports for listener in pair)
         name = "web" if number == 1 else f"web-{number}"
         arguments = ("-m", "schedweb.front", *map(str, descriptors))
-        return self._service(name, *arguments, descriptors=descriptors, patience=WEB_PATIENCE)
+        return self._service(
+            *(name, *arguments),
+            descriptors=descriptors,
+            patience=WEB_PATIENCE,
+            still_patience=STILL_PATIENCE,
+        )
 
     def _watch(self, until: Callable[[], bool] | None = None, limit: float | None = None) -> None:
         """Keep everything running until a stop signal, *until* holds or *limit* seconds passed."""
@@ -168,7 +178,7 @@ class Supervisor:
                 return
             if deadline is not None and time.monotonic() > deadline:
                 return
-            self._sleep(0.05 if until is not None else 1.0)
+            self._sleep(0.05 if until is not None else 0.5)
 
     def _kept(self) -> list[ServiceProcess]:
         """Every process that is started again when it ends, but for the database."""
@@ -248,6 +258,7 @@ class Supervisor:
         *arguments: str,
         descriptors: tuple[int, ...] = (),
         patience: float,
+        still_patience: float = math.inf,
     ) -> ServiceProcess:
         return ServiceProcess(
             name,
@@ -257,6 +268,7 @@ class Supervisor:
             descriptors=descriptors,
             gate=self._gate,
             patience=patience,
+            still_patience=still_patience,
             forks=self._forks,
         )
 

@@ -13,6 +13,13 @@ import psycopg
 from django.db.backends.base.base import NO_DB_ALIAS
 from django.db.backends.postgresql import base
 from psycopg_pool import ConnectionPool
+from psycopg_pool.base import AttemptWithBackoff
+
+from schedweb.pgmq import RETRY_SECONDS
+
+# A pool without a connection asks again after 1, 2, 4 … seconds: longer than a restart takes.
+AttemptWithBackoff.INITIAL_DELAY = RETRY_SECONDS
+AttemptWithBackoff.DELAY_BACKOFF = 1.0
 
 
 def check_idle(connection: psycopg.Connection[Any]) -> None:

@@ -50,6 +50,14 @@ def find(site: RunningSite, pattern: str) -> int | None:
     return found[0] if len(found) == 1 else None
 
 
+def loaded_server(site: RunningSite) -> int:
+    """The fork server, once it can fork."""
+    log = site.data / "log" / "fork-server.log"
+    starts = 1 + site.output.count("fork-server exited")
+    wait_until(lambda: log.read_text().count("loaded everything") == starts, seconds=120)
+    return site.process(SERVER)
+
+
 def replaced(site: RunningSite, pattern: str, killed: int) -> Callable[[], bool]:
     return lambda: find(site, pattern) not in (None, killed)
 
@@ -67,6 +75,14 @@ def processor_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def test_workers_have_names_of_their_own(site: RunningSite) -> None:
+    with psycopg.connect(site.database_url) as connection:
+        found = connection.execute(
+            "SELECT count(*) FROM controlplane_heartbeat JOIN pgmq.meta ON queue_name = name"
+        ).fetchone()
+    assert found == (2,)
+
+
 def test_a_process_that_starts_again_loads_nothing(site: RunningSite, probe: Probe) -> None:
     """Seconds of processor time without the fork server, and what a machine has least of."""
     for pattern in (WORKER, r"schedweb\.front", r"schedweb\.beat"):
@@ -77,36 +93,22 @@ def test_a_process_that_starts_again_loads_nothing(site: RunningSite, probe: Pro
         assert processor_seconds(site.process(pattern)) < 1.0, pattern
 
 
-def test_workers_have_names_of_their_own(site: RunningSite) -> None:
-    with psycopg.connect(site.database_url) as connection:
-        found = connection.execute(
-            "SELECT count(DISTINCT name) FROM controlplane_heartbeat "
-            "JOIN pgmq.meta ON queue_name = name "
-            "WHERE at > now() - interval '10 s'"
-        ).fetchone()
-    assert found == (2,)
-
-
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_processes_start_without_a_fork_server_that_died_or_hangs(
     site: RunningSite, probe: Probe, number: signal.Signals
 ) -> None:
-    wait_until(lambda: find(site, SERVER) is not None)
-    server, worker = site.process(SERVER), site.process(WORKER)
+    server, worker = loaded_server(site), site.process(WORKER)
     os.kill(server, number)
     os.kill(worker, signal.SIGKILL)
     wait_until(replaced(site, WORKER, worker))
     assert recovers(probe)
-    wait_until(replaced(site, SERVER, server))
+    wait_until(replaced(site, SERVER, server), seconds=60)
     assert not alive(server)
 
 
 def test_one_that_hangs_while_nothing_starts_is_replaced(site: RunningSite) -> None:
-    wait_until(lambda: find(site, SERVER) is not None)
-    server, others = site.process(SERVER), {WORKER, r"schedweb\.front", r"schedweb\.beat"}
+    server, others = loaded_server(site), {WORKER, r"schedweb\.front", r"schedweb\.beat"}
     before, said = {pattern: site.process(pattern) for pattern in others}, len(site.output)
-    # it has loaded, so that it shows signs of life
-    wait_until(lambda: processor_seconds(server) > 1)
     os.kill(server, signal.SIGSTOP)
     wait_until(replaced(site, SERVER, server), seconds=60)
     assert "fork-server has not answered its health for" in site.output[said:]
