@@ -27,7 +27,7 @@ WORKED = {
     "database_us": "database µs",
     "worker_us": "worker µs",
 }
-ROLES = ("web", "worker", "beat", "database")
+ROLES = ("web", "worker", "beat", "forks", "database")
 #: when memory was measured
 MOMENTS = {"rest": "at rest", "posts": "after {} POSTs", "lists": "after LISTs"}
 CORE = (

@@ -25,6 +25,7 @@ ROLES = {
     "schedweb.front": "web",
     "schedweb.worker": "worker",
     "schedweb.beat": "beat",
+    "schedweb.forkserver": "forks",
     "postgres": "database",
 }
 
