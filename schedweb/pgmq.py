@@ -14,10 +14,9 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 #: The name of the site's connections in `pg_stat_activity`, unless its URL has another one.
 APPLICATION = "schedweb"
 
-#: The pools of connections ask a database that is away again after `RETRY_SECONDS`, and give up
-#: after this time; the next one who needs a connection lets them begin anew.
+#: The pools of connections ask a database that is away again and again, and give up after this
+#: time; the next one who needs a connection lets them begin anew.
 RECONNECT_SECONDS = 2
-RETRY_SECONDS = 0.25
 
 #: kombu's name of the transport.
 TRANSPORT = "schedweb.queues:PgmqTransport"

@@ -15,10 +15,8 @@ from django.db.backends.postgresql import base
 from psycopg_pool import ConnectionPool
 from psycopg_pool.base import AttemptWithBackoff
 
-from schedweb.pgmq import RETRY_SECONDS
-
 # A pool without a connection asks again after 1, 2, 4 … seconds: longer than a restart takes.
-AttemptWithBackoff.INITIAL_DELAY = RETRY_SECONDS
+AttemptWithBackoff.INITIAL_DELAY = 0.25
 AttemptWithBackoff.DELAY_BACKOFF = 1.0
 
 
