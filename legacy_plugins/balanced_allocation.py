@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
-from apps.scheduler.framework.nodes import Int64Array, NodeColumns, take
+from apps.scheduler.framework.node_columns import Int64Array, NodeColumns, take
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.plugins.noderesources.amounts import Amounts, amounts
 from apps.scheduler.plugins.noderesources.balanced_allocation import (

@@ -15,7 +15,7 @@ from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import Verdicts
 from apps.scheduler.framework.mounts import Mount, MountKind
-from apps.scheduler.framework.nodes import Int64Array, NodeColumns
+from apps.scheduler.framework.node_columns import Int64Array, NodeColumns
 from apps.scheduler.framework.status import unschedulable
 from apps.scheduler.framework.types import NodeInfo, PodInfo
 from apps.scheduler.objects import PersistentVolumeClaim

@@ -14,7 +14,7 @@ from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import MAX_NODE_SCORE, Verdicts
-from apps.scheduler.framework.nodes import BoolArray, Int64Array, NodeColumns
+from apps.scheduler.framework.node_columns import BoolArray, Int64Array, NodeColumns
 from apps.scheduler.framework.status import Status, unresolvable
 from apps.scheduler.framework.types import PodInfo
 

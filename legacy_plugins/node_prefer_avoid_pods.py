@@ -15,7 +15,7 @@ from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import MAX_NODE_SCORE, MIN_NODE_SCORE
-from apps.scheduler.framework.nodes import BoolArray, Int64Array, NodeColumns, constant
+from apps.scheduler.framework.node_columns import BoolArray, Int64Array, NodeColumns, constant
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import OwnerReference
 

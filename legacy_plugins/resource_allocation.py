@@ -29,7 +29,7 @@ from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import MAX_NODE_SCORE
-from apps.scheduler.framework.nodes import CPU, MEMORY, Int64Array, NodeColumns, take
+from apps.scheduler.framework.node_columns import CPU, MEMORY, Int64Array, NodeColumns, take
 from apps.scheduler.framework.resources import CPU as CPU_NAME
 from apps.scheduler.framework.resources import MEMORY as MEMORY_NAME
 from apps.scheduler.framework.types import PodInfo

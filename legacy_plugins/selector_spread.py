@@ -17,7 +17,7 @@ from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import MAX_NODE_SCORE
-from apps.scheduler.framework.nodes import Int64Array, NodeColumns, constant
+from apps.scheduler.framework.node_columns import Int64Array, NodeColumns, constant
 from apps.scheduler.framework.status import SKIP, Status
 from apps.scheduler.framework.types import LabelClass, PodInfo
 from apps.scheduler.labels import Selector

@@ -18,7 +18,7 @@ from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import MAX_NODE_SCORE, PreFilterResult, Verdicts
-from apps.scheduler.framework.nodes import Int32Array, Int64Array, NodeColumns
+from apps.scheduler.framework.node_columns import Int32Array, Int64Array, NodeColumns
 from apps.scheduler.framework.status import Status, unschedulable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.labels import EVERYTHING, Selector, from_set

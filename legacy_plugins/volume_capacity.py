@@ -17,12 +17,12 @@ from apps.scheduler.config.resource_args import Shape, UtilizationShapePoint, ch
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
-from apps.scheduler.framework.nodes import Int64Array, NodeColumns
+from apps.scheduler.framework.node_columns import Int64Array, NodeColumns
 from apps.scheduler.framework.status import SKIP, Status
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.plugins.volumebinding.binder import VolumeBinder
-from apps.scheduler.plugins.volumebinding.claims import pod_claims
 from apps.scheduler.plugins.volumebinding.matching import NO_VOLUME
+from apps.scheduler.plugins.volumebinding.pod_volume_claims import pod_claims
 from apps.scheduler.plugins.volumebinding.scoring import (
     ClassStorage,
     describe_storage,

@@ -244,10 +244,10 @@ SPECTACULAR_SETTINGS = {
     # one schema for the choices that source and target of a move share
     "ENUM_NAME_OVERRIDES": {
         "QueuePlaceEnum": "apps.engine.models.QueueMove.Place",
-        "PodChangeEnum": "apps.studies.past.differences.PodChange",
+        "PodChangeEnum": "apps.studies.past.snapshot_differences.PodChange",
         "EffectEnum": "apps.studies.rebuilding.previewing.Effect",
         "ResultEnum": "apps.engine.models.SchedulingDecision.Result",
-        "NodeChangeEnum": "apps.studies.past.differences.NodeChange",
+        "NodeChangeEnum": "apps.studies.past.snapshot_differences.NodeChange",
         "SettingChangeEnum": ["added", "removed", "changed"],
     },
 }

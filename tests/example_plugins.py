@@ -18,7 +18,7 @@ from apps.scheduler.framework.events import (
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import Verdicts
-from apps.scheduler.framework.nodes import Int64Array, NodeColumns
+from apps.scheduler.framework.node_columns import Int64Array, NodeColumns
 from apps.scheduler.framework.per_node import PerNodePlugin
 from apps.scheduler.framework.status import Status, unresolvable
 from apps.scheduler.framework.types import NodeInfo, PodInfo

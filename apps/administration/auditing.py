@@ -16,7 +16,7 @@ from django.utils import timezone
 from apps.cluster.errors import BadRequest
 from apps.cluster.partitions import daily
 from apps.engine import periods
-from apps.engine.files import Batches, read_batches
+from apps.engine.exported_files import Batches, read_batches
 from apps.people.models import AuditEntry
 
 log = logging.getLogger(__name__)

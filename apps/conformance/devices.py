@@ -26,11 +26,11 @@ from apps.scheduler.objects import (
 )
 from apps.scheduler.objects.decoding import as_json
 from apps.scheduler.plugins.dynamicresources import extended, writes
-from apps.scheduler.plugins.dynamicresources.claims import EXTENDED_CLAIM
 from apps.scheduler.plugins.dynamicresources.plugin import (
     DynamicResources,
     deallocation_candidates,
 )
+from apps.scheduler.plugins.dynamicresources.pod_resource_claims import EXTENDED_CLAIM
 from apps.scheduler.plugins.dynamicresources.state import ClaimState
 from apps.scheduler.plugins.node_declared_features import NodeDeclaredFeatures
 

@@ -12,7 +12,7 @@ from apps.cluster.writing.metadata import timestamp
 from apps.controllers.cache import ControllerCache, Ref
 from apps.controllers.controller import Controller, Step
 from apps.controllers.events.writer import PendingEvent
-from apps.controllers.kubelet.nodes import KUBELET, UNINITIALIZED
+from apps.controllers.kubelet.node_kubelet import KUBELET, UNINITIALIZED
 from apps.scheduler.objects import Node
 
 Body = dict[str, Any]

@@ -10,7 +10,7 @@ from typing import Final
 from apps.cluster.admission.pod_groups import PROTECTION
 from apps.controllers.cache import ControllerCache, Ref, ref_of
 from apps.controllers.controller import Controller, Step
-from apps.controllers.volumes.claims import remove_finalizer
+from apps.controllers.volumes.claim_binding import remove_finalizer
 from apps.controllers.writes import update_object
 from apps.scheduler.objects import Pod, PodGroup
 

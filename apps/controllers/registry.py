@@ -16,27 +16,24 @@ from apps.controllers import (
 )
 from apps.controllers.autoscaling import autoscaler
 from apps.controllers.controller import Controller
-from apps.controllers.devices import claims as device_claims
-from apps.controllers.devices import driver, eviction
+from apps.controllers.devices import driver, eviction, resource_claims
 from apps.controllers.endpoints import api_service, endpoints, slices
-from apps.controllers.kubelet import nodes as kubelet_nodes
-from apps.controllers.kubelet import pods as kubelet_pods
-from apps.controllers.kubelet import pressure, resizing
-from apps.controllers.volumes import claims, ephemeral, volumes
+from apps.controllers.kubelet import node_kubelet, pod_kubelet, pressure, resizing
+from apps.controllers.volumes import claim_binding, ephemeral, persistent_volumes
 from apps.controllers.workloads import cronjob, daemonset, deployment, job, replicas, statefulset
 
-KUBELET = kubelet_nodes.KUBELET
+KUBELET = node_kubelet.KUBELET
 
 CONTROLLERS: tuple[Controller, ...] = (
-    kubelet_nodes.CONTROLLER,
-    kubelet_pods.CONTROLLER,
+    node_kubelet.CONTROLLER,
+    pod_kubelet.CONTROLLER,
     pressure.CONTROLLER,
     resizing.CONTROLLER,
     node_lifecycle.CONTROLLER,
     ephemeral.CONTROLLER,
-    claims.CONTROLLER,
-    volumes.CONTROLLER,
-    device_claims.CONTROLLER,
+    claim_binding.CONTROLLER,
+    persistent_volumes.CONTROLLER,
+    resource_claims.CONTROLLER,
     driver.CONTROLLER,
     taint_eviction.CONTROLLER,
     eviction.CONTROLLER,

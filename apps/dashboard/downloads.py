@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from apps.cluster.models import Cluster
-from apps.engine import files, periods
+from apps.engine import exported_files, periods
 from apps.engine.periods import Period
 
 _LABELS = {"csv": "CSV", "json": "JSON", "jsonl": "JSON Lines"}
@@ -22,7 +22,7 @@ def list_files(
     query: Mapping[str, Any],
     period: Period,
     *,
-    formats: Sequence[str] = tuple(files.FORMATS),
+    formats: Sequence[str] = tuple(exported_files.FORMATS),
     fixed: Mapping[str, str] | None = None,
 ) -> list[tuple[str, str]]:
     """(label, address) of the export `route` with the filters `names` of a page, by format.

@@ -15,9 +15,9 @@ from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.extender_calls import ExtenderCall
 from apps.scheduler.framework.intents import Intent
 from apps.scheduler.framework.interface import NominatingInfo, PostFilterResult
-from apps.scheduler.framework.nodes import Int64Array
+from apps.scheduler.framework.node_columns import Int64Array
+from apps.scheduler.framework.plugin_scores import ScoreColumn
 from apps.scheduler.framework.ranking import NO_RANKING, Ranking
-from apps.scheduler.framework.scoring import ScoreColumn
 from apps.scheduler.framework.status import SUCCESS, Status
 from apps.scheduler.group_attempt import GroupAttempt
 

@@ -27,14 +27,14 @@ from apps.scheduler.framework.extender import (
     ExtenderError,
 )
 from apps.scheduler.framework.interface import MAX_NODE_SCORE, PreFilterResult
+from apps.scheduler.framework.node_columns import Int64Array
 from apps.scheduler.framework.node_search import ScoredNodes, Ties
-from apps.scheduler.framework.nodes import Int64Array
 from apps.scheduler.framework.overlay import MAX_PART, BareNodes
+from apps.scheduler.framework.plugin_scores import ScoreColumn
 from apps.scheduler.framework.ranking import Ranking
 from apps.scheduler.framework.reuse.signed_results import Repetition
 from apps.scheduler.framework.reuse.signed_scores import Cycle
 from apps.scheduler.framework.runtime import Framework
-from apps.scheduler.framework.scoring import ScoreColumn
 from apps.scheduler.framework.status import (
     SUCCESS,
     Status,

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-from apps.scheduler.framework.nodes import Int64Array
+from apps.scheduler.framework.node_columns import Int64Array
 
 TieBreak = Literal["random", "first-name"]
 #: returns a random number from 0 to below its argument

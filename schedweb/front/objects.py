@@ -6,7 +6,7 @@ from functools import partial
 
 from django.http import HttpResponse
 
-from apps.api import objects
+from apps.api import object_requests
 from apps.api.creator import NotSupported
 from apps.cluster.context import acceptable_request_id
 from schedweb.front.asgi import Receive, Scope, Send
@@ -24,7 +24,7 @@ class ObjectsInThreads:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers: dict[bytes, bytes] = dict(reversed(scope["headers"]))
         served = is_served(headers.get(b"host", b""))
-        request = objects.request_of(scope, headers) if served else None
+        request = object_requests.request_of(scope, headers) if served else None
         if request is None:
             await self._django(scope, receive, send)
             return
@@ -34,25 +34,25 @@ class ObjectsInThreads:
 
     async def _answer(
         self,
-        request: objects.ObjectRequest,
+        request: object_requests.ObjectRequest,
         headers: dict[bytes, bytes],
         scope: Scope,
         raw: bytes,
         send: Send,
     ) -> None:
         try:
-            user = await objects.authenticate(request)
+            user = await object_requests.authenticate(request)
         except NotSupported:
             await self._django.answer(scope, raw, send)
             return
         request_id = acceptable_request_id(headers.get(b"x-request-id", b"").decode("latin-1"))
         if isinstance(user, HttpResponse):
             response = user
-        elif objects.is_plain_get(request):
-            response = await objects.read(request, user)
+        elif object_requests.is_plain_get(request):
+            response = await object_requests.read(request, user)
         else:
             response = await self._django.run(
-                partial(objects.respond, request, raw, user, request_id)
+                partial(object_requests.respond, request, raw, user, request_id)
             )
         if response.status_code == 403 and not isinstance(user, HttpResponse):
             await self._django.run(partial(record_refusal_of, scope, user, request_id))

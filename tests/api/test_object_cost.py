@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 from django.contrib.auth.models import User
 
-from apps.api import objects
+from apps.api import object_requests
 from apps.cluster.models import Pod
 from tests.api.conftest import Kube
 from tests.api.objects import NODES, PODS, binding, node, pod
@@ -32,11 +32,11 @@ def send(
         b"content-type": content_type.encode(),
         b"content-length": str(len(raw)).encode(),
     }
-    request = objects.request_of(scope, headers)
+    request = object_requests.request_of(scope, headers)
     assert request is not None
     user = User.objects.get(username="alice")
     with traffic() as found:
-        response = objects.respond(request, raw, user, "request-9")
+        response = object_requests.respond(request, raw, user, "request-9")
     assert response.status_code < 300, response.content
     return found
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from apps.cluster.differences import differences
+from apps.cluster.field_differences import differences
 
 
 @pytest.mark.parametrize(

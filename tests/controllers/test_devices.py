@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from apps.controllers.devices.templates import ANNOTATION
-from apps.studies.explanations.pods import explain_pod
+from apps.studies.explanations.pending_pods import explain_pod
 from tests.controllers.conftest import Body, Lab, pod
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -25,7 +25,7 @@ from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.events import ActionType, ClusterEvent, Resource
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.interface import PostFilterResult, PreFilterResult, Verdicts
-from apps.scheduler.framework.nodes import Int64Array, NodeColumns
+from apps.scheduler.framework.node_columns import Int64Array, NodeColumns
 from apps.scheduler.framework.per_node import PerNodePlugin
 from apps.scheduler.framework.profile_plugins import PluginError
 from apps.scheduler.framework.status import SKIP, SUCCESS, Code, Status, unschedulable
@@ -35,7 +35,7 @@ from apps.scheduler.queue.records import SubQueue
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import make_node, make_pod
 from apps.scheduler.testing.trial import Trial
-from apps.studies.importers.files import Files
+from apps.studies.importers.source_files import Files
 from apps.studies.scenarios.language.reading import Source
 from apps.studies.scenarios.running.sweeping import load_scenario, run_scenario
 from tests.example_plugins import Licences, LicencesInColumns, Windows

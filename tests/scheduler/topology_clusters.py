@@ -15,7 +15,7 @@ from apps.scheduler.cache.cache import Cache
 from apps.scheduler.cache.snapshot import Snapshot
 from apps.scheduler.clock import VirtualClock
 from apps.scheduler.framework.handle import Handle
-from apps.scheduler.framework.nodes import Int64Array
+from apps.scheduler.framework.node_columns import Int64Array
 from apps.scheduler.framework.types import NodeInfo, PodInfo
 from apps.scheduler.objects import Namespace, decode_as
 from apps.scheduler.plugins.interpodaffinity.plugin import InterPodAffinity, InterPodAffinityArgs

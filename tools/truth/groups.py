@@ -32,7 +32,7 @@ from apps.scheduler.config.loading import load
 from apps.scheduler.decision import Decision
 from apps.scheduler.plugins.registry import TABLE
 from apps.studies.scenarios.memory.cluster import MemoryCluster
-from apps.studies.scenarios.memory.objects import object_kind
+from apps.studies.scenarios.memory.memory_objects import object_kind
 from tools.truth.servers import RealServer, control_plane
 from tools.truth.table import OUTPUT, Row, heading, real_folder
 

@@ -22,7 +22,7 @@ from apps.cluster.models import Cluster
 from apps.cluster.queries import cluster_named
 from apps.cluster.settings import SETTINGS, Setting
 from apps.engine.profiles import revisions
-from apps.engine.profiles.differences import NOTHING, describe_configuration
+from apps.engine.profiles.configuration_differences import NOTHING, describe_configuration
 from apps.engine.queue.listing import Part
 
 #: Totals over the nodes of each cluster, and over the pods on them; milli-CPU, bytes, units.

@@ -16,7 +16,6 @@ from apps.cluster import kinds
 from apps.cluster.custom.versions import stored_kinds
 from apps.cluster.errors import AlreadyExists, ApiError
 from apps.cluster.kinds import Kind
-from apps.cluster.manifests.files import Text
 from apps.cluster.manifests.places import ManifestError, from_refusal
 from apps.cluster.manifests.reading import (
     MAX_ERRORS,
@@ -26,6 +25,7 @@ from apps.cluster.manifests.reading import (
     raise_all,
     read_manifest,
 )
+from apps.cluster.manifests.text_files import Text
 from apps.cluster.models import Cluster
 from apps.cluster.quota.room import check_room
 from apps.cluster.system_classes import SYSTEM_CLASSES

@@ -6,7 +6,7 @@ from typing import Any
 
 from apps.administration.clusters import lifecycle, manifests
 from apps.administration.operations.progress import Progress
-from apps.cluster.manifests.files import Text
+from apps.cluster.manifests.text_files import Text
 from apps.cluster.models import Cluster
 from apps.controllers import generating
 

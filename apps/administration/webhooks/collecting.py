@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from apps.administration.webhooks.events import TEST, collect_events
+from apps.administration.webhooks.event_kinds import TEST, collect_events
 from apps.engine.models import Webhook, WebhookDelivery
 
 #: Events in one request.

@@ -11,7 +11,7 @@ from django.db.models import Max, OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 
 from apps.administration.webhooks import collecting
-from apps.administration.webhooks.events import KINDS, TEST, reads_decisions
+from apps.administration.webhooks.event_kinds import KINDS, TEST, reads_decisions
 from apps.cluster import limits
 from apps.cluster.errors import Cause, Invalid, NotFound
 from apps.cluster.models import Cluster

@@ -26,7 +26,7 @@ from apps.cluster import limits
 from apps.cluster.access.reach import reach_of
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
-from apps.engine.files import format_cell
+from apps.engine.exported_files import format_cell
 from apps.engine.ledger import aggregating, finding, grouping
 from apps.engine.ledger.aggregating import Group
 from apps.engine.ledger.finding import DecisionFilters

@@ -23,7 +23,7 @@ from apps.api.control.recorded import (
     file_response,
 )
 from apps.api.control.serializers import ErrorSerializer
-from apps.engine import files
+from apps.engine import exported_files
 from apps.people.models import AuditEntry
 
 _FILTERS = [OpenApiParameter(name, str, description=text) for name, text in auditing.FILTERS]
@@ -70,7 +70,7 @@ class AuditExportView(FileErrors):
     """Entries as a file."""
 
     area = Area.AUDIT
-    renderer_classes = [create_renderer(each) for each in files.FORMATS.values()]
+    renderer_classes = [create_renderer(each) for each in exported_files.FORMATS.values()]
 
     @extend_schema(parameters=[FORMAT, *_FILTERS, *PERIOD], responses={**FILES, **_REFUSALS})
     def get(self, request: Request) -> StreamingHttpResponse:

@@ -27,7 +27,7 @@ from apps.studies.bundles.building import bundle_of
 from apps.studies.bundles.contents import MAX_FILE, MEDIA_TYPE
 from apps.studies.bundles.opening import open_bundle
 from apps.studies.bundles.presenting import BundleContents, present_bundle
-from apps.studies.explanations.decisions import DecisionExplanation
+from apps.studies.explanations.explained_decisions import DecisionExplanation
 
 
 class _BundleRenderer(BaseRenderer):

@@ -17,16 +17,18 @@ from apps.api.control.documentation.areas import Area
 from apps.api.control.recorded import FILES, FORMAT, PERIOD, FileView, recorded_cluster
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.models import HistoricChange
-from apps.studies.history import changes
+from apps.studies.history import change_search
 
-_FILTERS = [*(OpenApiParameter(name, str, description=text) for name, text in changes.FILTERS)]
+_FILTERS = [
+    *(OpenApiParameter(name, str, description=text) for name, text in change_search.FILTERS)
+]
 _REFUSALS = {400: ErrorSerializer, 404: ErrorSerializer}
 
 
 class ChangeSerializer(serializers.ModelSerializer[HistoricChange]):
     class Meta:
         model = HistoricChange
-        fields = tuple(name for name in changes.FIELDS if name != "fields")
+        fields = tuple(name for name in change_search.FIELDS if name != "fields")
         extra_kwargs = {
             "at": {"help_text": "By the cluster's clock."},
             "previous_version": {"help_text": "The version that it replaced."},
@@ -46,9 +48,9 @@ class ChangeListView(ControlView, ListAPIView[HistoricChange]):
     pagination_class = _NewestVersionFirst
 
     def get_queryset(self) -> QuerySet[HistoricChange]:
-        reject_unknown(self.request, {*changes.PARAMETERS, "cursor", "page_size", "format"})
+        reject_unknown(self.request, {*change_search.PARAMETERS, "cursor", "page_size", "format"})
         cluster = recorded_cluster(self.kwargs)
-        return changes.find_changes(cluster, self.request.query_params).rows.defer("object")
+        return change_search.find_changes(cluster, self.request.query_params).rows.defer("object")
 
     @extend_schema(
         parameters=[*_FILTERS, *PERIOD],
@@ -67,9 +69,9 @@ class ChangeExportView(FileView):
 
     area = Area.CHANGES
     file_name = "changes"
-    columns = changes.FIELDS
-    parameters = changes.PARAMETERS
-    batches = staticmethod(changes.batches)
+    columns = change_search.FIELDS
+    parameters = change_search.PARAMETERS
+    batches = staticmethod(change_search.batches)
 
     @extend_schema(parameters=[FORMAT, *_FILTERS, *PERIOD], responses={**FILES, **_REFUSALS})
     def get(self, request: Request, **kwargs: Any) -> StreamingHttpResponse:

@@ -15,12 +15,12 @@ from apps.api.control.base import ControlView, NewestFirst, reject_unknown
 from apps.api.control.documentation.areas import Area
 from apps.api.control.recorded import FILES, FORMAT, PERIOD, FileView, recorded_cluster
 from apps.api.control.serializers import ErrorSerializer
-from apps.studies.history import events as finding
+from apps.studies.history import event_search
 
 _FILTERS = [
-    *(OpenApiParameter(name, str, description=text) for name, text in finding.FILTERS),
+    *(OpenApiParameter(name, str, description=text) for name, text in event_search.FILTERS),
     OpenApiParameter(
-        finding.EXPIRED,
+        event_search.EXPIRED,
         bool,
         default=False,
         description="Also list events that have expired, from the change log; always for a "
@@ -67,10 +67,10 @@ class EventListView(ControlView, GenericAPIView[Any]):
 
         The events that match all filters, last seen first; with a period, those seen in it.
         """
-        reject_unknown(request, {*finding.PARAMETERS, "cursor", "page_size", "format"})
-        matches = finding.find_events(recorded_cluster(kwargs), request.query_params)
+        reject_unknown(request, {*event_search.PARAMETERS, "cursor", "page_size", "format"})
+        matches = event_search.find_events(recorded_cluster(kwargs), request.query_params)
         rows: list[Any] = self.paginate_queryset(matches.rows) or []
-        events = [finding.describe_event(matches.read(row)) for row in rows]
+        events = [event_search.describe_event(matches.read(row)) for row in rows]
         return self.get_paginated_response(EventSerializer(events, many=True).data)
 
 
@@ -79,9 +79,9 @@ class EventExportView(FileView):
 
     area = Area.EVENTS
     file_name = "events"
-    columns = finding.FIELDS
-    parameters = finding.PARAMETERS
-    batches = staticmethod(finding.batches)
+    columns = event_search.FIELDS
+    parameters = event_search.PARAMETERS
+    batches = staticmethod(event_search.batches)
 
     @extend_schema(parameters=[FORMAT, *_FILTERS, *PERIOD], responses={**FILES, **_REFUSALS})
     def get(self, request: Request, **kwargs: Any) -> StreamingHttpResponse:

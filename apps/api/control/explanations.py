@@ -20,12 +20,12 @@ from apps.api.control.recorded import FileErrors, create_renderer, describe_file
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.errors import BadRequest, NotFound
 from apps.cluster.queries import cluster_named
-from apps.engine import files, queries
+from apps.engine import exported_files, queries
 from apps.engine.ledger.reading import read
 from apps.engine.results.scores import score_matrix
 from apps.studies.explanations.around import StateAround, read_state_around
-from apps.studies.explanations.decisions import DecisionExplanation, explain_decision
-from apps.studies.explanations.pods import PodExplanation, explain_pod
+from apps.studies.explanations.explained_decisions import DecisionExplanation, explain_decision
+from apps.studies.explanations.pending_pods import PodExplanation, explain_pod
 from apps.studies.explanations.scores import (
     INPUT_COLUMNS,
     NodeInputs,
@@ -124,16 +124,16 @@ class ScoreInputsExportView(FileErrors):
 
     area = Area.EXPLANATIONS
     path_help = {"number": "Id of the decision."}
-    renderer_classes = [create_renderer(each) for each in files.FORMATS.values()]
+    renderer_classes = [create_renderer(each) for each in exported_files.FORMATS.values()]
 
     @extend_schema(
         parameters=[
-            OpenApiParameter("format", str, enum=list(files.FORMATS), default="csv"),
+            OpenApiParameter("format", str, enum=list(exported_files.FORMATS), default="csv"),
             _NODE,
             _PLUGIN,
         ],
         responses={
-            **describe_files(files.FORMATS),
+            **describe_files(exported_files.FORMATS),
             400: ErrorSerializer,
             404: ErrorSerializer,
         },

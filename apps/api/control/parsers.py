@@ -10,7 +10,7 @@ from rest_framework.parsers import BaseParser, JSONParser, MultiPartParser
 from apps.cluster import limits
 from apps.cluster.documents import UnreadableDocument, parse_json
 from apps.cluster.errors import BadRequest, RequestEntityTooLarge
-from apps.cluster.manifests.files import File
+from apps.cluster.manifests.text_files import File
 
 
 class JsonParser(JSONParser):

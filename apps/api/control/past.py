@@ -18,20 +18,20 @@ from apps.api.control.recorded import PERIOD
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.queries import cluster_named
 from apps.studies.past import listing
-from apps.studies.past.differences import (
-    NodeChange,
-    NodeDifference,
-    PodChange,
-    PodDifference,
-    find_node_differences,
-    find_pod_differences,
-)
 from apps.studies.past.overview import PastOverview, read_overview
 from apps.studies.past.past_version import (
     PARAMETERS,
     PastVersion,
     parse_past_version,
     parse_version_or_time,
+)
+from apps.studies.past.snapshot_differences import (
+    NodeChange,
+    NodeDifference,
+    PodChange,
+    PodDifference,
+    find_node_differences,
+    find_pod_differences,
 )
 from apps.studies.past.snapshots import snapshots
 from apps.studies.past.versions import NodeVersion, PodVersion

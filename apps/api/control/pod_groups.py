@@ -15,7 +15,7 @@ from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.errors import BadRequest
 from apps.cluster.queries import cluster_named
 from apps.engine.models import GroupAttempt
-from apps.studies.explanations.pod_groups import Standing, explain_pod_group
+from apps.studies.explanations.pending_groups import Standing, explain_pod_group
 
 
 class MemberRefusalSerializer(serializers.Serializer[Any]):

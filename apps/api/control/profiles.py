@@ -38,7 +38,10 @@ from apps.cluster.queries import cluster_named
 from apps.engine import queries
 from apps.engine.models import ConfigurationDraft, ConfigurationRevision
 from apps.engine.profiles import drafts, revisions
-from apps.engine.profiles.differences import ProfileDifferences, compare_configurations
+from apps.engine.profiles.configuration_differences import (
+    ProfileDifferences,
+    compare_configurations,
+)
 from apps.engine.profiles.private_keys import visible_to
 from apps.scheduler.config.warnings import find_warnings
 

@@ -16,7 +16,7 @@ from rest_framework.response import Response
 from apps.api.control.base import ControlView, reject_unknown
 from apps.cluster.models import Cluster
 from apps.cluster.queries import cluster_named
-from apps.engine import files
+from apps.engine import exported_files
 from apps.studies.history import past_clusters
 
 #: The parameters of the period, in the description of the API.
@@ -54,17 +54,17 @@ class FileRenderer(BaseRenderer):
         return msgspec.json.encode(data)
 
 
-def create_renderer(known: files.Format) -> type[FileRenderer]:
+def create_renderer(known: exported_files.Format) -> type[FileRenderer]:
     """A renderer that selects this format."""
     fields = {"format": known.name, "media_type": known.media_type}
     return type(f"{known.name.title()}Renderer", (FileRenderer,), fields)
 
 
 #: The parameter `format`, and the responses of an export.
-FORMAT = OpenApiParameter("format", str, enum=list(files.FORMATS), default="csv")
+FORMAT = OpenApiParameter("format", str, enum=list(exported_files.FORMATS), default="csv")
 
 
-def describe_files(formats: Mapping[str, files.Format]) -> dict[tuple[int, str], Any]:
+def describe_files(formats: Mapping[str, exported_files.Format]) -> dict[tuple[int, str], Any]:
     """The responses of an export in these formats; Parquet is binary."""
     rows = {"type": "array", "items": {"type": "object", "additionalProperties": {}}}
     kinds: dict[str, Any] = {"parquet": OpenApiTypes.BINARY, "json": rows}
@@ -73,15 +73,15 @@ def describe_files(formats: Mapping[str, files.Format]) -> dict[tuple[int, str],
     }
 
 
-FILES = describe_files(files.FORMATS)
+FILES = describe_files(exported_files.FORMATS)
 
 
 def file_response(
     request: Request,
     name: str,
     columns: Sequence[str],
-    batches: files.Batches,
-    formats: Mapping[str, files.Format] = files.FORMATS,
+    batches: exported_files.Batches,
+    formats: Mapping[str, exported_files.Format] = exported_files.FORMATS,
 ) -> StreamingHttpResponse:
     """The rows as a file called `name`, in the negotiated format, whose name is its ending."""
     chosen = formats[request.accepted_renderer.format]
@@ -103,12 +103,12 @@ class FileErrors(ControlView):
 class FileView(FileErrors):
     """Streams a list of a cluster as a file of the format that `?format=` selects."""
 
-    renderer_classes = [create_renderer(each) for each in files.FORMATS.values()]
+    renderer_classes = [create_renderer(each) for each in exported_files.FORMATS.values()]
     #: The name of the file without its ending, its columns, and its query parameters.
     file_name = ""
     columns: Sequence[str] = ()
     parameters: Sequence[str] = ()
-    batches: Callable[[Cluster, Mapping[str, Any]], files.Batches]
+    batches: Callable[[Cluster, Mapping[str, Any]], exported_files.Batches]
 
     def stream(self, request: Request, kwargs: Mapping[str, Any]) -> StreamingHttpResponse:
         """The file with every row that the parameters select."""

@@ -22,7 +22,7 @@ from apps.api.control.recorded import FileErrors
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.errors import BadRequest
 from apps.cluster.queries import cluster_named
-from apps.engine.files import format_cell
+from apps.engine.exported_files import format_cell
 from apps.engine.series.catalog import SCOPES, Scope
 from apps.engine.series.reading import DrawnChart, Series, read_series, table_rows
 from apps.engine.series.spans import DEFAULT, parse_span

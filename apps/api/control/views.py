@@ -31,7 +31,7 @@ from apps.api.control.serializers import (
 from apps.cluster.access import confidential
 from apps.cluster.access.reach import reach_of
 from apps.cluster.context import current_request_id
-from apps.cluster.manifests.files import read_files
+from apps.cluster.manifests.text_files import read_files
 from apps.cluster.models import Cluster
 from apps.cluster.queries import cluster_named, clusters
 from apps.cluster.writes import SITE_MANAGER, Actor

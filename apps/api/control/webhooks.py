@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
 from apps.administration.webhooks import service
-from apps.administration.webhooks.events import KINDS
+from apps.administration.webhooks.event_kinds import KINDS
 from apps.api.control.base import ControlView
 from apps.api.control.documentation.areas import Area
 from apps.api.control.request_shapes import StrictSerializer

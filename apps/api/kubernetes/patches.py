@@ -15,8 +15,8 @@ from apps.cluster.custom.conversion import in_api_version
 from apps.cluster.documents import UnreadableDocument, parse_json
 from apps.cluster.errors import BadRequest, Cause, Conflict, Invalid, NotFound
 from apps.cluster.ownership import last_applied
+from apps.cluster.ownership.field_paths import InvalidList
 from apps.cluster.ownership.managers import Manager
-from apps.cluster.ownership.objects import InvalidList
 from apps.cluster.ownership.paths import display
 from apps.cluster.ownership.writes import Applying
 from apps.cluster.schema import ShapeError, convert, decode

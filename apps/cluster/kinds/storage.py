@@ -28,7 +28,6 @@ from apps.cluster.tables.storage import (
     VOLUMES,
 )
 from apps.cluster.usage import CLAIM_QUOTA
-from apps.cluster.validation.claims import validate_claim, validate_claim_update
 from apps.cluster.validation.data import required_fields, validate_attributes_class_update
 from apps.cluster.validation.statuses import validate_volume_claim_status
 from apps.cluster.validation.storage import (
@@ -43,6 +42,7 @@ from apps.cluster.validation.storage import (
     validate_volume_attachment,
     validate_volume_attachment_update,
 )
+from apps.cluster.validation.volume_claims import validate_claim, validate_claim_update
 from apps.cluster.warnings.objects import (
     csi_driver_warnings,
     storage_capacity_warnings,

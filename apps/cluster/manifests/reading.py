@@ -16,7 +16,6 @@ from apps.cluster.custom.versions import DEFINITION, all_versions
 from apps.cluster.documents import UnreadableDocument, parse_json, parse_yaml, parse_yaml_stream
 from apps.cluster.errors import Invalid
 from apps.cluster.kinds import Kind
-from apps.cluster.manifests.files import Text
 from apps.cluster.manifests.places import (
     ManifestError,
     ManifestErrors,
@@ -25,6 +24,7 @@ from apps.cluster.manifests.places import (
     from_refusal,
     locate,
 )
+from apps.cluster.manifests.text_files import Text
 from apps.cluster.models import Cluster
 
 Body = dict[str, Any]

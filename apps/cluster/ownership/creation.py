@@ -8,8 +8,8 @@ from functools import cache
 from typing import Any, Final
 
 from apps.cluster.kind import Kind
+from apps.cluster.ownership.field_paths import children, fits
 from apps.cluster.ownership.managers import UNOWNED_METADATA
-from apps.cluster.ownership.objects import children, fits
 from apps.cluster.ownership.shapes import Shape, struct
 from apps.cluster.schema.definitions import DEFINITIONS, is_custom
 

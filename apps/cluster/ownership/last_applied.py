@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from apps.cluster.kind import Kind
-from apps.cluster.ownership import objects
+from apps.cluster.ownership import field_paths
 from apps.cluster.ownership.paths import Paths
 
 Body = dict[str, Any]
@@ -30,9 +30,9 @@ def unchanged_paths(live: Body, kind: Kind, definition: str) -> Paths:
         return frozenset()
     if not isinstance(last, dict) or last.get("apiVersion") != kind.api_version:
         return frozenset()
-    comparison = objects.compare(last, live, definition)
+    comparison = field_paths.compare(last, live, definition)
     changed = comparison.added | comparison.modified | comparison.removed
-    return objects.paths_of(last, definition) - changed
+    return field_paths.paths_of(last, definition) - changed
 
 
 def synchronized(body: Body, sent: Mapping[str, Any]) -> Body:

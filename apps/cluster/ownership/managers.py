@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, Final, Literal
 
 from apps.cluster.kind import Kind
-from apps.cluster.ownership.objects import paths_of
+from apps.cluster.ownership.field_paths import paths_of
 from apps.cluster.ownership.paths import Path, Paths, UnreadableFields, from_fields, to_fields
 
 Body = dict[str, Any]

@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 
 from apps.cluster.errors import ApiError
 from apps.cluster.kind import Kind
-from apps.cluster.ownership import last_applied, objects
+from apps.cluster.ownership import field_paths, last_applied
 from apps.cluster.ownership.managers import (
     Manager,
     Ownership,
@@ -104,7 +104,7 @@ class Scaling:
         definition = definition_of_kind(self.kind)
         managers = managers_of(old, definition, self.kind)
         replicas = Ownership(frozenset((self.path,)))
-        changes = self.path in objects.compare(old, new, definition).changed
+        changes = self.path in field_paths.compare(old, new, definition).changed
         kept = dict(managers)
         applies = self.manager.operation == "Apply"
         if applies and changes and not self.force:
@@ -150,7 +150,7 @@ class _Changes:
             api_version = ""
         if api_version not in self._known:
             old, new = (self._in(body, api_version) for body in (self._old, self._new))
-            comparison = objects.compare(old, new, definition_in(self._kind, api_version))
+            comparison = field_paths.compare(old, new, definition_in(self._kind, api_version))
             strip = partial(without_unowned, kind=self._kind, subresource=self._manager.subresource)
             self._known[api_version] = (
                 strip(comparison.added | comparison.modified),
@@ -202,20 +202,20 @@ class Applying:
         definition = definition_of_kind(self.kind)
         managers = managers_of(live, definition, self.kind)
         if not managers:
-            owned = without_unowned(objects.compare({}, live, definition).added, self.kind, "")
+            owned = without_unowned(field_paths.compare({}, live, definition).added, self.kind, "")
             self._first = Manager(_BEFORE_FIRST_APPLY, "Update", self.kind.api_version)
             managers = {self._first: Ownership(owned)}
         # an earlier apply may have been in another version
         earlier = next((each for each in managers if _is_same_client(each, self.manager)), None)
         before = self._before = None if earlier is None else managers.pop(earlier)
         wanted = self.owned()
-        merged: Body = objects.merge(live, self.applied, definition)
+        merged: Body = field_paths.merge(live, self.applied, definition)
         if earlier is not None and before is not None:
             everyone = {**managers, self.manager: Ownership(wanted)}
             versions = {each.api_version for each in (*everyone, earlier)}
             if self.kind.conversion is None or versions == {self.manager.api_version}:
                 kept = wanted.union(*(each.paths for each in managers.values()))
-                merged = objects.remove(merged, _given_up(before.paths, kept), definition)
+                merged = field_paths.remove(merged, _given_up(before.paths, kept), definition)
             else:
                 merged = self._without_given_up(merged, earlier.api_version, before.paths, everyone)
         changes = _Changes(self.kind, self.manager, live, merged, self.convert)
@@ -245,20 +245,20 @@ class Applying:
             if definition_in(self.kind, manager.api_version):
                 kept[manager.api_version] = kept.get(manager.api_version, frozenset()) | each.paths
         whole = self.convert(merged, last)
-        pruned: Body = objects.remove(whole, before, definition_in(self.kind, last))
+        pruned: Body = field_paths.remove(whole, before, definition_in(self.kind, last))
         for version, paths in kept.items():
             whole, pruned = self.convert(whole, version), self.convert(pruned, version)
             gone = self._gone(whole, pruned, version)
             definition = definition_in(self.kind, version)
-            pruned = objects.remove(whole, _given_up(gone, paths), definition)
+            pruned = field_paths.remove(whole, _given_up(gone, paths), definition)
         whole, pruned = self.convert(whole, last), self.convert(pruned, last)
         gone = self._gone(whole, pruned, last) & before
-        pruned = objects.remove(whole, gone, definition_in(self.kind, last))
+        pruned = field_paths.remove(whole, gone, definition_in(self.kind, last))
         return self.convert(pruned, self.manager.api_version)
 
     def _gone(self, whole: Body, pruned: Body, version: str) -> Paths:
         definition = definition_in(self.kind, version)
-        return objects.paths_of(whole, definition) - objects.paths_of(pruned, definition)
+        return field_paths.paths_of(whole, definition) - field_paths.paths_of(pruned, definition)
 
     def entries(self, old: Body, new: Body, given: list[Body] | None, now: str) -> list[Body]:
         """The managedFields of the object after `merge`."""

@@ -7,7 +7,7 @@ A second one has what shows of the server's own types (`go_types`), from `extrac
 
 from __future__ import annotations
 
-from apps.cluster.schema.decoding import Decoded, ShapeError, convert, decode
+from apps.cluster.schema.body_decoding import Decoded, ShapeError, convert, decode
 from apps.cluster.schema.definitions import DEFINITIONS, definition_of
 
 __all__ = ["DEFINITIONS", "Decoded", "ShapeError", "convert", "decode", "definition_of"]

@@ -18,17 +18,17 @@ from apps.cluster.validation.causes import (
     required,
     sort_keys,
 )
-from apps.cluster.validation.claims import (
-    validate_access_modes,
-    validate_class_and_mode,
-    validate_size,
-)
 from apps.cluster.validation.differences import volume_source_difference
 from apps.cluster.validation.quantities import validate_amount
 from apps.cluster.validation.selectors import (
     validate_label_key,
     validate_label_selector,
     validate_node_selector,
+)
+from apps.cluster.validation.volume_claims import (
+    validate_access_modes,
+    validate_class_and_mode,
+    validate_size,
 )
 from apps.cluster.validation.volumes import REQUIRED, validate_driver_name, validate_sources
 

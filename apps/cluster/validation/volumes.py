@@ -17,9 +17,9 @@ from apps.cluster.validation.causes import (
     required,
     too_long,
 )
-from apps.cluster.validation.claims import validate_claim_spec
 from apps.cluster.validation.local_paths import has_backsteps
 from apps.cluster.validation.projections import validate_files_of_source
+from apps.cluster.validation.volume_claims import validate_claim_spec
 
 Body = Mapping[str, Any]
 

@@ -24,7 +24,7 @@ from apps.scheduler.objects import (
     ResourceClaim,
     ResourceSlice,
 )
-from apps.scheduler.plugins.dynamicresources.claims import is_reservation_of
+from apps.scheduler.plugins.dynamicresources.pod_resource_claims import is_reservation_of
 from apps.scheduler.plugins.helper.device_taints import NO_EXECUTE, tolerates
 
 Body = dict[str, Any]

@@ -20,7 +20,7 @@ from apps.controllers.cache import ControllerCache, Ref
 from apps.controllers.controller import Controller, Requeue, Step
 from apps.controllers.events.writer import PendingEvent
 from apps.controllers.kubelet import status
-from apps.controllers.kubelet.nodes import KUBELET, is_reachable
+from apps.controllers.kubelet.node_kubelet import KUBELET, is_reachable
 from apps.controllers.kubelet.observing import (
     Observation,
     has_curve,

@@ -12,7 +12,7 @@ from apps.cluster.writes import Update
 from apps.cluster.writing.binding import set_condition
 from apps.controllers.cache import ControllerCache, Ref, ref_of
 from apps.controllers.controller import Controller, Requeue, Step
-from apps.controllers.kubelet.nodes import KUBELET, is_reachable
+from apps.controllers.kubelet.node_kubelet import KUBELET, is_reachable
 from apps.scheduler.framework.resources import node_allocatable, pod_requests
 from apps.scheduler.objects import Node, Pod
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from apps.controllers.cache import ControllerCache
 from apps.controllers.kubelet.admission import FreeCapacity
-from apps.controllers.kubelet.nodes import has_bound_volumes, is_reachable
+from apps.controllers.kubelet.node_kubelet import has_bound_volumes, is_reachable
 from apps.controllers.node_usage import is_new
 from apps.scheduler.objects import Node, Pod
 

@@ -12,7 +12,7 @@ from apps.cluster import kinds
 from apps.cluster.writes import Create
 from apps.controllers.cache import ControllerCache, Ref, ref_of
 from apps.controllers.controller import Controller, Step
-from apps.controllers.volumes.claims import CLAIM
+from apps.controllers.volumes.claim_binding import CLAIM
 from apps.controllers.writes import is_active
 from apps.scheduler.objects import KubeObject, PersistentVolumeClaimSpec, Pod
 

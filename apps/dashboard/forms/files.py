@@ -11,7 +11,7 @@ from django.core.exceptions import ValidationError
 from django.core.files.uploadedfile import UploadedFile
 
 from apps.cluster.errors import ApiError
-from apps.cluster.manifests.files import File, read_files
+from apps.cluster.manifests.text_files import File, read_files
 
 #: Starts the text of a file that is not UTF-8; no YAML text contains it.
 _NOT_UTF8 = "\0not UTF-8\0"

@@ -12,7 +12,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from apps.cluster.documents import UnreadableDocument, parse_yaml
-from apps.cluster.manifests.files import Text
+from apps.cluster.manifests.text_files import Text
 from apps.dashboard.forms.files import DumpsField, YamlField
 from apps.dashboard.forms.object_form import ObjectForm
 from apps.dashboard.forms.yaml_problems import show_syntax

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django import forms
 
-from apps.administration.webhooks.events import KINDS
+from apps.administration.webhooks.event_kinds import KINDS
 from apps.administration.webhooks.service import find_faults
 from apps.cluster.errors import Invalid
 from apps.dashboard.forms.object_form import ObjectForm, show_error

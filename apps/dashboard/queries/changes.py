@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Any
 
 from apps.cluster import kinds
-from apps.cluster.differences import FieldDifference, differences
 from apps.cluster.errors import BadRequest, NotFound
+from apps.cluster.field_differences import FieldDifference, differences
 from apps.cluster.log import changelog
 from apps.cluster.models import Change, Cluster, HistoricChange
 from apps.dashboard.downloads import list_files
@@ -17,7 +17,7 @@ from apps.dashboard.paging import page_size, parse_whole_number
 from apps.dashboard.queries.elsewhere import Elsewhere, look_elsewhere
 from apps.dashboard.tables import PERIOD, Field, complete_fields, describe_problem
 from apps.engine.periods import Period
-from apps.studies.history.changes import PARAMETERS, changed_fields, find_changes
+from apps.studies.history.change_search import PARAMETERS, changed_fields, find_changes
 
 #: Versions that one page searches, so that a filter with few matches does not read the whole log.
 #: The page has a link to the next part.

@@ -15,7 +15,7 @@ from apps.dashboard.paging import LogPage, log_page
 from apps.dashboard.queries.elsewhere import Elsewhere, look_elsewhere
 from apps.dashboard.tables import PERIOD, Field, complete_fields, describe_problem
 from apps.engine.periods import Period
-from apps.studies.history.events import EXPIRED, PARAMETERS, FoundEvent, find_events
+from apps.studies.history.event_search import EXPIRED, PARAMETERS, FoundEvent, find_events
 
 #: Suggestions for the filter by reason, which accepts any other reason.
 COMMON_REASONS = ("FailedScheduling", "Preempted", "Scheduled", "TaintManagerEviction")

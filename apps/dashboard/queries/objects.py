@@ -22,7 +22,7 @@ from apps.dashboard.queries.pods import filter_by_labels
 from apps.dashboard.queries.related import Relation
 from apps.dashboard.tables import Field, Sorting, read_sorting
 from apps.engine.profiles.gates import gates_of
-from apps.studies.explanations.pod_groups import GroupExplanation, explain_pod_group
+from apps.studies.explanations.pending_groups import GroupExplanation, explain_pod_group
 
 MAX_CHANGES = 30
 MAX_EVENTS = 20

@@ -22,7 +22,7 @@ from apps.scheduler.config.decoding import camel_case
 from apps.scheduler.config.plugin_table import KnownPlugin, Origin
 from apps.scheduler.decision import Decision
 from apps.scheduler.explaining.scores import ScoreInputs
-from apps.studies.explanations.nodes import NodeExplanation, explain_node
+from apps.studies.explanations.nodes_not_chosen import NodeExplanation, explain_node
 from apps.studies.explanations.scores import explain_scores
 
 _ORIGINS = {

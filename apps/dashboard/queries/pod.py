@@ -16,7 +16,7 @@ from apps.engine import queries
 from apps.engine.models import PermitWait, QueueEntry, SchedulingDecision
 from apps.quantity import milli, value
 from apps.scheduler.framework.resources import CPU
-from apps.studies.explanations.pods import find_permit_wait, scheduler_message, why_pending
+from apps.studies.explanations.pending_pods import find_permit_wait, scheduler_message, why_pending
 from apps.studies.history.story import StoryEntry, condense, find_last_body, read_story
 
 MAX_ATTEMPTS = 50

@@ -14,7 +14,10 @@ from apps.dashboard.text_diff import TextDiff, text_diff
 from apps.engine import queries
 from apps.engine.models import ConfigurationRevision, SchedulingDecision
 from apps.engine.profiles import revisions
-from apps.engine.profiles.differences import ProfileDifferences, compare_configurations
+from apps.engine.profiles.configuration_differences import (
+    ProfileDifferences,
+    compare_configurations,
+)
 from apps.engine.profiles.private_keys import visible_to
 from apps.scheduler.config import EXTENSION_POINTS, Cause, ConfigError, Profile
 from apps.scheduler.config.warnings import find_warnings

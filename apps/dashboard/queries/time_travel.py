@@ -15,18 +15,18 @@ from apps.dashboard.paging import NumberedPage, numbered_page
 from apps.dashboard.queries.usage import UsedNode
 from apps.engine.periods import format_utc
 from apps.studies.past import listing
-from apps.studies.past.differences import (
-    NodeDifference,
-    PodDifference,
-    find_node_differences,
-    find_pod_differences,
-)
 from apps.studies.past.overview import PastOverview, read_overview
 from apps.studies.past.past_version import (
     Life,
     PastVersion,
     parse_past_version,
     parse_version_or_time,
+)
+from apps.studies.past.snapshot_differences import (
+    NodeDifference,
+    PodDifference,
+    find_node_differences,
+    find_pod_differences,
 )
 from apps.studies.past.snapshots import snapshots
 from apps.studies.past.versions import NodeVersion, PodVersion

@@ -10,7 +10,7 @@ from apps.cluster.kinds import Kind
 from apps.dashboard.queries.usage import NO_ZONE, ZONE_LABEL
 from apps.dashboard.recipes.recipe import Condition, Recipe
 from apps.engine.ledger import finding
-from apps.studies.history import changes, events
+from apps.studies.history import change_search, event_search
 
 Query = Mapping[str, str]
 
@@ -35,8 +35,8 @@ _CONTROL: Mapping[str, tuple[str, Collection[str]]] = {
     "queue": ("queue", ("namespace",)),
     "queue history": ("queue/history", ("pod", "plugin", "since", "until")),
     "profiles": ("profiles", ()),
-    "changes": ("changes", changes.PARAMETERS),
-    "recorded events": ("events", events.PARAMETERS),
+    "changes": ("changes", change_search.PARAMETERS),
+    "recorded events": ("events", event_search.PARAMETERS),
 }
 
 

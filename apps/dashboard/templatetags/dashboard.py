@@ -17,7 +17,7 @@ from django.utils.safestring import SafeString
 
 from apps.administration.clusters.summaries import Use
 from apps.cluster import kinds
-from apps.cluster.differences import FieldDifference
+from apps.cluster.field_differences import FieldDifference
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Change, Cluster
 from apps.dashboard import browsers, charts, figures

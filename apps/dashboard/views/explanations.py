@@ -10,8 +10,8 @@ from apps.dashboard.queries.score_inputs import inputs_page, order_page
 from apps.dashboard.rendering import Request, cluster_page, recorded_page, render_page
 from apps.engine import queries
 from apps.engine.ledger.reading import read
-from apps.studies.explanations.decisions import explain_decision
-from apps.studies.explanations.pods import explain_pod
+from apps.studies.explanations.explained_decisions import explain_decision
+from apps.studies.explanations.pending_pods import explain_pod
 from apps.studies.explanations.states import states
 
 #: Maximum number of suggested node names.

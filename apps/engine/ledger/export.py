@@ -16,8 +16,8 @@ import msgspec
 
 from apps.cluster.access.reach import EVERYTHING, Reach
 from apps.cluster.errors import ApiError
-from apps.engine import files, queries
-from apps.engine.files import Batches, Format, read_batches
+from apps.engine import exported_files, queries
+from apps.engine.exported_files import Batches, Format, read_batches
 from apps.engine.ledger import finding
 
 Row = dict[str, Any]
@@ -155,6 +155,6 @@ class _Chunks(io.RawIOBase):
 
 
 FORMATS: Mapping[str, Format] = {
-    **files.FORMATS,
+    **exported_files.FORMATS,
     "parquet": Format("parquet", "application/vnd.apache.parquet", write_parquet),
 }

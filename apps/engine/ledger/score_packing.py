@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from apps.engine.ledger import columns
 from apps.engine.ledger.columns import NarrowColumn
-from apps.scheduler.framework.nodes import Int64Array
+from apps.scheduler.framework.node_columns import Int64Array
+from apps.scheduler.framework.plugin_scores import ScoreColumn
 from apps.scheduler.framework.reuse.live_scores import ScoreSnapshot
-from apps.scheduler.framework.scoring import ScoreColumn
 
 Packed = list[Any]
 

@@ -18,7 +18,7 @@ from apps.scheduler.objects import (
     Pod,
     ResourceClaim,
 )
-from apps.scheduler.plugins.volumebinding.claims import selected_node, waits_for_consumer
+from apps.scheduler.plugins.volumebinding.pod_volume_claims import selected_node, waits_for_consumer
 
 _CLAIMS: Final = ("PersistentVolume", "PersistentVolumeClaim", "ResourceClaim")
 #: Pods that were not bound in the end, as many as are remembered.

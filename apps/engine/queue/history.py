@@ -17,7 +17,7 @@ from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
 from apps.cluster.prepared import Step, insert
 from apps.engine import models, periods
-from apps.engine.files import Batches, read_batches
+from apps.engine.exported_files import Batches, read_batches
 from apps.engine.queue.move_log import log_moves
 from apps.scheduler.decision import Decision
 from apps.scheduler.framework import events

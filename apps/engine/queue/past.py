@@ -29,7 +29,11 @@ MOMENTS = ("at", "version", "decision")
 PARAMETERS = (*MOMENTS, "zone", "queue", "pod")
 _MAX_NUMBER = 2**63 - 1
 #: The events of the moves with which an attempt begins and fails.
-_OF_ATTEMPTS = (events.POP, events.POP_FROM_BACKOFF_QUEUE, events.SCHEDULE_ATTEMPT_FAILURE)
+_OF_ATTEMPTS = (
+    events.POP,
+    events.POP_FROM_BACKOFF_QUEUE,
+    events.SCHEDULE_ATTEMPT_FAILURE,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from apps.scheduler.framework.lazy import lazy
-from apps.scheduler.framework.nodes import BoolArray, Int64Array, LabelColumn
+from apps.scheduler.framework.node_columns import BoolArray, Int64Array, LabelColumn
 
 
 @dataclass(frozen=True, eq=False)

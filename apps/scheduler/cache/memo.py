@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.scheduler.cache.interning import RowLog
-from apps.scheduler.framework.nodes import Int64Array, NodeColumns
+from apps.scheduler.framework.node_columns import Int64Array, NodeColumns
 
 #: cached columns at most; with 5,000 nodes an int64 column is 40 KB
 _MAX_COLUMNS = 512

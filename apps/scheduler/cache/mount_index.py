@@ -9,7 +9,7 @@ import numpy as np
 
 from apps.scheduler.cache.change_log import ChangeLog
 from apps.scheduler.framework.mounts import Mount
-from apps.scheduler.framework.nodes import BoolArray
+from apps.scheduler.framework.node_columns import BoolArray
 from apps.scheduler.framework.types import PodInfo
 
 _NOWHERE: Mapping[int, int] = MappingProxyType({})

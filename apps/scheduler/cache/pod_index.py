@@ -17,7 +17,7 @@ import numpy as np
 
 from apps.scheduler.cache.change_log import ChangeLog
 from apps.scheduler.cache.domains import Domains
-from apps.scheduler.framework.nodes import Int64Array
+from apps.scheduler.framework.node_columns import Int64Array
 from apps.scheduler.framework.types import PodInfo
 
 K = TypeVar("K", bound=Hashable)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from apps.scheduler.framework.nodes import BoolArray
+from apps.scheduler.framework.node_columns import BoolArray
 from apps.scheduler.framework.types import HostPort
 
 

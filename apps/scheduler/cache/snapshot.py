@@ -17,7 +17,7 @@ from apps.scheduler.cache.memo import Memos
 from apps.scheduler.cache.mount_index import MountIndex
 from apps.scheduler.cache.ports import PortIndex
 from apps.scheduler.cache.term_index import TermIndex
-from apps.scheduler.framework.nodes import (
+from apps.scheduler.framework.node_columns import (
     CPU,
     MEMORY,
     AmountsName,

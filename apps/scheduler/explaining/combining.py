@@ -12,7 +12,7 @@ import numpy as np
 from apps.scheduler.explaining import effort, pod_changes
 from apps.scheduler.explaining.evaluation import Evaluation, evaluate
 from apps.scheduler.explaining.pod_changes import CandidateChange
-from apps.scheduler.framework.nodes import BoolArray, Int64Array
+from apps.scheduler.framework.node_columns import BoolArray, Int64Array
 from apps.scheduler.framework.status import StatusError
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Pod

@@ -13,7 +13,7 @@ from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.interface import PreFilterResult
-from apps.scheduler.framework.nodes import BoolArray, Int64Array
+from apps.scheduler.framework.node_columns import BoolArray, Int64Array
 from apps.scheduler.framework.overlay import Overlay
 from apps.scheduler.framework.runtime import Framework
 from apps.scheduler.framework.status import Status

@@ -13,7 +13,7 @@ import numpy as np
 from apps.scheduler.explaining.evaluation import Evaluation
 from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.interface import Victims
-from apps.scheduler.framework.nodes import Int64Array
+from apps.scheduler.framework.node_columns import Int64Array
 from apps.scheduler.framework.status import Code
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.preemption.budgets import Budgets

@@ -13,7 +13,7 @@ from apps.scheduler.config.decoding import camel_case
 from apps.scheduler.explaining import effort
 from apps.scheduler.explaining.evaluation import Evaluation
 from apps.scheduler.framework.diagnosis import NodeStatuses
-from apps.scheduler.framework.nodes import BoolArray, Int64Array
+from apps.scheduler.framework.node_columns import BoolArray, Int64Array
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Affinity, Pod, Taint, Toleration
 from apps.scheduler.plugins.helper.node_selection import required_node_affinity

@@ -19,7 +19,7 @@ from apps.scheduler.framework.interface import (
     Plugin,
     ScorePlugin,
 )
-from apps.scheduler.framework.scoring import ScoreColumn
+from apps.scheduler.framework.plugin_scores import ScoreColumn
 
 _NOTHING_DECLARED = "The plugin does not say what its scores follow from."
 _BARE_NODE = (

@@ -19,7 +19,7 @@ from apps.scheduler.explaining import effort, freeing, pod_changes
 from apps.scheduler.explaining.claim_changes import ClaimChange, changed, find_claim_changes
 from apps.scheduler.explaining.combining import find_combinations
 from apps.scheduler.explaining.evaluation import Evaluation, evaluate
-from apps.scheduler.framework.nodes import BoolArray, Int64Array
+from apps.scheduler.framework.node_columns import BoolArray, Int64Array
 from apps.scheduler.framework.status import StatusError
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.scheduler import Scheduler

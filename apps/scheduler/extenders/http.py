@@ -13,7 +13,7 @@ from apps.scheduler.extenders.transport import Transport
 from apps.scheduler.framework.extender import ExtenderError, ExtenderVerdict
 from apps.scheduler.framework.extender_calls import ExtenderCall, ExtenderVerb, record_call
 from apps.scheduler.framework.interface import Victims
-from apps.scheduler.framework.nodes import NodeColumns
+from apps.scheduler.framework.node_columns import NodeColumns
 from apps.scheduler.framework.status import Status
 from apps.scheduler.framework.types import NodeInfo, PodInfo
 from apps.scheduler.objects import Container, Node

@@ -9,7 +9,7 @@ from typing import ClassVar
 import msgspec
 import numpy as np
 
-from apps.scheduler.framework.nodes import BoolArray, Int32Array, Int64Array
+from apps.scheduler.framework.node_columns import BoolArray, Int32Array, Int64Array
 from apps.scheduler.framework.status import Code, Status
 
 _NO_IDS: Int32Array = np.empty(0, dtype=np.int32)

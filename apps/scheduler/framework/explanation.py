@@ -14,7 +14,7 @@ from apps.scheduler.framework.interface import Plugin
 
 if TYPE_CHECKING:
     from apps.scheduler.framework.cycle_state import CycleState
-    from apps.scheduler.framework.nodes import Int64Array, NodeColumns
+    from apps.scheduler.framework.node_columns import Int64Array, NodeColumns
     from apps.scheduler.framework.status import Status
     from apps.scheduler.framework.types import PodInfo
 

@@ -19,7 +19,7 @@ from apps.scheduler.framework.interface import (
     RowFilter,
     Verdicts,
 )
-from apps.scheduler.framework.nodes import Int64Array, NodeColumns
+from apps.scheduler.framework.node_columns import Int64Array, NodeColumns
 from apps.scheduler.framework.nominated import NominatedPods
 from apps.scheduler.framework.overlay import Overlay
 from apps.scheduler.framework.own_states import OwnStates

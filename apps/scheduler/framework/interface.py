@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from apps.scheduler.framework.cycle_state import CycleState
     from apps.scheduler.framework.diagnosis import Diagnosis, NodeStatuses
     from apps.scheduler.framework.events import ClusterEventWithHint
-    from apps.scheduler.framework.nodes import Int64Array, NodeColumns, UInt16Array
+    from apps.scheduler.framework.node_columns import Int64Array, NodeColumns, UInt16Array
     from apps.scheduler.framework.status import Status
     from apps.scheduler.framework.types import PodInfo
     from apps.scheduler.queue.queued_pod_info import QueuedPodInfo

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
-from apps.scheduler.framework.nodes import Int64Array, NodeColumns
+from apps.scheduler.framework.node_columns import Int64Array, NodeColumns
 from apps.scheduler.framework.ranking import Ranking
 from apps.scheduler.framework.reuse.signed_scores import Cycle, Scores
 from apps.scheduler.framework.status import StatusError

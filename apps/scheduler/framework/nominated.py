@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from apps.scheduler.framework.nodes import Int64Array, NodeColumns
+from apps.scheduler.framework.node_columns import Int64Array, NodeColumns
 from apps.scheduler.framework.pod_change import BESIDES_RESOURCES, PodChange, amounts_of
 from apps.scheduler.framework.types import PodInfo
 

@@ -28,7 +28,7 @@ from apps.scheduler.framework.interface import (
     ReservePlugin,
     Verdicts,
 )
-from apps.scheduler.framework.nodes import Int64Array
+from apps.scheduler.framework.node_columns import Int64Array
 from apps.scheduler.framework.status import REJECTIONS, Code, Status
 from apps.scheduler.framework.types import PodInfo
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.scheduler.framework.lazy import lazy
-from apps.scheduler.framework.nodes import (
+from apps.scheduler.framework.node_columns import (
     BoolArray,
     Depends,
     ImageColumn,

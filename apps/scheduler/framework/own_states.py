@@ -9,7 +9,7 @@ import numpy as np
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.interface import FilterPlugin, Verdicts
 from apps.scheduler.framework.lazy import lazy
-from apps.scheduler.framework.nodes import Int64Array
+from apps.scheduler.framework.node_columns import Int64Array
 from apps.scheduler.framework.overlay import Overlay
 from apps.scheduler.framework.status import Status
 from apps.scheduler.framework.types import PodInfo

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from apps.scheduler.framework.lazy import lazy
-from apps.scheduler.framework.nodes import Int64Array, NodeColumns
+from apps.scheduler.framework.node_columns import Int64Array, NodeColumns
 
 if TYPE_CHECKING:
     from apps.scheduler.framework.types import PodInfo

@@ -24,7 +24,7 @@ from apps.scheduler.framework.interface import (
     ReservePlugin,
     ScorePlugin,
 )
-from apps.scheduler.framework.scoring import Scorer
+from apps.scheduler.framework.plugin_scores import Scorer
 
 #: builds a plugin from its typed arguments (None if it takes none) and the handle
 PluginFactory = Callable[[Any, Handle], Plugin]

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from apps.scheduler.framework.nodes import Int64Array
+from apps.scheduler.framework.node_columns import Int64Array
 from apps.scheduler.framework.reuse.live_scores import ScoreSnapshot
 
 _NOTHING: Final[Int64Array] = np.empty(0, dtype=np.int64)

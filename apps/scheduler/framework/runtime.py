@@ -34,14 +34,14 @@ from apps.scheduler.framework.interface import (
     PreScorePlugin,
     ReservePlugin,
 )
+from apps.scheduler.framework.node_columns import Int64Array, NodeColumns
 from apps.scheduler.framework.node_search import NodeSearch, search_plainly
-from apps.scheduler.framework.nodes import Int64Array, NodeColumns
 from apps.scheduler.framework.nominated import NominatedPods
+from apps.scheduler.framework.plugin_scores import ScoreColumn
 from apps.scheduler.framework.profile_plugins import PluginError, PluginFactory, ProfilePlugins
 from apps.scheduler.framework.reuse.signed_answers import NOTHING_KNOWN, SignedAnswers
 from apps.scheduler.framework.reuse.signed_scores import Cycle, Scores, SignedScores
 from apps.scheduler.framework.reuse.signing import Signing
-from apps.scheduler.framework.scoring import ScoreColumn
 from apps.scheduler.framework.status import SKIP, SUCCESS, Code, Status, error, unresolvable
 from apps.scheduler.framework.steps import Step, Steps
 from apps.scheduler.framework.stopwatch import Stopwatch

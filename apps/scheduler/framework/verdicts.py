@@ -7,7 +7,7 @@ import numpy as np
 from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.interface import Verdicts
 from apps.scheduler.framework.lazy import lazy
-from apps.scheduler.framework.nodes import Int32Array, Int64Array
+from apps.scheduler.framework.node_columns import Int32Array, Int64Array
 from apps.scheduler.framework.status import Code, StatusError
 from apps.scheduler.framework.summary import Summary, summarize
 

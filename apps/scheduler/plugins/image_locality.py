@@ -11,7 +11,7 @@ from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import MAX_NODE_SCORE
-from apps.scheduler.framework.nodes import (
+from apps.scheduler.framework.node_columns import (
     ImageColumn,
     Int64Array,
     NodeColumns,

@@ -17,7 +17,7 @@ from apps.scheduler.framework.events import (
 )
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PreFilterResult, Verdicts
-from apps.scheduler.framework.nodes import NodeColumns, Reads, UInt16Array
+from apps.scheduler.framework.node_columns import NodeColumns, Reads, UInt16Array
 from apps.scheduler.framework.status import SKIP, Status, unresolvable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Node, Pod

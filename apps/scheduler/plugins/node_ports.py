@@ -16,7 +16,7 @@ from apps.scheduler.framework.events import (
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PreFilterResult, Verdicts
-from apps.scheduler.framework.nodes import NodeColumns
+from apps.scheduler.framework.node_columns import NodeColumns
 from apps.scheduler.framework.status import SKIP, Status, unschedulable
 from apps.scheduler.framework.types import NodeInfo, PodInfo
 from apps.scheduler.objects import Node, Pod

@@ -20,7 +20,7 @@ from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PreFilterResult, Verdicts
 from apps.scheduler.framework.mounts import Mount, MountKind
-from apps.scheduler.framework.nodes import NodeColumns, Reads
+from apps.scheduler.framework.node_columns import NodeColumns, Reads
 from apps.scheduler.framework.status import SKIP, Status, unresolvable, unschedulable
 from apps.scheduler.framework.types import NodeInfo, PodInfo
 from apps.scheduler.objects import PersistentVolumeClaim, Pod

@@ -18,7 +18,7 @@ from apps.scheduler.cache.snapshot import Snapshot
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.filtering import Filters
-from apps.scheduler.framework.nodes import Int64Array
+from apps.scheduler.framework.node_columns import Int64Array
 from apps.scheduler.framework.pod_change import PodChange
 from apps.scheduler.framework.status import Status, StatusError, unresolvable
 from apps.scheduler.framework.types import PodInfo

@@ -13,11 +13,12 @@ from apps.scheduler.framework.diagnosis import Diagnosis, fit_error_message
 from apps.scheduler.framework.extender import ExtenderError
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import NominatingInfo, PostFilterResult, Victims
-from apps.scheduler.framework.nodes import Int64Array
+from apps.scheduler.framework.node_columns import Int64Array
 from apps.scheduler.framework.status import SUCCESS, Status, error, unschedulable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import PodGroup
 from apps.scheduler.preemption.budgets import Budgets
+from apps.scheduler.preemption.candidate_search import SearchResult, find_candidates, potential_rows
 from apps.scheduler.preemption.dry_run import DryRun
 from apps.scheduler.preemption.eligibility import why_not_eligible
 from apps.scheduler.preemption.evictable import EvictablePods
@@ -26,7 +27,6 @@ from apps.scheduler.preemption.in_flight import InFlight
 from apps.scheduler.preemption.known_outcomes import KnownOutcomes
 from apps.scheduler.preemption.outcomes import NodeVictims, Outcomes
 from apps.scheduler.preemption.ranking import build_candidate, figures_table, rank_candidates
-from apps.scheduler.preemption.search import SearchResult, find_candidates, potential_rows
 from apps.scheduler.preemption.shortlist import num_candidates
 
 NO_CANDIDATE: Final = "no candidate node for preemption"

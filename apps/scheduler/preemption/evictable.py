@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from apps.scheduler.framework.interface import Victims
-from apps.scheduler.framework.nodes import Int64Array, NodeColumns
+from apps.scheduler.framework.node_columns import Int64Array, NodeColumns
 from apps.scheduler.framework.pod_change import BESIDES_RESOURCES, amounts_table
 from apps.scheduler.framework.status import Status, error
 from apps.scheduler.framework.types import PodInfo

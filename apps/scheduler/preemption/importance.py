@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from apps.scheduler.framework.nodes import Int64Array, NodeColumns
+from apps.scheduler.framework.node_columns import Int64Array, NodeColumns
 from apps.scheduler.framework.pod_change import BESIDES_RESOURCES, amounts_table
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.preemption import go_sort

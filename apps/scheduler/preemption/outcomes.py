@@ -11,7 +11,7 @@ import numpy as np
 
 from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.interface import Candidate, Victims
-from apps.scheduler.framework.nodes import BoolArray, Int64Array
+from apps.scheduler.framework.node_columns import BoolArray, Int64Array
 from apps.scheduler.framework.status import Status
 from apps.scheduler.preemption.ranking import CRITERIA, build_candidate
 

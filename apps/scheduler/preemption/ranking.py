@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from apps.scheduler.framework.interface import Candidate, Victims
-from apps.scheduler.framework.nodes import Int64Array
+from apps.scheduler.framework.node_columns import Int64Array
 from apps.scheduler.preemption.importance import start_time
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from apps.scheduler.framework.diagnosis import NodeStatuses
-from apps.scheduler.framework.nodes import Int64Array
+from apps.scheduler.framework.node_columns import Int64Array
 from apps.scheduler.framework.pod_change import PodChange
 from apps.scheduler.framework.status import Status
 from apps.scheduler.framework.types import PodInfo

@@ -25,7 +25,10 @@ from apps.scheduler.queue.unschedulable_pods import UnschedulablePods
 
 #: a pod that enters activeQ by one of these is nominated to the node that its status names
 _NOMINATING = frozenset(
-    {events.EVENT_UNSCHEDULED_POD_ADD.label, events.EVENT_UNSCHEDULED_POD_UPDATE.label}
+    {
+        events.EVENT_UNSCHEDULED_POD_ADD.label,
+        events.EVENT_UNSCHEDULED_POD_UPDATE.label,
+    }
 )
 _MICROSECOND = 1e-6
 

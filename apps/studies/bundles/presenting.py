@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from apps.engine.models import SchedulingDecision
 from apps.studies.bundles.opening import OpenedBundle, reading_contents
-from apps.studies.explanations.decisions import DecisionExplanation, explain_decision
+from apps.studies.explanations.explained_decisions import DecisionExplanation, explain_decision
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

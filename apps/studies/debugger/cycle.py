@@ -18,9 +18,9 @@ from apps.scheduler.framework.diagnosis import (
     fit_error_message,
 )
 from apps.scheduler.framework.interface import MAX_NODE_SCORE
-from apps.scheduler.framework.nodes import Int64Array
+from apps.scheduler.framework.node_columns import Int64Array
+from apps.scheduler.framework.plugin_scores import ScoreColumn
 from apps.scheduler.framework.ranking import Ranking
-from apps.scheduler.framework.scoring import ScoreColumn
 from apps.scheduler.framework.status import (
     SUCCESS,
     Status,

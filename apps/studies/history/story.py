@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any, Literal
 from uuid import UUID
 
-from apps.cluster.differences import differences
+from apps.cluster.field_differences import differences
 from apps.cluster.models import Change, Cluster, Event, HistoricChange
 from apps.engine import queries
 from apps.engine.models import QueueMove, SchedulingDecision

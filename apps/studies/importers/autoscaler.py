@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from apps.cluster import kinds
-from apps.studies.importers.events import without_own
-from apps.studies.importers.files import Place, get_objects, read_json
 from apps.studies.importers.formats import Format, Objects
+from apps.studies.importers.recorded_events import without_own
+from apps.studies.importers.source_files import Place, get_objects, read_json
 
 
 def read_objects(content: bytes, name: str) -> Objects:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from apps.cluster.kinds import Kind
-from apps.studies.importers.events import Body, TimedWrite
+from apps.studies.importers.recorded_events import Body, TimedWrite
 
 Objects = list[tuple[Kind, Body]]
 

@@ -13,10 +13,17 @@ from apps.cluster.errors import BadRequest
 from apps.cluster.kinds import Kind
 from apps.cluster.schema import definition_of
 from apps.cluster.writes import Create
-from apps.studies.importers.events import Body, Event, Key, TimedWrite, has_effect, read_event
-from apps.studies.importers.files import Place, get_number, get_object, get_text, to_text
 from apps.studies.importers.formats import Format, Objects
+from apps.studies.importers.recorded_events import (
+    Body,
+    Event,
+    Key,
+    TimedWrite,
+    has_effect,
+    read_event,
+)
 from apps.studies.importers.replaying import to_writes
+from apps.studies.importers.source_files import Place, get_number, get_object, get_text, to_text
 
 _PATCH_KIND: Final = "ResourcePatch"
 _GROUP: Final = "action.kwok.x-k8s.io/"

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from apps.cluster import kinds
 from apps.controllers.kubelet.annotations import FAILS_AFTER, SUCCEEDS_AFTER
-from apps.studies.importers.events import Body, Event, Key
+from apps.studies.importers.recorded_events import Body, Event, Key
 
 #: the annotation that ends a pod, and the seconds from its start until then
 Lifetime = tuple[str, float]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from apps.cluster import kinds
-from apps.cluster.manifests.files import File, read_files
 from apps.cluster.manifests.reading import raise_all, read_manifest
+from apps.cluster.manifests.text_files import File, read_files
 from apps.cluster.writes import Create
-from apps.studies.importers.events import Event, read_event
-from apps.studies.importers.files import Place
 from apps.studies.importers.formats import Format, Objects
+from apps.studies.importers.recorded_events import Event, read_event
 from apps.studies.importers.replaying import to_writes
+from apps.studies.importers.source_files import Place
 
 
 def read_objects(content: bytes, name: str) -> Objects:

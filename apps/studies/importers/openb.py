@@ -23,8 +23,6 @@ from apps.cluster.kinds import Kind
 from apps.cluster.writes import Create, Delete
 from apps.controllers.kubelet.registration import node_labels, node_status
 from apps.studies.importers import openb_devices
-from apps.studies.importers.events import TimedWrite
-from apps.studies.importers.files import to_text
 from apps.studies.importers.formats import Format, Objects
 from apps.studies.importers.openb_devices import (
     GpuRequest,
@@ -32,6 +30,8 @@ from apps.studies.importers.openb_devices import (
     build_template,
     use_devices,
 )
+from apps.studies.importers.recorded_events import TimedWrite
+from apps.studies.importers.source_files import to_text
 
 Body = dict[str, Any]
 T = TypeVar("T")

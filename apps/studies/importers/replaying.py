@@ -14,7 +14,6 @@ from typing import Any, Final
 
 from apps.cluster import kinds, limits, merge_patch
 from apps.cluster.writes import Create, Delete, Update
-from apps.studies.importers.events import Body, Event, Key, TimedWrite, without_own
 from apps.studies.importers.lifetimes import (
     ENDS,
     Lifetime,
@@ -22,6 +21,7 @@ from apps.studies.importers.lifetimes import (
     find_owners,
     with_lifetime,
 )
+from apps.studies.importers.recorded_events import Body, Event, Key, TimedWrite, without_own
 from apps.studies.importers.result_annotations import PREFIX
 
 #: Every cluster has these, and the classes whose names start with "system-".

@@ -11,11 +11,11 @@ from typing import Any, Final
 import msgspec
 
 from apps.controllers.kubelet.annotations import SUCCEEDS_AFTER
-from apps.studies.importers.events import Body, Event, TimedWrite, read_event
-from apps.studies.importers.files import Place, get_number, get_objects, read_json
 from apps.studies.importers.formats import Format
 from apps.studies.importers.lifetimes import with_lifetime
+from apps.studies.importers.recorded_events import Body, Event, TimedWrite, read_event
 from apps.studies.importers.replaying import to_writes
+from apps.studies.importers.source_files import Place, get_number, get_objects, read_json
 
 VERSION: Final = 2
 #: (kind, namespace/name) of an owner -> the usual seconds from start to end of its pods

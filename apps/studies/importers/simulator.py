@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from apps.cluster import kinds
 from apps.cluster.kinds import Kind
-from apps.studies.importers.events import Body, Event, TimedWrite, read_event, without_own
-from apps.studies.importers.files import Place, get_object, get_objects, get_text, read_json
 from apps.studies.importers.formats import Format, Objects
+from apps.studies.importers.recorded_events import Body, Event, TimedWrite, read_event, without_own
 from apps.studies.importers.replaying import to_writes
+from apps.studies.importers.source_files import Place, get_object, get_objects, get_text, read_json
 
 #: Fields of a snapshot, in the order of creation.
 SNAPSHOT_LISTS: Final[Mapping[str, str]] = {

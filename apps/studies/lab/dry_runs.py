@@ -10,8 +10,8 @@ from apps.engine.results.refusals import find_refusal
 from apps.scheduler import objects
 from apps.scheduler.objects import Pod
 from apps.studies.lab.base import Base, read_base
-from apps.studies.lab.changes import Arrival, Changed, Origin
 from apps.studies.lab.configurations import choose_configuration
+from apps.studies.lab.simulated_changes import Arrival, Changed, Origin
 from apps.studies.lab.simulation import run_simulation
 
 #: A pod with this annotation, "true", is simulated by a dry run of its creation.

@@ -16,13 +16,13 @@ from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.schedule_one import scheduling_cycle
 from apps.scheduler.scheduler import Scheduler
 from apps.studies.lab.base import LabAnswer, build_scheduler
-from apps.studies.lab.changes import (
+from apps.studies.lab.fitting import without_pods, without_preemption
+from apps.studies.lab.simulated_changes import (
     apply_changes,
     is_bound_to_node,
     new_pod,
     with_unschedulable,
 )
-from apps.studies.lab.fitting import without_pods, without_preemption
 from apps.studies.lab.simulation import SimulationRequest, read_base_and_changes
 
 #: Nodes that are tried by default.

@@ -11,8 +11,8 @@ from apps.cluster import limits
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
 from apps.studies.lab.base import Base, LabAnswer
-from apps.studies.lab.changes import Changes, LostPod, Origin, apply_changes
 from apps.studies.lab.fitting import without_pods
+from apps.studies.lab.simulated_changes import Changes, LostPod, Origin, apply_changes
 from apps.studies.lab.simulation import (
     Simulation,
     SimulationRequest,

@@ -16,9 +16,9 @@ from apps.cluster.models import Cluster
 from apps.scheduler.clock import VirtualClock
 from apps.scheduler.objects import Pod
 from apps.studies.lab.base import Base, LabAnswer, build_scheduler
-from apps.studies.lab.changes import Arrival, Changes, Origin, apply_changes
 from apps.studies.lab.manifests import Manifests
 from apps.studies.lab.run import Run, SimulatedPod
+from apps.studies.lab.simulated_changes import Arrival, Changes, Origin, apply_changes
 from apps.studies.lab.simulation import SimulationRequest, read_base_and_changes
 
 #: Copies that are tried by default.

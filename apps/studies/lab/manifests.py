@@ -13,7 +13,6 @@ from apps.cluster import kinds, limits
 from apps.cluster.admission.draft import draft_of
 from apps.cluster.errors import ApiError, BadRequest, RequestEntityTooLarge
 from apps.cluster.kinds import Kind
-from apps.cluster.manifests.files import Text
 from apps.cluster.manifests.places import from_refusal
 from apps.cluster.manifests.reading import (
     Manifest,
@@ -21,6 +20,7 @@ from apps.cluster.manifests.reading import (
     raise_all,
     read_manifest,
 )
+from apps.cluster.manifests.text_files import Text
 from apps.cluster.merge_patch import merge
 from apps.cluster.models import Cluster
 from apps.cluster.writes import Actor

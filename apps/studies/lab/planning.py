@@ -21,8 +21,8 @@ from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
 from apps.scheduler.objects import Node
 from apps.studies.lab.base import Base, LabAnswer
-from apps.studies.lab.changes import Changed, apply_changes, put_node
 from apps.studies.lab.manifests import read_manifests
+from apps.studies.lab.simulated_changes import Changed, apply_changes, put_node
 from apps.studies.lab.simulation import (
     Simulation,
     SimulationRequest,

@@ -18,8 +18,8 @@ from apps.scheduler.framework.intents import Eviction
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Pod
 from apps.scheduler.scheduler import Scheduler
-from apps.studies.lab.changes import Arrival, LostPod, Origin, new_pod
 from apps.studies.lab.reasons import describe_pod
+from apps.studies.lab.simulated_changes import Arrival, LostPod, Origin, new_pod
 
 #: Decisions of a run that are kept whole, by default: each has a column for every plugin.
 #: Nodes of each list in the explanation of a decision; `count` has the number of all.

@@ -13,10 +13,17 @@ from apps.cluster.models import Cluster
 from apps.engine.queue.past import parse_past_moment
 from apps.scheduler.clock import VirtualClock
 from apps.studies.lab.base import Base, LabAnswer, build_scheduler, read_base
-from apps.studies.lab.changes import Arrival, Changed, Changes, LostPod, Origin, apply_changes
 from apps.studies.lab.configurations import choose_configuration
 from apps.studies.lab.manifests import read_manifests
 from apps.studies.lab.run import MAX_EXPLAINED, PreemptedPod, Run, SimulatedPod
+from apps.studies.lab.simulated_changes import (
+    Arrival,
+    Changed,
+    Changes,
+    LostPod,
+    Origin,
+    apply_changes,
+)
 from apps.studies.past.past_version import parse_past_version
 
 

@@ -10,7 +10,7 @@ from apps.cluster.errors import BadRequest
 from apps.cluster.selectors import label_requirements
 from apps.engine.periods import wrong
 from apps.scheduler.labels.selectors import Requirement
-from apps.studies.past.differences import NodeChange, PodChange, PodDifference
+from apps.studies.past.snapshot_differences import NodeChange, PodChange, PodDifference
 from apps.studies.past.snapshots import Snapshot
 from apps.studies.past.versions import NodeVersion, PodVersion
 

@@ -14,7 +14,7 @@ from typing import Final
 from django.db import connection
 
 from apps.cluster.models import Cluster
-from apps.studies.rebuilding.objects import PastObject, sort_by_creation
+from apps.studies.rebuilding.past_objects import PastObject, sort_by_creation
 
 #: Pods that got their node in the log: created with one, or bound by another scheduler.
 _LOGGED = """

@@ -19,7 +19,7 @@ from apps.scheduler.objects import (
     Pod,
     ResourceClaim,
 )
-from apps.scheduler.plugins.dynamicresources.claims import consumer, is_reserved_for
+from apps.scheduler.plugins.dynamicresources.pod_resource_claims import consumer, is_reserved_for
 from apps.scheduler.schedule_one import with_node
 from apps.scheduler.scheduler import Scheduler
 

@@ -41,8 +41,8 @@ from apps.studies.rebuilding.arrivals import (
 from apps.studies.rebuilding.draws import RecordedDraws
 from apps.studies.rebuilding.earlier import apply_earlier, assume_pod
 from apps.studies.rebuilding.following import apply_change, nominate
-from apps.studies.rebuilding.nodes import fill_nodes
-from apps.studies.rebuilding.objects import PastObject, read_objects_at
+from apps.studies.rebuilding.known_nodes import fill_nodes
+from apps.studies.rebuilding.past_objects import PastObject, read_objects_at
 
 _BATCH = 2000
 

@@ -23,8 +23,8 @@ from apps.scheduler.decision import Decision, Result
 from apps.scheduler.framework.intents import Eviction
 from apps.scheduler.objects import KubeObject, Node, Pod
 from apps.scheduler.scheduler import Scheduler
-from apps.studies.lab.changes import is_bound_to_node
-from apps.studies.replay import pods
+from apps.studies.lab.simulated_changes import is_bound_to_node
+from apps.studies.replay import replacement_pods
 from apps.studies.replay.inputs import Input, Inputs
 from apps.studies.replay.levels import Levels, Samples
 
@@ -160,9 +160,11 @@ class Continuing:
                 self._select_surplus(item.metadata.uid)
             self._remove(self._leaving.pop(item.metadata.uid, uid))
         elif known is None and meaning is Input.CREATED:
-            self._put(None, item if item.spec.node_name else pods.without_node(item), at)
+            self._put(
+                None, item if item.spec.node_name else replacement_pods.without_node(item), at
+            )
         elif known is not None and uid == item.metadata.uid:
-            self._put(known, pods.as_in_replay(item, known))
+            self._put(known, replacement_pods.as_in_replay(item, known))
 
     def _select_surplus(self, recorded: str) -> Pod | None:
         """The pod that a controller deletes here where it deleted another one in the record.
@@ -221,11 +223,11 @@ class Continuing:
             return
         if decision.result is Result.SCHEDULED:
             self.scheduler.bound(decision)
-            placed = pods.place(pod, decision.node, self.clock.at)
+            placed = replacement_pods.place(pod, decision.node, self.clock.at)
             self._put(pod, placed)
             self._set_timers(placed, bound_at=self.clock.at)
         elif decision.nominating is not None:
-            self._put(pod, pods.nominate(pod, decision.nominating.nominated_node))
+            self._put(pod, replacement_pods.nominate(pod, decision.nominating.nominated_node))
             for intent in decision.intents:
                 if isinstance(intent, Eviction) and intent.delete and intent.uid in self.known:
                     self.levels.preempted.add(intent.uid)
@@ -237,7 +239,7 @@ class Continuing:
         if pod.metadata.uid in self._leaving.values():
             return
         if pod.metadata.controller is not None and not is_bound_to_node(pod):
-            new = pods.replace(pod, self.clock.at)
+            new = replacement_pods.replace(pod, self.clock.at)
             self.instead[pod.metadata.uid] = new.metadata.uid
             self._put(None, new)
 

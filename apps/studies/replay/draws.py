@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from apps.scheduler.framework.nodes import Int64Array
+from apps.scheduler.framework.node_columns import Int64Array
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.tie_break import TieBreaker
 from apps.studies.replay.differences import Attempt

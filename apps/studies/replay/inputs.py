@@ -18,7 +18,7 @@ from typing import Any, Final
 from apps.cluster.log.changelog import LoggedChange
 from apps.controllers import taint_eviction
 from apps.controllers.devices import eviction
-from apps.controllers.kubelet.pods import CONTROLLER as KUBELET
+from apps.controllers.kubelet.pod_kubelet import CONTROLLER as KUBELET
 from apps.controllers.pod_garbage import CONTROLLER as POD_GARBAGE
 from apps.controllers.workloads.replicas import CONTROLLER as REPLICAS
 from apps.engine.loop.intended_writes import USER as SCHEDULER

@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from apps.engine.profiles.differences import NOTHING, compare_configurations
+from apps.engine.profiles.configuration_differences import NOTHING, compare_configurations
 from apps.scheduler.config import Configuration
 from apps.studies.replay.continuing import Continuing
 from apps.studies.replay.differences import Differences

@@ -10,7 +10,7 @@ from apps.cluster.log.changelog import LoggedChange
 from apps.engine.loop.informer import decode
 from apps.engine.loop.intended_writes import USER as SCHEDULER
 from apps.scheduler.objects import Node, Pod
-from apps.studies.rebuilding.objects import read_objects_at
+from apps.studies.rebuilding.past_objects import read_objects_at
 from apps.studies.replay.inputs import Inputs
 from apps.studies.replay.levels import Levels, Samples
 from apps.studies.replay.span import Span

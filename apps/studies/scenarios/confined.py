@@ -217,7 +217,7 @@ def _result_of(request: _Request) -> bytes:
 def _run(request: _Request) -> bytes:
     """The presented result as JSON."""
     # they need Django
-    from apps.studies.importers.files import Files
+    from apps.studies.importers.source_files import Files
     from apps.studies.scenarios.results.presenting import present_scenario
     from apps.studies.scenarios.running.run import Variation
     from apps.studies.scenarios.running.sweeping import load_scenario, run_scenario

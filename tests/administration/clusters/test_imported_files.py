@@ -20,8 +20,8 @@ from apps.administration.clusters import manifests
 from apps.administration.clusters.lifecycle import create_cluster
 from apps.cluster import kinds, limits
 from apps.cluster.errors import BadRequest
-from apps.cluster.manifests.files import File, Text, read_files
 from apps.cluster.manifests.places import ManifestErrors
+from apps.cluster.manifests.text_files import File, Text, read_files
 from apps.cluster.models import Cluster
 from apps.cluster.writes import Actor
 

@@ -293,7 +293,7 @@ def test_a_disabled_webhook_is_sent_nothing_but_tests(lab: Cluster, receiver: Re
 def test_disagreements_that_are_recorded_at_once_are_all_sent(
     lab: Cluster, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("apps.administration.webhooks.events._MAX_OPINIONS", 3)
+    monkeypatch.setattr("apps.administration.webhooks.event_kinds._MAX_OPINIONS", 3)
     hook = service.add_webhook(lab, receiver.url, ["binding.disagreed"], user="alice")
     now = timezone.now()
     Webhook.objects.filter(pk=hook.pk).update(collected_at=now - timedelta(hours=1))

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from apps.cluster import kinds
+from apps.cluster.ownership.field_paths import InvalidList, compare, paths_of
 from apps.cluster.ownership.managers import (
     Manager,
     Ownership,
@@ -14,7 +15,6 @@ from apps.cluster.ownership.managers import (
     entries_of,
     read_entries,
 )
-from apps.cluster.ownership.objects import InvalidList, compare, paths_of
 from apps.cluster.ownership.paths import UnreadableFields, display, from_fields, to_fields
 from apps.cluster.ownership.writes import ApplyConflict, Applying, Updating, definition_of_kind
 

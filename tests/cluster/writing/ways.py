@@ -23,7 +23,7 @@ from apps.cluster.writing import creation, store
 from apps.cluster.writing.admitted_specs import AdmittedSpecs
 from apps.cluster.writing.group_commit import GroupCommit
 from apps.cluster.writing.memory import read_admission_state
-from apps.studies.scenarios.memory.objects import MemoryObjects
+from apps.studies.scenarios.memory.memory_objects import MemoryObjects
 
 Body = dict[str, Any]
 Outcome = Body | ApiError

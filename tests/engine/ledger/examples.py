@@ -11,8 +11,8 @@ from apps.scheduler.decision import Decision, PermitWait, Result
 from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.extender_calls import ExtenderCall, ExtenderVerb
 from apps.scheduler.framework.interface import Candidate, NominatingInfo, PostFilterResult
+from apps.scheduler.framework.plugin_scores import ScoreColumn
 from apps.scheduler.framework.ranking import Ranking
-from apps.scheduler.framework.scoring import ScoreColumn
 from apps.scheduler.framework.status import SUCCESS, Code, Status, error, unschedulable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import ObjectMeta, Pod

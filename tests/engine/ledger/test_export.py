@@ -66,7 +66,7 @@ def test_nothing_found_is_an_empty_file(lab: Cluster) -> None:
 
 
 def test_an_export_reads_batch_after_batch(lab: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("apps.engine.files.BATCH", 2)
+    monkeypatch.setattr("apps.engine.exported_files.BATCH", 2)
     found = export.batches(finding.DecisionFilters(), cluster_id=lab.pk, limit=5)
     sizes = [len(batch) for batch in found]
     assert sizes == [2, 2, 1]

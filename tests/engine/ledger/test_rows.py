@@ -15,8 +15,8 @@ from apps.engine.ledger.records import DecisionRecord, Draws, Expected, SeenStat
 from apps.engine.ledger.rows import LedgerWriter
 from apps.engine.models import NodeTable, SchedulingDecision
 from apps.scheduler.decision import Decision, Result
+from apps.scheduler.framework.plugin_scores import ScoreColumn
 from apps.scheduler.framework.reuse.live_scores import LiveScores
-from apps.scheduler.framework.scoring import ScoreColumn
 from tests.engine.ledger.examples import decisions, facts
 from tests.engine.ledger.test_first_format import RECORDED
 

@@ -10,8 +10,8 @@ import pytest
 
 from apps.engine.ledger import columns
 from apps.engine.ledger.score_packing import LEAST_ROWS, ScorePacker
+from apps.scheduler.framework.plugin_scores import ScoreColumn
 from apps.scheduler.framework.reuse.live_scores import LiveScores, ScoreSnapshot
-from apps.scheduler.framework.scoring import ScoreColumn
 
 NODES = 40
 

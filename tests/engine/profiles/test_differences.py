@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apps.engine.profiles.differences import compare_configurations
+from apps.engine.profiles.configuration_differences import compare_configurations
 from apps.scheduler.config import Configuration, load
 from apps.scheduler.plugins.registry import TABLE
 

@@ -22,7 +22,7 @@ from apps.scheduler.config.plugin_table import Origin
 from apps.scheduler.framework.declaration import PluginPackage
 from apps.scheduler.framework.per_node import PerNodePlugin
 from apps.scheduler.framework.status import Code, Status, unschedulable
-from apps.studies.explanations.pods import explain_pod
+from apps.studies.explanations.pending_pods import explain_pod
 from tests.engine.driving import (
     configure,
     create_pods,

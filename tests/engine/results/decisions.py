@@ -6,8 +6,8 @@ import numpy as np
 
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.framework.diagnosis import NodeStatuses
+from apps.scheduler.framework.plugin_scores import ScoreColumn
 from apps.scheduler.framework.ranking import Ranking
-from apps.scheduler.framework.scoring import ScoreColumn
 from apps.scheduler.framework.status import Code, Status
 
 CPU = Status(Code.UNSCHEDULABLE, ("Insufficient cpu",), "NodeResourcesFit")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from apps.scheduler.cache.cache import Cache
 from apps.scheduler.cache.snapshot import Snapshot
-from apps.scheduler.framework.nodes import CPU, MEMORY, NodeColumns
+from apps.scheduler.framework.node_columns import CPU, MEMORY, NodeColumns
 from apps.scheduler.framework.overlay import Overlay
 from apps.scheduler.framework.types import HostPort, PodInfo
 from apps.scheduler.testing.builders import NodeBuilder, PodBuilder, make_node, make_pod

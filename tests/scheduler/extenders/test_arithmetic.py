@@ -17,7 +17,7 @@ from apps.scheduler.config import load
 from apps.scheduler.config.plugin_table import KnownPlugin
 from apps.scheduler.config.types import API_VERSION, KIND
 from apps.scheduler.framework.cycle_state import CycleState
-from apps.scheduler.framework.nodes import Int64Array, NodeColumns
+from apps.scheduler.framework.node_columns import Int64Array, NodeColumns
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.plugins.registry import BUILT_IN, TABLE
 from apps.scheduler.scheduler import Scheduler

@@ -9,7 +9,7 @@ import pytest
 
 from apps.scheduler.cache.cache import Cache
 from apps.scheduler.cache.snapshot import Snapshot
-from apps.scheduler.framework.nodes import NodeColumns
+from apps.scheduler.framework.node_columns import NodeColumns
 from apps.scheduler.framework.nominated import NominatedPods
 from apps.scheduler.framework.pod_change import amounts_of
 from apps.scheduler.framework.types import PodInfo

@@ -10,7 +10,7 @@ import pytest
 
 from apps.scheduler.cache.cache import Cache
 from apps.scheduler.cache.snapshot import Snapshot
-from apps.scheduler.framework.nodes import NodeColumns
+from apps.scheduler.framework.node_columns import NodeColumns
 from apps.scheduler.framework.overlay import Overlay
 from apps.scheduler.framework.pod_change import PodChange, amounts_of
 from apps.scheduler.framework.types import HostPort, PodInfo

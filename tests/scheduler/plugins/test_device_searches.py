@@ -14,8 +14,8 @@ from apps.scheduler.decision import Decision
 from apps.scheduler.framework.intents import MergePatch
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.plugins.dynamicresources import filtering
+from apps.scheduler.plugins.dynamicresources.device_search import Search, Solution
 from apps.scheduler.plugins.dynamicresources.plugin import DynamicResources
-from apps.scheduler.plugins.dynamicresources.search import Search, Solution
 from apps.scheduler.plugins.dynamicresources.state import ClaimState
 from apps.scheduler.plugins.registry import BUILT_IN
 from apps.scheduler.scheduler import Scheduler

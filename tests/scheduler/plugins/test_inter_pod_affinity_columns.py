@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apps.scheduler.framework.nodes import Int64Array
+from apps.scheduler.framework.node_columns import Int64Array
 from apps.scheduler.framework.types import PodInfo
 from tests.scheduler import topology_reference as reference
 from tests.scheduler.plugins.topology_trials import (

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apps.scheduler.framework.nodes import Int64Array
+from apps.scheduler.framework.node_columns import Int64Array
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Service, TopologySpreadConstraint, decode_as
 from apps.scheduler.plugins.podtopologyspread.args import LIST_DEFAULTING, PodTopologySpreadArgs

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from apps.scheduler.framework.cycle_state import CycleState
-from apps.scheduler.framework.nodes import Int64Array, NodeColumns
+from apps.scheduler.framework.node_columns import Int64Array, NodeColumns
 from apps.scheduler.framework.overlay import Overlay
 from apps.scheduler.framework.types import NodeInfo, PodInfo
 from apps.scheduler.plugins.interpodaffinity.plugin import InterPodAffinity

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.interface import Verdicts
-from apps.scheduler.framework.nodes import NodeColumns
+from apps.scheduler.framework.node_columns import NodeColumns
 from apps.scheduler.framework.overlay import Overlay
 from apps.scheduler.framework.types import NodeInfo, PodInfo
 from apps.scheduler.objects import Node

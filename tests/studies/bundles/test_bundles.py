@@ -27,7 +27,7 @@ from apps.studies.bundles import contents
 from apps.studies.bundles.building import bundle_of
 from apps.studies.bundles.opening import open_bundle
 from apps.studies.bundles.tables import build_table, read_table
-from apps.studies.explanations.decisions import explain_decision
+from apps.studies.explanations.explained_decisions import explain_decision
 from apps.studies.rebuilding import compare
 from tests.engine.driving import ACTOR, pod
 

@@ -11,7 +11,7 @@ from apps.cluster import kinds
 from apps.cluster.models import Cluster, Pod
 from apps.cluster.writes import Actor
 from apps.cluster.writing import store
-from apps.studies.explanations.volumes import describe_unbound_claims
+from apps.studies.explanations.volume_claim_waits import describe_unbound_claims
 
 pytestmark = pytest.mark.django_db
 

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from apps.cluster.manifests.places import ManifestError
-from apps.studies.importers.files import Files
 from apps.studies.importers.registry import IMPORTS, RECORDINGS
+from apps.studies.importers.source_files import Files
 from apps.studies.scenarios.language.reading import ScenarioError, Source
 from apps.studies.scenarios.language.types import Import, Trace
 from apps.studies.scenarios.running.run import FinishedRun

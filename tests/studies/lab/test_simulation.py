@@ -12,7 +12,7 @@ from apps.cluster.models import Cluster, Pod
 from apps.engine.ledger.reading import read
 from apps.engine.models import SchedulingDecision
 from apps.scheduler.config import ConfigError
-from apps.studies.lab.changes import Origin
+from apps.studies.lab.simulated_changes import Origin
 from apps.studies.lab.simulation import Simulation, SimulationRequest, simulate
 from tests.engine.driving import create_pods, pod
 from tests.studies.lab.manifests import create_replica_set, manifest

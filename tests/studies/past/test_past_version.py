@@ -11,7 +11,6 @@ from apps.cluster.log.forgetting import forget_changes
 from apps.cluster.models import Change
 from apps.engine.models import QueueMove
 from apps.engine.periods import format_utc
-from apps.studies.past.differences import find_node_differences, find_pod_differences
 from apps.studies.past.listing import list_nodes, list_pods
 from apps.studies.past.overview import ResourceUsage, read_overview
 from apps.studies.past.past_version import (
@@ -20,6 +19,7 @@ from apps.studies.past.past_version import (
     parse_version_or_time,
     read_life,
 )
+from apps.studies.past.snapshot_differences import find_node_differences, find_pod_differences
 from apps.studies.past.snapshots import Snapshots, read_snapshot
 from tests.studies.past.conftest import Past
 

@@ -12,7 +12,7 @@ from django.test import Client
 from apps.cluster import limits
 from apps.cluster.errors import BadRequest
 from apps.engine.models import Operation
-from apps.studies.importers.files import Files
+from apps.studies.importers.source_files import Files
 from apps.studies.scenarios import confined
 from apps.studies.scenarios.language.reading import ScenarioError, Source
 from apps.studies.scenarios.running.sweeping import load_scenario, run_scenario

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from apps.studies.importers.files import Files
+from apps.studies.importers.source_files import Files
 from apps.studies.scenarios.language.reading import ScenarioError, Source
 from apps.studies.scenarios.running.sweeping import load_scenario, run_scenario
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import apps.studies.scenarios
-from apps.studies.importers.files import Files
+from apps.studies.importers.source_files import Files
 from apps.studies.scenarios.examples import example_files
 from apps.studies.scenarios.language.reading import Source
 from apps.studies.scenarios.results.presenting import digest

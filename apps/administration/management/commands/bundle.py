@@ -12,7 +12,7 @@ from apps.cluster.errors import ApiError
 from apps.engine import queries
 from apps.studies.bundles.building import bundle_of
 from apps.studies.bundles.opening import OpenedBundle, open_bundle
-from apps.studies.explanations.decisions import explain_decision
+from apps.studies.explanations.explained_decisions import explain_decision
 
 
 class Command(BaseCommand):

@@ -11,8 +11,8 @@ from django.core.management.base import CommandError, CommandParser
 from apps.administration.clusters import manifests
 from apps.administration.management.command import USER, ControlPlaneCommand
 from apps.cluster import limits
-from apps.cluster.manifests.files import File, is_read, read_files
 from apps.cluster.manifests.places import ManifestErrors
+from apps.cluster.manifests.text_files import File, is_read, read_files
 from apps.cluster.writes import SITE_MANAGER, Actor
 
 

@@ -9,7 +9,7 @@ from django.core.management.base import CommandParser
 
 from apps.administration.management.command import ControlPlaneCommand
 from apps.engine import queries
-from apps.engine.files import format_cell
+from apps.engine.exported_files import format_cell
 
 COLUMNS = ("pod", "node", "total_score", "feasible_nodes", "tied_nodes", "message")
 

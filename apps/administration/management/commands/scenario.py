@@ -11,7 +11,7 @@ import msgspec
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from apps.cluster.errors import ApiError
-from apps.studies.importers.files import Files
+from apps.studies.importers.source_files import Files
 from apps.studies.scenarios.language.checking import count_runs
 from apps.studies.scenarios.language.reading import Source
 from apps.studies.scenarios.recorded_decisions.report import compare_file, describe

@@ -27,7 +27,7 @@ from apps.cluster.errors import ApiError, BadRequest, Forbidden
 from apps.cluster.json_patch import FailedTest, PatchProblem, apply, read
 from apps.cluster.kind import Kind
 from apps.cluster.lookups import Lookups
-from apps.cluster.ownership import objects
+from apps.cluster.ownership import field_paths
 from apps.cluster.ownership.shapes import Shape, struct
 from apps.cluster.ownership.writes import definition_of_kind
 from apps.cluster.schema import ShapeError, decode, definition_of
@@ -221,7 +221,7 @@ def _applied(body: dict[str, Any], applied: Any, definition: str) -> dict[str, A
         raise _Failed(f"{_UNTYPED}.{error.field}: {error.message}") from error
     if unknown:
         raise _Failed(f"{_UNTYPED}.{unknown[0]}: field not declared in schema")
-    merged: dict[str, Any] = objects.merge(body, typed, definition)
+    merged: dict[str, Any] = field_paths.merge(body, typed, definition)
     return merged
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from apps.scheduler.framework.lazy import lazy
-from apps.scheduler.framework.nodes import Int64Array
+from apps.scheduler.framework.node_columns import Int64Array
 from apps.scheduler.framework.overlay import RecomputingOverlay
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from apps.scheduler.framework.nodes import Int64Array
-from apps.scheduler.framework.scoring import ScoreColumn, Scorer
+from apps.scheduler.framework.node_columns import Int64Array
+from apps.scheduler.framework.plugin_scores import ScoreColumn, Scorer
 
 #: differences that are followed one by one; more than these are worth new columns
 _MAX_DIFFERENCES: Final = 16

@@ -9,7 +9,7 @@ import numpy as np
 
 from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.interface import Verdicts
-from apps.scheduler.framework.nodes import Int64Array
+from apps.scheduler.framework.node_columns import Int64Array
 from apps.scheduler.framework.reuse.verdict_layer import moved
 from apps.scheduler.framework.summary import NOTHING_REFUSED, Summary
 from apps.scheduler.framework.verdicts import Passed, add_refusals

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Container, Mapping, Sequence
 
 from apps.scheduler.framework.interface import FilterPlugin
-from apps.scheduler.framework.nodes import Reads
+from apps.scheduler.framework.node_columns import Reads
 
 
 class FilterPlan:

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from apps.scheduler.framework.nodes import BoolArray, Int64Array
+from apps.scheduler.framework.node_columns import BoolArray, Int64Array
 
 #: changes after which there is a new base
 _MAX_CHANGES: Final = 64

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from apps.scheduler.framework.nodes import Int64Array, constant
+from apps.scheduler.framework.node_columns import Int64Array, constant
 from apps.scheduler.framework.reuse.score_plan import ScorePlan
 
 #: what ``ScorePlan.with_sum`` returns

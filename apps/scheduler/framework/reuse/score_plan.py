@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from apps.scheduler.framework.nodes import Reads
-from apps.scheduler.framework.scoring import Scorer
+from apps.scheduler.framework.node_columns import Reads
+from apps.scheduler.framework.plugin_scores import Scorer
 
 
 class ScorePlan:

@@ -11,8 +11,8 @@ import msgspec
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.interface import PreFilterPlugin, PreScorePlugin
+from apps.scheduler.framework.node_columns import Int64Array, Reads
 from apps.scheduler.framework.node_search import PLAIN, PreFilterOutcome
-from apps.scheduler.framework.nodes import Int64Array, Reads
 from apps.scheduler.framework.reuse.signed_answers import SignedAnswers
 from apps.scheduler.framework.reuse.signed_scores import Cycle, Scores, SignedScores
 from apps.scheduler.framework.reuse.signed_verdicts import SignedVerdicts

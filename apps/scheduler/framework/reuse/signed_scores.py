@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.scheduler.framework.cycle_state import CycleState
-from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads, constant
+from apps.scheduler.framework.node_columns import Int64Array, NodeColumns, Reads, constant
+from apps.scheduler.framework.plugin_scores import ScoreColumn, Scorer, is_valid
 from apps.scheduler.framework.ranking import Ranking
 from apps.scheduler.framework.reuse.changed_rows import ChangedRows
 from apps.scheduler.framework.reuse.feasible_rows import Extremes, difference, extremes_of
 from apps.scheduler.framework.reuse.live_scores import LiveScores
 from apps.scheduler.framework.reuse.raw_scores import RawScores, RowScores, is_valid_row
 from apps.scheduler.framework.reuse.score_plan import ScorePlan
-from apps.scheduler.framework.scoring import ScoreColumn, Scorer, is_valid
 from apps.scheduler.framework.stopwatch import Stopwatch
 from apps.scheduler.framework.types import PodInfo
 

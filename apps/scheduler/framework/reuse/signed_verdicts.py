@@ -10,7 +10,7 @@ import numpy as np
 
 from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.interface import FilterPlugin, Verdicts
-from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads
+from apps.scheduler.framework.node_columns import Int64Array, NodeColumns, Reads
 from apps.scheduler.framework.pod_change import PodChange
 from apps.scheduler.framework.reuse.changed_rows import ChangedRows
 from apps.scheduler.framework.reuse.filter_columns import FilterColumns

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from apps.scheduler.framework.node_columns import Reads
 from apps.scheduler.framework.node_search import PLAIN, NodeSearch
-from apps.scheduler.framework.nodes import Reads
 from apps.scheduler.framework.resources import has_counted_status
 from apps.scheduler.framework.reuse.signed_results import SignedResults
 from apps.scheduler.framework.types import PodInfo

@@ -9,7 +9,7 @@ import numpy as np
 
 from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.interface import Verdicts
-from apps.scheduler.framework.nodes import BoolArray, Int64Array
+from apps.scheduler.framework.node_columns import BoolArray, Int64Array
 from apps.scheduler.framework.verdicts import Passed, add_refusals
 
 #: rows whose verdicts are entered one by one; more than these are worth the whole column

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from apps.scheduler.framework.diagnosis import NodeStatuses
-from apps.scheduler.framework.nodes import Int64Array
+from apps.scheduler.framework.node_columns import Int64Array
 from apps.scheduler.framework.reuse.changed_rows import ChangedRows
 from apps.scheduler.framework.reuse.filter_columns import FilterColumns, RowVerdicts
 

@@ -19,7 +19,7 @@ from apps.scheduler.objects import (
     ResourceClaim,
 )
 from apps.scheduler.objects.devices import DeviceClaim, ResourceClaimSpec
-from apps.scheduler.plugins.dynamicresources.claims import EXTENDED_CLAIM
+from apps.scheduler.plugins.dynamicresources.pod_resource_claims import EXTENDED_CLAIM
 from apps.scheduler.plugins.helper.device_classes import ClassResolver, may_be_backed
 
 #: the name of the claim until it is created

@@ -9,11 +9,12 @@ from typing import Final
 import numpy as np
 
 from apps import quantity
-from apps.scheduler.framework.nodes import Int64Array, NodeColumns
+from apps.scheduler.framework.node_columns import Int64Array, NodeColumns
 from apps.scheduler.framework.status import Status, error, unresolvable
 from apps.scheduler.framework.types import NodeInfo, PodInfo
 from apps.scheduler.objects import Node, ResourceClaim
 from apps.scheduler.plugins.dynamicresources import extended, node_resources
+from apps.scheduler.plugins.dynamicresources.device_search import AllocationError, Search, Solution
 from apps.scheduler.plugins.dynamicresources.extended import Mappings
 from apps.scheduler.plugins.dynamicresources.features import DeviceFeatures
 from apps.scheduler.plugins.dynamicresources.known_searches import Results
@@ -21,7 +22,6 @@ from apps.scheduler.plugins.dynamicresources.node_matching import matches_node
 from apps.scheduler.plugins.dynamicresources.node_states import ALONE
 from apps.scheduler.plugins.dynamicresources.pools import Pool
 from apps.scheduler.plugins.dynamicresources.results import allocation_results
-from apps.scheduler.plugins.dynamicresources.search import AllocationError, Search, Solution
 from apps.scheduler.plugins.dynamicresources.state import ClaimState, NodeAllocation
 from apps.scheduler.plugins.helper.device_classes import ClassResolver
 from apps.scheduler.plugins.helper.device_rows import shared_rows

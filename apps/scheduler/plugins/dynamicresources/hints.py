@@ -15,12 +15,12 @@ from apps.scheduler.framework.events import (
 )
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Pod, ResourceClaim
-from apps.scheduler.plugins.dynamicresources.claims import (
+from apps.scheduler.plugins.dynamicresources.features import DeviceFeatures
+from apps.scheduler.plugins.dynamicresources.pod_resource_claims import (
     ClaimProblem,
     known_claim_names,
     pod_claims,
 )
-from apps.scheduler.plugins.dynamicresources.features import DeviceFeatures
 
 
 class Hints:

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from apps.scheduler.cache.devices_in_use import DeviceId
 from apps.scheduler.objects import ResourceClaim
-from apps.scheduler.plugins.dynamicresources.claims import is_reservation_of
+from apps.scheduler.plugins.dynamicresources.pod_resource_claims import is_reservation_of
 
 
 @dataclass(frozen=True, slots=True)

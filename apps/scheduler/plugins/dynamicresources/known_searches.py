@@ -9,9 +9,9 @@ from typing import Final
 import msgspec
 
 from apps.scheduler.objects import ResourceClaim
+from apps.scheduler.plugins.dynamicresources.device_search import Solution
 from apps.scheduler.plugins.dynamicresources.node_states import NodeStates
 from apps.scheduler.plugins.dynamicresources.results import allocation_results
-from apps.scheduler.plugins.dynamicresources.search import Solution
 from apps.scheduler.plugins.dynamicresources.state import NodeAllocation
 
 #: requests for which results are stored; the least recently used go first

@@ -28,10 +28,10 @@ from apps.scheduler.objects import (
 from apps.scheduler.plugins.dynamicresources import capacity
 from apps.scheduler.plugins.dynamicresources.capacity import nanos
 from apps.scheduler.plugins.dynamicresources.constraints import attribute_of, elements_of
+from apps.scheduler.plugins.dynamicresources.device_search import ALL
 from apps.scheduler.plugins.dynamicresources.features import DeviceFeatures
 from apps.scheduler.plugins.dynamicresources.holders import Holder
 from apps.scheduler.plugins.dynamicresources.pools import Pool, device_is_for, devices_of
-from apps.scheduler.plugins.dynamicresources.search import ALL
 from apps.scheduler.plugins.dynamicresources.selector_terms import failing_term
 from apps.scheduler.plugins.helper.device_rows import DeviceRows
 from apps.scheduler.plugins.helper.device_taints import refuses

@@ -19,8 +19,8 @@ from apps.scheduler.objects import (
     Pod,
     ResourceClaim,
 )
-from apps.scheduler.plugins.dynamicresources.claims import references_to
-from apps.scheduler.plugins.dynamicresources.search import AllocationError, Pick, Solution
+from apps.scheduler.plugins.dynamicresources.device_search import AllocationError, Pick, Solution
+from apps.scheduler.plugins.dynamicresources.pod_resource_claims import references_to
 from apps.scheduler.plugins.helper.resource_text import amount
 
 _INSUFFICIENT: Final = "Insufficient "

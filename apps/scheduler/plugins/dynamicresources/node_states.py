@@ -18,7 +18,7 @@ from apps.scheduler.cache.change_log import ChangeLog, LogReader
 from apps.scheduler.cache.devices_in_use import Allocated, DeviceId, PoolId
 from apps.scheduler.cache.interning import Interner
 from apps.scheduler.cache.snapshot import Snapshot
-from apps.scheduler.framework.nodes import Int64Array
+from apps.scheduler.framework.node_columns import Int64Array
 from apps.scheduler.plugins.dynamicresources.pools import Pool, Slices
 
 #: the number of a node that needs a search of its own

@@ -20,7 +20,7 @@ from apps.scheduler.framework.interface import (
     PreFilterResult,
     Verdicts,
 )
-from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads, constant
+from apps.scheduler.framework.node_columns import Int64Array, NodeColumns, Reads, constant
 from apps.scheduler.framework.status import SKIP, Code, Status, error, unresolvable, unschedulable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import AllocationResult, Node, PodGroup, ResourceClaim
@@ -33,13 +33,6 @@ from apps.scheduler.plugins.dynamicresources import (
     writes,
 )
 from apps.scheduler.plugins.dynamicresources.args import DynamicResourcesArgs, check_args
-from apps.scheduler.plugins.dynamicresources.claims import (
-    ClaimProblem,
-    is_free_for,
-    known_claim_names,
-    missing_class,
-    pod_claims,
-)
 from apps.scheduler.plugins.dynamicresources.features import DeviceFeatures
 from apps.scheduler.plugins.dynamicresources.filtering import (
     REASON_INVALID_POOLS,
@@ -55,6 +48,13 @@ from apps.scheduler.plugins.dynamicresources.matrix import (
     compare_devices,
 )
 from apps.scheduler.plugins.dynamicresources.node_states import NodeStates
+from apps.scheduler.plugins.dynamicresources.pod_resource_claims import (
+    ClaimProblem,
+    is_free_for,
+    known_claim_names,
+    missing_class,
+    pod_claims,
+)
 from apps.scheduler.plugins.dynamicresources.pools import Slices
 from apps.scheduler.plugins.dynamicresources.reservation import Reservation
 from apps.scheduler.plugins.dynamicresources.scoring import describe_score, score_of

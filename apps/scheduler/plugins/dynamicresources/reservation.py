@@ -12,7 +12,11 @@ from apps.scheduler.framework.intents import Deletion, Intent
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import AllocationResult, ResourceClaim
 from apps.scheduler.plugins.dynamicresources import binding, extended, writes
-from apps.scheduler.plugins.dynamicresources.claims import EXTENDED_CLAIM, consumer, is_reserved_for
+from apps.scheduler.plugins.dynamicresources.pod_resource_claims import (
+    EXTENDED_CLAIM,
+    consumer,
+    is_reserved_for,
+)
 from apps.scheduler.plugins.dynamicresources.state import ClaimState, NodeAllocation
 
 

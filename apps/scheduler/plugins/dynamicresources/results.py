@@ -15,7 +15,7 @@ from apps.scheduler.objects import (
     NodeSelectorTerm,
     ResourceClaim,
 )
-from apps.scheduler.plugins.dynamicresources.search import Pick, RequestData, Solution
+from apps.scheduler.plugins.dynamicresources.device_search import Pick, RequestData, Solution
 
 
 def allocation_results(

@@ -14,9 +14,9 @@ from apps.scheduler.objects import (
     PodGroup,
     ResourceClaim,
 )
+from apps.scheduler.plugins.dynamicresources.device_search import Solution
 from apps.scheduler.plugins.dynamicresources.extended import Mappings
 from apps.scheduler.plugins.dynamicresources.pools import Slices
-from apps.scheduler.plugins.dynamicresources.search import Solution
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,9 @@ from apps.scheduler.objects import (
 )
 from apps.scheduler.objects.decoding import as_json
 from apps.scheduler.plugins.dynamicresources import extended
-from apps.scheduler.plugins.dynamicresources.claims import FINALIZER
 from apps.scheduler.plugins.dynamicresources.extended import Mappings
 from apps.scheduler.plugins.dynamicresources.node_resources import ClaimStatuses
+from apps.scheduler.plugins.dynamicresources.pod_resource_claims import FINALIZER
 
 KIND: Final = "ResourceClaim"
 MOST_CONSUMERS: Final = 256

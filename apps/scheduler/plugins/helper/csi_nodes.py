@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.scheduler.cache.lister import Lister
-from apps.scheduler.framework.nodes import BoolArray, Int64Array, NodeColumns
+from apps.scheduler.framework.node_columns import BoolArray, Int64Array, NodeColumns
 from apps.scheduler.objects import CSINode
 from apps.scheduler.plugins.helper.csi_migration import MigratedPlugin
 

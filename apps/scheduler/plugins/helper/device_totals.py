@@ -13,7 +13,7 @@ import numpy as np
 from apps.cel.selector import CompileProblem
 from apps.scheduler.cache.devices_in_use import Allocated
 from apps.scheduler.cache.listers import Listers
-from apps.scheduler.framework.nodes import BoolArray, Int64Array, NodeColumns
+from apps.scheduler.framework.node_columns import BoolArray, Int64Array, NodeColumns
 from apps.scheduler.objects import Device, DeviceClass, NodeSelector, ResourceSlice
 from apps.scheduler.plugins.helper.device_rows import DeviceRows
 from apps.scheduler.plugins.helper.node_selection import matches_selector

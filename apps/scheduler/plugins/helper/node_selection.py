@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from apps.scheduler.framework.nodes import BoolArray, NodeColumns
+from apps.scheduler.framework.node_columns import BoolArray, NodeColumns
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.labels import IN, NOT_IN, Requirement, SelectorError, node_requirement
 from apps.scheduler.objects import (

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.interface import MAX_NODE_SCORE
-from apps.scheduler.framework.nodes import Int64Array, constant
+from apps.scheduler.framework.node_columns import Int64Array, constant
 from apps.scheduler.plugins.helper.arithmetic import rounded_down
 
 

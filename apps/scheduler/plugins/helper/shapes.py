@@ -9,7 +9,7 @@ import numpy as np
 
 from apps.scheduler.config.resource_args import MAX_CUSTOM_PRIORITY_SCORE, UtilizationShapePoint
 from apps.scheduler.framework.interface import MAX_NODE_SCORE
-from apps.scheduler.framework.nodes import Int64Array
+from apps.scheduler.framework.node_columns import Int64Array
 from apps.scheduler.plugins.helper.arithmetic import decimal_text, operand, signed
 
 #: (utilization in percent, score from 0 to 100)

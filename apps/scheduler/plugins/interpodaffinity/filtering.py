@@ -15,7 +15,7 @@ from apps.scheduler.cache.snapshot import Snapshot
 from apps.scheduler.framework.affinity_terms import TermKind
 from apps.scheduler.framework.interface import Verdicts
 from apps.scheduler.framework.lazy import lazy
-from apps.scheduler.framework.nodes import Int64Array, NodeColumns
+from apps.scheduler.framework.node_columns import Int64Array, NodeColumns
 from apps.scheduler.framework.status import unresolvable, unschedulable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.plugins.interpodaffinity.existing import CarriedTally, Existing

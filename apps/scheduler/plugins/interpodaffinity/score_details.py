@@ -10,7 +10,7 @@ from apps.scheduler.cache.domains import Domains
 from apps.scheduler.cache.snapshot import Snapshot
 from apps.scheduler.framework.affinity_terms import CarriedTerm, TermKind
 from apps.scheduler.framework.explanation import Detail
-from apps.scheduler.framework.nodes import Int64Array
+from apps.scheduler.framework.node_columns import Int64Array
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.labels import Selector
 from apps.scheduler.plugins.helper.arithmetic import operand, rounded, signed, sum_text

@@ -12,7 +12,7 @@ from apps.scheduler.cache.domains import Domains
 from apps.scheduler.cache.pod_index import Sums
 from apps.scheduler.cache.snapshot import Snapshot
 from apps.scheduler.framework.interface import MAX_NODE_SCORE
-from apps.scheduler.framework.nodes import Int64Array, take
+from apps.scheduler.framework.node_columns import Int64Array, take
 from apps.scheduler.plugins.interpodaffinity.existing import Existing
 from apps.scheduler.plugins.interpodaffinity.incoming import Incoming
 from apps.scheduler.plugins.interpodaffinity.totals import (

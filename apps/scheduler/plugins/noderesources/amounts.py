@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.scheduler.config.resource_args import ResourceSpec
-from apps.scheduler.framework.nodes import CPU, MEMORY, Int64Array, NodeColumns
+from apps.scheduler.framework.node_columns import CPU, MEMORY, Int64Array, NodeColumns
 from apps.scheduler.framework.resources import CPU as CPU_NAME
 from apps.scheduler.framework.resources import MEMORY as MEMORY_NAME
 from apps.scheduler.framework.resources import is_scalar

@@ -19,7 +19,7 @@ from apps.scheduler.config.resource_args import (
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
-from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads, take
+from apps.scheduler.framework.node_columns import Int64Array, NodeColumns, Reads, take
 from apps.scheduler.framework.status import SKIP, Status
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.plugins.helper.pod_signs import requests_sign

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from apps.scheduler.cache.listers import Listers
 from apps.scheduler.features import FeatureGates
-from apps.scheduler.framework.nodes import Int64Array, NodeColumns
+from apps.scheduler.framework.node_columns import Int64Array, NodeColumns
 from apps.scheduler.plugins.helper.device_classes import ClassResolver
 from apps.scheduler.plugins.helper.device_rows import shared_rows
 from apps.scheduler.plugins.helper.device_totals import device_totals

@@ -14,7 +14,7 @@ from apps.scheduler.framework.events import ClusterEventWithHint
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PreFilterResult, Verdicts
-from apps.scheduler.framework.nodes import (
+from apps.scheduler.framework.node_columns import (
     AmountsName,
     BoolArray,
     Int64Array,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from apps.scheduler.config.resource_args import UtilizationShapePoint
-from apps.scheduler.framework.nodes import Int64Array
+from apps.scheduler.framework.node_columns import Int64Array
 from apps.scheduler.plugins.helper.shapes import line_of_shape
 from apps.scheduler.plugins.noderesources.amounts import Amounts, percent
 from apps.scheduler.plugins.noderesources.args import (

@@ -11,7 +11,7 @@ from apps.scheduler.cache.change_log import LogReader
 from apps.scheduler.cache.listers import Listers
 from apps.scheduler.cache.snapshot import Snapshot
 from apps.scheduler.framework.mounts import Mount, MountKind
-from apps.scheduler.framework.nodes import Int64Array
+from apps.scheduler.framework.node_columns import Int64Array
 from apps.scheduler.objects import PersistentVolumeClaim
 from apps.scheduler.plugins.nodevolumelimits.attachable import CSIVolume
 

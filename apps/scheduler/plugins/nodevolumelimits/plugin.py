@@ -14,7 +14,7 @@ from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PreFilterResult, Verdicts
 from apps.scheduler.framework.mounts import Mount, MountKind
-from apps.scheduler.framework.nodes import BoolArray, Int64Array, NodeColumns, Reads
+from apps.scheduler.framework.node_columns import BoolArray, Int64Array, NodeColumns, Reads
 from apps.scheduler.framework.status import (
     SKIP,
     Status,

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from apps.scheduler.cache.domains import Domains
 from apps.scheduler.cache.snapshot import Snapshot
-from apps.scheduler.framework.nodes import BoolArray, NodeColumns
+from apps.scheduler.framework.node_columns import BoolArray, NodeColumns
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.plugins.helper.node_selection import matches_pod, required_node_affinity
 from apps.scheduler.plugins.helper.taints import has_untolerated

@@ -13,7 +13,7 @@ from apps.scheduler.cache.pod_index import Sums
 from apps.scheduler.cache.snapshot import Snapshot
 from apps.scheduler.framework.interface import Verdicts
 from apps.scheduler.framework.lazy import lazy
-from apps.scheduler.framework.nodes import Int64Array, NodeColumns, UInt16Array
+from apps.scheduler.framework.node_columns import Int64Array, NodeColumns, UInt16Array
 from apps.scheduler.framework.status import unresolvable, unschedulable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.plugins.podtopologyspread.constraints import SpreadConstraint

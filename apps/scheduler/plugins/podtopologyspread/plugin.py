@@ -9,7 +9,7 @@ from apps.scheduler.framework.events import ClusterEventWithHint
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PreFilterResult, Verdicts
-from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads
+from apps.scheduler.framework.node_columns import Int64Array, NodeColumns, Reads
 from apps.scheduler.framework.status import SKIP, Status, StatusError, error
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.labels import SelectorError

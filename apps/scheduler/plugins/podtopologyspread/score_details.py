@@ -9,7 +9,7 @@ import numpy as np
 
 from apps.scheduler.cache.snapshot import Snapshot
 from apps.scheduler.framework.explanation import Detail
-from apps.scheduler.framework.nodes import Int64Array
+from apps.scheduler.framework.node_columns import Int64Array
 from apps.scheduler.plugins.helper.arithmetic import decimal_text, rounded_down, share_text
 from apps.scheduler.plugins.helper.normalize import raw_range
 from apps.scheduler.plugins.podtopologyspread.scoring import Part, SpreadScores

@@ -14,7 +14,7 @@ from apps.scheduler.cache.domains import Domains
 from apps.scheduler.cache.pod_index import Sums
 from apps.scheduler.cache.snapshot import Snapshot
 from apps.scheduler.framework.interface import MAX_NODE_SCORE
-from apps.scheduler.framework.nodes import BoolArray, Int64Array, take
+from apps.scheduler.framework.node_columns import BoolArray, Int64Array, take
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.plugins.podtopologyspread.constraints import HOSTNAME, SpreadConstraint
 from apps.scheduler.plugins.podtopologyspread.eligibility import find_counted_domains

@@ -15,8 +15,8 @@ from apps.scheduler.objects import KubeObject, ObjectReference
 from apps.scheduler.objects import PersistentVolume as Volume
 from apps.scheduler.objects import PersistentVolumeClaim as Claim
 from apps.scheduler.plugins.volumebinding.binder import PodVolumes
-from apps.scheduler.plugins.volumebinding.claims import SELECTED_NODE, selected_node
 from apps.scheduler.plugins.volumebinding.matching import NO_VOLUME
+from apps.scheduler.plugins.volumebinding.pod_volume_claims import SELECTED_NODE, selected_node
 from apps.scheduler.plugins.volumebinding.volumes import is_meant_for
 
 T = TypeVar("T", bound=KubeObject)

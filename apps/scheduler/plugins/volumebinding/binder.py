@@ -8,19 +8,19 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from apps.scheduler.cache.listers import Listers
-from apps.scheduler.framework.nodes import BoolArray, Int64Array, NodeColumns, UInt16Array
+from apps.scheduler.framework.node_columns import BoolArray, Int64Array, NodeColumns, UInt16Array
 from apps.scheduler.framework.status import StatusError, error
 from apps.scheduler.labels import SelectorError
 from apps.scheduler.objects import PersistentVolume, PersistentVolumeClaim
 from apps.scheduler.plugins.helper.csi_migration import TranslationError, plugin_of_volume
 from apps.scheduler.plugins.helper.csi_nodes import find_migrated_nodes
 from apps.scheduler.plugins.helper.storage import class_of_claim
-from apps.scheduler.plugins.volumebinding.claims import (
+from apps.scheduler.plugins.volumebinding.matching import NO_VOLUME, match
+from apps.scheduler.plugins.volumebinding.pod_volume_claims import (
     PodClaims,
     requested_storage,
     selected_node,
 )
-from apps.scheduler.plugins.volumebinding.matching import NO_VOLUME, match
 from apps.scheduler.plugins.volumebinding.provisioning import Provisioning
 from apps.scheduler.plugins.volumebinding.topology import (
     find_reachable,

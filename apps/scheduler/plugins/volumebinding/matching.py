@@ -8,10 +8,10 @@ from typing import Final
 
 import numpy as np
 
-from apps.scheduler.framework.nodes import Int64Array, NodeColumns
+from apps.scheduler.framework.node_columns import Int64Array, NodeColumns
 from apps.scheduler.labels import EVERYTHING, Selector, from_label_selector
 from apps.scheduler.objects import PersistentVolume, PersistentVolumeClaim
-from apps.scheduler.plugins.volumebinding.claims import requested_storage
+from apps.scheduler.plugins.volumebinding.pod_volume_claims import requested_storage
 from apps.scheduler.plugins.volumebinding.topology import find_reachable, node_affinity
 from apps.scheduler.plugins.volumebinding.volumes import ClassVolumes, Traits, traits_of
 

@@ -17,7 +17,7 @@ from apps.scheduler.framework.events import ClusterEventWithHint
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PreFilterResult, Verdicts
-from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads
+from apps.scheduler.framework.node_columns import Int64Array, NodeColumns, Reads
 from apps.scheduler.framework.status import SKIP, Status, StatusError, error, unresolvable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects.meta import Int64
@@ -25,7 +25,11 @@ from apps.scheduler.plugins.helper.pod_signs import volumes_sign
 from apps.scheduler.plugins.volumebinding import hints
 from apps.scheduler.plugins.volumebinding.assumption import Assumption, assume
 from apps.scheduler.plugins.volumebinding.binder import VolumeBinder
-from apps.scheduler.plugins.volumebinding.claims import PodClaims, pod_claims, unusable_claim
+from apps.scheduler.plugins.volumebinding.pod_volume_claims import (
+    PodClaims,
+    pod_claims,
+    unusable_claim,
+)
 from apps.scheduler.plugins.volumebinding.refusal_details import volumes_out_of_reach
 from apps.scheduler.plugins.volumebinding.scoring import (
     DEFAULT_SHAPE,

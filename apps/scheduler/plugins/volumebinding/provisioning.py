@@ -8,7 +8,7 @@ import numpy as np
 
 from apps import quantity
 from apps.scheduler.cache.listers import Listers
-from apps.scheduler.framework.nodes import BoolArray, Int64Array, NodeColumns
+from apps.scheduler.framework.node_columns import BoolArray, Int64Array, NodeColumns
 from apps.scheduler.framework.status import StatusError, error
 from apps.scheduler.labels import IN, SelectorError, from_label_selector
 from apps.scheduler.objects import CSIStorageCapacity, PersistentVolumeClaim, StorageClass

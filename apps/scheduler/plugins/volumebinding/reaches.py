@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from apps.scheduler.cache.interning import Interner
-from apps.scheduler.framework.nodes import Int64Array, LabelColumn
+from apps.scheduler.framework.node_columns import Int64Array, LabelColumn
 from apps.scheduler.labels import IN, Requirement
 from apps.scheduler.objects import NodeSelector
 from apps.scheduler.plugins.volumebinding.topology import label_requirements

@@ -16,7 +16,7 @@ import numpy as np
 from apps import quantity
 from apps.scheduler.config.resource_args import Shape, UtilizationShapePoint
 from apps.scheduler.framework.explanation import Detail
-from apps.scheduler.framework.nodes import BoolArray, Int64Array
+from apps.scheduler.framework.node_columns import BoolArray, Int64Array
 from apps.scheduler.framework.resources import EPHEMERAL_STORAGE
 from apps.scheduler.plugins.helper.arithmetic import rounded, sum_text
 from apps.scheduler.plugins.helper.resource_text import amount

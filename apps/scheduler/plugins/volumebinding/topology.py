@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from apps.scheduler.framework.nodes import BoolArray, NodeColumns
+from apps.scheduler.framework.node_columns import BoolArray, NodeColumns
 from apps.scheduler.labels import IN, Requirement, Selector, SelectorError, node_requirement
 from apps.scheduler.objects import (
     NodeSelector,

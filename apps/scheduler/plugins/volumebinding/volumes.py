@@ -10,7 +10,7 @@ from apps import quantity
 from apps.scheduler.cache.change_log import LogReader
 from apps.scheduler.cache.interning import Interner
 from apps.scheduler.cache.listers import Listers
-from apps.scheduler.framework.nodes import BoolArray, Int32Array, Int64Array
+from apps.scheduler.framework.node_columns import BoolArray, Int32Array, Int64Array
 from apps.scheduler.objects import (
     ObjectReference,
     PersistentVolume,

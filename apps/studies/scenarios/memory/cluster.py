@@ -23,7 +23,7 @@ from apps.scheduler.decision import Decision, Result
 from apps.scheduler.objects import Pod
 from apps.scheduler.tie_break import TieBreak, random_draws
 from apps.studies.scenarios.memory.controllers import NoEvents, build_controllers
-from apps.studies.scenarios.memory.objects import MemoryChange, MemoryObjects
+from apps.studies.scenarios.memory.memory_objects import MemoryChange, MemoryObjects
 
 Body = dict[str, Any]
 

@@ -17,7 +17,7 @@ from apps.controllers.events.writer import EventWriter, PendingEvent
 from apps.controllers.manager import Controllers
 from apps.controllers.registry import CONTROLLERS
 from apps.scheduler.features import FeatureGates
-from apps.studies.scenarios.memory.objects import MemoryObjects
+from apps.studies.scenarios.memory.memory_objects import MemoryObjects
 
 Body = dict[str, Any]
 

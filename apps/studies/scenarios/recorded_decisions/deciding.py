@@ -16,7 +16,7 @@ from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import KubeObject, Pod, decode
 from apps.scheduler.objects.decoding import DecodeError
 from apps.scheduler.schedule_one import find_node
-from apps.studies.importers.events import Event, Key
+from apps.studies.importers.recorded_events import Event, Key
 from apps.studies.scenarios.recorded_decisions.results import RecordedDecision
 
 

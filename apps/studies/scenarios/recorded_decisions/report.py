@@ -13,7 +13,7 @@ from apps.engine.profiles import plugins
 from apps.scheduler.config import ConfigError, Configuration
 from apps.scheduler.config.loading import load
 from apps.studies.importers import simulator
-from apps.studies.importers.events import Event, read_event
+from apps.studies.importers.recorded_events import Event, read_event
 from apps.studies.scenarios.recorded_decisions.comparing import Comparison, Verdict, compare
 from apps.studies.scenarios.recorded_decisions.deciding import decide_again
 from apps.studies.scenarios.recorded_decisions.results import RecordedDecision, find_decisions

@@ -9,8 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from apps.cluster import kinds
-from apps.studies.importers.events import Body, Event, Key
-from apps.studies.importers.files import Place
+from apps.studies.importers.recorded_events import Body, Event, Key
 from apps.studies.importers.result_annotations import (
     FILTER,
     FINAL_SCORE,
@@ -18,6 +17,7 @@ from apps.studies.importers.result_annotations import (
     SCORE,
     SELECTED_NODE,
 )
+from apps.studies.importers.source_files import Place
 
 #: node -> plugin -> text
 Table = Mapping[str, Mapping[str, str]]

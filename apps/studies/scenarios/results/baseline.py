@@ -10,7 +10,7 @@ import msgspec
 
 from apps.cluster.errors import BadRequest
 from apps.scheduler.config.decoding import camel_case
-from apps.studies.importers.files import Files
+from apps.studies.importers.source_files import Files
 from apps.studies.scenarios.language.types import HIGHER_IS_BETTER, NotWorse
 
 Body = Mapping[str, Any]

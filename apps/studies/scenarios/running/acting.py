@@ -20,8 +20,8 @@ from apps.studies.scenarios.language.types import (
     Tainting,
 )
 from apps.studies.scenarios.memory.cluster import MemoryCluster
-from apps.studies.scenarios.memory.objects import object_kind
-from apps.studies.scenarios.running.pods import mark
+from apps.studies.scenarios.memory.memory_objects import object_kind
+from apps.studies.scenarios.running.workload_pods import mark
 
 Body = dict[str, Any]
 Change = Callable[[Mapping[str, Any]], Body]

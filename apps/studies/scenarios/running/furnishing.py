@@ -16,7 +16,7 @@ from apps.scheduler.config import Configuration
 from apps.scheduler.config.loading import load
 from apps.studies.scenarios.language.checking import names_of
 from apps.studies.scenarios.language.types import ClusterSpec, NodeGroup, ProfileSpec
-from apps.studies.scenarios.memory.objects import object_kind
+from apps.studies.scenarios.memory.memory_objects import object_kind
 
 Body = dict[str, Any]
 

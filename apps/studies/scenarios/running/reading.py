@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from apps.studies.importers.events import TimedWrite
-from apps.studies.importers.files import Files
 from apps.studies.importers.formats import Objects
+from apps.studies.importers.recorded_events import TimedWrite
 from apps.studies.importers.registry import IMPORTS, RECORDINGS
+from apps.studies.importers.source_files import Files
 from apps.studies.scenarios.language.types import Import, Trace
 
 

@@ -10,8 +10,8 @@ from typing import Any, Final
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.objects import Pod
 from apps.studies.scenarios.memory.cluster import MemoryCluster
-from apps.studies.scenarios.memory.objects import MemoryChange
-from apps.studies.scenarios.running.pods import WORKLOAD
+from apps.studies.scenarios.memory.memory_objects import MemoryChange
+from apps.studies.scenarios.running.workload_pods import WORKLOAD
 
 #: Figures over time have at most so many points, and the last of them is the end.
 _POINTS: Final = 120

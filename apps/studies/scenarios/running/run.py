@@ -13,8 +13,8 @@ from apps.cluster.errors import ApiError
 from apps.cluster.kinds import Kind
 from apps.cluster.writes import Create
 from apps.scheduler.config import ConfigError
-from apps.studies.importers.events import TimedWrite
-from apps.studies.importers.files import Files
+from apps.studies.importers.recorded_events import TimedWrite
+from apps.studies.importers.source_files import Files
 from apps.studies.scenarios.language.reading import Path, Source
 from apps.studies.scenarios.language.types import (
     Expectation,
@@ -33,9 +33,9 @@ from apps.studies.scenarios.running.furnishing import (
     given_objects,
     read_configuration,
 )
-from apps.studies.scenarios.running.pods import arrival_times, build_pods, mark
 from apps.studies.scenarios.running.recording import Recorder
 from apps.studies.scenarios.running.timeline import Timeline, start_times
+from apps.studies.scenarios.running.workload_pods import arrival_times, build_pods, mark
 
 Body = dict[str, Any]
 #: Called with the seconds of the scenario that have passed.

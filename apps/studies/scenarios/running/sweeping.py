@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from apps.studies.importers.files import Files
+from apps.studies.importers.source_files import Files
 from apps.studies.scenarios.language.checking import check_scenario
 from apps.studies.scenarios.language.reading import Source, read_scenario
 from apps.studies.scenarios.language.types import Scenario

@@ -6,9 +6,9 @@ import random
 
 import numpy as np
 
+from apps.scheduler.framework.plugin_scores import Scorer
 from apps.scheduler.framework.reuse.raw_scores import RawScores
 from apps.scheduler.framework.reuse.score_plan import ScorePlan
-from apps.scheduler.framework.scoring import Scorer
 
 ROWS = 12
 WEIGHTS = {"A": 1, "B": 3}

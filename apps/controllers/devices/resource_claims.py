@@ -26,7 +26,7 @@ from apps.scheduler.objects import (
     ResourceClaimTemplate,
 )
 from apps.scheduler.objects.decoding import as_json
-from apps.scheduler.plugins.dynamicresources.claims import (
+from apps.scheduler.plugins.dynamicresources.pod_resource_claims import (
     GROUP_API,
     GROUP_RESOURCE,
     is_reservation_of,

@@ -20,7 +20,7 @@ from apps.engine.ledger.reading import read
 from apps.engine.models import GroupAttempt, QueueEntry, SchedulingDecision
 from apps.engine.results.refusals import RefusalGroup, group_refusals
 from apps.scheduler.objects import PodGroup, decode
-from apps.studies.explanations.pods import ENDED, scheduler_message
+from apps.studies.explanations.pending_pods import ENDED, scheduler_message
 
 _KIND = kinds.by_name("PodGroup")
 #: how many past attempts are listed

@@ -12,7 +12,7 @@ from apps.scheduler.decision import Decision
 from apps.scheduler.explaining.devices import DeviceMatrix, compare_devices
 from apps.scheduler.framework.claim_allocations import ClaimAllocation
 from apps.scheduler.plugins.dynamicresources.plugin import DynamicResources
-from apps.studies.explanations.nodes import NodeExplanation, explain_node
+from apps.studies.explanations.nodes_not_chosen import NodeExplanation, explain_node
 from apps.studies.explanations.states import GAPS, StateSource, evaluate_before, states
 
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from apps.cluster.differences import differences
+from apps.cluster.field_differences import differences
 from apps.engine.profiles.private_keys import hide_value
 from apps.scheduler.config import EXTENSION_POINTS, Configuration, Profile
 from apps.scheduler.config.decoding import camel_case

@@ -14,7 +14,7 @@ from apps.cluster.models import Cluster
 from apps.engine.loop.informer import decode
 from apps.scheduler.cache.cache import Cache
 from apps.scheduler.objects import Node
-from apps.studies.rebuilding.objects import read_objects_at, sort_by_creation
+from apps.studies.rebuilding.past_objects import read_objects_at, sort_by_creation
 
 _BATCH = 2000
 

@@ -8,13 +8,13 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from apps.cluster.differences import FieldDifference, differences
 from apps.cluster.errors import BadRequest
+from apps.cluster.field_differences import FieldDifference, differences
 from apps.cluster.log import changelog
 from apps.cluster.log.versions import versions_between
 from apps.cluster.models import Change, Cluster, HistoricChange
 from apps.engine import periods
-from apps.engine.files import Batches, Row, read_batches
+from apps.engine.exported_files import Batches, Row, read_batches
 
 #: (parameter, meaning) of the filters besides the period.
 FILTERS = (

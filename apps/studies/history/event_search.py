@@ -17,7 +17,7 @@ from apps.cluster.errors import BadRequest
 from apps.cluster.log.versions import versions_between
 from apps.cluster.models import Change, Cluster, Event
 from apps.engine import periods
-from apps.engine.files import Batches, read_batches
+from apps.engine.exported_files import Batches, read_batches
 
 #: (parameter, meaning) of the filters besides the period.
 FILTERS = (

@@ -9,7 +9,7 @@ import numpy as np
 from apps.scheduler.framework import guard
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.interface import NormalizeScorePlugin, ScorePlugin
-from apps.scheduler.framework.nodes import Int64Array, NodeColumns, constant
+from apps.scheduler.framework.node_columns import Int64Array, NodeColumns, constant
 from apps.scheduler.framework.reuse.live_scores import ScoreSnapshot
 from apps.scheduler.framework.status import StatusError, error
 from apps.scheduler.framework.types import PodInfo

@@ -19,7 +19,7 @@ from apps.controllers.kubelet.annotations import (
     exit_code,
     seconds,
 )
-from apps.controllers.kubelet.nodes import KUBELET, is_reachable, ready_status
+from apps.controllers.kubelet.node_kubelet import KUBELET, is_reachable, ready_status
 from apps.controllers.writes import is_unfinished, reference_to
 from apps.scheduler.objects import Node, Pod
 

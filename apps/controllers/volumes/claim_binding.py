@@ -28,8 +28,12 @@ from apps.scheduler.plugins.helper.storage import (
     class_of_claim,
     class_of_volume,
 )
-from apps.scheduler.plugins.volumebinding.claims import BIND_COMPLETED, is_bound, selected_node
 from apps.scheduler.plugins.volumebinding.matching import Demand, demand_of
+from apps.scheduler.plugins.volumebinding.pod_volume_claims import (
+    BIND_COMPLETED,
+    is_bound,
+    selected_node,
+)
 from apps.scheduler.plugins.volumebinding.volumes import is_meant_for, traits_of
 
 Body = dict[str, Any]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from apps.scheduler.cache.snapshot import Snapshot
 from apps.scheduler.framework.diagnosis import Diagnosis, NodeStatuses
-from apps.scheduler.framework.nodes import BoolArray, Int64Array
+from apps.scheduler.framework.node_columns import BoolArray, Int64Array
 from apps.scheduler.framework.status import Code, unresolvable
 from apps.scheduler.preemption.dry_run import FEWEST, DryRun
 from apps.scheduler.preemption.outcomes import CANDIDATE, UNKNOWN, NodeVictims, Outcomes

@@ -11,7 +11,7 @@ from apps.cluster import kinds
 from apps.cluster.writes import Delete
 from apps.controllers.cache import ControllerCache, Ref, ref_of
 from apps.controllers.controller import Controller, Step
-from apps.controllers.volumes.claims import CLAIM, VOLUME, remove_finalizer
+from apps.controllers.volumes.claim_binding import CLAIM, VOLUME, remove_finalizer
 from apps.controllers.writes import set_status, update_object
 from apps.scheduler.objects import PersistentVolume, PersistentVolumeClaim
 

@@ -18,12 +18,15 @@ from apps.scheduler.framework.status import StatusError
 from apps.scheduler.plugins.dynamicresources.plugin import DynamicResources
 from apps.scheduler.plugins.gang_scheduling import GangScheduling
 from apps.scheduler.plugins.volumebinding.plugin import VolumeBinding
-from apps.studies.explanations.claims import describe_binding_wait, describe_missing_claims
 from apps.studies.explanations.places import PAUSED, QueuePosition, find_queue_position
 from apps.studies.explanations.prospects import Outlook, find_prospects
 from apps.studies.explanations.reasons import find_dominant_reason
+from apps.studies.explanations.resource_claim_waits import (
+    describe_binding_wait,
+    describe_missing_claims,
+)
 from apps.studies.explanations.states import states
-from apps.studies.explanations.volumes import describe_unbound_claims
+from apps.studies.explanations.volume_claim_waits import describe_unbound_claims
 
 ENDED = ("Succeeded", "Failed")
 

@@ -11,7 +11,7 @@ from apps.cluster.errors import BadRequest
 from apps.cluster.kinds import Kind
 from apps.cluster.writes import Write
 from apps.engine.loop.informer import WATCHED
-from apps.studies.importers.files import Place, get_object, get_text
+from apps.studies.importers.source_files import Place, get_object, get_text
 
 Body = dict[str, Any]
 #: kind, namespace ("" for cluster-scoped), name

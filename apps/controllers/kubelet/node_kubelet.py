@@ -17,7 +17,7 @@ from apps.controllers.kubelet.annotations import CLOUD_PROVIDER, READY, is_false
 from apps.controllers.node_usage import is_new
 from apps.controllers.writes import reference_to
 from apps.scheduler.objects import KubeObject, Node, PersistentVolumeClaim, Pod
-from apps.scheduler.plugins.volumebinding.claims import is_bound
+from apps.scheduler.plugins.volumebinding.pod_volume_claims import is_bound
 
 Body = dict[str, Any]
 KUBELET = "kubelet"
