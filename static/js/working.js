@@ -66,6 +66,11 @@
   for (const name of ["htmx:afterRequest", "htmx:sendAbort", "htmx:sendError", "htmx:timeout"])
     document.addEventListener(name, ({ detail }) => end(detail.xhr));
 
+  /* A request that ends because another one replaces it, or because the page is left, is no error. */
+  htmx.logger = (_, name, detail) => {
+    if (name === "htmx:sendAbort") delete detail.error;
+  };
+
   /* Without a connection the page stays as it is, and says so until a request succeeds again. */
   const away = document.createElement("p");
   away.className = "notice warning";

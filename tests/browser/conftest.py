@@ -121,7 +121,7 @@ def watch_page(window: BrowserContext, site: str) -> Seen:
 
 
 #: htmx reports requests that end because the page is left; the browser reports those that fail.
-_OF_LEAVING = ("htmx:afterRequest", "htmx:sendAbort", "htmx:sendError")
+_OF_LEAVING = ("htmx:afterRequest", "htmx:sendError")
 
 
 def _record_console(seen: Seen, kind: str, text: str) -> None:

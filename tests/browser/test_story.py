@@ -59,7 +59,7 @@ def test_a_pod_is_followed_from_the_queue_to_its_decision(
     expect(page.locator(".scores thead")).to_contain_text("NodeResourcesFit")
 
     explanation = page.locator("#explanation")
-    expect(explanation).to_contain_text("have the most points")
+    expect(explanation).to_contain_text("tied with")
     explanation.get_by_label("Why not").fill("node-2")
     explanation.get_by_role("button", name="Explain").click()
     expect(explanation.locator(".answer")).to_contain_text("node-2 was feasible, at rank 1.")

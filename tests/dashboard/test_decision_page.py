@@ -14,6 +14,7 @@ from apps.engine.results.refusals import group_refusals
 from apps.engine.results.scores import score_matrix
 from apps.scheduler.decision import Decision
 from apps.scheduler.explaining.scores import ScoreInputs
+from apps.scheduler.framework.batch import BatchHint
 from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.interface import Candidate, NominatingInfo, PostFilterResult
@@ -188,3 +189,10 @@ def test_shares_are_shown_with_the_digits_that_the_score_needs() -> None:
     ).tables
     assert [each.label for each in table.columns] == ["Mean", "Deviation", "Evenness"]
     assert list(map(list, table.rows)) == [["0.0574829", "0.0300171", "96"]]
+
+
+def test_a_pod_of_a_batch_has_no_scores_in_its_funnel(scheduled: Decision) -> None:
+    scheduled.hint = BatchHint("f", "default/first", "0", 1)
+    scheduled.nominated_fast_path = True
+    names = [step.name for step in funnel(scheduled)]
+    assert "scored" not in names and "with the best score" not in names

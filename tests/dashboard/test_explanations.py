@@ -30,7 +30,7 @@ def test_a_decision_explains_its_node_in_a_sentence_and_a_table(
     alice: Client, lab: Cluster
 ) -> None:
     page = text(alice, f"/clusters/lab/decisions/{decision_of(lab, 'web-0')}/explanation")
-    assert "node-0 and 2 other nodes have the most points" in page
+    assert "node-0 tied with 2 other nodes at" in page
     assert "NodeResourcesFit" in page and "<tfoot>" in page
 
 

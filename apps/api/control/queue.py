@@ -158,7 +158,12 @@ class QueueListView(ControlView):
 
 
 _HISTORY = [
-    OpenApiParameter("pod", str, description="`namespace/name`, or a name in any namespace."),
+    OpenApiParameter(
+        "pod",
+        str,
+        description="`namespace/name`, or a name in any namespace; `web-*` by its prefix, "
+        "`*web*` by a part.",
+    ),
     OpenApiParameter("pod_uid", UUID),
     OpenApiParameter(
         "event", str, description="The event that moved it: `NodeAdd`, `ManualActivate` …"

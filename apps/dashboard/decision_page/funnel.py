@@ -34,7 +34,8 @@ def funnel_steps(decision: Decision, refusals: Sequence[RefusalGroup]) -> list[F
         name = f"rejected by {source}" if source else "not evaluated"
         steps.append(replace(_step(total, name, nodes, out=True, start=left), plugin=source))
     steps.append(_step(total, "feasible", len(decision.feasible)))
-    if len(decision.total):
+    # the scores of a batch are those of another decision
+    if len(decision.total) and not decision.is_batched:
         best = f"{decision.total.max():,} points"
         if decision.scores:
             steps.append(_step(total, "scored", len(decision.total)))

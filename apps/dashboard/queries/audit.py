@@ -60,12 +60,12 @@ def _newest(query: Mapping[str, Any]) -> datetime | None:
 
 def _filters(user: User) -> list[Field]:
     return [
-        Field("user", "User", suggestions=user_names()),
+        Field("user", "User", hint="whole name", suggestions=user_names()),
         Field("action", "Action", choices=AuditEntry.Action.choices),
-        Field("cluster", "Cluster", suggestions=cluster_names(user)),
+        Field("cluster", "Cluster", hint="whole name", suggestions=cluster_names(user)),
         Field("q", "Target", hint="contains"),
-        Field("token", "Token"),
-        Field("address", "Address"),
-        Field("request", "Request"),
+        Field("token", "Token", hint="whole name"),
+        Field("address", "Address", hint="whole address"),
+        Field("request", "Request", hint="whole id"),
         PERIOD,
     ]

@@ -168,10 +168,10 @@ def _filters(cluster: Cluster) -> list[Field]:
     fields = [
         Field("q", "Name", hint="contains"),
         Field("kind", "Kind", choices=sorted(kind.name for kind in kinds.ALL)),
-        Field("namespace", "Namespace"),
+        Field("namespace", "Namespace", hint="whole name"),
         Field("verb", "Change", choices=VERBS),
         Field("user", "By", hint="contains"),
-        Field("request", "Request", hint="id"),
+        Field("request", "Request", hint="whole id"),
         PERIOD,
     ]
     return complete_fields(cluster, fields, ("namespace",))

@@ -66,11 +66,11 @@ def _newest(cluster: Cluster, query: Mapping[str, Any]) -> datetime | None:
 
 def _filters(cluster: Cluster) -> list[Field]:
     fields = [
-        Field("q", "Object", hint="name contains"),
+        Field("q", "Object", hint="contains"),
         Field("kind", "Kind", choices=sorted(kind.name for kind in kinds.ALL)),
         Field("type", "Type", choices=TYPES),
-        Field("reason", "Reason", suggestions=COMMON_REASONS),
-        Field("namespace", "Namespace"),
+        Field("reason", "Reason", hint="whole reason", suggestions=COMMON_REASONS),
+        Field("namespace", "Namespace", hint="whole name"),
     ]
     if cluster.deleted_at is None:
         expired = [("true", "also expired")]

@@ -86,7 +86,7 @@ def past_queue_page(
     last = first + len(queue.pods) - 1 if queue.pods else 0
     page = NumberedPage(queue.pods, number, pages, queue.total, first, last, size)
     filters = [
-        Field("pod", "Pod", hint="web-1 or ns/web"),
+        Field("pod", "Pod", hint="contains"),
         Field("queue", "Queue", choices=[(part.value, part.label) for part in PARTS]),
     ]
     parts = [

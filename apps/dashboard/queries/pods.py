@@ -224,9 +224,9 @@ def _filters(cluster: Cluster) -> list[Field]:
         Field("q", "Name", hint="contains"),
         Field("namespace", "Namespace", choices=list(namespaces.values_list("name", flat=True))),
         Field("state", "State", choices=[*STATES, *_queue_choices()]),
-        Field("node", "Node"),
+        Field("node", "Node", hint="whole name"),
         Field("labels", "Labels", hint="app=web,tier!=db"),
-        Field("priority", "Priority"),
+        Field("priority", "Priority", hint="1000"),
     ]
     return complete_fields(cluster, fields, ("node",))
 

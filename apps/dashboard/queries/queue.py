@@ -182,9 +182,14 @@ def queue_page(cluster: Cluster, query: Mapping[str, Any]) -> QueuePage:
         total,
         grouped,
         [
-            Field("pod", "Pod", hint="web-1 or ns/web"),
+            Field("pod", "Pod", hint="contains"),
             Field("queue", "Queue", choices=[(each.value, each.label) for each in sizes]),
-            Field("plugin", "Gated, held or rejected by", suggestions=plugin_names()),
+            Field(
+                "plugin",
+                "Gated, held or rejected by",
+                hint="whole name",
+                suggestions=plugin_names(),
+            ),
         ],
         sorting,
         listing.read_cycles(cluster),
@@ -195,9 +200,9 @@ def queue_page(cluster: Cluster, query: Mapping[str, Any]) -> QueuePage:
 def history_page(cluster: Cluster, query: Mapping[str, Any]) -> HistoryPage:
     """Moves, newest first, as the address selects; none, with a problem, if a filter is invalid."""
     filters = [
-        Field("pod", "Pod", hint="web-1 or ns/web-1"),
-        Field("event", "Event", suggestions=_EVENTS),
-        Field("plugin", "Decided by", suggestions=plugin_names()),
+        Field("pod", "Pod", hint="whole, or *part*"),
+        Field("event", "Event", hint="whole name", suggestions=_EVENTS),
+        Field("plugin", "Decided by", hint="whole name", suggestions=plugin_names()),
         PERIOD,
     ]
     try:

@@ -20,6 +20,7 @@ from apps.cluster import kinds
 from apps.cluster.field_differences import FieldDifference
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Change, Cluster
+from apps.cluster.partitions.daily import ROWS_OF_A_DAY
 from apps.dashboard import browsers, charts, figures
 from apps.dashboard.forms.manifest import dump_yaml
 from apps.dashboard.links import object_url
@@ -122,6 +123,12 @@ def count(value: int) -> str:
     return f"{value:,}"
 
 
+@register.simple_tag
+def short_number(number: int) -> str:
+    """The number of a decision among those of its day; the whole number is its title."""
+    return format_html('<span title="{}">{}</span>', number, number % ROWS_OF_A_DAY)
+
+
 @register.filter
 def browser(agent: str) -> str:
     """The program that a `User-Agent` header names, in words."""
@@ -149,15 +156,6 @@ def short_values(field: FieldDifference) -> str:
         "not set" if value is None else compact(value) for value in (field.before, field.after)
     ]
     return " → ".join(texts) if all(len(text) <= _SHORT for text in texts) else ""
-
-
-@register.simple_tag(takes_context=True)
-def message_once(context: template.Context, text: str) -> str:
-    """A message on the page of a pod; a reference to it where the page begins with this message."""
-    one = context.get("one")
-    if text and getattr(one, "why_pending", "") and text == getattr(one, "message", ""):
-        return format_html('<span class="quiet">{}</span>', "the message above.")
-    return text
 
 
 @register.filter

@@ -24,6 +24,7 @@ from apps.cluster.access.reach import EVERYTHING, Reach
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Change, Namespace
 from apps.engine.models import SchedulingDecision
+from apps.engine.patterns import match_name
 from apps.engine.periods import parse_period
 
 Kind = Literal["text", "number", "time", "zone", "uid", "result"]
@@ -40,7 +41,9 @@ class Parameter:
 
 PARAMETERS = (
     Parameter(
-        "pod", "text", "`namespace/name`, or a name in any namespace; `web-*` by its prefix."
+        "pod",
+        "text",
+        "`namespace/name`, or a name in any namespace; `web-*` by its prefix, `*web*` by a part.",
     ),
     Parameter("namespace", "text", "The pod's namespace."),
     Parameter("pod_uid", "uid", "The uid of the pod."),
@@ -160,9 +163,7 @@ def _filter_by_pod(
     namespace, slash, name = filters.pod.rpartition("/")
     if slash:
         rows = rows.filter(namespace=namespace)
-    if name.endswith("*"):
-        return rows.filter(name__startswith=name[:-1])
-    return rows.filter(name=name)
+    return rows.filter(**match_name(name))
 
 
 def _filter_by_rejection(

@@ -61,7 +61,7 @@ def compare_with_runner_up(decision: Decision, matrix: ScoreMatrix) -> Compariso
         alone = replace(_compare(matrix, 0, 0), other="", other_total=0, other_rank=0)
         return replace(alone, sentence=_describe_only_node(decision))
     pair = _compare(matrix, 0, 1)
-    return replace(pair, sentence=_describe_choice(decision, matrix, pair))
+    return replace(pair, sentence=_describe_choice(matrix, pair))
 
 
 def compare_nodes(matrix: ScoreMatrix, node: str, other: str) -> Comparison | None:
@@ -117,18 +117,15 @@ def _describe_only_node(decision: Decision) -> str:
     return f"{decision.node} was the only feasible node of {decision.total_nodes:,}."
 
 
-def _describe_choice(decision: Decision, matrix: ScoreMatrix, pair: Comparison) -> str:
+def _describe_choice(matrix: ScoreMatrix, pair: Comparison) -> str:
     if pair.difference:
         return (
             f"{pair.node} has {format_points(pair.total)}, {pair.difference:,} more than "
             f"{pair.other}, the next best of {len(matrix.nodes):,} feasible nodes: "
             f"{_describe_shares(pair)}."
         )
-    others = matrix.tied - 1
-    return (
-        f"{pair.node} and {others:,} other node{'s' if others > 1 else ''} have the most points, "
-        f"{pair.total:,} each: {pair.node}, number {decision.draw + 1} of them, was selected."
-    )
+    others = pair.other if matrix.tied == 2 else f"{matrix.tied - 1:,} other nodes"
+    return f"{pair.node} tied with {others} at {format_points(pair.total)} and was picked."
 
 
 def _describe_difference(pair: Comparison) -> str:

@@ -47,6 +47,6 @@ def _summarize(placed: SimulatedPod) -> str:
     nodes = f"{placed.feasible_nodes:,} feasible node{'' if placed.feasible_nodes == 1 else 's'}"
     points = format_points(placed.total_score)
     if placed.tied_nodes > 1:
-        others = placed.tied_nodes - 1
-        return f"{placed.node} and {others:,} more of {nodes} have the most points, {points}."
+        others = f"{placed.tied_nodes - 1:,} other{'s' if placed.tied_nodes > 2 else ''}"
+        return f"{placed.node} tied with {others} of {nodes} at {points} and was picked."
     return f"{placed.node} has the most points of {nodes}: {points}."

@@ -51,6 +51,8 @@ FOUND: list[tuple[dict[str, str], set[str]]] = [
     ({"pod": "default/web-0"}, {"web-0"}),
     ({"pod": "other/web-0"}, set()),
     ({"pod": "web-*"}, {"web-0", "web-1"}),
+    ({"pod": "default/*eb-1*"}, {"web-1"}),
+    ({"pod": "*-1"}, {"web-1"}),
     ({"pod": "w%"}, set()),
     ({"namespace": "default"}, {"web-0", "web-1", "vip", "big"}),
     ({"node": "node-0"}, {"web-0", "vip"}),

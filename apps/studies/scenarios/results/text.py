@@ -25,7 +25,8 @@ def describe_figures(figures: Body) -> str:
     parts = [
         f"{figures['pods']:,} pods, {figures['bound']:,} bound, {figures['pending']:,} pending, "
         f"{figures['preempted']:,} preempted, {figures['evicted']:,} evicted",
-        f"cpu {figures['cpu_utilization']:.0%}, memory {figures['memory_utilization']:.0%}",
+        f"at the end {figures['cpu_utilization']:.0%} of the cpu and "
+        f"{figures['memory_utilization']:.0%} of the memory are requested",
         f"{go_duration(figures['seconds'])} in {figures['processor_seconds']:.2f}s",
     ]
     if figures["waited_p99"] is not None:
