@@ -16,8 +16,8 @@ from apps.scheduler.config.loading import load
 from apps.scheduler.framework.interface import PostFilterResult
 from apps.scheduler.plugins.default_preemption import DefaultPreemptionArgs
 from apps.scheduler.plugins.registry import TABLE
+from apps.scheduler.preemption.candidate_search import num_candidates
 from apps.scheduler.preemption.ranking import figures_table, rank_candidates
-from apps.scheduler.preemption.shortlist import num_candidates
 
 Json = Mapping[str, Any]
 EVERY_CANDIDATE = {

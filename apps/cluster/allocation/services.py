@@ -6,7 +6,7 @@ its commit is on disk: no other write can take the same value in between.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from ipaddress import IPv4Address, IPv4Network
 from secrets import randbelow
@@ -16,11 +16,6 @@ from apps.cluster import kinds
 from apps.cluster.admission.defaulting.services import is_health_checked
 from apps.cluster.allocation.families import check_families
 from apps.cluster.allocation.held import Held, ports_of, read_added_networks, read_held
-from apps.cluster.allocation.node_ports import (
-    gets_node_ports,
-    requested_ports,
-    shared_ports,
-)
 from apps.cluster.allocation.ranges import NETWORK, Draw, contains, draw_address, draw_port
 from apps.cluster.errors import ApiError, Invalid
 from apps.cluster.models import Cluster
@@ -164,3 +159,34 @@ def _refuse(service: Body, field: str, value: Any, detail: str) -> Invalid:
 
 def _full(what: str) -> ApiError:
     return ApiError(f"Internal error occurred: failed to allocate {what}: range is full")
+
+
+def requested_ports(spec: Spec, before: Spec) -> Iterator[tuple[str, int, bool]]:
+    """The node ports that are new in a service: field, number, and whether it is a second one.
+
+    In a new service, protocols of the same port share their node port; other ports may not.
+    """
+    own = {port["nodePort"] for port in before.get("ports") or () if port.get("nodePort")}
+    seen: dict[int, int] = {}
+    for index, port in enumerate(spec.get("ports") or ()):
+        number = port.get("nodePort")
+        if number and number not in own:
+            of_other = not before and seen.get(number, port["port"]) != port["port"]
+            yield f"spec.ports[{index}].nodePort", number, of_other
+            seen[number] = port["port"]
+    check = spec.get("healthCheckNodePort")
+    if check and check != before.get("healthCheckNodePort"):
+        yield "spec.healthCheckNodePort", check, check in own or check in seen
+
+
+def gets_node_ports(spec: Spec) -> bool:
+    """Whether ports without a node port are given one."""
+    kind = spec.get("type")
+    balanced = kind == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts", True)
+    return kind == "NodePort" or balanced
+
+
+def shared_ports(spec: Spec) -> dict[int, int]:
+    """The first node port that the service asks for, for each port."""
+    ports = reversed(spec.get("ports") or ())
+    return {port["port"]: port["nodePort"] for port in ports if port.get("nodePort")}

@@ -1,15 +1,17 @@
-"""What follows the write of a CustomResourceDefinition: the API server serves or removes it."""
+"""What follows the write of a CustomResourceDefinition: the API server serves it, or deletes it
+and its objects.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 
 from apps.cluster.admission import custom_definitions
-from apps.cluster.custom.definitions import deletions
 from apps.cluster.custom.versions import DEFINITION
-from apps.cluster.models import Cluster
+from apps.cluster.kinds import by_key
+from apps.cluster.models import Cluster, DataObject
 from apps.cluster.writes import Actor, Delete, Update, Write, key_of
 from apps.cluster.writing.metadata import timestamp
 from apps.cluster.writing.transaction import WriteTransaction
@@ -43,3 +45,20 @@ def _write(cluster: Cluster, writes: Sequence[Write]) -> None:
     # what somebody else has deleted in the meantime needs nothing more
     transaction = WriteTransaction(cluster, _ACTOR, collect_refusals=True)
     transaction.run(writes, dry_run=False, wake=False)
+
+
+def deletions(cluster: Cluster, definition: str) -> Iterator[Write]:
+    """The writes that delete all objects of a CustomResourceDefinition, finalizers or not."""
+    kind = by_key(definition)
+    rows = DataObject.objects.filter(cluster=cluster, kind=definition).order_by("pk")
+    for namespace, name, finalizers in rows.values_list(
+        "namespace", "name", "body__metadata__finalizers"
+    ):
+        if finalizers:
+            yield Update(kind, namespace, name, _without_finalizers, "finalize", trusted=True)
+        yield Delete(kind, namespace, name, reviewed=True)
+
+
+def _without_finalizers(body: Body) -> Body:
+    metadata = {name: value for name, value in body["metadata"].items() if name != "finalizers"}
+    return {**body, "metadata": metadata}

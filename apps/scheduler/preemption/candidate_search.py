@@ -120,3 +120,12 @@ def _errors(statuses: NodeStatuses, rows: Int64Array) -> list[str]:
     ids = statuses.ids[rows]
     refusals = (statuses.statuses[number] for number in ids[np.isin(ids, failed)].tolist())
     return [status.message for status in refusals if status is not None]
+
+
+def num_candidates(potential_nodes: int, percentage: int, absolute: int) -> int:
+    """The number of candidates to dry-run among `potential_nodes` where eviction may help.
+
+    `percentage` (0–100) and `absolute` are minCandidateNodesPercentage and
+    minCandidateNodesAbsolute of DefaultPreemptionArgs; the larger counts, up to all nodes.
+    """
+    return min(max(potential_nodes * percentage // 100, absolute), potential_nodes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from apps.scheduler.framework import intents
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.diagnosis import Diagnosis, fit_error_message
-from apps.scheduler.framework.extender import ExtenderError
+from apps.scheduler.framework.extender import Extender, ExtenderError
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import NominatingInfo, PostFilterResult, Victims
 from apps.scheduler.framework.node_columns import Int64Array
@@ -18,16 +18,19 @@ from apps.scheduler.framework.status import SUCCESS, Status, error, unschedulabl
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import PodGroup
 from apps.scheduler.preemption.budgets import Budgets
-from apps.scheduler.preemption.candidate_search import SearchResult, find_candidates, potential_rows
+from apps.scheduler.preemption.candidate_search import (
+    SearchResult,
+    find_candidates,
+    num_candidates,
+    potential_rows,
+)
 from apps.scheduler.preemption.dry_run import DryRun
 from apps.scheduler.preemption.eligibility import why_not_eligible
 from apps.scheduler.preemption.evictable import EvictablePods
-from apps.scheduler.preemption.extenders import ask_extenders
 from apps.scheduler.preemption.in_flight import InFlight
 from apps.scheduler.preemption.known_outcomes import KnownOutcomes
 from apps.scheduler.preemption.outcomes import NodeVictims, Outcomes
 from apps.scheduler.preemption.ranking import build_candidate, figures_table, rank_candidates
-from apps.scheduler.preemption.shortlist import num_candidates
 
 NO_CANDIDATE: Final = "no candidate node for preemption"
 PREEMPTED: Final = "preempted"
@@ -215,3 +218,31 @@ def _join_messages(messages: Iterable[str]) -> str:
     """Distinct messages as upstream joins errors: more than one in brackets."""
     distinct = list(dict.fromkeys(messages))
     return distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]"
+
+
+def ask_extenders(
+    extenders: Iterable[Extender], pod: PodInfo, candidates: Mapping[str, Victims]
+) -> Mapping[str, Victims]:
+    """The candidates that remain after every extender was called, one after the other.
+
+    Raises ExtenderError if an extender fails that is not ignorable.
+    """
+    for extender in extenders:
+        try:
+            answer = extender.process_preemption(pod, candidates)
+        except ExtenderError:
+            if extender.is_ignorable:
+                continue
+            raise
+        candidates = _check(extender, answer)
+        if not candidates:
+            break
+    return candidates
+
+
+def _check(extender: Extender, answer: Mapping[str, Victims]) -> Mapping[str, Victims]:
+    """The answer without nodes that have no victims."""
+    for node, victims in answer.items():
+        if not victims.pods and not extender.is_ignorable:
+            raise ExtenderError(f'expected at least one victim pod on node "{node}"')
+    return {node: victims for node, victims in answer.items() if victims.pods}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from apps.conformance.config import check_config_case
-from apps.scheduler.preemption.shortlist import num_candidates
+from apps.scheduler.preemption.candidate_search import num_candidates
 from apps.scheduler.schedule_pod import num_feasible_nodes_to_find
 
 DATA = Path(__file__).parents[2] / "conformance" / "data"

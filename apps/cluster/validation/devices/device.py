@@ -6,17 +6,18 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from apps import quantity
 from apps.cluster.validation import names
 from apps.cluster.validation.causes import (
     Causes,
     all_invalid,
     forbidden,
     invalid,
+    not_found,
     required,
     too_long,
 )
 from apps.cluster.validation.devices.counters import validate_counters
-from apps.cluster.validation.devices.node_resources import validate_mappings
 from apps.cluster.validation.devices.parts import (
     validate_attribute_name,
     validate_binding_conditions,
@@ -29,6 +30,10 @@ from apps.cluster.validation.gates import LIST_ATTRIBUTES, LIST_FIELDS, is_enabl
 from apps.cluster.validation.selectors import validate_node_selector
 
 Body = Mapping[str, Any]
+
+#: the resources of a node that a device may take
+_NODE_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
+_PAGES: Final = "hugepages-"
 
 _MAX_ATTRIBUTES_AND_CAPACITIES: Final = 32
 _MAX_ATTRIBUTE_VALUES: Final = 48
@@ -176,3 +181,24 @@ def _validate_nodes(device: Body, path: str, *, selects_nodes: bool) -> Causes:
         yield required(path, _ONE_OF)
     elif len(given) > 1:
         yield invalid(path, f"{{{', '.join(given)}}}", _ONE_OF)
+
+
+def validate_mappings(device: Body, path: str) -> Causes:
+    """nodeAllocatableResourceMappings of a device at `path`."""
+    mappings = device.get("nodeAllocatableResourceMappings") or {}
+    for name, mapping in mappings.items():
+        at = f"{path}.nodeAllocatableResourceMappings[{name}]"
+        if name not in _NODE_RESOURCES and not name.startswith(_PAGES):
+            detail = f"must be a resource of nodes: {', '.join(_NODE_RESOURCES)} or {_PAGES}<size>"
+            yield invalid(at, name, detail)
+        yield from _validate_mapping(mapping, device.get("capacity") or {}, at)
+
+
+def _validate_mapping(mapping: Body, capacity: Body, path: str) -> Causes:
+    key, multiplier = mapping.get("capacityKey"), mapping.get("allocationMultiplier")
+    if key is None and multiplier is None:
+        yield required(path, "one of `capacityKey`, `allocationMultiplier` is required")
+    if key is not None and key not in capacity:
+        yield not_found(f"{path}.capacityKey", key, "must be a capacity of the device")
+    if multiplier is not None and quantity.parse(multiplier).nanos <= 0:
+        yield invalid(f"{path}.allocationMultiplier", multiplier, "must be greater than zero")

@@ -44,8 +44,7 @@ from apps.scheduler.plugins.helper.storage import (
 )
 from apps.scheduler.plugins.nodevolumelimits import hints
 from apps.scheduler.plugins.nodevolumelimits.attachable import AttachableVolumes, CSIVolume
-from apps.scheduler.plugins.nodevolumelimits.attached import AttachedVolumes
-from apps.scheduler.plugins.nodevolumelimits.attachments import Attachments
+from apps.scheduler.plugins.nodevolumelimits.attached import AttachedVolumes, Attachments
 from apps.scheduler.plugins.nodevolumelimits.refusal_details import VolumeCount
 
 NAME: Final = "NodeVolumeLimits"

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict, deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from ipaddress import IPv4Network
+from random import Random
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
@@ -17,7 +19,8 @@ from apps.cluster import kinds
 from apps.cluster.admission.draft import draft_of
 from apps.cluster.admission.dynamic import World
 from apps.cluster.admission.policies.requests import CREATE
-from apps.cluster.allocation.services import may_allocate
+from apps.cluster.allocation.held import Held, ipv4_networks
+from apps.cluster.allocation.services import Allocations, may_allocate
 from apps.cluster.errors import ApiError, BadRequest, NotFound
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Change, Cluster
@@ -29,7 +32,6 @@ from apps.cluster.writing.rules import Effect, WriteRules
 from apps.scheduler.objects import KINDS, KubeObject, decode, decode_as
 from apps.studies.scenarios.memory.admission import MemoryParams, build_admission
 from apps.studies.scenarios.memory.quotas import charges_for
-from apps.studies.scenarios.memory.services import MemoryAllocations
 
 Body = dict[str, Any]
 #: (namespace, name)
@@ -209,3 +211,23 @@ def object_kind(api_version: str, name: str) -> Kind:
         return kinds.by_api_version(api_version, name)
     except KeyError:
         raise BadRequest(f"no kind {name!r} is registered for apiVersion {api_version!r}") from None
+
+
+class MemoryAllocations(Allocations):
+    """The allocations of one write, drawn so that a run can be repeated."""
+
+    def __init__(
+        self, cluster: Cluster, services: Iterable[Body], ranges: Iterable[Body], draw: Random
+    ) -> None:
+        """`services` and `ranges`, the ServiceCIDRs, are the cluster's before the write."""
+        super().__init__(cluster, checks_range=False, draw=draw.randrange)
+        self._services, self._ranges = services, ranges
+
+    def _read_held(self) -> Held:
+        held = Held()
+        for service in self._services:
+            held.add(service.get("spec") or {})
+        return held
+
+    def _read_added_networks(self) -> list[IPv4Network]:
+        return list(ipv4_networks(cidr for each in self._ranges for cidr in each["spec"]["cidrs"]))
