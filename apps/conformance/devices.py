@@ -27,6 +27,8 @@ from apps.scheduler.objects import (
 from apps.scheduler.objects.decoding import as_json
 from apps.scheduler.plugins.dynamicresources import extended, writes
 from apps.scheduler.plugins.dynamicresources.plugin import (
+    REASON_DEALLOCATED,
+    REASON_DELETED,
     DynamicResources,
     deallocation_candidates,
 )
@@ -46,8 +48,8 @@ _VALUE_OF: Final = "Invalid value: {}"
 _BEFORE_AN_ERROR: Final = frozenset({"allocations", "errors", "filter"})
 #: not in every recording of this family
 _OFTEN_LEFT_OUT: Final = frozenset({"candidates", "ties", "nodeStatus"})
-#: not in recordings whose reasons alone say that a claim was deallocated
-_DEALLOCATED: Final = "deallocation of ResourceClaim completed"
+#: not in recordings whose reasons alone say that a claim was deallocated or deleted
+_DEALLOCATED: Final = frozenset({REASON_DEALLOCATED, REASON_DELETED})
 _DEALLOCATION: Final = frozenset({"deallocationCandidates", "writes"})
 
 
@@ -371,7 +373,7 @@ def has_deallocations(expect: Json) -> bool:
 
 
 def _says_deallocated(post_filter: Json) -> bool:
-    return _DEALLOCATED in post_filter.get("reasons", ())
+    return not _DEALLOCATED.isdisjoint(post_filter.get("reasons", ()))
 
 
 def without_values(recorded: Json) -> Json:
