@@ -163,17 +163,21 @@ def is_about(
     term: PodAffinityTerm, owner: PodInfo, other: PodInfo, other_labels: Mapping[str, str] | None
 ) -> bool:
     """Whether ``owner``'s term is about ``other``, whose namespace has these labels (None: it is
-    not there, so no selector finds it)."""
+    not there)."""
     if not from_label_selector(term.label_selector).matches(other.labels):
         return False
     if not term.namespaces and term.namespace_selector is None:
         return other.namespace == owner.namespace
     if other.namespace in term.namespaces:
         return True
-    selector = from_label_selector(term.namespace_selector)
-    if other_labels is None:
-        return selector.everything
-    return selector.matches(other_labels)
+    return from_label_selector(term.namespace_selector).matches(other_labels or {})
+
+
+def is_mine(term: PodAffinityTerm, pod: PodInfo, other: PodInfo, namespaces: Namespaces) -> bool:
+    """Whether a term of the pod to schedule is about ``other``: its namespace is asked for by
+    name, and once more as if it had no labels."""
+    labels = namespaces.get(other.namespace)
+    return is_about(term, pod, other, labels) or is_about(term, pod, other, {})
 
 
 def affinity_refusal(
@@ -186,7 +190,7 @@ def affinity_refusal(
         return key in here and labels_of(each).get(key) == here[key]
 
     def mine(term: PodAffinityTerm, other: PodInfo) -> bool:
-        return is_about(term, pod, other, namespaces.get(other.namespace))
+        return is_mine(term, pod, other, namespaces)
 
     near, away = pod.required_affinity_terms, pod.required_anti_affinity_terms
     liked = [
@@ -229,11 +233,10 @@ def affinity_scores(
     sums: dict[tuple[str, str], int] = defaultdict(int)
     for each in nodes:
         for other in each.pods.values():
-            theirs = namespaces.get(other.namespace)
             terms = [
-                *((1, w, is_about(w.pod_affinity_term, pod, other, theirs))
+                *((1, w, is_mine(w.pod_affinity_term, pod, other, namespaces))
                   for w in pod.preferred_affinity_terms),
-                *((-1, w, is_about(w.pod_affinity_term, pod, other, theirs))
+                *((-1, w, is_mine(w.pod_affinity_term, pod, other, namespaces))
                   for w in pod.preferred_anti_affinity_terms),
                 *((1, w, is_about(w.pod_affinity_term, other, pod, own_labels))
                   for w in other.preferred_affinity_terms),

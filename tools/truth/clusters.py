@@ -1,6 +1,7 @@
 """Random clusters and pods, with the defaults of the API filled in where the scheduler needs them.
 
-A feature is a word in a shape; `shapes.py` says which words are known.
+A feature is a word in a shape; `shapes.py` says which words are known, `wishes.py` has those that
+concern a node or a pod alone.
 """
 
 from __future__ import annotations
@@ -9,13 +10,12 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
+from tools.truth import storage
+from tools.truth.wishes import HOSTNAME, NAMESPACES, ZONE, NodeWishes, PodWishes
+
 Body = dict[str, Any]
 
-ZONE, HOSTNAME, OS = (
-    "topology.kubernetes.io/zone",
-    "kubernetes.io/hostname",
-    "kubernetes.io/os",
-)
+OS = "kubernetes.io/os"
 DRIVER, EBS, GPU = "csi.example.com", "ebs.csi.aws.com", "gpu.example.com"
 ATTACHED, FAILED = "example.com/attached", "example.com/failed"
 STARTED = "2026-01-{:02}T00:00:00Z"
@@ -35,11 +35,21 @@ class Cluster:
         self._number = 0
         #: pods that wait for their devices
         self._waiting: list[Body] = []
+        self._node_wishes = NodeWishes(self.dice, features)
+        self._pod_wishes = PodWishes(self.dice, features)
         for name in self.nodes:
             self._add_node(name)
+        if "namespaces" in features:
+            for name, labels in NAMESPACES.items():
+                self.add("Namespace", name, metadata={"labels": labels})
         for kind in ("volumes", "devices"):
             if kind in features:
                 getattr(self, f"_add_{kind}")()
+        if "local" in features:
+            storage.add_classes(self)
+        #: claims that one pod may use, and those of them that no running pod uses
+        self._exclusive = storage.add_exclusive(self) if "exclusive" in features else []
+        self._unused = [*self._exclusive]
         if "services" in features:
             self.add("Service", "web", spec={"selector": {"app": "web"}})
         if "budgets" in features:
@@ -56,6 +66,11 @@ class Cluster:
             else:
                 for _ in range(self.dice.randint(0, 4)):
                     self._add_running(name)
+        if "nominated" in features:
+            for name in self.dice.sample(self.nodes, 6):
+                waiting = self.make_pod()
+                waiting["status"] = {"nominatedNodeName": name}
+                self.objects.append(waiting)
 
     def odds(self, share: float) -> bool:
         return self.dice.random() < share
@@ -103,7 +118,8 @@ class Cluster:
                 for n in range(8)
                 if self.odds(0.4)
             ]
-        self.add("Node", name, metadata={"labels": labels}, spec=spec, status=status)
+        node = self.add("Node", name, metadata={"labels": labels}, spec=spec, status=status)
+        self._node_wishes.apply(node)
         if "volumes" in features and self.odds(0.9):
             drivers = [
                 {
@@ -305,7 +321,8 @@ class Cluster:
             pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] = cpu
         pod["spec"]["nodeName"] = node
         if not self._has("startless") or self.odds(0.5):
-            pod["status"] = {"startTime": STARTED.format(self.dice.randint(1, 28))}
+            started = {"startTime": STARTED.format(self.dice.randint(1, 28))}
+            pod["status"] = {**pod.get("status", {}), **started}
         self.objects.append(pod)
 
     def make_pod(self, node: str = "") -> Body:
@@ -349,12 +366,20 @@ class Cluster:
         if self._has("volumes") and self.odds(0.6):
             sources = self._volume_sources(name, running=bool(node))
             spec["volumes"] = [{"name": f"v{n}", **each} for n, each in enumerate(sources)]
+        if self._exclusive and self.odds(0.5) and (self._unused or not node):
+            claim = self._unused.pop() if node else dice.choice(self._exclusive)
+            volume = {"name": "x", "persistentVolumeClaim": {"claimName": claim}}
+            spec["volumes"] = [*spec.get("volumes", ()), volume]
+        if self._has("local") and not node and self.odds(0.7):
+            spec["volumes"] = [{"name": "l", **storage.claim_of_local(self, f"{name}-l")}]
         if self._has("devices") and not node and self.odds(0.7):
             claims = [self._device_claim() for _ in range(dice.randint(1, 2))]
             spec["resourceClaims"] = [{"name": c, "resourceClaimName": c} for c in claims]
         metadata = {"name": name, "namespace": "default", "uid": f"default/{name}"}
         metadata["labels"] = {"app": app}  # type: ignore[assignment]
-        return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+        self._pod_wishes.apply(pod, running=bool(node))
+        return pod
 
     def _add_constraints(self, spec: Body, app: str) -> None:
         dice = self.dice
@@ -443,6 +468,33 @@ class Cluster:
         for each in self.objects:
             if each["kind"] == "Node" and self.odds(0.05):
                 each["spec"]["unschedulable"] = not each["spec"].get("unschedulable", False)
+        if self._has("mutating"):
+            self._mutate()
+
+    def _mutate(self) -> None:
+        """Nodes leave, come and change, and so do labels of pods."""
+        for name in self.dice.sample(self.nodes, 2):
+            self.nodes.remove(name)
+            self.objects = [
+                each
+                for each in self.objects
+                if each["metadata"]["uid"] != name and each.get("spec", {}).get("nodeName") != name
+            ]
+        for _ in range(2):
+            self.nodes.append(self._name("n"))
+            self._add_node(self.nodes[-1])
+        for each in self.objects:
+            if each["kind"] == "Pod" and self.odds(0.1):
+                each["metadata"]["labels"]["app"] = self.dice.choice(_APPS)
+            if each["kind"] != "Node" or not self.odds(0.2):
+                continue
+            labels = each["metadata"]["labels"]
+            labels["rack"] = f"r{self.dice.randint(0, 5)}"
+            labels[ZONE] = f"z{self.dice.randint(0, 3)}"
+            effect = self.dice.choice(("NoSchedule", "PreferNoSchedule"))
+            taint = {"key": "team", "value": str(self.dice.randint(0, 6)), "effect": effect}
+            each["spec"]["taints"] = [taint] if self.odds(0.5) else []
+            each["status"]["allocatable"]["cpu"] = self.dice.choice(("1", "6", "12"))
 
     def _allocate(self, answers: Sequence[Body]) -> None:
         """Write allocations: of some claims the conditions came true, others fail or are late.

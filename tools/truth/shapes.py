@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tools.truth.sampled import EVERY_CANDIDATE
+from tools.truth.wishes import ZONE
 
 _SCORING = {
     "name": "NodeResourcesFit",
@@ -48,9 +49,68 @@ class Shape:
         return config
 
 
+_OWN_DEFAULTS = {
+    "name": "PodTopologySpread",
+    "args": {
+        "defaultingType": "List",
+        "defaultConstraints": [
+            {"maxSkew": 2, "topologyKey": "rack", "whenUnsatisfiable": "ScheduleAnyway"},
+            {"maxSkew": 3, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule"},
+        ],
+    },
+}
+_RATIO = {
+    "name": "NodeResourcesFit",
+    "args": {
+        "ignoredResources": ["example.com/card"],
+        "ignoredResourceGroups": ["other.io"],
+        "scoringStrategy": {
+            "type": "RequestedToCapacityRatio",
+            "resources": [{"name": name, "weight": 2} for name in ("memory", "hugepages-2Mi")],
+            "requestedToCapacityRatio": {
+                "shape": [
+                    {"utilization": 0, "score": 3},
+                    {"utilization": 40, "score": 10},
+                    {"utilization": 90, "score": 1},
+                ]
+            },
+        },
+    },
+}
+_BALANCED = {
+    "name": "NodeResourcesBalancedAllocation",
+    "args": {"resources": [{"name": name, "weight": 1} for name in ("cpu", "ephemeral-storage")]},
+}
+_HARD = {
+    "name": "InterPodAffinity",
+    "args": {"hardPodAffinityWeight": 37, "ignorePreferredTermsOfExistingPods": True},
+}
+_RACK = {"key": "rack", "operator": "NotIn", "values": ["r5"]}
+_ADDED = {
+    "name": "NodeAffinity",
+    "args": {
+        "addedAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {
+                "nodeSelectorTerms": [{"matchExpressions": [_RACK]}]
+            }
+        }
+    },
+}
+_WEIGHTED = {
+    "schedulerName": "second",
+    "pluginConfig": [_RATIO, _BALANCED, _HARD, _ADDED, _OWN_DEFAULTS],
+    "plugins": {
+        "multiPoint": {
+            "disabled": [{"name": "TaintToleration"}],
+            "enabled": [{"name": "TaintToleration", "weight": 7}],
+        },
+        "score": {"disabled": [{"name": "NodeAffinity"}], "enabled": [{"name": "NodeAffinity"}]},
+    },
+}
 _MIXED = "images spread affinity nodeaffinity taints priorities services"
 _DEVICES = "devices priorities"
-_BOTH = ({"schedulerName": "default-scheduler"}, _SECOND)
+_DEFAULT = {"schedulerName": "default-scheduler"}
+_BOTH = (_DEFAULT, _SECOND)
 
 SHAPES: Final = {
     "plain": Shape("images"),
@@ -96,6 +156,50 @@ SHAPES: Final = {
     ),
     "devices-all": Shape(
         _DEVICES + " partitions consumable conditions devicetaints admin alternatives extended"
+    ),
+    "gates": Shape("gates priorities taints"),
+    "overhead": Shape("overhead sidecars podlevel", 20),
+    "host-ips": Shape("hostips"),
+    "many-images": Shape("manyimages"),
+    "spread-wide": Shape("spreadwide taints nodeaffinity", 40),
+    "namespaces": Shape("namespaces", 40),
+    "node-terms": Shape("terms"),
+    "scalars": Shape("scalars sidecars"),
+    "many-sidecars": Shape("manysidecars overhead"),
+    "pod-level-more": Shape("podlevelmore manysidecars overhead"),
+    "declared": Shape("declared"),
+    "resizing": Shape("resizing full priorities podlevel", 20),
+    "resizing-room": Shape("resizing podlevel overhead"),
+    "nominated": Shape("nominated priorities spread"),
+    "nominated-full": Shape("nominated full priorities budgets", 30),
+    "mutating": Shape(f"{_MIXED} mutating nodeaffinity", 40),
+    "mutating-full": Shape("mutating full priorities affinity taints", 40),
+    "arguments": Shape(
+        f"{_MIXED} profiles spreadwide terms scalars", 40, profiles=(_DEFAULT, _WEIGHTED)
+    ),
+    "arguments-namespaces": Shape(
+        "namespaces services profiles taints", 40, profiles=(_DEFAULT, _WEIGHTED)
+    ),
+    "local-volumes": Shape("volumes local"),
+    "exclusive-volumes": Shape("volumes exclusive"),
+    "exclusive-preempt": Shape("volumes exclusive full priorities", 20),
+    "disks": Shape("disks"),
+    "disks-preempt": Shape("disks full priorities", 20),
+    "stubborn": Shape("stubborn full priorities budgets", 30),
+    "preempt-everything": Shape(
+        "stubborn full priorities budgets hostips spreadwide namespaces taints nominated", 30
+    ),
+    "extender-managed": Shape(
+        "scalars",
+        extender={
+            "nodeCacheCapable": True,
+            "managedResources": [{"name": "example.com/card", "ignoredByScheduler": True}],
+        },
+    ),
+    "everything": Shape(
+        "gates overhead hostips spreadwide namespaces terms scalars declared resizing nominated"
+        " mutating taints services",
+        60,
     ),
     "comparisons-on": Shape(
         "taints comparisons", gates={"TaintTolerationComparisonOperators": True}

@@ -174,7 +174,9 @@ def _total(
     """The containers with sidecars or the largest init step, then devices, pod level, overhead."""
     spec = pod.spec
     resizing = use_status and has_resize_status(pod)
-    if len(spec.containers) == 1 and not spec.init_containers and not resizing:
+    if resizing and spec.resources is not None and spec.resources.limits:
+        total = _actual_total(pod, defaults)
+    elif len(spec.containers) == 1 and not spec.init_containers and not resizing:
         total = _container_requests(spec.containers[0], defaults)
     else:
         total = _containers_total(pod, resizing, defaults)
@@ -211,6 +213,21 @@ def _containers_total(pod: Pod, resizing: bool, defaults: Mapping[str, int]) -> 
     return total
 
 
+def _actual_total(pod: Pod, defaults: Mapping[str, int]) -> _Nanos:
+    """The containers of a pod with pod-level limits, with what the pod's status says of all.
+
+    The statuses of its containers do not count then, as upstream.
+    """
+    total = _containers_total(pod, False, defaults)
+    status = pod.status
+    if status.resources is not None:
+        if _resize_is_infeasible(pod):
+            total = {}
+        _take_maximum(total, _nanos(status.resources.requests))
+        _take_maximum(total, _nanos(status.allocated_resources))
+    return total
+
+
 class _RequestsOf:
     """The requests of each container of a pod that may be in the middle of a resize.
 
@@ -236,17 +253,21 @@ class _RequestsOf:
 
 
 def _pod_level(pod: Pod, use_status: bool) -> _Nanos:
-    """The pod-level requests, for the resources that can be set there."""
+    """The pod-level requests, for the resources that can be set there.
+
+    As for containers, allocated resources count only if the actual resources are reported too.
+    An infeasible resize leaves 0 of what is not reported.
+    """
     assert pod.spec.resources is not None
     wanted = _nanos(pod.spec.resources.requests)
+    names = [name for name in wanted if _is_pod_level(name)]
     status = pod.status
-    if use_status and (status.resources is not None or status.allocated_resources):
+    if use_status and status.resources is not None:
         if _resize_is_infeasible(pod):
             wanted = {}
-        in_force = status.resources.requests if status.resources is not None else {}
-        _take_maximum(wanted, _subtract(in_force, pod.spec.overhead))
-        _take_maximum(wanted, _subtract(status.allocated_resources, pod.spec.overhead))
-    return {name: amount for name, amount in wanted.items() if _is_pod_level(name)}
+        _take_maximum(wanted, _nanos(status.resources.requests))
+        _take_maximum(wanted, _nanos(status.allocated_resources))
+    return {name: wanted.get(name, 0) for name in names}
 
 
 def _pod_level_requests(pod: Pod) -> bool:
@@ -277,14 +298,6 @@ def _with_defaults(amounts: _Nanos, defaults: Mapping[str, int]) -> _Nanos:
 
 def _nanos(listed: ResourceList) -> _Nanos:
     return {name: quantity.parse(amount).nanos for name, amount in listed.items()}
-
-
-def _subtract(listed: ResourceList, overhead: ResourceList) -> _Nanos:
-    amounts = _nanos(listed)
-    for name, amount in _nanos(overhead).items():
-        if name in amounts:
-            amounts[name] = max(amounts[name] - amount, 0)
-    return amounts
 
 
 def _add(total: _Nanos, amounts: Mapping[str, int]) -> None:

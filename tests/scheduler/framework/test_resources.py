@@ -63,6 +63,75 @@ def test_cpu_of_a_pod(name: str, pod: PodBuilder, milli_cpu: int) -> None:
     assert pod.info().requests["cpu"] == milli_cpu, name
 
 
+_MUCH = {"name": "c", "resources": {"requests": {"memory": "9Gi"}}}
+
+
+@pytest.mark.parametrize(
+    ("name", "limits", "status", "milli_cpu", "mib"),
+    [
+        ("more is in force", {}, {"resources": {"requests": {"cpu": "4"}}}, 4500, 300),
+        (
+            "or set aside",
+            {},
+            {"resources": {}, "allocatedResources": {"cpu": "5"}},
+            5500,
+            300,
+        ),
+        ("but not without a report", {}, {"allocatedResources": {"cpu": "5"}}, 3500, 300),
+        (
+            "of what it does not ask for",
+            {},
+            {"resources": {"requests": {"memory": "1Gi"}}},
+            3500,
+            300,
+        ),
+        (
+            "with limits it counts",
+            {"cpu": "9"},
+            {"resources": {"requests": {"memory": "1Gi"}}},
+            3500,
+            1024,
+        ),
+        (
+            "and its containers do not",
+            {"cpu": "9"},
+            {"resources": {}, "containerStatuses": [_MUCH]},
+            3500,
+            300,
+        ),
+        (
+            "an infeasible resize does not count",
+            {},
+            {
+                "resources": {"requests": {"cpu": "1"}},
+                "conditions": [{"type": "PodResizePending", "reason": "Infeasible"}],
+            },
+            1500,
+            300,
+        ),
+        (
+            "and leaves nothing of what is not reported",
+            {},
+            {
+                "resources": {},
+                "conditions": [{"type": "PodResizePending", "reason": "Infeasible"}],
+            },
+            500,
+            300,
+        ),
+    ],
+)
+def test_resize_of_pod_level_resources(
+    name: str, limits: dict[str, str], status: dict[str, Any], milli_cpu: int, mib: int
+) -> None:
+    """The overhead is in none of the figures of the status."""
+    pod = make_pod().req(cpu="1", memory="300Mi").overhead(cpu="500m").on("n")
+    pod.spec(resources={"requests": {"cpu": "3"}, "limits": limits})
+    pod.body["status"].update(status)
+    requests = pod.info().requests
+    assert (requests["cpu"], requests["memory"] // MIB) == (milli_cpu, mib), name
+
+
 def test_incoming_pod_is_judged_by_its_spec() -> None:
     pod = resized(spec="1", allocated="1", in_force="3").info()
     assert (pod.requests["cpu"], pod.spec_requests["cpu"]) == (3000, 1000)

@@ -75,6 +75,22 @@ def everywhere(reason: str, *nodes: str) -> dict[str, str]:
             everywhere(AFFINITY, "b1", "plain"),
         ),
         (
+            "or selected by a selector that no labels match, too, as upstream",
+            wants(
+                pod(),
+                near=[
+                    term(
+                        "web",
+                        namespaceSelector={
+                            "matchExpressions": [{"key": "team", "operator": "DoesNotExist"}]
+                        },
+                    )
+                ],
+            ),
+            [pod("r", "web", "other").on("a1")],
+            everywhere(AFFINITY, "b1", "plain"),
+        ),
+        (
             "away from the zone of a pod",
             wants(pod(), away=[term("web")]),
             [pod("r", "web").on("a1")],

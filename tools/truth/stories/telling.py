@@ -64,15 +64,25 @@ _BEAT_EVERY = timedelta(seconds=10)
 
 
 class Telling:
-    """Stories that are told to one cluster."""
+    """Stories that are told to one cluster.
 
-    def __init__(self, world: World, stories: Sequence[Story]) -> None:
+    ``took``: how long each step took in another cluster, which it lasts here, too: what happens
+    after a while has happened in both, or in none.
+    """
+
+    def __init__(
+        self, world: World, stories: Sequence[Story], took: Sequence[timedelta] = ()
+    ) -> None:
         self._world = world
         self._stories = stories
+        self._least = took
+        self.began = world.now()
+        #: how long the preparation and each step took
+        self.took: list[timedelta] = []
         self._fates = {story.name: story.fate for story in stories}
         self._looks = {story.name: Looks() for story in stories}
         self._told: dict[str, list[Appearance]] = {story.name: [] for story in stories}
-        self._beat_at = world.now()
+        self._beat_at = self.began
 
     def tell(self) -> dict[str, list[Appearance]]:
         """What each story looks like after each of its steps."""
@@ -80,7 +90,7 @@ class Telling:
         for number in range(max(len(story.steps) for story in self._stories)):
             going = [story for story in self._stories if number < len(story.steps)]
             began = self._world.now()
-            ends = [began + timedelta(seconds=_STEP_SECONDS)]
+            ends = [self._end_of_step(began, timedelta(seconds=_STEP_SECONDS))]
             for story in going:
                 self._beat()
                 for act in story.steps[number]:
@@ -91,10 +101,16 @@ class Telling:
             for story in going:
                 look = self._looks[story.name].appearance(objects[story.name], events[story.name])
                 self._told[story.name].append(look)
+            self.took.append(self._world.now() - began)
         return self._told
+
+    def _end_of_step(self, began: datetime, least: timedelta) -> datetime:
+        number = len(self.took)
+        return began + max([least, *self._least[number : number + 1]])
 
     def _prepare(self) -> None:
         """Create the nodes, which are Ready after a while, and the namespaces."""
+        began = self._world.now()
         self._world.settle()
         shared = node("shared", "")
         self._create({**shared, "metadata": {"name": "shared", "labels": SHARED}}, "")
@@ -103,7 +119,8 @@ class Telling:
                 self._create(node(name, story.name), story.name)
             metadata = {"name": story.name, "labels": {LABEL: story.name}}
             self._create({"kind": "Namespace", "metadata": metadata}, "")
-        self._rest(self._world.now() + _REGISTERING)
+        self._rest(self._end_of_step(began, self._world.now() - began + _REGISTERING))
+        self.took.append(self._world.now() - began)
 
     def _rest(self, end: datetime) -> None:
         """Let time pass until then, and until all controllers and kubelets are at rest."""

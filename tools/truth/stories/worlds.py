@@ -119,15 +119,18 @@ class Real:
 
 
 class Ours:
-    """A cluster of ours with a clock of its own, without mock kubelets."""
+    """A cluster of ours with a clock of its own, without mock kubelets.
 
-    def __init__(self, replay: Replay) -> None:
+    ``began``: what its clock says first.
+    """
+
+    def __init__(self, replay: Replay, began: datetime | None = None) -> None:
         assert isinstance(replay.server, Views)
         self._replay = replay
         name = replay.server.root.rpartition("/")[2]
         self.cluster = Cluster.objects.get(name=name)
         self.cluster.paused, self.cluster.kubelet = False, False
-        self.cluster.manual_time = datetime.now(UTC)
+        self.cluster.manual_time = began or datetime.now(UTC)
         self.cluster.save()
         self._engines = Engines()
         # the real one is started without the certificate of an authority
@@ -163,6 +166,6 @@ def real_world(scripts: Path, folder: Path) -> Iterator[Real]:
 
 
 @contextmanager
-def our_world() -> Iterator[Ours]:
+def our_world(began: datetime) -> Iterator[Ours]:
     with our_server() as replay:
-        yield Ours(replay)
+        yield Ours(replay, began)

@@ -129,9 +129,13 @@ class IncomingTerms:
         )
 
     def _resolve(self, term: AffinityTerm) -> ResolvedTerm:
-        """A namespace without a Namespace object is not selected, as upstream."""
+        """A namespace without a Namespace object is not selected, as upstream.
+
+        Upstream looks for the names of selected namespaces, and then asks the selector about no
+        labels at all; one that matches these (`DoesNotExist`, `NotIn`) selects all namespaces.
+        """
         namespaces: frozenset[str] | None = None
-        if not term.namespace_selector.everything:
+        if not term.namespace_selector.matches({}):
             selected = () if term.namespace_selector.nothing else self._namespaces
             namespaces = term.namespaces.union(
                 namespace.metadata.name
