@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -14,10 +15,12 @@ from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 
 from apps.cluster.access import gate
-from apps.cluster.access.grants import is_site_admin
+from apps.cluster.access.grants import is_site_admin, role_of
 from apps.cluster.access.rates import count_request
 from apps.cluster.access.routes import ROUTES
-from apps.cluster.errors import ApiError
+from apps.cluster.errors import ApiError, NotFound
+from apps.cluster.models import Cluster
+from apps.cluster.queries import cluster_named
 from apps.cluster.roles import MEANINGS, Role
 from apps.dashboard.rendering import render_refusal
 
@@ -93,8 +96,20 @@ class RouteGate:
                 count_request(request.user.get_username())
             request.cluster_role = gate.check(request.user, match.url_name, request.method, names)
         except ApiError as refusal:
-            return render_refusal(request, refusal)
+            return render_refusal(request, refusal, cluster=_find_seen(request, names))
         return None
+
+
+def _find_seen(request: Any, names: dict[str, Any]) -> Cluster | None:
+    """The cluster of the address, if the user sees it: the error keeps its navigation."""
+    name = names.get("cluster", "")
+    role = role_of(request.user, name) if name else None
+    with suppress(NotFound):
+        # a site admin has a role in clusters that do not exist, too
+        found = cluster_named(name) if role is not None else None
+        request.cluster_role = role
+        return found
+    return None
 
 
 def rights(request: HttpRequest) -> dict[str, Rights]:

@@ -14,8 +14,9 @@ from django.shortcuts import redirect, render
 from django.utils.cache import patch_vary_headers
 from django_htmx.middleware import HtmxDetails
 
+from apps.cluster import kinds
 from apps.cluster.context import current_request_id
-from apps.cluster.errors import ApiError
+from apps.cluster.errors import ApiError, NotFound
 from apps.cluster.models import Cluster
 from apps.cluster.queries import cluster_named
 from apps.cluster.writes import SITE_MANAGER, Actor
@@ -110,7 +111,8 @@ def render_refusal(
         "frame": f"dashboard/{'cluster_base' if cluster else 'base'}.html",
         "cluster": cluster,
         "code": refusal.code,
-        "message": refusal.message,
+        "message": _describe(refusal),
+        "wanted": refusal.details.get("name", "") if isinstance(refusal, NotFound) else "",
         "reason": re.sub(
             r"(?<=[a-z])([A-Z])", lambda match: f" {match[1].lower()}", refusal.reason
         ),
@@ -119,6 +121,20 @@ def render_refusal(
     if (seconds := refusal.details.get("retryAfterSeconds")) is not None:
         response.headers["Retry-After"] = str(seconds)
     return _set_headers(response)
+
+
+#: Of what is not found and is no kind: plural -> one of it.
+_OTHERS = {"pastclusters": "deleted cluster", "configurationrevisions": "revision"}
+
+
+def _describe(refusal: ApiError) -> str:
+    """The message as a sentence: what was looked for, if it was not found."""
+    name, plural = refusal.details.get("name"), str(refusal.details.get("kind", ""))
+    if not isinstance(refusal, NotFound) or not name or not plural:
+        return refusal.message
+    names = {kind.plural: kind.name for kind in kinds.ALL} | _OTHERS
+    what = names.get(plural, plural.removesuffix("s"))
+    return f"There is no {what} “{name}”. It may have been deleted, or its name is mistyped."
 
 
 def posted(request: Request) -> tuple[Any, Any]:

@@ -9,8 +9,11 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import URLPattern, URLResolver, reverse
 
+from apps.administration.clusters.lifecycle import create_cluster
 from apps.cluster.models import Cluster
+from apps.cluster.roles import Role
 from apps.dashboard.urls import urlpatterns
+from apps.people import members
 
 pytestmark = pytest.mark.django_db
 
@@ -197,3 +200,28 @@ def test_a_form_of_another_site_changes_nothing(lab: Cluster) -> None:
     assert "reload the page" in response.content.decode()
     lab.refresh_from_db()
     assert not lab.paused
+
+
+def test_an_error_says_what_was_looked_for_and_keeps_the_navigation(
+    alice: Client, lab: Cluster
+) -> None:
+    node = alice.get("/clusters/lab/nodes/nobody")
+    assert node.status_code == 404
+    page = node.content.decode()
+    assert "There is no Node “nobody”." in page and "/search?q=nobody" in page
+    assert '<a href="/clusters/lab/queue"' in " ".join(page.split())
+    cluster = alice.get("/clusters/nowhere").content.decode()
+    assert "There is no cluster “nowhere”." in cluster and "/operations" in cluster
+    nothing = alice.get("/clusters/lab/nothing-here").content.decode()
+    assert "/clusters/lab/nothing-here" in nothing
+
+    client = Client()
+    viewer = User.objects.create_user("viewer")
+    client.force_login(viewer)
+    members.add_member(lab, user="viewer", role=Role.VIEWER, actor="alice")
+    forbidden = client.get("/clusters/lab/settings")
+    assert forbidden.status_code == 403
+    assert '<a href="/clusters/lab/queue"' in " ".join(forbidden.content.decode().split())
+    # of a cluster that the user does not see, nothing is said
+    create_cluster("hidden", user="alice")
+    assert "/clusters/hidden/queue" not in client.get("/clusters/hidden/settings").content.decode()

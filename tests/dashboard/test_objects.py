@@ -10,8 +10,8 @@ from django.test import Client
 
 from apps.cluster import kinds
 from apps.cluster.kinds import Kind
-from apps.cluster.models import Cluster, Pod, PriorityClass
-from apps.cluster.writes import Create
+from apps.cluster.models import Cluster, Node, Pod, PriorityClass
+from apps.cluster.writes import Create, Update
 from apps.cluster.writing import store
 from apps.dashboard.forms.manifest import load_example
 from tests.dashboard.conftest import ACTOR, add_pods, pod
@@ -209,3 +209,34 @@ def test_custom_resources_have_pages_like_other_kinds(alice: Client, empty: Clus
     assert alice.post(page.replace("/objects/", "/delete/")).status_code == 302
     assert alice.get(page).status_code == 404
     assert alice.get("/clusters/bare/objects/gadgets.example.com").status_code == 404
+
+
+def test_a_conflict_shows_what_changed_and_merges_the_edits(alice: Client, lab: Cluster) -> None:
+    address = "/clusters/lab/edit/nodes/node-0"
+    form = alice.get(address)
+    opened = yaml.safe_load(form.context["form"]["manifest"].value())
+    assert "managedFields" not in opened["metadata"]
+
+    def change(body: dict[str, Any]) -> dict[str, Any]:
+        labels = {**body["metadata"]["labels"], "disk": "ssd", "rack": "7"}
+        metadata = {**body["metadata"], "labels": labels}
+        return {**body, "metadata": metadata, "spec": {**body["spec"], "unschedulable": True}}
+
+    store.write(lab, [Update(kinds.NODE, "", "node-0", change)], actor=ACTOR)
+    opened["metadata"]["labels"] |= {"team": "blue", "rack": "8"}
+    typed = {"manifest": yaml.safe_dump(opened)}
+    refused = alice.post(address, typed)
+    page = refused.content.decode()
+    assert refused.status_code == 409 and "Not saved." in page and "team: blue" in page
+    for path in ("spec.unschedulable", "metadata.labels.disk"):
+        assert f"<code>{path}</code>" in page
+    assert "Changed by you and by somebody else" in page and "metadata.labels.rack" in page
+
+    merged = alice.post(address, {**typed, "merge": "1"})
+    assert "Check them, then save." in merged.content.decode()
+    manifest = merged.context["form"]["manifest"].value()
+    assert alice.post(address, {"manifest": manifest}).status_code == 302
+    stored = Node.objects.get(cluster=lab, name="node-0").body
+    labels = stored["metadata"]["labels"]
+    assert (labels["team"], labels["disk"], labels["rack"]) == ("blue", "ssd", "8")
+    assert stored["spec"]["unschedulable"] is True

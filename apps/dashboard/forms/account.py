@@ -7,7 +7,7 @@ from zoneinfo import available_timezones
 
 from django import forms
 from django.contrib.auth import authenticate
-from django.contrib.auth.forms import PasswordChangeForm
+from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
@@ -15,7 +15,14 @@ from apps.dashboard.forms.lines import SuggestedField
 from apps.engine.periods import find_zone
 
 
-class PasswordForm(PasswordChangeForm):
+class NewPasswordForm(SetPasswordForm):  # type: ignore[type-arg]
+    """The new password twice. What is wrong with it stands at the first field."""
+
+    def validate_password_for_user(self, user: Any, password_field_name: str = "") -> None:
+        super().validate_password_for_user(user, "new_password1")
+
+
+class PasswordForm(NewPasswordForm, PasswordChangeForm):
     """The old password, which is limited like a sign-in, and the new one twice."""
 
     def __init__(self, *args: Any, request: HttpRequest, **kwargs: Any) -> None:

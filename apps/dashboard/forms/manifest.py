@@ -100,7 +100,9 @@ class EditForm(ObjectForm):
 
     def __init__(self, *args: Any, body: Mapping[str, Any], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["manifest"].initial = dump_yaml(body)
+        # who owns which field is kept: an edit does not state it
+        rest = {key: value for key, value in body["metadata"].items() if key != "managedFields"}
+        self.fields["manifest"].initial = dump_yaml({**body, "metadata": rest})
 
     def clean_manifest(self) -> dict[str, Any]:
         try:

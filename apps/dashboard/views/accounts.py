@@ -19,7 +19,7 @@ from django_htmx.http import HttpResponseClientRedirect
 
 from apps.cluster.errors import ApiError, TooManyRequests
 from apps.dashboard import zones
-from apps.dashboard.forms.account import PasswordForm, PreferencesForm
+from apps.dashboard.forms.account import NewPasswordForm, PasswordForm, PreferencesForm
 from apps.dashboard.notices import get_next_address
 from apps.dashboard.preferences import (
     KEYS_COOKIE,
@@ -157,6 +157,7 @@ class SetPassword(PasswordResetConfirmView):
     """The page of a link for a new password, of an invitation or a reset."""
 
     template_name = "dashboard/set_password.html"
+    form_class = NewPasswordForm
     success_url = reverse_lazy("login")
 
     def get_user(self, uidb64: str) -> Any:

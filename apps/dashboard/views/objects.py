@@ -13,11 +13,12 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from apps.administration.clusters import editing, manifests
 from apps.administration.clusters.evictions import Evictions, plan_evictions
+from apps.administration.clusters.merging import merge_edit
 from apps.administration.operations import service
 from apps.cluster import kinds
 from apps.cluster.access import confidential
 from apps.cluster.access.default_policy import GROUPS
-from apps.cluster.errors import ApiError, BadRequest
+from apps.cluster.errors import ApiError, BadRequest, Conflict
 from apps.cluster.kinds import Kind
 from apps.cluster.manifests.places import ManifestError
 from apps.cluster.models import Cluster
@@ -94,7 +95,7 @@ def an_object(
 def edit(
     request: Request, cluster: Cluster, resource: str, name: str, namespace: str = ""
 ) -> HttpResponse:
-    """Edit the object as YAML; a Conflict if it was updated in the meantime."""
+    """Edit the object as YAML; what was stored meanwhile is shown, and merged with `merge`."""
     kind = kind_of(cluster, resource)
     stored = object_of(cluster, kind, namespace, name)
     form = EditForm(*posted(request), body=stored.body)
@@ -108,11 +109,21 @@ def edit(
         )
     if request.method == "POST" and form.is_valid():
         body = form.cleaned_data["manifest"]
+        if "merge" in request.POST and (merged := merge_edit(cluster, body, stored.body)):
+            form = EditForm(body=merged.body)
+            context = {"cluster": cluster, "kind": kind, "object": stored, "form": form}
+            return render_page(request, "edit_object", {**context, "merged": merged})
         if evictions := _planned_evictions(request, cluster, kind, name, body):
             context = {"cluster": cluster, "kind": kind, "object": stored, "form": form}
             return render_page(request, "edit_object", {**context, "evictions": evictions})
         try:
             editing.edit(cluster, kind, namespace, name, body, actor=actor(request))
+        except Conflict:
+            stored = object_of(cluster, kind, namespace, name)
+            context = {"cluster": cluster, "kind": kind, "object": stored, "form": form}
+            context["conflict"] = True
+            context["merged"] = merge_edit(cluster, body, stored.body)
+            return render_page(request, "edit_object", context, status=409)
         except ApiError as refusal:
             show_in_yaml(form, "manifest", refusal)
         else:
