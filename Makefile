@@ -58,6 +58,7 @@ truth: runtime
 	@rm -rf var/truth/rows
 	-$(BIN)/python -m tools.truth $(TRUTH)
 	-$(BIN)/python -m tools.truth.exchanges $(EXCHANGES)
+	-$(BIN)/python -m tools.truth.documents
 	-$(BIN)/python -m tools.truth.kubectl $(KUBECTL)
 	-$(BIN)/python -m tools.truth.conversions
 	-$(BIN)/python -m tools.truth.published

@@ -4,8 +4,9 @@
 
 DOCUMENTS is a folder with OpenAPI v3 documents of the release: `api/openapi-spec/v3` of its source,
 or what a server of it answers at `/openapi/v3/...`, a file each. They say which fields are always
-present (`default: {}`) and which values a field may have, as v2 does not. PARAMETERS gets what
-they say of the parameters of operations. Kubernetes and its documents are licensed under the Apache
+present (`default: {}`) and which values a field may have, as v2 does not. Beside them is the
+document of v2, which lists the groups of kinds that all groups have. PARAMETERS gets what they say
+of the parameters of operations. Kubernetes and its documents are licensed under the Apache
 License 2.0.
 """
 
@@ -17,6 +18,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+GVK = "x-kubernetes-group-version-kind"
 ROOTS = {
     "io.k8s.api.admissionregistration.v1": (
         "MutatingAdmissionPolicy MutatingAdmissionPolicyBinding MutatingWebhookConfiguration "
@@ -53,8 +55,10 @@ ROOTS = {
     ),
     "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1": "CustomResourceDefinition",
     "io.k8s.apimachinery.pkg.apis.meta.v1": (
-        "APIResourceList DeleteOptions ListMeta Patch Status WatchEvent"
+        "APIGroup APIGroupList APIResourceList APIVersions DeleteOptions ListMeta Patch Status "
+        "WatchEvent"
     ),
+    "io.k8s.apimachinery.pkg.version": "Info",
     "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1": "APIService",
 }
 
@@ -64,6 +68,10 @@ def main(source: Path, target: Path, parameters: Path) -> None:
     documents = [json.loads(file.read_text("utf-8")) for file in sorted(source.glob("*.json"))]
     for document in documents:
         definitions |= document.get("components", {}).get("schemas", {})
+    for document in documents:
+        for name, schema in document.get("definitions", {}).items():
+            if name in definitions and len(schema.get(GVK, ())) > 1:
+                definitions[name] = {**definitions[name], GVK: schema[GVK]}
     text = json.dumps(_parameters(documents), indent=2, sort_keys=True, ensure_ascii=False)
     parameters.write_text(f"{text}\n", encoding="utf-8")
     wanted = [f"{package}.{kind}" for package, kinds in ROOTS.items() for kind in kinds.split()]
@@ -81,20 +89,29 @@ def main(source: Path, target: Path, parameters: Path) -> None:
 
 
 def _parameters(documents: list[Any]) -> dict[str, Any]:
-    """Parameter -> its type and description; `fieldManager/patch` has others than elsewhere."""
+    """Parameter -> its type and description.
+
+    Others than elsewhere have `fieldManager/patch`, and what leads to a kubelet or a pod, such as
+    `stdin/PodExecOptions`.
+    """
     parameters: dict[str, Any] = {}
     for document in documents:
-        for operations in document.get("paths", {}).values():
+        if "openapi" not in document:
+            continue
+        for operations in document["paths"].values():
             shared = operations.pop("parameters", [])
             for method, operation in operations.items():
-                if operation.get("x-kubernetes-action") == "connect":
-                    continue
+                connects = operation.get("x-kubernetes-action") == "connect"
                 for each in (*shared, *operation.get("parameters", ())):
                     name = each["name"]
                     described = {"type": each["schema"]["type"], "description": each["description"]}
-                    if name == "fieldManager" and method == "patch":
+                    if each["in"] == "path" and name != "namespace":
+                        continue
+                    if connects and name != "namespace":
+                        parameters[f"{name}/{operation[GVK]['kind']}"] = described
+                    elif name == "fieldManager" and method == "patch":
                         parameters[f"{name}/{method}"] = described
-                    elif name not in ("name", "path"):
+                    else:
                         parameters[name] = described
     return parameters
 

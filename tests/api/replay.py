@@ -140,7 +140,8 @@ class Replay:
             step["method"], path, data, headers, streamed=streamed
         )
         answered = {name.lower(): value for name, value in answered.items()}
-        body = _decode(raw, answered.get("content-type", ""), streamed)
+        content_type = answered.get("content-type", "")
+        body = raw if step.get("raw") else _decode(raw, content_type, streamed)
         for name, place in (step.get("capture") or {}).items():
             self.variables[name] = _at(body, place)
         return status, answered, body

@@ -125,6 +125,12 @@ def test_a_definition_serves_its_kind(kube: Kube, cluster: Cluster) -> None:
     assert tasks["items"]["properties"]["count"] == {"type": "integer", "default": 1}
     assert "ObjectMeta" in shown["properties"]["metadata"]["allOf"][0]["$ref"]
     assert shown["properties"]["kind"]["description"].startswith("Kind is a string value")
+    assert document["components"]["schemas"]["sh.volcano.batch.v1.Job"] == shown
+    assert document["components"]["schemas"]["sh.volcano.batch.v1.JobList"]["required"] == ["items"]
+    # v2 has no defaults
+    old = kube.get("/openapi/v2").json()["definitions"]["sh.volcano.batch.v1.Job"]
+    tasks = old["properties"]["spec"]["properties"]["tasks"]
+    assert tasks["items"]["properties"]["count"] == {"type": "integer"}
 
     stored = kube.post(OBJECTS, job(queue="a", unknown=1, tasks=[{"name": "x"}], free={"any": 1}))
     assert stored.status_code == 201, stored.json()

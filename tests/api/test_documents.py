@@ -607,3 +607,32 @@ def test_documents_describe_operations_as_the_api_server_does(kube: Kube) -> Non
     watched = paths["/apis/apps/v1/watch/namespaces/{namespace}/deployments/{name}"]["get"]
     assert watched["operationId"] == "watchAppsV1NamespacedDeployment"
     assert paths["/apis/apps/v1/"]["get"]["operationId"] == "getAppsV1APIResources"
+    (group,) = kube.get("/openapi/v3/apis/apps").json()["paths"].values()
+    assert group["get"]["operationId"] == "getAppsAPIGroup"
+    core = kube.get("/openapi/v3/api/v1").json()["paths"]
+    execution = core["/api/v1/namespaces/{namespace}/pods/{name}/exec"]
+    assert execution.keys() == {"get", "post", "parameters"}
+    names = ["command", "container", "name", "namespace", "stderr", "stdin", "stdout", "tty"]
+    assert [each["name"] for each in execution["parameters"]] == names
+    proxy = core["/api/v1/nodes/{name}/proxy/{path}"]
+    assert proxy["head"]["operationId"] == "connectCoreV1HeadNodeProxyWithPath"
+
+
+def test_the_document_of_v2_names_shared_parameters_as_the_api_server_does(kube: Kube) -> None:
+    document = kube.get("/openapi/v2").json()
+    path = document["paths"]["/api/v1/namespaces/{namespace}/pods/{name}"]
+    # the names are hashes of what the real server writes
+    (name, *shared) = path["parameters"]
+    assert name["name"] == "name"
+    assert [each["$ref"] for each in shared] == [
+        "#/parameters/namespace-vgWSWtn3",
+        "#/parameters/pretty-tJGM1-ng",
+    ]
+    assert document["parameters"]["namespace-vgWSWtn3"]["in"] == "path"
+    assert path["delete"]["parameters"][0] == {"$ref": "#/parameters/body-2Y1dVQaQ"}
+    assert path["patch"]["consumes"][0] == "application/json-patch+json"
+    # kubectl looks for it at the operation
+    (validation,) = (
+        each for each in path["patch"]["parameters"] if each.get("name") == "fieldValidation"
+    )
+    assert validation["type"] == "string"

@@ -35,6 +35,14 @@ def test_a_difference_fails(capsys: pytest.CaptureFixture[str]) -> None:
     assert f"{PROGRAMS['groups']:46}{3:11}{2:11}{0:11}{1:11}" in capsys.readouterr().out
 
 
+def test_a_program_that_compared_nothing_fails(capsys: pytest.CaptureFixture[str]) -> None:
+    assert Row("of a program", compared=1).save("published") == 0
+    assert Row("of a program").save("published") == 1
+    leave_rows(published=Row("published"))
+    assert table.main() == 1
+    assert "NOT COMPARED" not in capsys.readouterr().out
+
+
 def test_a_program_that_has_left_no_row_fails(capsys: pytest.CaptureFixture[str]) -> None:
     for program in PROGRAMS:
         if program != "stories":

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import traceback
 from collections.abc import Iterable
 from typing import IO, Any
 
 from tests.api.replay import Replay, first_difference, warnings
 from tools.truth.listed import NOTES, without_listed
 from tools.truth.requests import Step
-from tools.truth.servers import HUNG_UP
+from tools.truth.servers import CRASHED, HUNG_UP
 from tools.truth.table import Row
 
 
@@ -47,7 +48,11 @@ def get(replay: Replay, path: str) -> Any:
 
 
 def _answer(server: Replay, step: Step) -> dict[str, Any]:
-    status, headers, body = server.send(step)
+    try:
+        status, headers, body = server.send(step)
+    except Exception:
+        # of ours, which is not behind a server that answers 500
+        status, headers, body = CRASHED, {}, traceback.format_exc()
     return {
         "status": status,
         "warnings": warnings(headers),

@@ -39,6 +39,8 @@ _TOKEN = "real"
 _SECONDS = 60.0
 #: The status of a request that crashed the server.
 HUNG_UP = -1
+#: The status of a request that our views ended with an exception.
+CRASHED = -2
 
 
 @dataclass

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, Final
 
@@ -16,27 +15,25 @@ import msgspec
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.http import parse_etags
 
-from apps.api.kubernetes import openapi_paths, resources
+from apps.api.kubernetes import (
+    openapi_custom,
+    openapi_paths,
+    openapi_roots,
+    openapi_v2,
+    resources,
+)
 from apps.api.kubernetes.discovery import Custom, group_versions
 from apps.api.kubernetes.errors import NoPage
+from apps.api.kubernetes.openapi_v2 import INFO, SECURITY
 from apps.api.kubernetes.protobuf import swagger
 from apps.api.kubernetes.resources import Resource
 from apps.api.kubernetes.streaming import accepts_gzip
-from apps.cluster.schema.definitions import DEFINITIONS, Schema, published, reference
+from apps.cluster.schema.definitions import DEFINITIONS, Schema, reference
 
 Body = dict[str, Any]
 
-_INFO: Final = {"title": "Kubernetes", "version": "1.36"}
 #: Of a group and version that has custom resources alone.
 _CUSTOM_INFO: Final = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
-_SECURITY: Final = {
-    "BearerToken": {
-        "type": "apiKey",
-        "description": "Bearer Token authentication",
-        "name": "authorization",
-        "in": "header",
-    }
-}
 _DELETE_OPTIONS: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
 
 
@@ -46,12 +43,12 @@ def answer(request: HttpRequest, path: str, custom: Custom) -> HttpResponse:
         root = request.path.removesuffix("/")
         index = {
             place: {"serverRelativeURL": f"{root}/{place}?hash={_document(place, custom)[1]}"}
-            for place in _places(custom)
+            for place in _all_places(custom)
         }
         return HttpResponse(
             msgspec.json.encode({"paths": index}), content_type="text/plain; charset=utf-8"
         )
-    if path not in _places(custom):
+    if path not in _all_places(custom):
         raise NoPage
     text, digest = _document(path, custom)
     if request.GET.get("hash") not in (None, digest):
@@ -105,36 +102,22 @@ def _wants_protobuf(accept: str) -> bool:
 
 def document_paths(custom: Custom) -> list[str]:
     """The paths of all documents of v3."""
-    return [f"/openapi/v3/{place}" for place in _places(custom)]
+    return [f"/openapi/v3/{place}" for place in _all_places(custom)]
 
 
 @lru_cache(maxsize=16)
 def _swagger(custom: Custom) -> tuple[bytes, str]:
     definitions: dict[str, Schema] = {}
     paths: Body = {}
-    for place, (group, version) in _places(custom).items():
-        for resource in resources.in_group_version(group, version, custom):
-            _describe(resource, definitions)
-            paths |= openapi_paths.paths(f"/{place}", resource)
-    document = {
-        "swagger": "2.0",
-        "info": {"title": "Kubernetes", "version": "v1.36.2"},
-        "paths": {
-            path: {
-                method: (
-                    _swagger_parameters(operation)
-                    if method == "parameters"
-                    else _swagger_operation(operation)
-                )
-                for method, operation in methods.items()
-            }
-            for path, methods in sorted(paths.items())
-        },
-        "definitions": {
-            name: _without_defaults(schema) for name, schema in sorted(definitions.items())
-        },
-    }
-    text = msgspec.json.encode(document).replace(b"#/components/schemas/", b"#/definitions/")
+    for place in _all_places(custom):
+        described, schemas = _described_at(place, custom)
+        paths |= described
+        definitions |= schemas
+    for resource in custom:
+        if resource.custom is not None:
+            for name, schema in openapi_custom.definitions(resource):
+                definitions[name] = openapi_custom.reduced(schema)
+    text = msgspec.json.encode(openapi_v2.document(paths, definitions))
     return text, hashlib.sha256(text).hexdigest().upper()
 
 
@@ -142,41 +125,6 @@ def _swagger(custom: Custom) -> tuple[bytes, str]:
 def _swagger_message(custom: Custom) -> tuple[bytes, str]:
     message = swagger.encode(msgspec.json.decode(_swagger(custom)[0]))
     return message, hashlib.sha256(message).hexdigest().upper()
-
-
-def _swagger_operation(operation: Body) -> Body:
-    """An operation of v3 in the form of v2."""
-    converted = {name: value for name, value in operation.items() if name != "requestBody"}
-    converted["responses"] = {
-        code: _swagger_response(response) for code, response in operation["responses"].items()
-    }
-    converted["produces"] = list(operation["responses"]["200"]["content"])
-    parameters = _swagger_parameters(operation.get("parameters", ()))
-    body = operation.get("requestBody")
-    if body is not None:
-        converted["consumes"] = list(body["content"])
-        (schema, *others) = [each["schema"] for each in body["content"].values()]
-        given = {"name": "body", "in": "body", "schema": {"type": "object"} if others else schema}
-        parameters.append({**given, **({"required": True} if body.get("required") else {})})
-    if parameters:
-        converted["parameters"] = parameters
-    return converted
-
-
-def _swagger_response(response: Body) -> Body:
-    content = [each["schema"] for each in response.get("content", {}).values()]
-    if not content:
-        return response
-    # v2 has no alternatives
-    schema = content[0].get("anyOf", [content[0]])[0]
-    return {"description": response["description"], "schema": schema}
-
-
-def _swagger_parameters(parameters: Iterable[Body]) -> list[Body]:
-    return [
-        {**{name: value for name, value in each.items() if name != "schema"}, **each["schema"]}
-        for each in parameters
-    ]
 
 
 @lru_cache(maxsize=64)
@@ -187,38 +135,69 @@ def _places(custom: Custom) -> dict[str, tuple[str, str]]:
     }
 
 
+@lru_cache(maxsize=64)
+def _all_places(custom: Custom) -> tuple[str, ...]:
+    """What has a document of its own: also groups, and what every server answers."""
+    versions = _places(custom)
+    groups = {
+        place.rpartition("/")[0]
+        for place in versions
+        if place.startswith("apis/") and not _is_custom(place, custom)
+    }
+    return tuple(sorted({*versions, *groups, *openapi_roots.PLACES}))
+
+
 @lru_cache(maxsize=512)
 def _document(place: str, custom: Custom) -> tuple[bytes, str]:
-    """The document of a group and version as JSON text, and its hash."""
-    group, version = _places(custom)[place]
-    served = resources.in_group_version(group, version, custom)
-    paths: Body = {}
-    schemas: dict[str, Schema] = {}
-    for resource in served:
-        paths |= openapi_paths.paths(f"/{place}", resource)
-        _describe(resource, schemas)
-    if not group:
-        paths |= openapi_paths.bindings_path(f"/{place}")
-    info = _CUSTOM_INFO
-    if any(each.custom is None for each in served):
-        info = _INFO
-        paths |= openapi_paths.resources_path(f"/{place}", group, version)
+    """The document at a place as JSON text, and its hash."""
+    paths, definitions = _described_at(place, custom)
+    group, version = _places(custom).get(place, ("", ""))
+    is_custom = _is_custom(place, custom)
+    if is_custom:
+        definitions[_DELETE_OPTIONS] = openapi_custom.delete_options()
     for name in (_DELETE_OPTIONS, openapi_paths.WATCH_EVENT):
-        if name in schemas:
+        if name in definitions and not is_custom:
             groups = dict.fromkeys((("", "v1"), (group, version)))
             kind = name.rpartition(".")[2]
             served_as = [{"group": g, "kind": kind, "version": v} for g, v in groups]
-            schemas[name] = {**schemas[name], openapi_paths.GVK: served_as}
-    components = {
-        "schemas": {name: _wrapped(schema) for name, schema in sorted(schemas.items())},
-        "securitySchemes": _SECURITY,
-    }
-    is_custom = all(each.custom is not None for each in served)
-    info = {**_INFO, "title": "Kubernetes CRD Swagger"} if is_custom else _INFO
+            definitions[name] = {**definitions[name], openapi_paths.GVK: served_as}
+    schemas = {name: _wrapped(schema) for name, schema in sorted(definitions.items())}
+    components: Body = {"schemas": schemas} if schemas else {}
+    if not is_custom:
+        components["securitySchemes"] = SECURITY
+    info = _CUSTOM_INFO if is_custom else INFO
     text = msgspec.json.encode(
         {"openapi": "3.0.0", "info": info, "paths": paths, "components": components}
     )
     return text, hashlib.sha256(text).hexdigest().upper()
+
+
+def _described_at(place: str, custom: Custom) -> tuple[Body, dict[str, Schema]]:
+    """The paths of a document, and the definitions that they refer to."""
+    paths: Body = {}
+    schemas: dict[str, Schema] = {}
+    for resource in _served_at(place, custom):
+        paths |= openapi_paths.paths(f"/{place}", resource)
+        _describe(resource, schemas)
+    if place == "api/v1":
+        paths |= openapi_paths.bindings_path("/api/v1")
+    if not _is_custom(place, custom):
+        paths |= openapi_roots.path_of(place)
+        name = openapi_roots.definition_at(place)
+        if name:
+            _collect(name, schemas)
+    return paths, schemas
+
+
+def _served_at(place: str, custom: Custom) -> list[Resource]:
+    found = _places(custom).get(place)
+    return [] if found is None else resources.in_group_version(*found, custom)
+
+
+def _is_custom(place: str, custom: Custom) -> bool:
+    """Whether a place is a group and version that has custom resources alone."""
+    served = _served_at(place, custom)
+    return bool(served) and all(each.custom is not None for each in served)
 
 
 def _wrapped(schema: Any) -> Any:
@@ -233,43 +212,33 @@ def _wrapped(schema: Any) -> Any:
     return plain
 
 
-def _without_defaults(schema: Any) -> Any:
-    """A schema of v2, which has no defaults; a field may have this name."""
-    if isinstance(schema, list):
-        return [_without_defaults(each) for each in schema]
-    if not isinstance(schema, dict):
-        return schema
-    return {
-        name: {field: _without_defaults(each) for field, each in value.items()}
-        if name == "properties"
-        else _without_defaults(value)
-        for name, value in schema.items()
-        if name != "default"
-    }
-
-
 def _describe(resource: Resource, definitions: dict[str, Schema]) -> None:
     """Add the definitions that the operations of a resource refer to."""
     for name in openapi_paths.referenced(resource):
-        _collect(name, definitions)
-    if "list" in resource.verbs:
-        name = openapi_paths.list_name(resource)
         if name in DEFINITIONS:
             _collect(name, definitions)
-        else:
-            definitions[name] = openapi_paths.list_definition(resource)
+    if resource.custom is not None:
+        for name, schema in openapi_custom.definitions(resource):
+            definitions[name] = schema
+            _collect_referenced(schema, definitions)
+    elif "list" in resource.verbs:
+        _collect(openapi_paths.list_name(resource), definitions)
 
 
 def _collect(name: str, definitions: dict[str, Schema]) -> None:
     """Add a definition and all definitions that it refers to."""
-    if name in definitions:
-        return
-    definitions[name] = published(name)
-    pending: list[Any] = [definitions[name]]
+    if name not in definitions:
+        definitions[name] = DEFINITIONS[name]
+        _collect_referenced(definitions[name], definitions)
+
+
+def _collect_referenced(schema: Schema, definitions: dict[str, Schema]) -> None:
+    pending: list[Any] = [schema]
     while pending:
         value = pending.pop()
         if isinstance(value, dict):
-            if target := reference(value):
+            target = reference(value)
+            if target and target in DEFINITIONS:
                 _collect(target, definitions)
             pending.extend(value.values())
         elif isinstance(value, list):

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
+from apps.api.kubernetes import openapi_custom
 from apps.api.kubernetes.resources import Resource
 from apps.cluster.kind import Subresource
 from apps.cluster.schema import definition_of
@@ -19,12 +20,13 @@ GVK: Final = "x-kubernetes-group-version-kind"
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1"
 #: The definition of the body of a PATCH, which may be anything.
 PATCH: Final = f"{_META}.Patch"
-#: The definitions of an event of a watch, and of the list of resources.
+#: The definition of an event of a watch.
 WATCH_EVENT: Final = f"{_META}.WatchEvent"
-RESOURCE_LIST: Final = f"{_META}.APIResourceList"
 _PATCHES: Final = ("json-patch", "merge-patch", "strategic-merge-patch")
 _STREAMED: Final = ("application/json", "application/vnd.kubernetes.protobuf")
-_SENT: Final = (*_STREAMED, "application/yaml")
+#: The media types of objects.
+SENT: Final = (*_STREAMED, "application/yaml")
+_CUSTOM: Final = ("application/json", "application/yaml")
 #: Verb of the API -> (method, first word of the operation's id, x-kubernetes-action).
 _VERBS: Final = {
     "list": ("get", "list", "list"),
@@ -37,9 +39,12 @@ _VERBS: Final = {
 }
 _ON_COLLECTION: Final = ("list", "create", "deletecollection")
 _ON_OBJECT: Final = ("get", "update", "patch", "delete")
-#: Subresources that are a connection to a node.
-_CONNECTIONS: Final = frozenset({"attach", "exec", "portforward", "proxy"})
-#: Parameter -> its type and description in the release; a verb may have others.
+#: Subresources that are a connection to a node, and the methods that open it.
+_CONNECTIONS: Final = {
+    **dict.fromkeys(("attach", "exec", "portforward"), ("get", "post")),
+    "proxy": ("get", "put", "post", "delete", "options", "head", "patch"),
+}
+#: Parameter -> its type and description in the release; a verb, and a connection, may have others.
 _PARAMETERS: Final[dict[str, Any]] = msgspec.json.decode(
     Path(__file__).with_name("parameters.json").read_bytes()
 )
@@ -69,29 +74,17 @@ _DESCRIPTIONS: Final = {
 }
 
 
+def definition_name(resource: Resource) -> str:
+    """The name of the definition of its objects."""
+    return resource.definition if resource.custom is None else openapi_custom.name_of(resource)
+
+
 def list_name(resource: Resource) -> str:
     """The name of the definition of its lists."""
+    if resource.custom is not None:
+        return openapi_custom.list_name(resource)
     prefix, _, _ = resource.definition.rpartition(".")
-    return f"{prefix}.{resource.list_kind}" if prefix else resource.list_kind
-
-
-def list_definition(resource: Resource) -> Schema:
-    """The definition of its lists."""
-    text = {"type": "string"}
-    gvk = {"group": resource.group, "version": resource.version, "kind": resource.list_kind}
-    items = {"type": "array", "items": {"default": {}, "allOf": [_ref(resource.definition)]}}
-    return {
-        "description": f"{resource.list_kind} is a list of {resource.kind.name}.",
-        "type": "object",
-        "required": ["items"],
-        "properties": {
-            "apiVersion": text,
-            "items": items,
-            "kind": {**text, "enum": [resource.list_kind]},
-            "metadata": {"default": {}, "allOf": [_ref(f"{_META}.ListMeta")]},
-        },
-        GVK: [gvk],
-    }
+    return f"{prefix}.{resource.list_kind}"
 
 
 def paths(root: str, resource: Resource) -> Body:
@@ -106,18 +99,59 @@ def paths(root: str, resource: Resource) -> Body:
         documented[f"{root}/{resource.plural}"] = {
             "get": _operation(resource, "list", everywhere=True)
         }
+    connections: dict[str, Body] = {}
     for sub in resource.subresources:
-        documented[f"{collection}/{{name}}/{sub.name}"] = {
+        place = f"{collection}/{{name}}/{sub.name}"
+        if sub.name in _CONNECTIONS:
+            connections |= _connection_paths(place, resource, sub)
+            continue
+        documented[place] = {
             _VERBS[verb][0]: _operation_below(resource, sub, verb) for verb in sub.verbs
         }
     if resource.custom is None and "watch" in resource.verbs:
         documented |= _watch_paths(root, resource)
-    named = {f"{collection}/{{name}}/{sub.name}": sub.kind for sub in resource.subresources}
-    return {
+    named = {
+        f"{collection}/{{name}}/{sub.name}": _kind_below(resource, sub)["kind"]
+        for sub in resource.subresources
+    }
+    described = {
         path: _shared(path, each, named.get(path, resource.kind.name))
         for path, each in documented.items()
         if each
     }
+    return {**described, **connections}
+
+
+def _connection_paths(place: str, resource: Resource, sub: Subresource) -> dict[str, Body]:
+    """The paths of a connection: that of a proxy goes on behind it."""
+    documented = {place: _connection(place, resource, sub, "")}
+    if sub.name == "proxy":
+        documented[f"{place}/{{path}}"] = _connection(
+            f"{place}/{{path}}", resource, sub, "WithPath"
+        )
+    return documented
+
+
+def _connection(path: str, resource: Resource, sub: Subresource, suffix: str) -> Body:
+    tag, called = tag_of(resource.group, resource.version)
+    scope = "Namespaced" if resource.namespaced else ""
+    subject = f"{scope}{resource.kind.name}{sub.name.capitalize()}{suffix}"
+    said = {"200": {"description": "OK", "content": {"*/*": {"schema": {"type": "string"}}}}}
+    operations: Body = {
+        method: {
+            "tags": [tag],
+            "description": f"connect {method.upper()} requests to {sub.name} of "
+            f"{resource.kind.name}",
+            "operationId": f"connect{called}{method.capitalize()}{subject}",
+            "x-kubernetes-action": "connect",
+            GVK: {"group": resource.group, "version": resource.version, "kind": sub.kind},
+            "responses": {**said, **REFUSED},
+        }
+        for method in _CONNECTIONS[sub.name]
+    }
+    names = [key.partition("/")[0] for key in _PARAMETERS if key.endswith(f"/{sub.kind}")]
+    parameters = [*_path_parameters(path, sub.kind), *_query(names, sub.kind)]
+    return {**operations, "parameters": sorted(parameters, key=lambda each: str(each["name"]))}
 
 
 def _watch_paths(root: str, resource: Resource) -> dict[str, Body]:
@@ -146,22 +180,9 @@ def _watch_paths(root: str, resource: Resource) -> dict[str, Body]:
         operation = {**begun, **said, "x-kubernetes-action": action}
         selection = (*_SELECTION, *_WATCH)
         documented[path] = {
-            "get": _complete(operation, "list", _ref(WATCH_EVENT), selection, is_custom=False)
+            "get": _complete(operation, "list", ref(WATCH_EVENT), selection, is_custom=False)
         }
     return documented
-
-
-def resources_path(root: str, group: str, version: str) -> Body:
-    """The path of the list of resources of a group and version."""
-    tag, called = _tag(group, version)
-    content = {media_type: {"schema": _ref(RESOURCE_LIST)} for media_type in _SENT}
-    operation = {
-        "tags": [tag],
-        "description": "get available resources",
-        "operationId": f"get{called}APIResources",
-        "responses": {"200": {"description": "OK", "content": content}, **_REFUSED},
-    }
-    return {f"{root}/": {"get": operation}}
 
 
 def _shared(path: str, operations: Body, kind: str) -> Body:
@@ -189,22 +210,21 @@ def bindings_path(root: str) -> Body:
         "x-kubernetes-action": "post",
         GVK: gvk,
     }
-    schema = _ref(definition_of("", "v1", "Binding"))
+    schema = ref(definition_of("", "v1", "Binding"))
     completed = _complete(operation, "create", schema, (), is_custom=False)
     return {path: _shared(path, {"post": completed}, "Binding")}
 
 
 def referenced(resource: Resource) -> Iterator[str]:
     """The definitions, besides its lists, that its operations refer to."""
-    yield resource.definition
+    if resource.custom is None:
+        yield resource.definition
     if "list" in resource.verbs:
         yield f"{_META}.ListMeta"
     if "delete" in resource.verbs:
         yield from (f"{_META}.{name}" for name in ("DeleteOptions", "Patch", "Status"))
-    if resource.custom is None:
-        yield RESOURCE_LIST
-        if "watch" in resource.verbs:
-            yield WATCH_EVENT
+    if resource.custom is None and "watch" in resource.verbs:
+        yield WATCH_EVENT
     for sub in resource.subresources:
         name = _definition_below(resource, sub)
         if name:
@@ -222,40 +242,46 @@ def _operation(resource: Resource, verb: str, *, everywhere: bool = False) -> Bo
     subject = f"{many}{scope}{kind}{'ForAllNamespaces' if everywhere else ''}"
     gvk = {"group": resource.group, "version": resource.version, "kind": kind}
     operation = _begin(resource, verb, subject, gvk)
-    schema, parameters = _ref(resource.definition), tuple[str, ...]()
+    is_custom = resource.custom is not None
+    schema, parameters = ref(definition_name(resource)), tuple[str, ...]()
     match verb:
         case "list":
-            schema, parameters = _ref(list_name(resource)), (*_SELECTION, *_WATCH)
+            schema, parameters = ref(list_name(resource)), (*_SELECTION, *_WATCH)
         case "deletecollection":
-            schema, parameters = _ref(f"{_META}.Status"), (*_SELECTION, *_DELETE)
+            more = _WATCH if is_custom else _DELETE
+            schema, parameters = ref(f"{_META}.Status"), (*_SELECTION, *more)
         case "delete":
             parameters = _DELETE
             if not resource.kind.returns_deleted:
-                schema = _ref(f"{_META}.Status")
-    if verb in ("delete", "deletecollection"):
-        operation["requestBody"] = _body({"*/*": _ref(f"{_META}.DeleteOptions")}, required=False)
-    return _complete(operation, verb, schema, parameters, is_custom=resource.custom is not None)
+                schema = ref(f"{_META}.Status")
+    if verb == "delete" or (verb == "deletecollection" and not is_custom):
+        options = dict.fromkeys(_accepted(is_custom=is_custom), ref(f"{_META}.DeleteOptions"))
+        operation["requestBody"] = _body(options, required=False)
+    return _complete(operation, verb, schema, parameters, is_custom=is_custom)
 
 
 def _operation_below(resource: Resource, sub: Subresource, verb: str) -> Body:
-    gvk = {
+    scope = "Namespaced" if resource.namespaced else ""
+    subject = f"{scope}{resource.kind.name}{sub.name.capitalize()}"
+    operation = _begin(resource, verb, subject, _kind_below(resource, sub), sub.name)
+    if sub.name == "log":
+        operation["parameters"] = _query(_LOG)
+        content = dict.fromkeys(("text/plain", *SENT), {"schema": {"type": "string"}})
+        operation["responses"] = {"200": {"description": "OK", "content": content}, **REFUSED}
+        return operation
+    schema = ref(_definition_below(resource, sub) or definition_name(resource))
+    return _complete(operation, verb, schema, (), is_custom=resource.custom is not None)
+
+
+def _kind_below(resource: Resource, sub: Subresource) -> Body:
+    """What documents say that a subresource is: of a custom resource always its own kind."""
+    if resource.custom is not None:
+        sub = Subresource(sub.name, resource.kind.name, sub.verbs)
+    return {
         "group": sub.group or resource.group,
         "version": sub.version or resource.version,
         "kind": sub.kind,
     }
-    scope = "Namespaced" if resource.namespaced else ""
-    subject = f"{scope}{resource.kind.name}{sub.name.capitalize()}"
-    operation = _begin(resource, verb, subject, gvk, sub.name)
-    if sub.name in _CONNECTIONS:
-        operation["x-kubernetes-action"] = "connect"
-    if sub.name == "log":
-        operation["parameters"] = _query(_LOG)
-    if sub.name in _CONNECTIONS or sub.name == "log":
-        content = {"text/plain": {"schema": {"type": "string"}}}
-        operation["responses"] = {"200": {"description": "OK", "content": content}, **_REFUSED}
-        return operation
-    schema = _ref(_definition_below(resource, sub) or resource.definition)
-    return _complete(operation, verb, schema, (), is_custom=resource.custom is not None)
 
 
 def _definition_below(resource: Resource, sub: Subresource) -> str:
@@ -263,7 +289,7 @@ def _definition_below(resource: Resource, sub: Subresource) -> str:
     if sub.name in _CONNECTIONS:
         return ""
     if sub.kind == resource.kind.name:
-        return resource.definition
+        return definition_name(resource)
     return definition_of(sub.group or resource.group, sub.version or resource.version, sub.kind)
 
 
@@ -285,17 +311,17 @@ def _described(resource: Resource, verb: str, part: str) -> str:
     return f"{words} {kind}"
 
 
-def _tag(group: str, version: str) -> tuple[str, str]:
-    """The tag of the operations of a group and version, and what their ids say of it."""
+def tag_of(group: str, version: str = "") -> tuple[str, str]:
+    """The tag of the operations of a group, or of a version of it, and what their ids say of it."""
     parts = (group.removesuffix(".k8s.io") or "core").replace("-", ".").split(".")
     called = "".join(part[:1].upper() + part[1:] for part in parts)
-    tag = f"{called[:1].lower()}{called[1:]}_{version}"
+    tag = f"{called[:1].lower()}{called[1:]}" + (f"_{version}" if version else "")
     return tag, f"{called}{version[:1].upper()}{version[1:]}"
 
 
 def _begin(resource: Resource, verb: str, subject: str, gvk: Body, part: str = "") -> Body:
     _, first, action = _VERBS[verb]
-    tag, called = _tag(resource.group, resource.version)
+    tag, called = tag_of(resource.group, resource.version)
     identifier = f"{first}{called}{subject}"
     if verb == "deletecollection":
         identifier = f"{first}{called}Collection{subject.removeprefix('Collection')}"
@@ -308,7 +334,8 @@ def _begin(resource: Resource, verb: str, subject: str, gvk: Body, part: str = "
     }
 
 
-_REFUSED: Final = {"401": {"description": "Unauthorized"}}
+#: The response to a request without a valid token.
+REFUSED: Final = {"401": {"description": "Unauthorized"}}
 
 
 def _complete(
@@ -322,25 +349,35 @@ def _complete(
     """The operation with its parameters, its body and its responses."""
     if verb in ("create", "update"):
         parameters = _WRITE
-        operation["requestBody"] = _body({"*/*": schema}, required=True)
+        sent = dict.fromkeys(_accepted(is_custom=is_custom), schema)
+        operation["requestBody"] = _body(sent, required=True)
     elif verb == "patch":
         parameters = (*_WRITE, "force")
         forms = [form for form in _PATCHES if not (is_custom and form.startswith("strategic"))]
         types = ("application/apply-patch+yaml", *(f"application/{form}+json" for form in forms))
-        operation["requestBody"] = _body(dict.fromkeys(types, _ref(PATCH)), required=True)
+        operation["requestBody"] = _body(dict.fromkeys(types, ref(PATCH)), required=True)
+    elif verb == "get" and is_custom:
+        parameters = ("resourceVersion",)
     if parameters:
         operation["parameters"] = _query(parameters, verb)
-    codes = {"create": ("200", "201", "202"), "update": ("200", "201"), "patch": ("200", "201")}
+    codes = {"create": ("200", "201", "202"), "update": ("200", "201")}
+    if not is_custom:
+        codes["patch"] = ("200", "201")
     said = {"200": "OK", "201": "Created", "202": "Accepted"}
-    content = {media_type: {"schema": schema} for media_type in _SENT}
-    if verb == "list":
+    content = {media_type: {"schema": schema} for media_type in (_CUSTOM if is_custom else SENT)}
+    if verb == "list" and not is_custom:
         content |= {f"{media_type};stream=watch": {"schema": schema} for media_type in _STREAMED}
     expected = codes.get(verb, ("200", "202") if verb == "delete" else ("200",))
     operation["responses"] = {
         **{code: {"description": said[code], "content": content} for code in expected},
-        **_REFUSED,
+        **REFUSED,
     }
     return operation
+
+
+def _accepted(*, is_custom: bool) -> tuple[str, ...]:
+    """The media types of bodies, as documents have them."""
+    return _CUSTOM if is_custom else ("*/*",)
 
 
 def _body(schemas: dict[str, Any], *, required: bool) -> Body:
@@ -348,7 +385,8 @@ def _body(schemas: dict[str, Any], *, required: bool) -> Body:
     return {"content": content, **({"required": True} if required else {})}
 
 
-def _ref(name: str) -> Body:
+def ref(name: str) -> Body:
+    """A schema that is the definition of this name."""
     return {"$ref": f"#/components/schemas/{name}"}
 
 
@@ -367,6 +405,7 @@ def _path_parameters(path: str, kind: str) -> list[Body]:
     descriptions = {
         "name": f"name of the {kind}",
         "namespace": _PARAMETERS["namespace"]["description"],
+        "path": "path to the resource",
     }
     return [
         {

@@ -30,6 +30,7 @@ Form = Literal["struct", "slice", "map", "string", "int", "float", "bool"]
 
 _RESOURCES = "v1.ResourceList"
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
+_JSON_SCHEMA = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
 _INT_LIMITS = {"int32": 1 << 31, "int64": 1 << 63}
 _NOT_BASE64 = re.compile("[^A-Za-z0-9+/=]|=(?!=?$)")
 _JSON_NAMES = {str: "string", bool: "bool", dict: "object", list: "array"}
@@ -425,10 +426,29 @@ def _read_time(value: str, path: str, canonical: Callable[[str], str]) -> str:
         raise _WrongText(path, str(error)) from error
 
 
+def _json_schema(value: Body, path: str) -> Body:
+    """A schema that its type reads apart from what is around it: unknown fields are not noted."""
+    try:
+        read: Body = _struct(_JSON_SCHEMA)(value, path, _Notes())
+    except _Mismatch as mismatch:
+        mismatch.is_final = True
+        raise
+    return read
+
+
 def _json_schema_or_bool(value: Any, path: str, notes: _Notes) -> Any:
-    if type(value) not in (dict, bool):
+    if type(value) is dict:
+        return _json_schema(value, path)
+    if type(value) is not bool:
         raise _WrongText(path, "boolean or JSON schema expected")
     return value
+
+
+def _json_schema_or_list(value: Any, path: str, notes: _Notes) -> Any:
+    """Whatever is neither is read as nothing."""
+    if type(value) is dict:
+        return _json_schema(value, path)
+    return value if type(value) is list else None
 
 
 _SPECIAL: Mapping[str, Reader] = {
@@ -439,7 +459,7 @@ _SPECIAL: Mapping[str, Reader] = {
     "FieldsV1": _anything,
     "RawExtension": _anything,
     "JSON": _anything,
-    "JSONSchemaPropsOrArray": _anything,
+    "JSONSchemaPropsOrArray": _json_schema_or_list,
     "JSONSchemaPropsOrBool": _json_schema_or_bool,
-    "JSONSchemaPropsOrStringArray": _anything,
+    "JSONSchemaPropsOrStringArray": _json_schema_or_list,
 }

@@ -110,7 +110,10 @@ def _type(schema: Schema, name: str, structs: dict[str, Mapping[str, Type]]) -> 
         case "object":
             return _object_type(schema, name, structs)
         case "array":
-            element = _type(schema.get("items") or {}, f"{name}[]", structs)
+            items = schema.get("items")
+            # several schemas are refused elsewhere
+            given = items if isinstance(items, Mapping) else {}
+            element = _type(given, f"{name}[]", structs)
             return None if element is None else Type("list", (element,))
         case "string":
             known = FORMATS.get(schema.get("format", ""))

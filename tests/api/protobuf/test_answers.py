@@ -292,8 +292,9 @@ def test_the_swagger_document_is_also_a_message(kube: Kube) -> None:
     pod_path = fields_of(paths["/api/v1/namespaces/{namespace}/pods/{name}"])
     patch = fields_of(pod_path[8][0])
     extensions = named(pod_path[8][0], 13)
-    assert fields_of(extensions["x-kubernetes-action"])[2] == [b'"patch"\n']
-    (dry_run, *_) = (fields_of(each) for each in patch[8])
+    assert fields_of(extensions["x-kubernetes-action"])[2] == [b"patch\n"]
+    (sent, dry_run, *_) = (fields_of(each) for each in patch[8])
+    assert fields_of(sent[2][0])[1][0].startswith(b"#/parameters/body-")
     query = fields_of(fields_of(fields_of(dry_run[1][0])[2][0])[3][0])
     assert (query[2], query[4], query[6]) == ([b"query"], [b"dryRun"], [b"string"])
     spec = fields_of(definitions["io.k8s.api.core.v1.PodSpec"])

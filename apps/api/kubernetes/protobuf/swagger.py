@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any, Final
 
 import msgspec
+import yaml
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorProto
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import Message
@@ -43,22 +44,30 @@ _MESSAGES: Final = {
     "BodyParameter": "description 1 string, name 2 string, in 3 string, required 4 bool, "
     "schema 5 Schema, vendor_extension 6 *NamedAny",
     "Definitions": "additional_properties 1 *NamedSchema",
-    "Document": "swagger 1 string, info 2 Info, paths 8 Paths, definitions 9 Definitions",
+    "ApiKeySecurity": "type 1 string, name 2 string, in 3 string, description 4 string",
+    "Document": "swagger 1 string, info 2 Info, paths 8 Paths, definitions 9 Definitions, "
+    "parameters 10 ParameterDefinitions, security 12 *SecurityRequirement, "
+    "security_definitions 13 SecurityDefinitions",
     "Info": "title 1 string, version 2 string",
     "ItemsItem": "schema 1 *Schema",
+    "JsonReference": "_ref 1 string",
     "NamedAny": "name 1 string, value 2 Any",
+    "NamedParameter": "name 1 string, value 2 Parameter",
     "NamedPathItem": "name 1 string, value 2 PathItem",
     "NamedResponseValue": "name 1 string, value 2 ResponseValue",
     "NamedSchema": "name 1 string, value 2 Schema",
+    "NamedSecurityDefinitionsItem": "name 1 string, value 2 SecurityDefinitionsItem",
+    "NamedStringArray": "name 1 string, value 2 StringArray",
     "NonBodyParameter": "query_parameter_sub_schema 3 QueryParameterSubSchema, "
     "path_parameter_sub_schema 4 PathParameterSubSchema",
     "Operation": "tags 1 *string, description 3 string, operation_id 5 string, "
     "produces 6 *string, consumes 7 *string, parameters 8 *ParametersItem, "
-    "responses 9 Responses, vendor_extension 13 *NamedAny",
+    "responses 9 Responses, schemes 10 *string, vendor_extension 13 *NamedAny",
     "Parameter": "body_parameter 1 BodyParameter, non_body_parameter 2 NonBodyParameter",
-    "ParametersItem": "parameter 1 Parameter",
+    "ParameterDefinitions": "additional_properties 1 *NamedParameter",
+    "ParametersItem": "parameter 1 Parameter, json_reference 2 JsonReference",
     "PathItem": "get 2 Operation, put 3 Operation, post 4 Operation, delete 5 Operation, "
-    "patch 8 Operation, parameters 9 *ParametersItem",
+    "options 6 Operation, head 7 Operation, patch 8 Operation, parameters 9 *ParametersItem",
     "PathParameterSubSchema": "required 1 bool, in 2 string, description 3 string, "
     "name 4 string, type 5 string, format 6 string, " + _limits(9),
     "Paths": "path 2 *NamedPathItem",
@@ -76,6 +85,10 @@ _MESSAGES: Final = {
     "additional_properties 21 AdditionalPropertiesItem, type 22 TypeItem, items 23 ItemsItem, "
     "all_of 24 *Schema, properties 25 Properties, example 30 Any, vendor_extension 31 *NamedAny",
     "SchemaItem": "schema 1 Schema",
+    "SecurityDefinitions": "additional_properties 1 *NamedSecurityDefinitionsItem",
+    "SecurityDefinitionsItem": "api_key_security 2 ApiKeySecurity",
+    "SecurityRequirement": "additional_properties 1 *NamedStringArray",
+    "StringArray": "value 1 *string",
     "TypeItem": "value 1 *string",
 }
 _FIELDS: Final[Mapping[str, Mapping[str, tuple[int, str, bool]]]] = {
@@ -93,6 +106,11 @@ def encode(document: Mapping[str, Any]) -> bytes:
     """The document as a message; what Swagger 2.0 does not have is left out."""
     composed = _document_class()(**_compose("Document", document))
     return composed.SerializeToString(deterministic=True)
+
+
+def parse(message: bytes) -> Any:
+    """The document that a message is, with the fields that are known here."""
+    return _document_class().FromString(message)
 
 
 @cache
@@ -150,11 +168,17 @@ def _name_all(list_name: str, kind: str) -> Callable[[Mapping[str, Any]], dict[s
 
 def _compose_parameter(value: Mapping[str, Any]) -> dict[str, Any]:
     if value["in"] == "body":
-        return {"parameter": {"body_parameter": _compose("BodyParameter", value)}}
+        return {"body_parameter": _compose("BodyParameter", value)}
     place = value["in"]
     message = f"{place.capitalize()}ParameterSubSchema"
     inner = {f"{place}_parameter_sub_schema": _compose(message, value)}
-    return {"parameter": {"non_body_parameter": inner}}
+    return {"non_body_parameter": inner}
+
+
+def _compose_parameters_item(value: Mapping[str, Any]) -> dict[str, Any]:
+    if "$ref" in value:
+        return {"json_reference": _compose("JsonReference", value)}
+    return {"parameter": _compose("Parameter", value)}
 
 
 def _compose_additional(value: Any) -> dict[str, Any]:
@@ -163,17 +187,43 @@ def _compose_additional(value: Any) -> dict[str, Any]:
     return {"schema": _compose("Schema", value)}
 
 
+class _Dumper(yaml.CSafeDumper):
+    """YAML as the API server writes it."""
+
+
+def _represent_text(dumper: _Dumper, text: str) -> yaml.Node:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="" if text else '"')
+
+
+_Dumper.add_representer(str, _represent_text)
+
+
+@cache
+def _yaml(text: bytes) -> str:
+    """What is given as JSON in YAML."""
+    dumped = yaml.dump(msgspec.json.decode(text), Dumper=_Dumper, allow_unicode=True, width=1 << 30)
+    # the end of a document of one value is not marked
+    return dumped.removesuffix("...\n")
+
+
 _SPECIAL: Final[Mapping[str, Callable[[Any], Any]]] = {
     "AdditionalPropertiesItem": _compose_additional,
-    # YAML in one line is JSON
-    "Any": lambda value: {"yaml": msgspec.json.encode(value).decode() + "\n"},
+    "Any": lambda value: {"yaml": _yaml(msgspec.json.encode(value))},
     "Definitions": _name_all("additional_properties", "Schema"),
     "ItemsItem": lambda value: {"schema": [_compose("Schema", value)]},
-    "ParametersItem": _compose_parameter,
+    "Parameter": _compose_parameter,
+    "ParameterDefinitions": _name_all("additional_properties", "Parameter"),
+    "ParametersItem": _compose_parameters_item,
     "Paths": _name_all("path", "PathItem"),
     "Properties": _name_all("additional_properties", "Schema"),
     "ResponseValue": lambda value: {"response": _compose("Response", value)},
     "Responses": _name_all("response_code", "ResponseValue"),
     "SchemaItem": lambda value: {"schema": _compose("Schema", value)},
+    "SecurityDefinitions": _name_all("additional_properties", "SecurityDefinitionsItem"),
+    "SecurityDefinitionsItem": lambda value: {
+        "api_key_security": _compose("ApiKeySecurity", value)
+    },
+    "SecurityRequirement": _name_all("additional_properties", "StringArray"),
+    "StringArray": lambda value: {"value": value},
     "TypeItem": lambda value: {"value": [value] if isinstance(value, str) else value},
 }
