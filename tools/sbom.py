@@ -31,6 +31,17 @@ licensed under the Apache License 2.0.
 | package | version | licence |
 |---|---|---|
 """
+#: What pages ship in static/, each with its licence beside it.
+_OF_PAGES = """
+## Shipped with the pages
+
+| npm package | licence |
+|---|---|
+| @fontsource-variable/inter, @fontsource/ibm-plex-mono (the fonts) | OFL-1.1 |
+| @radix-ui/colors, uplot | MIT |
+| htmx.org, htmx-ext-sse, idiomorph | 0BSD |
+| lucide-static | ISC, and MIT for the icons that come from Feather |
+"""
 
 
 def main() -> int:
@@ -42,7 +53,8 @@ def main() -> int:
     options.file.parent.mkdir(parents=True, exist_ok=True)
     options.file.write_text(json.dumps(bill, indent=2, sort_keys=True) + "\n")
     if options.licenses:
-        options.licenses.write_text(_INTRODUCTION + "".join(map(_row, bill["components"])))
+        rows = "".join(map(_row, bill["components"]))
+        options.licenses.write_text(_INTRODUCTION + rows + _OF_PAGES)
     unknown = [each["name"] for each in bill["components"] if not license_of(each)]
     if unknown:
         sys.exit(f"no licence is declared by {', '.join(unknown)}")

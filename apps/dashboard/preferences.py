@@ -15,18 +15,23 @@ KEYS = ("on", "off")
 #: Full: date, time and zone are written out, which pages otherwise show under the pointer alone.
 TIMES_COOKIE = "schedweb-times"
 TIMES = ("short", "full")
+#: Compact: smaller text and rows, for more of them on a screen.
+DENSITY_COOKIE = "schedweb-density"
+DENSITIES = ("comfortable", "compact")
 _YEAR_SECONDS = 31_536_000
 
 
 def preferences(request: HttpRequest) -> dict[str, str]:
-    """Context processor: `theme`, `dark_media`, `zone` ("" if none was chosen), `keys`, `times`."""
+    """Context processor: `theme`, `dark_media`, `zone` ("" if none was chosen), `keys`, …."""
     theme = request.COOKIES.get(THEME_COOKIE, "")
     theme = theme if theme in THEMES else "auto"
     zone = chosen_zone(request)
     keys = request.COOKIES.get(KEYS_COOKIE, "")
+    density = request.COOKIES.get(DENSITY_COOKIE, "")
     return {
         "theme": theme,
         "dark_media": THEMES[theme],
+        "density": density if density in DENSITIES else DENSITIES[0],
         "zone": zone.key if zone else "",
         "keys": keys if keys in KEYS else "on",
         "times": "full" if wants_full_times(request) else "short",

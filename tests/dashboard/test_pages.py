@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -11,8 +12,8 @@ from django.urls import reverse
 from apps.cluster import kinds
 from apps.cluster.models import Cluster
 from apps.cluster.writing import store
+from apps.dashboard import navigation
 from apps.dashboard.paging import log_page
-from apps.dashboard.templatetags import dashboard
 from apps.engine.ledger.reading import read
 from apps.engine.ledger.rows import LedgerWriter
 from apps.engine.models import SchedulingDecision
@@ -237,4 +238,18 @@ def test_decisions_are_paged_by_their_numbers(lab: Cluster) -> None:
     ],
 )
 def test_the_navigation_shows_where_the_reader_is(page: str, section: str) -> None:
-    assert dashboard.find_section(f"/clusters/lab{page}", dashboard.SECTIONS) == section
+    groups = navigation.GROUPS
+    assert navigation.find_section(f"/clusters/lab{page}", groups).label == section
+
+
+def test_the_navigation_lists_the_pages_below_the_section_that_is_open(
+    alice: Client, lab: Cluster
+) -> None:
+    page = alice.get("/clusters/lab/queue/history").content.decode()
+    nav = page[page.index('class="sections"') : page.index("<main")]
+    below = re.findall(r'class="below"\s+href="([^"]+)"\s+(aria-current="page")?', nav)
+    assert below == [("/clusters/lab/queue/history", 'aria-current="page"')]
+    assert 'class="section" href="/clusters/lab/queue"' in page, "the way back is in the path"
+    assert "section" not in re.findall(
+        r'class="([^"]+)"', alice.get("/clusters/lab/queue").content.decode()
+    )

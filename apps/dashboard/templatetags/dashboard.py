@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Final, TypeAlias
+from functools import cache
+from typing import Any
 
 import msgspec
 from django import template
 from django.conf import settings
+from django.templatetags.static import static
 from django.urls import reverse
 from django.utils import dateformat, timezone
 from django.utils.dateparse import parse_datetime
@@ -21,7 +23,7 @@ from apps.cluster.field_differences import FieldDifference
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Change, Cluster
 from apps.cluster.partitions.daily import ROWS_OF_A_DAY
-from apps.dashboard import browsers, charts, figures
+from apps.dashboard import browsers, charts, figures, navigation
 from apps.dashboard.forms.manifest import dump_yaml
 from apps.dashboard.links import object_url
 from apps.dashboard.preferences import wants_full_times
@@ -35,76 +37,30 @@ register = template.Library()
 #: Values of so many characters are shown in the lists of changes.
 _SHORT = 24
 
-Section: TypeAlias = tuple[str, str, Sequence[str]]
-
-#: (label, route of the link, other names with which the addresses of its pages begin). The pages
-#: below the link belong to the section anyway; those of no section, to the first one.
-SECTIONS: Final[Sequence[Section]] = (
-    ("Overview", "cluster", ()),
-    ("Charts", "charts", ("past",)),
-    ("Queue", "queue", ()),
-    ("Pods", "pods", ("new-pod", "change-pods", "stories", "prospects")),
-    ("Nodes", "nodes", ("new-node", "change-nodes")),
-    ("Decisions", "decisions", ("views", "new-view")),
-    ("Lab", "lab", ("replays", "debugger")),
-    ("Events", "events", ()),
-    ("Changes", "changes", ()),
-    ("Profiles", "profiles", ("new-profile", "feature-gates", "compare-profiles", "previews")),
-    ("Objects", "kinds", ("import", "new")),
-)
-
-#: One more, where a client of the API schedules.
-OPINIONS: Final[Section] = ("Second opinions", "opinions", ())
-
-#: The same for a deleted cluster.
-PAST_SECTIONS: Final[Sequence[Section]] = (
-    ("Decisions", "decisions", ()),
-    ("Events", "events", ()),
-    ("Changes", "changes", ()),
-    ("Queue history", "queue-history", ()),
-)
-
-#: Page -> the key that opens it after "g"; `inc/shortcuts.html` lists them.
-_KEYS = {
-    "cluster": "o",
-    "charts": "t",
-    "queue": "q",
-    "pods": "p",
-    "nodes": "n",
-    "decisions": "d",
-    "lab": "a",
-    "events": "e",
-    "changes": "h",
-    "profiles": "f",
-    "kinds": "b",
-    "queue-history": "q",
-    "opinions": "s",
-}
-
 #: State -> (icon, colour class, label)
 STATES = {
     "active": ("play", "blue", "activeQ"),
     "backoff": ("clock", "amber", "backoffQ"),
-    "unschedulable": ("cross", "red", "unschedulable"),
+    "unschedulable": ("x", "red", "unschedulable"),
     "gated": ("lock", "violet", "gated"),
     "permit": ("clock", "teal", "held by Permit"),
     "in_flight": ("play", "teal", "in flight"),
     "bound": ("check", "teal", "bound"),
     "succeeded": ("check", "quiet", "succeeded"),
-    "failed": ("cross", "red", "failed"),
-    "deleted": ("cross", "quiet", "deleted"),
+    "failed": ("x", "red", "failed"),
+    "deleted": ("x", "quiet", "deleted"),
     "scheduled": ("check", "teal", "scheduled"),
-    "error": ("warning", "red", "error"),
+    "error": ("triangle-alert", "red", "error"),
     "ready": ("check", "teal", "ready"),
-    "not-ready": ("cross", "red", "not ready"),
-    "cordoned": ("slash", "amber", "cordoned"),
+    "not-ready": ("x", "red", "not ready"),
+    "cordoned": ("ban", "amber", "cordoned"),
     "running": ("play", "teal", "running"),
     "paused": ("pause", "amber", "paused"),
     "others": ("clock", "quiet", "other schedulers"),
     "waiting": ("clock", "quiet", "waiting"),
-    "cancelled": ("slash", "amber", "cancelled"),
+    "cancelled": ("ban", "amber", "cancelled"),
     "Normal": ("check", "quiet", "Normal"),
-    "Warning": ("warning", "amber", "Warning"),
+    "Warning": ("triangle-alert", "amber", "Warning"),
 }
 
 register.filter("cpu", figures.cpu)
@@ -366,33 +322,36 @@ def current(context: template.Context, page: str) -> SafeString:
 @register.inclusion_tag("dashboard/inc/sections.html", takes_context=True)
 def sections(context: template.Context, cluster: Cluster) -> dict[str, Any]:
     """The navigation between a cluster's pages; of a deleted cluster, those of its history."""
-    shown: Sequence[Section] = SECTIONS if cluster.deleted_at is None else PAST_SECTIONS
-    if cluster.deleted_at is None and cluster.scheduling == Cluster.Scheduling.EXTERNAL:
-        shown = (*shown, OPINIONS)
-    here = find_section(context["request"].path, shown)
-    links = [
-        (label, reverse(page, args=[cluster.name]), label == here, _KEYS[page])
-        for label, page, _ in shown
-    ]
-    return {"links": links, "keys": context.get("keys")}
+    path = context["request"].path
+    groups = navigation.groups_of(cluster)
+    return {
+        "cluster": cluster,
+        "groups": groups,
+        "here": navigation.find_section(path, groups),
+        "path": path,
+        "keys": context.get("keys"),
+    }
 
 
-def find_section(path: str, shown: Sequence[Section]) -> str:
-    """The label of the section to which the page of a cluster with this address belongs."""
-    first, more = _split_address(path)
-    if first in ("edit", "delete") and more:
-        # an object of any kind; those of pods and nodes are below the list of these
-        first = more if more in ("pods", "nodes") else "objects"
-    for label, page, names in shown:
-        if first in (_split_address(reverse(page, args=["x"]))[0], *names):
-            return label
-    return shown[0][0]
+@register.simple_tag(takes_context=True)
+def section_here(context: template.Context, cluster: Cluster) -> navigation.Section | None:
+    """The section above a page of a cluster; None on the first page of a section."""
+    path = context["request"].path
+    found = navigation.find_section(path, navigation.groups_of(cluster))
+    return None if path == reverse(found.page, args=[cluster.name]) else found
 
 
-def _split_address(path: str) -> tuple[str, str]:
-    """The two names that follow the cluster in an address; "" where there is none."""
-    _, _, _, first, more, *_ = [*path.split("/"), "", ""]
-    return first, more
+@register.simple_tag
+@cache
+def icon(name: str, label: str = "") -> SafeString:
+    """An icon of static/icons.svg; without a label it says nothing to a screen reader."""
+    says = format_html('role="img" aria-label="{}"', label) if label else 'aria-hidden="true"'
+    return format_html(
+        '<svg class="icon" width="16" height="16" {}><use href="{}#{}" /></svg>',
+        SafeString(says),
+        static("icons.svg"),
+        name,
+    )
 
 
 @register.simple_tag

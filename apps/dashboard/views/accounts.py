@@ -22,6 +22,8 @@ from apps.dashboard import zones
 from apps.dashboard.forms.account import NewPasswordForm, PasswordForm, PreferencesForm
 from apps.dashboard.notices import get_next_address
 from apps.dashboard.preferences import (
+    DENSITIES,
+    DENSITY_COOKIE,
     KEYS_COOKIE,
     THEME_COOKIE,
     THEMES,
@@ -112,8 +114,10 @@ def account(request: Request) -> HttpResponse:
 
 @require_POST
 def set_theme(request: Request) -> HttpResponse:
-    """Set `theme`, from the account menu, and return to the page of the menu."""
+    """Set `theme` or `density`, from the account menu, and return to the page of the menu."""
     response = redirect(get_next_address(request, "/"))
+    if (density := request.POST.get("density", "")) in DENSITIES:
+        set_preference(request, response, DENSITY_COOKIE, density)
     if (theme := request.POST.get("theme", "")) in THEMES:
         set_preference(request, response, THEME_COOKIE, theme)
     return response
