@@ -127,7 +127,7 @@
       !(element instanceof Element && element.hasAttribute("data-keep"));
     Idiomorph.defaults.callbacks.beforeAttributeUpdated = (name, element) =>
       !(name === "open" && element instanceof HTMLDetailsElement) &&
-      !(name === "checked" && element.closest("[data-choose]")) &&
+      !(name === "checked" && element.closest("[data-choose], [data-filters]")) &&
       !(name === "aria-invalid") &&
       !(name === "value" && isTyped(element));
   }

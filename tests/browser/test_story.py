@@ -79,7 +79,7 @@ def test_a_pending_pod_is_explained_and_shown_as_bound_when_it_fits(
     page.get_by_label("CPU").fill("40")
     page.get_by_role("button", name="Create pod").click()
     loop.run(cluster.pk)
-    expect(page.get_by_text("Why it is pending:")).to_be_visible()
+    expect(page.locator("#pod-why .headline")).to_contain_text("Why it is pending: It needs 40 cpu")
     expect(page.locator("#pod-why")).to_contain_text("0/3 nodes are available: 3 Insufficient cpu")
     expect(page.locator("#story .attempt")).to_contain_text("the message above")
 
@@ -99,7 +99,10 @@ def test_a_pending_pod_is_explained_and_shown_as_bound_when_it_fits(
             break
         page.wait_for_timeout(100)
     expect(facts).to_contain_text("giant")
-    expect(page.locator("#pod .data").first.locator("tbody tr")).to_have_count(2)
+    expect(page.locator("#story .attempt")).to_have_count(2)
+    expect(page.locator("#pod-why .headline")).to_have_text(
+        "It runs on giant, chosen in attempt 2."
+    )
     assert seen.problems == []
 
 

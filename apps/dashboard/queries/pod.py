@@ -17,13 +17,36 @@ from apps.engine.models import PermitWait, QueueEntry, SchedulingDecision
 from apps.quantity import milli, value
 from apps.scheduler.framework.resources import CPU
 from apps.studies.explanations.pending_pods import find_permit_wait, scheduler_message, why_pending
-from apps.studies.history.story import StoryEntry, condense, find_last_body, read_story
+from apps.studies.history.story import (
+    SHOWN_AS_ATTEMPTS,
+    StoryEntry,
+    condense,
+    find_last_body,
+    read_story,
+)
 
 MAX_ATTEMPTS = 50
 MAX_EVENTS = 50
 MAX_CHANGES = 50
+#: Lines of a timeline that are shown unfolded; a few more are not folded away.
+LATEST_LINES = 10
+TOLERATED_LINES = 4
+#: The place of repeated lines among those with the same time.
+_LAST = 9
+_SCHEDULED = SchedulingDecision.Result.SCHEDULED.value
 #: Maximum number of deleted pods with the same name.
 MAX_NAMESAKES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineLine:
+    """One thing that happened; `is_repeated` if another line says the same in other words.
+
+    Such lines are shown only where the timeline is filtered to their kind.
+    """
+
+    entry: StoryEntry
+    is_repeated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +61,7 @@ class OnePod:
     entry: QueueEntry | None
     attempts: Sequence[SchedulingDecision]
     attempt_count: int
-    events: Sequence[Event]
-    changes: Sequence[ChangeRow]
-    timeline: Sequence[StoryEntry]
+    lines: Sequence[TimelineLine]
     #: one or two sentences; empty for a pod that is not pending
     why_pending: str = ""
     #: the message of the last attempt, as kube-scheduler reports it
@@ -49,6 +70,23 @@ class OnePod:
     state: str = "deleted"
     #: how Permit plugins hold it
     held: PermitWait | None = None
+
+    @property
+    def earlier(self) -> Sequence[TimelineLine]:
+        """The lines of a long timeline that are folded."""
+        shown = [at for at, line in enumerate(self.lines) if not line.is_repeated]
+        few = len(shown) <= LATEST_LINES + TOLERATED_LINES
+        return () if few else self.lines[: shown[-LATEST_LINES]]
+
+    @property
+    def latest(self) -> Sequence[TimelineLine]:
+        return self.lines[len(self.earlier) :]
+
+    @property
+    def placed(self) -> StoryEntry | None:
+        """The last attempt that found a node."""
+        entries = (line.entry for line in reversed(self.lines))
+        return next((entry for entry in entries if entry.outcome == _SCHEDULED), None)
 
     @property
     def conditions(self) -> Sequence[Mapping[str, Any]]:
@@ -131,7 +169,6 @@ def _load_pod(cluster: Cluster, uid: UUID, pod: Pod | None, body: Mapping[str, A
     profiles = queries.list_scheduler_names(cluster)
     held = find_permit_wait(cluster, pod, entry) if pod is not None else None
     about = Event.objects.filter(cluster=cluster, involved_uid=str(uid))
-    events = about.order_by("-resource_version")
     metadata = body.get("metadata") or {}
     return OnePod(
         uid=uid,
@@ -142,13 +179,53 @@ def _load_pod(cluster: Cluster, uid: UUID, pod: Pod | None, body: Mapping[str, A
         entry=entry,
         attempts=attempts,
         attempt_count=len(attempts) if len(attempts) < MAX_ATTEMPTS else decisions.count(),
-        events=list(events[:MAX_EVENTS]),
-        changes=object_changes(cluster, uid, limit=MAX_CHANGES),
-        timeline=condense(read_story(cluster, uid)),
+        lines=_timeline(
+            condense(read_story(cluster, uid)),
+            list(about.order_by("-resource_version")[:MAX_EVENTS]),
+            object_changes(cluster, uid, limit=MAX_CHANGES),
+        ),
         why_pending=why_pending(cluster, pod, entry, last, profiles, held) if pod else "",
         message=scheduler_message(last) if held is None else "",
         state=_state(pod, entry, profiles, held),
         held=held,
+    )
+
+
+def _timeline(
+    story: Sequence[StoryEntry], events: Sequence[Event], changes: Sequence[ChangeRow]
+) -> Sequence[TimelineLine]:
+    """The story, with the events and changes that it leaves out: its attempts say the same."""
+    versions = {entry.number for entry in story if entry.kind == "change"}
+    repeated = [_repeat_event(each) for each in events if each.reason in SHOWN_AS_ATTEMPTS]
+    repeated += [_repeat_change(each) for each in changes if each.change.version not in versions]
+    lines = [TimelineLine(entry) for entry in story]
+    lines += [TimelineLine(entry, is_repeated=True) for entry in repeated]
+    return sorted(lines, key=lambda line: (line.entry.at, line.entry.order))
+
+
+def _repeat_event(event: Event) -> StoryEntry:
+    count = event.body.get("count") or 1
+    times = f" ({count} times)" if count > 1 else ""
+    return StoryEntry(
+        at=event.written_at,
+        kind="event",
+        title=event.reason,
+        text=f"{event.body.get('message') or ''}{times}",
+        outcome=event.body.get("type") or "Normal",
+        order=_LAST,
+    )
+
+
+def _repeat_change(row: ChangeRow) -> StoryEntry:
+    return StoryEntry(
+        at=row.change.at,
+        kind="change",
+        title=row.verb,
+        text=", ".join(field.path for field in row.fields),
+        user=row.change.user,
+        request_id=row.change.request_id,
+        number=row.change.version,
+        order=_LAST,
     )
 
 

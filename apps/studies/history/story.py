@@ -26,7 +26,7 @@ Body = Mapping[str, Any]
 #: The newest rows read from each source.
 MAX_ROWS = 500
 #: Events that repeat what an attempt says.
-_SHOWN_AS_ATTEMPTS = frozenset({"Scheduled", "FailedScheduling"})
+SHOWN_AS_ATTEMPTS = frozenset({"Scheduled", "FailedScheduling"})
 #: The event of a victim, which the decision of its preemptor explains better.
 _PREEMPTED = "Preempted"
 #: Moves to these places are left out: attempts and changes show the same.
@@ -232,7 +232,7 @@ def _read_moves(
 
 def _read_events(cluster: Cluster, uid: UUID, *, without: Collection[str]) -> Iterator[StoryEntry]:
     events = Event.objects.filter(cluster=cluster, involved_uid=str(uid))
-    for event in events.exclude(reason__in=[*_SHOWN_AS_ATTEMPTS, *without]).order_by("-pk")[
+    for event in events.exclude(reason__in=[*SHOWN_AS_ATTEMPTS, *without]).order_by("-pk")[
         :MAX_ROWS
     ]:
         yield StoryEntry(
