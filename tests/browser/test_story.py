@@ -81,7 +81,7 @@ def test_a_pending_pod_is_explained_and_shown_as_bound_when_it_fits(
     loop.run(cluster.pk)
     expect(page.locator("#pod-why .headline")).to_contain_text("Why it is pending: It needs 40 cpu")
     expect(page.locator("#pod-why")).to_contain_text("0/3 nodes are available: 3 Insufficient cpu")
-    expect(page.locator("#story .attempt")).to_contain_text("the message above")
+    expect(page.locator("#story .attempt")).to_contain_text("3 Insufficient cpu")
 
     other = seen.page.context.new_page()
     other.goto(f"{seen.address}/clusters/lab/new-node")
