@@ -13,6 +13,7 @@ from apps.api.control.audit import AuditExportView, AuditListView
 from apps.api.control.base import UnknownAddressView
 from apps.api.control.bundles import BundlesView, DecisionBundleView
 from apps.api.control.changes import ChangeExportView, ChangeListView
+from apps.api.control.classes import BoardView
 from apps.api.control.clock import ClockView
 from apps.api.control.comparison import ComparisonView
 from apps.api.control.configurations import ConversionView, FeatureGateListView
@@ -163,6 +164,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
         ConversionView.as_view(),
         name="api-convert-configuration",
     ),
+    path("api/v1/clusters/<str:cluster>/board", BoardView.as_view(), name="api-board"),
     path(
         "api/v1/clusters/<str:cluster>/opinions",
         SecondOpinionListView.as_view(),

@@ -48,6 +48,11 @@ WEBHOOK_SECONDS: Final = Limit("seconds of all calls of admission webhooks of on
 SAVED_VIEWS: Final = Limit("saved views of a user in a cluster", 200)
 TOKENS: Final = Limit("tokens of a user", 100)
 
+# --- classes
+CLASS_STUDENTS: Final = Limit("students of a class on its board", 200)
+CLASS_OBJECTS: Final = Limit("pods and nodes of all clusters on the board of a class", 50_000)
+CLASS_CHECKS: Final = Limit("checks of an exercise", 50, 1)
+
 # --- scenarios
 SCENARIO_BYTES: Final = Limit("bytes of a scenario's text, without its files", 256 * _KIB)
 SCENARIO_ENTRIES: Final = Limit(

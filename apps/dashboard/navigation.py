@@ -38,6 +38,7 @@ GROUPS: Final[Groups] = (
                     ("Settings", "cluster-settings"),
                     ("Members", "members"),
                     ("Webhooks", "webhooks"),
+                    ("Class", "board"),
                 ),
             ),
         ),

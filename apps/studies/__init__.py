@@ -2,7 +2,8 @@
 
 Why this node (`explanations`), what was (`past`, `history`, `rebuilding`), what would be (`lab`,
 `scenarios`, with `importers` for recordings of other systems), the same again (`replay`,
-`debugger`), and a decision as a file (`bundles`). A study computes in memory and changes no
+`debugger`), a decision as a file (`bundles`), and what the students of a class have reached
+(`classes`). A study computes in memory and changes no
 cluster.
 
 Imports the engine and what is below it. Administration, the APIs and the pages may import it.

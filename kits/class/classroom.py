@@ -2,7 +2,7 @@
 
     classroom.py start CLASS EXERCISE --students students.txt   # a name in each line
     classroom.py check CLASS [--student NAME]                   # what is reached, what is missing
-    classroom.py board CLASS [--html FILE]                      # who is where
+    classroom.py board CLASS                                    # who is where
     classroom.py reset CLASS EXERCISE --student NAME            # back to the start
     classroom.py show EXERCISE                                  # the task
     classroom.py end CLASS                                      # delete its clusters
@@ -15,13 +15,10 @@ installation becomes an operator of the student's clusters.
 from __future__ import annotations
 
 import argparse
-import html
 import json
 import os
 import re
 import sys
-from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError, URLError
@@ -41,9 +38,13 @@ class ClassError(Exception):
     """What is wrong, in one line."""
 
 
+def site() -> str:
+    return os.environ.get("SCHEDWEB_URL", "http://localhost:8000").rstrip("/")
+
+
 def ask(method: str, path: str, body: Any = None, kind: str = "application/json") -> Any:
     """The answer of the installation, decoded."""
-    address = os.environ.get("SCHEDWEB_URL", "http://localhost:8000").rstrip("/")
+    address = site()
     token = os.environ.get("SCHEDWEB_TOKEN", "")
     if not token:
         raise ClassError(
@@ -112,159 +113,56 @@ def start(group: str, number: str, exercise: Body, student: str) -> None:
         print(f"{student} is no user of the installation: give a kubeconfig of {name} instead")
 
 
-class State:
-    """What a cluster has now, as far as checks read it."""
-
-    def __init__(self, cluster: str) -> None:
-        self.cluster = cluster
-        self.nodes = {each["metadata"]["name"]: each for each in self.read("nodes")}
-        self.pods = [
-            each
-            for each in self.read("namespaces/default/pods")
-            if "deletionTimestamp" not in each["metadata"]
-        ]
-
-    def read(self, path: str) -> list[Body]:
-        items: list[Body] = ask("GET", f"/k8s/{self.cluster}/api/v1/{path}")["items"]
-        return items
-
-    def select(self, wanted: Body) -> list[Body]:
-        """The pods with a name, or with labels."""
-        return [
-            each
-            for each in self.pods
-            if wanted.get("pod", each["metadata"]["name"]) == each["metadata"]["name"]
-            and wanted.get("labels", {}).items() <= each["metadata"].get("labels", {}).items()
-        ]
-
-    def decisions(self, pod: str, **filters: str) -> list[Body]:
-        query = urlencode({"cluster": self.cluster, "pod": f"default/{pod}", **filters})
-        decisions: list[Body] = ask("GET", f"/api/v1/decisions?{query}")["results"]
-        return decisions
+def publish(group: str, exercises: dict[str, Body]) -> None:
+    """Create the cluster of the class, whose board is a page of the installation."""
+    try:
+        ask("POST", "/api/v1/clusters", {"name": group, "nodes": 0, "controllers": False})
+    except ClassError as error:
+        if "already exists" not in str(error):
+            raise
+    for number, exercise in exercises.items():
+        name = f"exercise-{number}"
+        text = yaml.safe_dump(exercise, sort_keys=False, allow_unicode=True)
+        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
+        path = f"/k8s/{group}/api/v1/namespaces/default/configmaps/{name}"
+        query = "?fieldManager=classroom&force=true"
+        applied = json.dumps(body | {"data": {"exercise": text}})
+        ask("PATCH", path + query, applied, "application/apply-patch+yaml")
 
 
-def check(state: State, wanted: Body) -> str:
-    """What is missing for a check; "" if it is met."""
-    pods = state.select(wanted)
-    bound = [each for each in pods if each["spec"].get("nodeName")]
-    if "bound" in wanted and len(bound) != wanted["bound"]:
-        return f"{len(bound)} of {wanted['bound']} pods have a node"
-    if "nodes" in wanted:
-        labels = wanted["nodes"]
-        for each in bound:
-            node = state.nodes[each["spec"]["nodeName"]]
-            if not labels.items() <= node["metadata"]["labels"].items():
-                return f"{each['metadata']['name']} is on {each['spec']['nodeName']}"
-        if not bound:
-            return "no pod has a node"
-    if "skew" in wanted:
-        key = wanted["skew"]["topologyKey"]
-        domains = Counter(
-            {node["metadata"]["labels"].get(key, ""): 0 for node in state.nodes.values()}
-        )
-        domains.update(
-            state.nodes[each["spec"]["nodeName"]]["metadata"]["labels"].get(key, "")
-            for each in bound
-        )
-        skew = max(domains.values()) - min(domains.values())
-        if not bound or skew > wanted["skew"]["atMost"]:
-            return f"the skew is {skew}"
-    if "has" in wanted:
-        for each in pods:
-            if not contains(each, wanted["has"]):
-                return f"{each['metadata']['name']} is not as asked for"
-        if not pods:
-            return "there is no such pod"
-    if "node" in wanted and not contains(state.nodes[wanted["node"]], wanted["is"]):
-        return f"{wanted['node']} is not as asked for"
-    if "emptied" in wanted:
-        left = [each for each in state.pods if each["spec"].get("nodeName") == wanted["emptied"]]
-        if left:
-            return f"{left[0]['metadata']['name']} is still on {wanted['emptied']}"
-    return check_why(state, wanted["why"]) if "why" in wanted else ""
+def read_board(group: str, student: str = "") -> Body:
+    board: Body = ask("GET", f"/api/v1/clusters/{group}/board?{urlencode({'student': student})}")
+    return board
 
 
-def check_why(state: State, why: Body) -> str:
-    """Compare the answer, in the ConfigMap `answers`, with what the ledger recorded."""
-    maps = {each["metadata"]["name"]: each for each in state.read("namespaces/default/configmaps")}
-    given = maps.get("answers", {}).get("data", {}).get(why["answer"], "").strip()
-    if not given:
-        return f"no answer: kubectl create configmap answers --from-literal={why['answer']}=…"
-    recorded = state.decisions(why["pod"], result=why.get("result", "unschedulable"))
-    if not recorded:
-        return f"the ledger has no such decision about {why['pod']}"
-    first = recorded[-1]
-    match why["field"]:
-        case "plugin":
-            right = given in first["unschedulable_plugins"][:1]
-        case "node":
-            right = given == first["node"]
-        case "nodes":
-            counts = ask("GET", f"/api/v1/decisions/{first['id']}")["refusals"]
-            right = given == str(
-                sum(each["count"] for each in counts if each["plugin"] == why["plugin"])
-            )
-        case _:
-            raise ClassError(f"{why['field']} is no field of an answer")
-    return "" if right else f"{given} is not what the ledger says"
+def show_board(group: str) -> None:
+    board = read_board(group)
+    width = max([len(each["name"]) for each in board["students"]] + [7])
+    print("student".ljust(width), *[number.rjust(5) for number in board["exercises"]])
+    for student in board["students"]:
+        reached = {each["exercise"]: each for each in student["attempts"]}
+        cells = [shown(reached.get(number)).rjust(5) for number in board["exercises"]]
+        print(student["name"].ljust(width), *cells)
 
 
-def contains(actual: Any, wanted: Any) -> bool:
-    """Whether an object has all that is wanted; of a list, one item for each."""
-    if isinstance(wanted, dict):
-        return isinstance(actual, dict) and all(
-            contains(actual.get(k), v) for k, v in wanted.items()
-        )
-    if isinstance(wanted, list):
-        return isinstance(actual, list) and all(any(contains(f, w) for f in actual) for w in wanted)
-    return bool(actual == wanted)
+def shown(attempt: Body | None) -> str:
+    if attempt is None:
+        return "–"
+    met, checks = attempt["met"], len(attempt["checks"])
+    return "done" if met == checks else f"{met}/{checks}"
 
 
-def results(group: str, student: str = "") -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
-    """Of each cluster of a class the student, the exercise, and each check with what is missing."""
-    exercises = read_exercises("all")
-    clusters = ask("GET", f"/api/v1/clusters?{urlencode({'page_size': 1000})}")
-    rows = clusters["results"] if isinstance(clusters, dict) else clusters
-    pattern = re.compile(rf"{re.escape(group)}-(\d\d)-(.+)")
-    for name in sorted(each["name"] for each in rows):
-        match = pattern.fullmatch(name)
-        if match and match[1] in exercises and student in ("", match[2]):
-            state = State(name)
-            checks = exercises[match[1]]["checks"]
-            yield match[2], match[1], [(each["say"], check(state, each)) for each in checks]
-
-
-def show_board(group: str, page: str | None) -> None:
-    rows: dict[str, dict[str, str]] = {}
-    for student, number, outcomes in results(group):
-        done = sum(not missing for _, missing in outcomes)
-        rows.setdefault(student, {})[number] = (
-            "done" if done == len(outcomes) else f"{done}/{len(outcomes)}"
-        )
-    numbers = sorted({number for row in rows.values() for number in row})
-    width = max([len(name) for name in rows] + [7])
-    print("student".ljust(width), *[number.rjust(5) for number in numbers])
-    for name, row in sorted(rows.items()):
-        print(name.ljust(width), *[row.get(number, "–").rjust(5) for number in numbers])
-    if page:
-        cells = "".join(f"<th>{number}</th>" for number in numbers)
-        body = "".join(
-            f"<tr><th>{html.escape(name)}</th>"
-            + "".join(f"<td class='{row.get(n, '')}'>{row.get(n, '–')}</td>" for n in numbers)
-            + "</tr>"
-            for name, row in sorted(rows.items())
-        )
-        Path(page).write_text(
-            "<!doctype html><html lang=en><meta charset=utf-8>"
-            "<meta name=viewport content='width=device-width'>"
-            "<meta http-equiv=refresh content=10><meta name=color-scheme content='light dark'>"
-            f"<title>{html.escape(group)}</title><style>body{{font:1.2rem system-ui;margin:1rem}}"
-            "table{border-collapse:collapse}th,td{padding:.4rem .8rem;text-align:center}"
-            "tr{border-bottom:1px solid #8888}"
-            f".done{{background:#0a07;}}</style><h1>{html.escape(group)}</h1>"
-            f"<div style='overflow-x:auto'><table><tr><th>student</th>{cells}</tr>"
-            f"{body}</table></div></html>\n"
-        )
+def show_checks(group: str, student: str) -> int:
+    """Print every check; 1 if one is not met."""
+    missing = 0
+    for each in read_board(group, student)["students"]:
+        for attempt in each["attempts"]:
+            print(f"{each['name']} {attempt['exercise']}")
+            for one in attempt["checks"]:
+                what = f": {one['missing']}" if one["missing"] else ""
+                print(f"  {'open' if what else 'ok  '}  {one['say']}{what}")
+                missing += bool(what)
+    return int(missing > 0)
 
 
 def main() -> None:
@@ -282,8 +180,6 @@ def main() -> None:
             action.add_argument("--students", required=True, metavar="FILE")
         if name in ("check", "reset"):
             action.add_argument("--student", required=name == "reset", default="", metavar="NAME")
-        if name == "board":
-            action.add_argument("--html", metavar="FILE")
     options = parser.parse_args()
     try:
         sys.exit(run(options))
@@ -300,28 +196,26 @@ def run(options: argparse.Namespace) -> int:
     if not re.fullmatch(r"[a-z][a-z0-9]{0,19}", options.group):
         raise ClassError(f"CLASS {options.group!r} must be up to 20 lower-case letters and digits")
     if options.action == "board":
-        show_board(options.group, options.html)
+        show_board(options.group)
         return 0
     if options.action == "check":
-        missing = 0
-        for student, number, outcomes in results(options.group, options.student):
-            print(f"{student} {number}")
-            for say, what in outcomes:
-                print(f"  {'ok  ' if not what else 'open'}  {say}" + (f": {what}" if what else ""))
-                missing += bool(what)
-        return int(missing > 0)
+        return show_checks(options.group, options.student)
     if options.action == "end":
-        for student, number, _ in list(results(options.group)):
-            ask("DELETE", f"/api/v1/clusters/{name_of(options.group, number, student)}")
+        for student in read_board(options.group)["students"]:
+            for attempt in student["attempts"]:
+                ask("DELETE", f"/api/v1/clusters/{attempt['cluster']}")
+        ask("DELETE", f"/api/v1/clusters/{options.group}")
         return 0
     exercises = read_exercises(options.exercise)
     students = [options.student] if options.action == "reset" else read_students(options.students)
+    publish(options.group, exercises)
     for number, exercise in exercises.items():
         for student in students:
             if options.action == "reset":
                 ask("DELETE", f"/api/v1/clusters/{quote(name_of(options.group, number, student))}")
             start(options.group, number, exercise, student)
             print(f"{name_of(options.group, number, student)} is ready")
+    print(f"The board: {site()}/clusters/{options.group}/board")
     return 0
 
 

@@ -28,6 +28,7 @@ from apps.engine.series import sampling
 from apps.studies.replay.span import ReplayRequest
 from apps.studies.scenarios.examples import list_examples
 from tests.browser import pages
+from tests.studies.classes.a_class import create_class
 from tests.studies.scenarios import test_recorded_decisions as recordings
 
 ACTOR = Actor("admin")
@@ -47,6 +48,7 @@ def furnish() -> dict[str, Any]:
     create_cluster("bare", user="admin", paused=True)
     delete_cluster(create_cluster("old", user="admin", nodes=2), user="admin")
     _create_external()
+    create_class("spring", user="admin")
     _create_long_names()
     _create_nodes(lab)
     _create_pods(lab)

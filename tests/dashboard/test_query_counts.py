@@ -42,6 +42,7 @@ BOUNDS = {
     "cluster": 15,
     "cluster-settings": 4,
     "clusters": 9,
+    "board": 12,
     "bundles": 2,
     "debugger": 24,
     "decision-facts": 6,

@@ -24,6 +24,7 @@ from apps.people import accounts, members, sessions
 from apps.people.tokens import create_token
 from apps.studies.replay.span import ReplayRequest
 from tests.engine.driving import pod
+from tests.studies.classes.a_class import create_class
 
 ACTOR = Actor("alice", "d550dd9be1634a03ba89449d5c75b217")
 PACKING = """\
@@ -56,6 +57,7 @@ def furnish(user: User) -> dict[str, Any]:
     draining = create_cluster("draining", user=user.username, nodes=2)
     _create_group(draining)
     service.start("drain", "Drain node-0", actor=ACTOR, cluster=draining)
+    create_class("spring", user=user.username)
     webhook = service_of_webhooks.add_webhook(
         lab, "https://hooks.example.com/pods", ["pod.unschedulable"], user=user.username
     )

@@ -71,6 +71,7 @@ IN_QUERIES: Final[dict[str, Any]] = {
     "sort": "-decisions",
     "state": "succeeded",
     "step": 10,
+    "student": "ann",
     "text": "Insufficient cpu",
     "token": "ci",
     "type": "Warning",
