@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Any, ClassVar
 
 import yaml
 from django.db import transaction
@@ -72,16 +72,30 @@ _LEFT_OUT = ("resourceVersion", "managedFields", "selfLink")
 class Imported:
     """The result of an import."""
 
-    created: list[Body]
-    #: A sentence about objects of kinds that the cluster does not serve; "" if there are none.
+    bodies: list[Body]
+    #: the number of skipped objects by kind, as a sentence; empty if there are none
     skipped: str = ""
-    #: A sentence about objects that others refer to, and that were created though they were not in
-    #: the text; "" if there are none.
+    #: what was created because objects refer to it, as a sentence; empty if nothing
     added: str = ""
+
+    ANSWER: ClassVar = ("created", "objects", "skipped", "added")
+
+    @property
+    def created(self) -> int:
+        return len(self.bodies)
+
+    @property
+    def objects(self) -> list[str]:
+        """Kind namespace/name"""
+        return [
+            f"{body['kind']} "
+            + "/".join(filter(None, (body["metadata"].get("namespace"), body["metadata"]["name"])))
+            for body in self.bodies
+        ]
 
     @property
     def summary(self) -> str:
-        count = f"{len(self.created):,} {'object' if len(self.created) == 1 else 'objects'} created"
+        count = f"{self.created:,} {'object' if self.created == 1 else 'objects'} created"
         return "; ".join(filter(None, (count, self.added, self.skipped)))
 
 

@@ -39,17 +39,6 @@ class DecisionDetailSerializer(DecisionSerializer):
         return {**super().get_fields(), **result_fields(DecisionResults)}
 
 
-class ImportedSerializer(serializers.Serializer[Any]):
-    created = serializers.IntegerField()
-    objects = serializers.ListField(child=serializers.CharField(), help_text="Kind namespace/name")
-    skipped = serializers.CharField(
-        help_text="The number of skipped objects by kind, as a sentence; empty if there are none"
-    )
-    added = serializers.CharField(
-        help_text="What was created because objects refer to it, as a sentence; empty if nothing"
-    )
-
-
 class ErrorCauseSerializer(serializers.Serializer[Any]):
     field = serializers.CharField()
     message = serializers.CharField()

@@ -16,6 +16,7 @@ from rest_framework.viewsets import GenericViewSet
 
 from apps.administration.clusters import lifecycle, manifests
 from apps.administration.clusters import settings as cluster_settings
+from apps.api.control.answers import answer
 from apps.api.control.base import YAML_FILES, ControlView, parse_switch
 from apps.api.control.cluster_serializers import (
     ClusterSerializer,
@@ -26,7 +27,6 @@ from apps.api.control.documentation.areas import Area
 from apps.api.control.parsers import FILE_MEDIA_TYPES, FILE_PARSERS
 from apps.api.control.serializers import (
     ErrorSerializer,
-    ImportedSerializer,
 )
 from apps.cluster.access import confidential
 from apps.cluster.access.reach import reach_of
@@ -167,7 +167,7 @@ class ClusterViewSet(
                 "additionalProperties": {"type": "string", "format": "binary"},
             },
         },
-        responses={201: ImportedSerializer, 400: ErrorSerializer, 404: ErrorSerializer},
+        responses={201: manifests.Imported, 400: ErrorSerializer, 404: ErrorSerializer},
         tags=[Area.OBJECTS.title],
     )
     @action(detail=True, methods=["post"], url_path="import", parser_classes=FILE_PARSERS)
@@ -189,18 +189,7 @@ class ClusterViewSet(
         )
         texts = read_files(sent.get("files", ()))
         imported = manifests.import_texts(self.get_object(), texts, actor=actor, options=options)
-        names = [
-            f"{body['kind']} "
-            + "/".join(filter(None, (body["metadata"].get("namespace"), body["metadata"]["name"])))
-            for body in imported.created
-        ]
-        answer = {
-            "created": len(names),
-            "objects": names,
-            "skipped": imported.skipped,
-            "added": imported.added,
-        }
-        return Response(answer, status=201)
+        return answer(imported, status=201)
 
     @extend_schema(
         responses={(200, "application/yaml"): OpenApiTypes.STR}, tags=[Area.OBJECTS.title]

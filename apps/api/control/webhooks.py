@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from drf_spectacular.utils import extend_schema, extend_schema_view
@@ -13,6 +14,7 @@ from rest_framework.viewsets import GenericViewSet
 
 from apps.administration.webhooks import service
 from apps.administration.webhooks.event_kinds import KINDS
+from apps.api.control.answers import answer
 from apps.api.control.base import ControlView
 from apps.api.control.documentation.areas import Area
 from apps.api.control.request_shapes import StrictSerializer
@@ -67,8 +69,10 @@ class SecretSerializer(StrictSerializer):
     )
 
 
-class RetrySerializer(serializers.Serializer[Any]):
-    deliveries = serializers.IntegerField(help_text="How many are sent again.")
+@dataclass(frozen=True, slots=True)
+class Retry:
+    #: how many are sent again
+    deliveries: int
 
 
 class DeliverySerializer(serializers.ModelSerializer[WebhookDelivery]):
@@ -181,14 +185,14 @@ class WebhookViewSet(
         delivery = service.send_test(self.get_object())
         return Response(DeliverySerializer(delivery).data, status=status.HTTP_202_ACCEPTED)
 
-    @extend_schema(request=None, responses={200: RetrySerializer, **_NOT_FOUND})
+    @extend_schema(request=None, responses={200: Retry, **_NOT_FOUND})
     @action(detail=True, methods=["post"])
     def retry(self, request: Request, cluster: str, pk: str) -> Response:
         """Send failed deliveries again.
 
         Sends those that wait for their next attempt or were given up as soon as possible.
         """
-        return Response({"deliveries": service.retry(self.get_object())})
+        return answer(Retry(service.retry(self.get_object())))
 
     @extend_schema(
         request=SecretSerializer,

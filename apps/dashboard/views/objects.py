@@ -258,7 +258,7 @@ def _redirect_to_created(
     request: Request, cluster: Cluster, imported: manifests.Imported
 ) -> HttpResponse:
     """Redirect to the created object; to the list of kinds if there are several."""
-    created = imported.created
+    created = imported.bodies
     if len(created) != 1 or imported.skipped or imported.added:
         messages.success(request, f"{imported.summary}.")
         return redirect("kinds", cluster=cluster.name)

@@ -42,7 +42,7 @@ def cluster(db: None) -> Cluster:
 def put(cluster: Cluster, *files: File) -> Counter[str]:
     """Import files; the number of created objects by kind."""
     imported = manifests.import_texts(cluster, read_files(files), actor=Actor("alice"))
-    return Counter(body["kind"] for body in imported.created)
+    return Counter(body["kind"] for body in imported.bodies)
 
 
 def zipped(members: dict[str, bytes]) -> bytes:

@@ -55,7 +55,7 @@ def test_items_of_typed_lists_have_the_type_of_the_list(cluster: Cluster) -> Non
     pods = {"kind": "PodList", "apiVersion": "v1", "items": [owned("a"), owned("b")]}
     sets = {"kind": "ReplicaSetList", "apiVersion": "apps/v1", "items": [replica_set("web")]}
     text = json.dumps(pods, indent=4) + "\n---\n" + json.dumps(sets)
-    created = manifests.import_yaml(cluster, text, actor=Actor("alice")).created
+    created = manifests.import_yaml(cluster, text, actor=Actor("alice")).bodies
     assert [(body["kind"], body["metadata"]["name"]) for body in created] == [
         ("ReplicaSet", "web"),
         ("Pod", "a"),
@@ -68,7 +68,7 @@ def test_imported_objects_refer_to_imported_owners(cluster: Cluster) -> None:
     typed = [{"kind": "Pod", "apiVersion": "v1", **pod} for pod in pods]
     owner = {"kind": "ReplicaSet", "apiVersion": "apps/v1", **replica_set("web")}
     text = json.dumps({"kind": "List", "apiVersion": "v1", "items": [*typed, owner]})
-    created = manifests.import_yaml(cluster, text, actor=Actor("alice")).created
+    created = manifests.import_yaml(cluster, text, actor=Actor("alice")).bodies
     uid = created[0]["metadata"]["uid"]
     assert uid != STRANGE
     assert references(cluster, "kept") == [("web", uid)]
@@ -189,7 +189,7 @@ metadata: {name: own}
 data: {<<: {one: "1", two: "2"}, two: "3"}
 """
     imported = manifests.import_yaml(cluster, text, actor=Actor("alice"))
-    assert [each["data"] for each in imported.created] == [
+    assert [each["data"] for each in imported.bodies] == [
         {"one": "1", "two": "2"},
         {"one": "1", "two": "3"},
     ]
@@ -216,7 +216,7 @@ def test_what_objects_refer_to_is_added_as_they_know_it(cluster: Cluster) -> Non
         "added, because objects refer to them: Namespace shop; PriorityClass high; "
         "RuntimeClass vm; ServiceAccount shop/robot"
     )
-    bodies = {body["kind"]: body for body in imported.created}
+    bodies = {body["kind"]: body for body in imported.bodies}
     assert bodies["PriorityClass"]["value"] == 500
     assert bodies["PriorityClass"]["preemptionPolicy"] == "Never"
     assert bodies["RuntimeClass"]["overhead"] == {"podFixed": {"cpu": "250m"}}
@@ -243,7 +243,7 @@ def test_objects_keep_their_past_and_on_request_their_uids(cluster: Cluster) -> 
     ended["status"] = {"phase": "Failed", "reason": "Evicted", "message": "low on memory"}
     text = json.dumps(ended)
     keep = manifests.Options(keep_uids=True)
-    [_, stored] = manifests.import_yaml(cluster, text, actor=Actor("alice"), options=keep).created
+    [_, stored] = manifests.import_yaml(cluster, text, actor=Actor("alice"), options=keep).bodies
     assert stored["metadata"]["uid"] == STRANGE
     assert stored["metadata"]["creationTimestamp"] == "2026-01-02T03:04:05Z"
     assert stored["status"]["phase"] == "Failed"
@@ -251,7 +251,7 @@ def test_objects_keep_their_past_and_on_request_their_uids(cluster: Cluster) -> 
     row = kinds.POD.objects(cluster).get(name="done")
     assert f"{row.created_at:%Y-%m-%dT%H:%M:%SZ}" == "2026-01-02T03:04:05Z"
     other = create_cluster("c2", user="alice")
-    [_, stored] = manifests.import_yaml(other, text, actor=Actor("alice")).created
+    [_, stored] = manifests.import_yaml(other, text, actor=Actor("alice")).bodies
     assert stored["metadata"]["uid"] != STRANGE
     assert stored["status"]["reason"] == "Evicted"
 
@@ -275,7 +275,7 @@ def test_a_job_keeps_its_pods_with_its_new_uid(cluster: Cluster) -> None:
     pod = pod_with("j-1", restartPolicy="Never")
     pod["metadata"]["labels"] = labels
     text = json.dumps(job) + "\n" + json.dumps(pod) + "\n"
-    created = manifests.import_yaml(cluster, text, actor=Actor("alice")).created
+    created = manifests.import_yaml(cluster, text, actor=Actor("alice")).bodies
     found = {body["kind"]: body for body in created}
     uid = found["Job"]["metadata"]["uid"]
     assert uid != STRANGE
