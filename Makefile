@@ -28,6 +28,9 @@ PRODUCTION := SCHEDWEB_HTTPS_ONLY=1 SCHEDWEB_ALLOWED_HOSTS=schedweb.example
 # State machines that compare results that are reused with fresh ones.
 MACHINES := tests/scheduler/test_signatures.py tests/scheduler/plugins/test_domain_columns.py
 
+# Without bytecode every process would compile all modules again, half of the processor time of its start.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: up install db test quick quick-tests quick-cases truth soak check bench bench-house bench-plots bench-pages screenshots pictures figures
 .PHONY: format runtime development fuzz sbom audit
 

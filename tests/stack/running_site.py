@@ -36,7 +36,9 @@ class RunningSite:
     """
 
     def __init__(self, data: Path, *, empty: bool = False, **variables: str) -> None:
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(("SCHEDWEB_", "DJANGO_"))}
+        # without bytecode each process would compile all modules
+        foreign = ("SCHEDWEB_", "DJANGO_", "PYTHONDONTWRITEBYTECODE")
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(foreign)}
         self.data = data
         self._empty = empty or "SCHEDWEB_DATABASE_URL" in variables
         self.environment = kept | {
