@@ -15,7 +15,7 @@ from typing import Final
 class Limit:
     """The least and the most of something that a request may name."""
 
-    #: what is limited, as the table in docs/operations.md names it
+    #: what is limited, as the table in docs/limits.md names it
     of: str
     highest: int
     lowest: int = 0
