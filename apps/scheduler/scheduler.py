@@ -102,22 +102,7 @@ class Scheduler:
         for framework in self.profiles.values():
             framework.handle.activator = self.queue
         #: what the scheduling and the binding cycle work on
-        self.context = SchedulingContext(
-            clock=clock,
-            cache=self.cache,
-            snapshot=self.snapshot,
-            queue=self.queue,
-            profiles=self.profiles,
-            extenders=self.extenders,
-            waiting_pods=self.waiting_pods,
-            tie_breaker=self._tie_breaker,
-            percentage_of_nodes_to_score=config.percentage_of_nodes_to_score,
-            client=self._client,
-            batches=self.gates.enabled("OpportunisticBatching"),
-            executor=executor,
-            on_progress=on_progress,
-            binds=binds,
-        )
+        self.context = self._build_context(executor, on_progress, binds=binds)
         self._event_handlers = EventHandlers(
             self.cache,
             self.queue,
@@ -314,6 +299,26 @@ class Scheduler:
         )
         slow = self._registry.keys() - BUILT_IN.keys()
         return Framework(profile, self._registry, handle, slow=slow)
+
+    def _build_context(
+        self, executor: Executor | None, on_progress: Callable[[], None], *, binds: bool
+    ) -> SchedulingContext:
+        return SchedulingContext(
+            clock=self.clock,
+            cache=self.cache,
+            snapshot=self.snapshot,
+            queue=self.queue,
+            profiles=self.profiles,
+            extenders=self.extenders,
+            waiting_pods=self.waiting_pods,
+            tie_breaker=self._tie_breaker,
+            percentage_of_nodes_to_score=self.config.percentage_of_nodes_to_score,
+            client=self._client,
+            batches=self.gates.enabled("OpportunisticBatching"),
+            executor=executor,
+            on_progress=on_progress,
+            binds=binds,
+        )
 
     def _build_queue(self, observer: Observer | None, hurries_groups: bool) -> PriorityQueue:
         first = next(iter(self.profiles.values()))

@@ -258,15 +258,7 @@ def answer(
         query=query,
         raw=read_once(),
         content_type=content_type,
-        media=replace(
-            media.negotiate(
-                accept,
-                protobuf=target.resource.has_message,
-                custom=target.resource.custom is not None,
-                listed=method == "GET" and not target.name,
-            ),
-            pretty=media.is_pretty(query.get("pretty"), user_agent),
-        ),
+        media=_negotiate(target, method, accept, query, user_agent),
         actor=Actor(
             identity.actor,
             current_request_id(),
@@ -278,10 +270,27 @@ def answer(
         accepts_gzip=accepts_gzip,
         idempotency_key=idempotency_key,
     )
-    deprecation = target.resource.deprecation
+    return _carry_out(call)
+
+
+def _negotiate(
+    target: Target, method: str, accept: str, query: QueryDict, user_agent: str
+) -> media.Media:
+    negotiated = media.negotiate(
+        accept,
+        protobuf=target.resource.has_message,
+        custom=target.resource.custom is not None,
+        listed=method == "GET" and not target.name,
+    )
+    return replace(negotiated, pretty=media.is_pretty(query.get("pretty"), user_agent))
+
+
+def _carry_out(call: Call) -> HttpResponseBase:
+    """Call the handler; the response, or the error, has the warnings of admission and kind."""
+    deprecation = call.resource.deprecation
     with taking_notes() as notes:
         try:
-            result = find_handler(target, method)(call)
+            result = find_handler(call.target, call.method)(call)
             result.warnings += notes.warnings
             response = present(call, result)
         except ApiError as refusal:

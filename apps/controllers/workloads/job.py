@@ -88,30 +88,40 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
         for pod in count.active:
             yield from remove(job, pod)
     else:
-        group = find_group(cache, job, pods, USER)
-        if group.steps:
-            yield from group.steps
-            yield Requeue(now)
+        has_group = yield from _run(cache, job, pods, count, now)
+        if not has_group:
             return
-        # with a limit for each index, each index waits for itself
-        lost = cache.lost_failures.get(job["metadata"]["uid"], ())
-        pause = None if limits_indexes(job) else backoff_end(job, pods, lost, now)
-        if pause is not None:
-            yield Requeue(pause)
-        for step in fill(job, count, group.name, now):
-            if pause is None or not _creates(step):
-                yield step
-        # those of an earlier release are not, and those whose finalizer somebody has removed
-        yield from (track(pod) for pod in count.active if not is_tracked(pod))
-        deadline = _deadline(job)
-        if deadline is not None:
-            yield Requeue(deadline)
     counted = to_be_counted(job, count, ends=outcome is not None)
     for pod in counted:
         if pod.metadata.deletion_timestamp:
             cache.lost_failures.setdefault(job["metadata"]["uid"], []).append(now)
         yield untrack(pod)
     yield from _report(ref, job, count, counted, outcome, now, is_new=decided is None)
+
+
+def _run(
+    cache: ControllerCache, job: Body, pods: Sequence[Pod], count: PodCounts, now: datetime
+) -> Generator[Step, None, bool]:
+    """Create and delete pods; False if the PodGroup has to be created before."""
+    group = find_group(cache, job, pods, USER)
+    if group.steps:
+        yield from group.steps
+        yield Requeue(now)
+        return False
+    # with a limit for each index, each index waits for itself
+    lost = cache.lost_failures.get(job["metadata"]["uid"], ())
+    pause = None if limits_indexes(job) else backoff_end(job, pods, lost, now)
+    if pause is not None:
+        yield Requeue(pause)
+    for step in fill(job, count, group.name, now):
+        if pause is None or not _creates(step):
+            yield step
+    # pods of an earlier release have no finalizer, nor those from which a client has removed it
+    yield from (track(pod) for pod in count.active if not is_tracked(pod))
+    deadline = _deadline(job)
+    if deadline is not None:
+        yield Requeue(deadline)
+    return True
 
 
 def refs_for_pod(cache: ControllerCache, old: Pod | None, new: Pod | None) -> Iterable[Ref]:

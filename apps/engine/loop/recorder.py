@@ -63,6 +63,14 @@ class _Plan:
     rest: Deferred
 
 
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """A batch that only binds pods, on its way to the database."""
+
+    plan: _Plan
+    placements: SentPlacements
+
+
 class Recorder:
     """Writes the decisions of a loop, as long as the loop holds the lease."""
 
@@ -166,21 +174,16 @@ class Recorder:
         returned for it.
         """
         self._look = None
-        placements = self._placements.find(batch)
-        sent = None
-        if placements is not None:
-            ledger = self._ledger.steps(batch) if rows is None else rows
-            plan = self._plan(batch, _by_pod(changes), NOTHING, ledger)
-            sent = self._placements.send(placements, batch, plan.steps)
+        sent = self._send_placements(batch, _by_pod(changes), NOTHING, rows)
         if sent is None:
             self.record(batch, changes)
             return lambda: None
 
         def finish() -> None:
-            if self._receive(plan, sent):
+            if self._receive(sent):
                 self._report(batch)
             else:
-                self.record(batch, changes, deferred=plan.rest)
+                self.record(batch, changes, deferred=sent.plan.rest)
 
         return finish
 
@@ -199,22 +202,40 @@ class Recorder:
         deferred: Deferred,
     ) -> bool:
         """Commit a batch that only binds pods; False, and nothing is written, for any other."""
+        sent = self._send_placements(batch, changed, deferred, waits=True)
+        return sent is not None and self._receive(sent)
+
+    def _send_placements(
+        self,
+        batch: Sequence[DecisionRecord],
+        changed: Mapping[str, SavedEntry | None],
+        deferred: Deferred,
+        rows: EncodedRows | None = None,
+        *,
+        waits: bool = False,
+    ) -> _Sent | None:
+        """Send a batch that only binds pods; None, and nothing is sent, for any other.
+
+        `rows` are those of the ledger, if they are encoded already. If the caller only `waits` for
+        the answer, those of a few pods are encoded once the rest is on its way, and follow it.
+        """
         placements = self._placements.find(batch)
         if placements is None:
-            return False
-        late = batch if self._placements.encodes_late(batch) else ()
-        ledger = () if late else self._ledger.steps(batch)
-        plan = self._plan(batch, changed, deferred, ledger)
+            return None
+        late = batch if waits and self._placements.encodes_late(batch) else ()
+        if rows is None:
+            rows = () if late else self._ledger.steps(batch)
+        plan = self._plan(batch, changed, deferred, rows)
         sent = self._placements.send(placements, batch, plan.steps, late=late)
-        return sent is not None and self._receive(plan, sent)
+        return None if sent is None else _Sent(plan, sent)
 
-    def _receive(self, plan: _Plan, sent: SentPlacements) -> bool:
+    def _receive(self, sent: _Sent) -> bool:
         """Wait for a commit, and note it; False if nothing was written."""
-        if not self._placements.receive(sent):
+        if not self._placements.receive(sent.placements):
             return False
-        self._look = sent.look
-        self._placements.note_committed(sent)
-        self._mark_committed(plan)
+        self._look = sent.placements.look
+        self._placements.note_committed(sent.placements)
+        self._mark_committed(sent.plan)
         return True
 
     def _commit_writes(
