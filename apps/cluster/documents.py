@@ -133,7 +133,7 @@ class _StrictLoader(_ManifestLoader):
 
 
 def parse_json(raw: bytes) -> Any:
-    """Plain data from JSON text."""
+    """Plain data from JSON text. Raises UnreadableDocument."""
     if _has_many_values(raw):
         raise UnreadableDocument("json parse error: too many values")
     try:

@@ -241,8 +241,9 @@ class Exchange:
 
 @contextmanager
 def exchange() -> Iterator[Exchange]:
-    """Statements on the connection of this thread, which is not in a transaction.
+    """Statements on the connection of this thread.
 
+    Raises TransactionManagementError inside a transaction: an exchange is one of its own.
     What the block has sent is rolled back if it does not receive the outcome. A connection that
     breaks, wherever that is, is dropped, and the error is one of Django's.
     """

@@ -48,7 +48,10 @@ class PatchStep:
 
 
 def read(patch: Any) -> list[PatchStep]:
-    """The steps of a patch; BadRequest for something else than steps."""
+    """The steps of a patch.
+
+    Raises BadRequest for something else than steps, RequestEntityTooLarge for too many.
+    """
     if not isinstance(patch, list):
         name = "null" if patch is None else JSON_NAMES.get(type(patch), "number")
         raise BadRequest(

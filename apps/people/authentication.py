@@ -69,7 +69,8 @@ def authenticate(headers: Mapping[str, str]) -> User | None:
 def user_of_authorization(value: str) -> User | None:
     """The user of an ``Authorization`` header; None when it is empty or names another scheme.
 
-    The user has the attributes `token_scope` and `token_name`.
+    The user has the attributes `token_scope` and `token_name`. Raises InvalidCredentials for a
+    token that is malformed or unknown.
     """
     keyword, _, key = value.partition(" ")
     if keyword.lower() not in KEYWORDS:

@@ -184,7 +184,10 @@ def keep_for_batch(context: SchedulingContext, attempt: Attempt) -> None:
 
 
 def find_nodes_that_fit_pod(context: SchedulingContext, attempt: Attempt) -> None:
-    """PreFilter and Filter: ``decision.feasible`` and the diagnosis."""
+    """PreFilter and Filter: ``decision.feasible`` and the diagnosis.
+
+    Raises StatusError if a plugin fails; one that rejects the pod or a node is no failure.
+    """
     decision, snapshot = attempt.decision, context.snapshot
     attempt.diagnosis = diagnosis = Diagnosis(NodeStatuses.empty(0))
     narrowed, outcome, narrowing = attempt.search.pre_filter(attempt, snapshot)

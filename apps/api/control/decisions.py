@@ -157,7 +157,8 @@ class DecisionViewSet(_Decisions):
 def find_cluster(request: Request) -> Cluster | None:
     """The cluster that `cluster` or `cluster_id` names; None = all clusters.
 
-    A deleted cluster whose history is no longer retained has no decisions.
+    A deleted cluster whose history is no longer retained has no decisions. Raises BadRequest for a
+    `cluster_id` that is no number.
     """
     if name := request.query_params.get("cluster"):
         require_role(request.user, name, name, Role.VIEWER)

@@ -74,10 +74,11 @@ def negotiate(
 ) -> Media:
     """The first supported representation in an Accept header.
 
-    Raises NotAcceptable if there is none. What cannot be served is skipped, because clients list
-    several forms, such as the newest first. Without `protobuf` the objects have no messages: only
-    their metadata can be sent in this format. Paths of `custom` resources have no routes, which
-    compare media types by their own. `listed`: of a collection, `watched`: for a watch.
+    Raises NotAcceptable if there is none, NoRepresentation for a media type that no route knows.
+    What cannot be served is skipped, because clients list several forms, such as the newest first.
+    Without `protobuf` the objects have no messages: only their metadata can be sent in this format.
+    Paths of `custom` resources have no routes, which compare media types by their own. `listed`: of
+    a collection, `watched`: for a watch.
     """
     if accept in ("", "application/json", "*/*"):
         return PLAIN

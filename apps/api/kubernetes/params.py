@@ -54,7 +54,7 @@ class ListOptions:
 
 
 def check_text(query: QueryDict) -> None:
-    """Reject parameters with a character that the database cannot store."""
+    """Raise BadRequest for a parameter with a character that the database cannot store."""
     for _, values in query.lists():
         if any("\x00" in value for value in values):
             raise BadRequest("an address cannot contain NUL characters")
@@ -74,7 +74,7 @@ def flag(query: Mapping[str, str], name: str) -> bool:
 
 
 def number(query: Mapping[str, str], name: str) -> int | None:
-    """A 64-bit integer; None if absent."""
+    """A 64-bit integer; None if absent. Raises BadRequest for anything else."""
     value = first(query, name)
     if value is None:
         return None
@@ -93,7 +93,7 @@ def _quoted(text: str) -> str:
 
 
 def check_timeout(query: Mapping[str, str]) -> None:
-    """The parameter timeout, which client libraries send with every request: "32s"."""
+    """Raise BadRequest for a `timeout` that is no duration; clients send one with every request."""
     value = query.get("timeout")
     if not value:
         return
@@ -108,7 +108,7 @@ def check_timeout(query: Mapping[str, str]) -> None:
 
 
 def resource_version(query: Mapping[str, str]) -> int | None:
-    """The parameter resourceVersion; None if absent."""
+    """The parameter resourceVersion; None if absent. Raises BadRequest if it is no number."""
     value = first(query, "resourceVersion")
     if not value:
         return None

@@ -25,7 +25,10 @@ MAX_LENGTH: Final = 255
 
 
 def uid_of_creation(call: Call) -> str:
-    """The uid of the object that this request creates; "" for a random one."""
+    """The uid of the object that this request creates; "" for a random one.
+
+    Raises BadRequest for a key that is too long or not printable.
+    """
     key = call.idempotency_key
     if not key:
         return ""

@@ -236,7 +236,7 @@ def modify(
 
 
 def check_creatable(target: Target, body: Body) -> None:
-    """Refuse an object that cannot be created at a path: of a version, or of another namespace."""
+    """Raise BadRequest for an object with a version, or of another namespace than the path."""
     metadata = body.get("metadata") or {}
     if metadata.get("resourceVersion"):
         raise BadRequest("resourceVersion should not be set on objects to be created")
@@ -252,7 +252,7 @@ def _check_namespace(target: Target, metadata: Body) -> None:
 
 
 def check_kind(call: Call, body: Body) -> None:
-    """Reject a custom resource of another kind; other objects are checked as they are read."""
+    """Raise Invalid for a custom resource of another kind; others are checked as they are read."""
     # without one, an object of a built-in kind is of the kind in the path
     resource, said = call.resource, body.get("kind", "")
     if resource.custom is not None and said != resource.kind.name:
@@ -261,7 +261,7 @@ def check_kind(call: Call, body: Body) -> None:
 
 
 def check_name(call: Call, body: Body) -> None:
-    """Reject an object whose name is not that of the path."""
+    """Raise BadRequest for an object whose name is not that of the path."""
     metadata = body.setdefault("metadata", {})
     name = metadata.get("name")
     if not name:
@@ -295,7 +295,7 @@ def _check_version_is_named(call: Call, new: Body) -> None:
 
 
 def check_times(call: Call, old: Body, new: Body) -> None:
-    """Reject a deletion that an update requests, or another grace period; both may be omitted."""
+    """Raise Invalid for an update that requests a deletion or another grace period."""
     before, metadata = old["metadata"], new["metadata"]
     said = {name: metadata[name] for name in _DELETION if metadata.get(name) is not None}
     if before.get("deletionTimestamp"):

@@ -15,7 +15,10 @@ _STEP: Final = re.compile(
 
 @lru_cache(maxsize=1024)
 def parse(expression: str) -> tuple[tuple[str, str, str], ...]:
-    """The steps of an expression: a form (field, filter, index, all), a name and a value."""
+    """The steps of an expression: a form (field, filter, index, all), a name and a value.
+
+    Raises ValueError for an invalid expression.
+    """
     steps, at = [], 0
     text = expression.strip().strip("{}")
     while at < len(text):

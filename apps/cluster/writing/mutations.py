@@ -54,7 +54,10 @@ def _with_status(kind: Kind, sent: Mapping[str, Any], view: Body) -> Body:
 
 
 def normalize(kind: Kind, body: Mapping[str, Any]) -> Body:
-    """An object that was changed, as one of its kind: without unknown fields, with defaults."""
+    """An object that was changed, as one of its kind: without unknown fields, with defaults.
+
+    Raises InternalError if it is none of its kind any more.
+    """
     if (body.get("apiVersion"), body.get("kind")) != (kind.api_version, kind.name):
         raise InternalError(
             f"a mutation may not change the type of an object: it is {kind.api_version}, "

@@ -67,7 +67,10 @@ def output(request: Request, number: int) -> HttpResponse:
 
 
 def find_failed(request: Request, cluster: Cluster | None) -> Operation | None:
-    """The failed operation (`?again=`) whose form is to be shown once more, for GET only."""
+    """The failed operation (`?again=`) whose form is to be shown once more, for GET only.
+
+    Raises NotFound for an operation of somebody else.
+    """
     number = parse_whole_number(request.GET, "again")
     if number is None or request.method != "GET":
         return None

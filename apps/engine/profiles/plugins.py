@@ -41,7 +41,10 @@ def custom_plugins() -> Mapping[str, type[Any]]:
 
 @lru_cache(maxsize=1)
 def find_plugins(paths: tuple[str, ...]) -> Mapping[str, type[Any]]:
-    """`custom_plugins` for a given value of the setting."""
+    """`custom_plugins` for a given value of the setting.
+
+    Raises ImproperlyConfigured for a plugin that cannot be used.
+    """
     plugins: dict[str, type[Any]] = {}
     for source, package in _load_packages(paths):
         for plugin in package.plugins:

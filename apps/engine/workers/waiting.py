@@ -47,7 +47,8 @@ class LoopState:
 def loop_states(cluster: Cluster, *, timeout: float, ignored_pods: int = 0) -> Iterator[LoopState]:
     """Yield the loop's state repeatedly until it is quiet; raises TimeoutError on timeout.
 
-    The loop has to reach the version of the cluster at the time of the call.
+    The loop has to reach the version of the cluster at the time of the call. Raises
+    Cluster.DoesNotExist if the cluster is deleted meanwhile.
     """
     wanted = Cluster.objects.values_list("resource_version", flat=True).get(pk=cluster.pk)
     deadline = time.monotonic() + timeout

@@ -67,7 +67,10 @@ def read_table(table: Table) -> list[Document]:
 
 
 def places_of(packed: Packed | None, length: int, values: int) -> Any:
-    """(length,) int64: for each object 0 or 1 + the position of its value; see `Table.places`."""
+    """(length,) int64: for each object 0 or 1 + the position of its value; see `Table.places`.
+
+    Raises BadRequest for positions outside of the values.
+    """
     places = np.arange(1, length + 1) if packed is None else read_array(packed, length)
     if len(places) != length or not ((places >= 0) & (places <= values)).all():
         raise BadRequest("bundle: a table refers to values that it does not have")

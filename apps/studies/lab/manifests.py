@@ -64,7 +64,8 @@ def read_manifests(
     """The objects of a YAML stream or of a list; pods of workloads in place of these.
 
     A node of `nodes` is changed: what is given is merged into it. Of each pod there are `copies`.
-    Raises an ApiError that names the document and the field. ResourceQuotas do not count.
+    Raises an ApiError that names the document and the field, BadRequest for kinds that are not
+    known. ResourceQuotas do not count.
     """
     manifest = _read(given)
     resolved = manifest.resolve(manifest.documents, {})

@@ -34,7 +34,10 @@ def recompute(row: SchedulingDecision, state: PastState | None = None) -> Decisi
 
 
 def decide_again(state: PastState, row: SchedulingDecision, recorded: Decision) -> Decision:
-    """Run the scheduling cycle of a recorded decision; the state is the same afterwards."""
+    """Run the scheduling cycle of a recorded decision; the state is the same afterwards.
+
+    Raises CannotRecompute if the state has neither the pod nor its profile.
+    """
     scheduler, pod = state.scheduler, state.pod(str(row.pod_uid))
     framework = scheduler.profiles.get(row.scheduler_name)
     if pod is None:

@@ -233,7 +233,10 @@ def param_kind(spec: Body, params: FindParams) -> Kind | None:
 def find_params(
     kind: Kind | None, reference: Body | None, review: Review, params: FindParams
 ) -> Sequence[Body | None]:
-    """The objects with which a policy is evaluated, one after the other; [None] without any."""
+    """The objects with which a policy is evaluated, one after the other; [None] without any.
+
+    Raises ConfigurationError if the reference does not fit the kind, or a parameter must exist.
+    """
     if kind is None or reference is None:
         return [None]
     namespace = reference.get("namespace", "")

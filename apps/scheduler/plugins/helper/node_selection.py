@@ -63,7 +63,7 @@ def is_empty(term: NodeSelectorTerm) -> bool:
 
 
 def field_requirements(requirements: Sequence[NodeSelectorRequirement]) -> list[Requirement]:
-    """matchFields support the operators In and NotIn with exactly one value."""
+    """Of matchFields; raises SelectorError but for In and NotIn with exactly one value."""
     for requirement in requirements:
         if requirement.operator not in ("In", "NotIn"):
             raise SelectorError(f'"{requirement.operator}" is not a valid field selector operator')
