@@ -143,7 +143,7 @@ class _Checker:
         self._constructs = environment.constructs
 
     def check(self, expr: Expr) -> Type:
-        """The type of the expression; that of errors if it is wrong."""
+        """The type of the expression; the type of errors if it is invalid."""
         type_ = _CHECKS[type(expr)](self, expr)
         self.types[expr.id] = type_
         return type_

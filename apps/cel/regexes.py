@@ -20,7 +20,7 @@ from apps.cel.values import CelError
 
 #: Longer ones are refused: the time to compile one grows faster than its length.
 _LONGEST: Final = 4_000
-#: Bytes of a compiled one, with what it remembers of the texts that it has seen.
+#: Bytes that a compiled expression may take, with its cache of states.
 _MEMORY: Final = 2 << 20
 #: Steps for one text, about 2 s in the worst case; the interpreter is not held meanwhile.
 _MOST_STEPS: Final = 25_000_000

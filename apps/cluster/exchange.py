@@ -206,7 +206,7 @@ class Exchange:
     def _read_result(self, answer: Answer | None) -> psycopg.Error | None:
         """One result, and the end of its command."""
         if answer is not None:
-            # those of an attempt that was interrupted
+            # rows of an attempt that was interrupted
             answer.rows = []
         result = self._next_result()
         while result is not None and result.status == pq.ExecStatus.TUPLES_CHUNK:

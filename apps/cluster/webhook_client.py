@@ -214,7 +214,7 @@ def _read(status: int, content_type: str, answer: bytes) -> Any:
         if isinstance(review, dict):
             return review
         raise CallFailed(_not_an_object(_go_name(review)))
-    # as what a decoder of YAML makes of it
+    # kube-apiserver decodes answers as YAML, to which such a text is a string
     raise CallFailed(_not_an_object("string"))
 
 

@@ -29,7 +29,7 @@ R = TypeVar("R", bound=Review)
 
 
 def version_of(accepted: Sequence[str]) -> str:
-    """The version of the reviews that a webhook is sent, of those that it accepts."""
+    """The first version of `accepted` that can be sent; "" if there is none."""
     return next((each for each in accepted if each in _VERSIONS), "")
 
 

@@ -123,7 +123,7 @@ def render_refusal(
     return _set_headers(response)
 
 
-#: Of what is not found and is no kind: plural -> one of it.
+#: The plural in a NotFound error -> its singular, for what is not a kind of object.
 _OTHERS = {"pastclusters": "deleted cluster", "configurationrevisions": "revision"}
 
 

@@ -23,7 +23,7 @@ Resource = Literal["nodes", "pods"]
 #: Called with the number of objects done, and the total.
 Progress = Callable[[int, int], None]
 
-#: resource -> action -> what is said of objects after it
+#: resource -> action -> its past participle, for messages ("3 nodes cordoned")
 ACTIONS: Mapping[Resource, Mapping[str, str]] = {
     "nodes": {
         "cordon": "cordoned",

@@ -148,7 +148,7 @@ def _converted_page(
     They are read before the first of them is converted, because a webhook may take its time.
     """
     matcher = Matcher(kind, namespace, wanted.labels, wanted.fields)
-    # one that is selected by its name is so in any version
+    # names are the same in every version, so the database can select by them
     fields = wanted.fields if names_one(kind, namespace, wanted.fields) else ""
     limit = 0 if matcher.selective else wanted.limit
     selected = replace(wanted, labels="", fields=fields, limit=limit)

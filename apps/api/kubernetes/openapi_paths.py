@@ -312,7 +312,7 @@ def _described(resource: Resource, verb: str, part: str) -> str:
 
 
 def tag_of(group: str, version: str = "") -> tuple[str, str]:
-    """The tag of the operations of a group, or of a version of it, and what their ids say of it."""
+    """The tag of the operations of a group or version, and the part of their ids that names it."""
     parts = (group.removesuffix(".k8s.io") or "core").replace("-", ".").split(".")
     called = "".join(part[:1].upper() + part[1:] for part in parts)
     tag = f"{called[:1].lower()}{called[1:]}" + (f"_{version}" if version else "")

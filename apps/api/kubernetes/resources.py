@@ -66,7 +66,7 @@ class Resource:
 
     @property
     def is_row(self) -> bool:
-        """Whether an object is its row, and there is one for each."""
+        """Whether every object has a row, and is sent as the row has it."""
         return self.reads_rows and not self.has_defaults
 
     @property

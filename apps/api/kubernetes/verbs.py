@@ -299,7 +299,7 @@ def check_times(call: Call, old: Body, new: Body) -> None:
     before, metadata = old["metadata"], new["metadata"]
     said = {name: metadata[name] for name in _DELETION if metadata.get(name) is not None}
     if before.get("deletionTimestamp"):
-        # that of an object that is being deleted is restored
+        # an object that is being deleted keeps its own, whatever the update says
         said.pop("deletionTimestamp", None)
     causes = [
         invalid(f"metadata.{name}", value, IMMUTABLE)

@@ -42,7 +42,7 @@ class Rule:
         )
 
     def covers(self, part: Rule) -> bool:
-        """Whether it allows what one of the parts of a rule does."""
+        """Whether this rule allows everything that `part`, a part of another rule, allows."""
         if not _has(self.verbs, part.verbs[0]):
             return False
         if part.urls:

@@ -68,7 +68,7 @@ def _below(value: Any, shape: Shape, present: Mapping[str, Any]) -> Iterator[tup
         if zero is None or (isinstance(zero, Mapping) and not fits(item, inner)):
             yield element, _added(item, inner)
         elif isinstance(zero, Mapping):
-            # what is there even when it is empty has no owner itself
+            # a structure that is always present has no owner itself, only its fields
             if owned := dict(_below(item, inner, zero)):
                 yield element, owned
         elif item != zero.empty:
@@ -93,7 +93,7 @@ _OMITTED: Final = frozenset(("validationActions",))
 
 @dataclass(frozen=True, slots=True)
 class _Empty:
-    """A field that is always there and of one owner, if it differs from this value."""
+    """The value of a field that is always present; it has an owner only if it differs from this."""
 
     empty: Any
 

@@ -280,7 +280,7 @@ def _go_type(schema: Schema) -> str:
 
 
 def _null(item: Schema) -> Any:
-    """What null is among such items: a new value of their type, if it has one."""
+    """What a null among such items is read as: the zero value of their type, if it has one."""
     name = reference(item)
     if name and name.rpartition(".")[2] not in _SPECIAL:
         return {}

@@ -27,11 +27,11 @@ class _Field(NamedTuple):
 
     printed: str
     path: tuple[str, ...]
-    #: The type of what is in it, "" if that is printed as it is.
+    #: The type of its value, or of its elements; "" if values are printed as they are in JSON.
     type: str
     #: Whether the type is that of the field itself, and not of something it refers to.
     is_value: bool
-    #: What is printed of a field that is not set.
+    #: Printed for a field that is not set.
     empty: Any
     is_omitted: bool
 

@@ -70,7 +70,7 @@ def validate_definition(body: Body) -> Causes:
 
 
 def validate_new_definition(body: Body) -> Causes:
-    """Rules of new definitions, which those that exist keep."""
+    """Rules for new definitions alone: updates cannot change what they check."""
     spec, name = body["spec"], body["metadata"].get("name", "")
     if name != f"{(spec.get('names') or {}).get('plural', '')}.{spec.get('group', '')}":
         yield invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')

@@ -38,7 +38,7 @@ class TypedKind:
 
 
 class ObjectTypes(Mapping[str, Mapping[str, Type]]):
-    """The fields of objects and of what is in them, by the names of their types.
+    """The fields of objects and of their parts, by the names of their types.
 
     They are read when an expression reaches them: some definitions contain themselves.
     """

@@ -50,7 +50,7 @@ class AdmittedSpec:
     text: bytes
     #: The columns in which queries find pods.
     columns: Mapping[str, Any]
-    #: What their creator owns of them.
+    #: The fields of the spec that its creator owns (managedFields).
     fields: Body
     has_warnings: bool
 

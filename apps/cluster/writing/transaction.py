@@ -125,7 +125,7 @@ class WriteTransaction:
     def _admit_change(
         self, write: Write | ApiError, bodies: dict[Key, Body | None]
     ) -> Write | ApiError:
-        """The change of one of these objects, which has then what the change makes of it."""
+        """Apply a change to its object in `bodies`, ask webhooks and policies, keep the result."""
         if not isinstance(write, Update | Delete) or write.admitted is not None:
             return write
         old = bodies.get(key_of(write))

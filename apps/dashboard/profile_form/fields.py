@@ -22,7 +22,7 @@ Fill = tuple[str, Mapping[str, Any]]
 
 @dataclass(slots=True, kw_only=True)
 class Entry:
-    """One input; its value is the text of what is written, "" if nothing is written."""
+    """One input; its value is the text in the configuration, "" if the field is not set."""
 
     path: str
     label: str

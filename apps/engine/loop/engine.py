@@ -206,7 +206,7 @@ class Engine:
     def _schedule(
         self, ended: list[DecisionRecord], *, divides: bool
     ) -> tuple[list[DecisionRecord], bool]:
-        """Schedule a batch; returns what of it is not committed, and whether a part of it is.
+        """Schedule a batch; returns its uncommitted decisions, and whether some are committed.
 
         `ended` are decisions that have become final; with them a batch is not divided.
         """

@@ -219,7 +219,7 @@ class Others:
                 yield self._order(counted)
 
     def _order(self, counted: Collection[str]) -> Order:
-        """`counted` are uids of pods of which it is not certain."""
+        """`counted` are the uids of pods of which it is uncertain whether the client knew them."""
         both = [*self._before, *self._after]
         return Order(
             tuple(e for e in both if e.uid not in counted and e.version <= self._upto),

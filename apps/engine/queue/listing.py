@@ -79,7 +79,7 @@ class QueueFilter:
     #: substring of the name, or "namespace/" and a substring of the name
     pod: str = ""
     namespace: str = ""
-    #: the plugin that rejected the pod, that it is pending for, that gates it or holds it
+    #: a plugin that rejected the pod, for which it is pending, or that gates or holds it
     plugin: str = ""
 
 

@@ -26,7 +26,7 @@ class Flip:
     weight: int
     #: the same nodes win up to this weight
     last_weight: int
-    #: they win with every weight beyond it, too; if it is 0, there is none
+    #: they win with every weight beyond `last_weight`, too (below 0 there are none)
     is_open: bool
     #: the nodes with the greatest total, by name
     tied: Sequence[str]

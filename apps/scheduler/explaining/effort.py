@@ -63,7 +63,7 @@ def increase_max_skew(increase: int) -> float:
 
 
 def label_nodes(nodes: int) -> float:
-    """A label that `nodes` nodes lack; the more there are, the less it is what they are for."""
+    """A label for `nodes` nodes: the more lack it, the less likely they are meant to have it."""
     return _LABEL_NODE + min(nodes / 10, 10.0)
 
 

@@ -387,7 +387,7 @@ class PriorityQueue:
         *,
         has_other_plugins: bool = False,
     ) -> None:
-        """Fill the empty queue with the entries of another one's dump; ValueError if it is not empty.
+        """Fill the queue with the entries of another one's dump; ValueError if it is not empty.
 
         `pod_by_uid` returns the pods as they were when the entries were saved; changes since then
         follow with `update` and `delete`. An entry whose pod no longer exists is left out. Pods

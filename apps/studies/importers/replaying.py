@@ -31,7 +31,7 @@ _BIND_ANNOTATIONS: Final = (
     "pv.kubernetes.io/bind-completed",
     "pv.kubernetes.io/bound-by-controller",
 )
-#: Their updates are those of controllers.
+#: Only their creation is replayed: controllers make their updates again.
 _CREATED_ONLY: Final = frozenset({"PersistentVolume", "PersistentVolumeClaim", "Namespace"})
 
 

@@ -56,7 +56,7 @@ class NodeFailure:
 
     @property
     def waiting(self) -> int:
-        """Pods that wait, those of victims among them."""
+        """Replacements of lost and preempted pods that found no node."""
         return sum(pod.origin is Origin.REPLACEMENT for pod in self.simulation.not_placed)
 
 

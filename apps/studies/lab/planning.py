@@ -215,7 +215,7 @@ def _cheaper(counts: Counts, prices: Mapping[str, float]) -> list[Counts]:
 
 
 def _exchanges(price: float, other: float) -> Iterator[tuple[int, int]]:
-    """(nodes of a price, nodes of the other price that cost less), one of them 1."""
+    """(n, m): m nodes of the other price cost less than n of this price; n or m is 1."""
     if 0 < other < price:
         most = ceil(price / other) - 1
         yield from ((1, taken) for taken in range(1, min(most, _MOST_FOR_ONE) + 1))

@@ -51,7 +51,7 @@ def decide_again(state: PastState, row: SchedulingDecision, recorded: Decision) 
     attempt = new_attempt(framework, pod)
     attempt.decision.attempt = row.attempt
     if scheduler.context.batches:
-        # The ranking from which it came is that of another decision.
+        # The hint came from the ranking of an earlier decision, which is not made again.
         attempt.decision.hint = recorded.hint
     state.draws.replay(recorded)
     scheduler.context.next_start_node_index = recorded.start

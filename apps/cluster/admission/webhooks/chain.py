@@ -70,7 +70,7 @@ class Webhook:
 
     @property
     def version(self) -> str:
-        """That of the reviews which it is sent."""
+        """The version of the AdmissionReviews that it is sent."""
         return version_of(self.body.get("admissionReviewVersions") or ()) or "v1"
 
 

@@ -38,7 +38,7 @@ class _Known:
 
 
 class NominatedVerdicts:
-    """Those of the last cycle; they stay what they are until one of the rows changes."""
+    """The last cycle's verdicts on rows with nominated pods, valid until one of them changes."""
 
     def __init__(self) -> None:
         self._known: _Known | None = None

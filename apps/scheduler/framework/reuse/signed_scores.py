@@ -273,7 +273,7 @@ class SignedScores:
         return True
 
     def _count(self, live: LiveScores, left: list[int], entered: list[int]) -> bool:
-        """Whether normalization stays what it is."""
+        """Count rows that left and entered; False if an extreme changes, and with it all scores."""
         assert self._extremes is not None
         changes = [*((row, -1) for row in left), *((row, 1) for row in entered)]
         places = [(live.place_of(row), amount) for row, amount in changes]

@@ -278,7 +278,7 @@ def _is_node(body: Mapping[str, Any]) -> bool:
 
 
 def names_of(prefix: str, count: int) -> list[str]:
-    """The names of the nodes of a group, so that they sort in their order."""
+    """The names of the nodes of a group, with leading zeros, so that they sort by number."""
     width = len(str(count - 1))
     return [f"{prefix}-{index:0{width}}" for index in range(count)]
 

@@ -289,7 +289,7 @@ class Scenario(Entry, frozen=True, kw_only=True):
         return self.clusters or {"cluster": self.cluster or ClusterSpec()}
 
 
-#: The fields of an operation of which it has one, and of an expectation.
+#: An operation has exactly one of these fields, and so has an expectation of the next ones.
 ACTIONS = (
     *("apply", "patch", "delete", "scale", "taint", "untaint"),
     *("cordon", "uncordon", "drain", "fail", "recover"),
@@ -299,7 +299,7 @@ CHECKS = (
     *("succeeded", "preempted", "evicted", "attempts", "waiting", "utilization", "imbalance"),
     *("nodes_used", "skew", "reason", "not_worse"),
 )
-#: Figures of which more is worse, and those of which less is.
+#: Figures that are worse when they are higher, and figures that are worse when they are lower.
 LOWER_IS_BETTER = (
     *("pending", "preempted", "evicted", "attempts", "waited_p50", "waited_p99", "waited_max"),
     *("imbalance", "nodes_used"),

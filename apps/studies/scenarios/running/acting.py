@@ -160,7 +160,7 @@ class Actions:
 
 
 def matches_node(target: NodeTarget, name: str, labels: Mapping[str, str]) -> bool:
-    """Whether a node is one of those that are meant."""
+    """Whether a node has one of the names, if any are given, and all labels of the target."""
     named = not target.names or name in target.names
     return named and target.labels.items() <= labels.items()
 
