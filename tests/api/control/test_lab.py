@@ -31,7 +31,7 @@ def test_a_simulation_is_explained_like_a_recorded_decision_and_names_its_state(
     assert body["state"]["resource_version"] == api.get("/clusters/lab").json()["resource_version"]
     (small,), (big,) = body["placed"], body["not_placed"]
     assert small["explanation"]["scores"]["nodes"][0] == small["node"]
-    assert small["sentence"].startswith(f"{small['node']} and 1 other node")
+    assert small["sentence"].startswith(f"{small['node']} tied with ")
     assert big["sentence"] == "It needs 64 cpu; the largest node has 8."
     assert big["explanation"]["refusals"][0]["count"] == 2
     assert api.get("/clusters/lab/decisions").json()["results"] == []
