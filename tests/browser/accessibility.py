@@ -11,6 +11,8 @@ from playwright.sync_api import Page
 Scheme = Literal["light", "dark"]
 
 SERIOUS = ("serious", "critical")
+#: Rules that are less, and hold as well: a list of landmarks with equal names helps nobody.
+HELD = ("landmark-unique",)
 #: Rules of the second check, which has the same elements in other colors and less space.
 SECOND_LOOK = {
     "type": "rule",
@@ -92,5 +94,5 @@ def find_violations(page: Page, scheme: Scheme, looks: Looks | None = None) -> l
         f"{each['id']}: {each['help']}: {each['nodes'][0]['html'][:200]} "
         f"({len(each['nodes'])}; {each['nodes'][0]['failureSummary'][:300]})"
         for each in found
-        if each["impact"] in SERIOUS
+        if each["impact"] in SERIOUS or each["id"] in HELD
     ]

@@ -28,6 +28,7 @@ def test_the_documentation_sends_requests_with_a_session_and_with_a_token(
     page = seen.page
     seen.open("/docs")
     page.get_by_role("link", name="REST API").click()
+    expect(page.locator("html")).to_have_attribute("lang", "en")
     areas = page.locator(".opblock-tag h3, h3.opblock-tag")
     expect(areas.first).to_contain_text("Clusters", timeout=30_000)
     names = [text.split("\n")[0] for text in areas.all_inner_texts()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 import yaml
@@ -98,6 +99,19 @@ def test_client_generators_find_distinct_names(api: Api) -> None:
                 values = schema.get("x-enum-varnames") or schema.get("enum", [])
                 constants = {str(value).upper() for value in values}
                 assert len(constants) == len(values), (method, path, parameter["name"])
+
+
+def test_the_schema_is_generated_once(api: Api) -> None:
+    first = api.client.get("/api/schema?format=json", headers=api.headers)
+    began = time.process_time()
+    again = api.client.get("/api/schema?format=json", headers=api.headers)
+    # generating it takes seconds
+    assert time.process_time() - began < 1
+    assert again.content == first.content
+    assert (
+        "/api/schema?format=json"
+        in api.client.get("/api/docs?script=", headers=api.headers).content.decode()
+    )
 
 
 def test_schema_docs_and_root_require_a_user(api: Api, anonymous: Api) -> None:
