@@ -16,7 +16,7 @@ class SchemaView(ReleasingView, SpectacularAPIView):
     """The description of the control-plane API: the same for everybody while the process runs."""
 
     def _get_schema_response(self, request: Request) -> Response:
-        filename = self._get_filename(request, None)
+        filename = self._get_filename(request, None)  # type: ignore[no-untyped-call]
         disposition = {"Content-Disposition": f'inline; filename="{filename}"'}
         return Response(_describe_api(), headers=disposition)
 
@@ -30,9 +30,11 @@ class DocumentationView(SpectacularSwaggerSplitView):
 
     def _get_schema_url(self, request: Request) -> str:
         # a browser reads JSON in a tenth of the time that it needs for YAML
-        return f"{super()._get_schema_url(request)}?format=json"
+        address = super()._get_schema_url(request)  # type: ignore[no-untyped-call]
+        return f"{address}?format=json"
 
 
 @cache
 def _describe_api() -> Any:
-    return SpectacularAPIView.generator_class().get_schema(public=True)
+    generator = SpectacularAPIView.generator_class()
+    return generator.get_schema(public=True)  # type: ignore[no-untyped-call]

@@ -64,7 +64,7 @@ class Command(ControlPlaneCommand):
         answer = count_fitting(cluster, build_request(options), limit=limit, user=USER)
         sentences = [f"  {node}: {count:,}" for node, count in answer.nodes.items()]
         more = " or more" if answer.limited else ""
-        sentences.append(f"{answer.count:,}{more} copies of pod {answer.pod} fit.")
+        sentences.append(f"{answer.count:,}{more} copies of {answer.pod} fit.")
         return answer, [*sentences, *filter(None, [answer.sentence])]
 
     def _answer_nodes(self, cluster: Cluster, options: dict[str, Any]) -> tuple[Any, list[str]]:
