@@ -9,6 +9,7 @@ from rest_framework import serializers
 from apps.administration.operations.previewing import DEFAULT_DECISIONS, PreviewResult
 from apps.api.control.answers import ResultField
 from apps.api.control.operations import OperationSerializer
+from apps.api.control.request_shapes import StrictSerializer
 from apps.cluster import limits
 from apps.engine.models import ConfigurationDraft, ConfigurationRevision, SchedulingDecision
 from apps.engine.profiles.private_keys import visible_to
@@ -57,7 +58,7 @@ class NewProfileSerializer(serializers.Serializer[Any]):
     )
 
 
-class ProfileLabelsSerializer(serializers.Serializer[Any]):
+class ProfileLabelsSerializer(StrictSerializer):
     name = serializers.CharField(required=False, allow_blank=True, max_length=63)
     note = serializers.CharField(required=False, allow_blank=True, max_length=200)
 

@@ -74,6 +74,8 @@ def test_a_revision_is_stored_named_compared_and_activated_later(api: Api, profi
     assert api.get(f"{profiles}/1").json()["active"] is True
     taken = api.post(profiles, body)
     assert taken.status_code == 422 and taken.json()["causes"][0]["field"] == "name"
+    ignored = api.patch(f"{profiles}/2", {"configuration": "kind: Other"})
+    assert ignored.status_code == 400 and ignored.json()["causes"][0]["field"] == "configuration"
     renamed = api.patch(f"{profiles}/2", {"note": "for the lab"}).json()
     assert (renamed["name"], renamed["note"]) == ("mine", "for the lab")
     diff = api.get(f"{profiles}/2/diff").json()
