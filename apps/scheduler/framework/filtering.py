@@ -18,6 +18,7 @@ from apps.scheduler.framework.interface import (
     PreFilterExtensions,
     RowFilter,
     Verdicts,
+    implements,
 )
 from apps.scheduler.framework.node_columns import Int64Array, NodeColumns
 from apps.scheduler.framework.nominated import NominatedPods
@@ -52,8 +53,12 @@ class Filters:
         nominated: NominatedPods,
     ) -> None:
         self._filters = filters
-        self._by_row = {p.name: p for p in filters if isinstance(p, RowFilter)}
-        self._extensions = [p for p in pre_filters if isinstance(p, PreFilterExtensions)]
+        by_row: list[Any] = [*filters]
+        extending: list[Any] = [*pre_filters]
+        self._by_row: dict[str, RowFilter] = {p.name: p for p in by_row if implements(p, RowFilter)}
+        self._extensions: list[PreFilterExtensions] = [
+            p for p in extending if implements(p, PreFilterExtensions)
+        ]
         self._extending = frozenset(plugin.name for plugin in self._extensions)
         # Not inherited: a subclass that changes a method may read more than its base.
         self._signing: dict[str, Any] = {

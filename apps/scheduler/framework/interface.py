@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
@@ -312,6 +313,26 @@ EXTENSION_POINTS: Mapping[str, type[Any]] = {
     "bind": BindPlugin,
     "postBind": PostBindPlugin,
 }
+
+
+def implements(plugin: object, protocol: Any) -> bool:
+    """`isinstance`, which takes a tenth of a millisecond for a protocol before Python 3.12.
+
+    A scheduler is built with a hundred such questions.
+    """
+    return all(hasattr(plugin, name) for name in _members(protocol))
+
+
+@cache
+def _members(protocol: Any) -> frozenset[str]:
+    """The names of the methods and properties that a protocol declares."""
+    declaring = [each for each in protocol.__mro__ if getattr(each, "_is_protocol", False)]
+    return frozenset(
+        name
+        for each in declaring
+        for name in (*vars(each), *vars(each).get("__annotations__", ()))
+        if not name.startswith("_") and each is not Protocol
+    )
 
 
 def implemented_points(plugin: type[Any]) -> frozenset[str]:

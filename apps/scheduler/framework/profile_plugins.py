@@ -23,6 +23,7 @@ from apps.scheduler.framework.interface import (
     QueueSortPlugin,
     ReservePlugin,
     ScorePlugin,
+    implements,
 )
 from apps.scheduler.framework.plugin_scores import Scorer
 
@@ -66,12 +67,12 @@ class ProfilePlugins:
         protocol = EXTENSION_POINTS[point]
         plugins = [self.by_name[name] for name in self._profile.plugins.get(point, ())]
         for plugin in plugins:
-            if not isinstance(plugin, protocol):
+            if not implements(plugin, protocol):
                 raise PluginError(f"plugin {plugin.name} does not implement {point}")
         return plugins
 
     def _scorer(self, plugin: ScorePlugin) -> Scorer:
-        normalizer = plugin if isinstance(plugin, NormalizeScorePlugin) else None
+        normalizer: Any = plugin if implements(plugin, NormalizeScorePlugin) else None
         return Scorer(plugin.name, plugin, normalizer, self._profile.score_weights[plugin.name])
 
 

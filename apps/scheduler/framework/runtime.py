@@ -33,6 +33,7 @@ from apps.scheduler.framework.interface import (
     PreFilterResult,
     PreScorePlugin,
     ReservePlugin,
+    implements,
 )
 from apps.scheduler.framework.node_columns import Int64Array, NodeColumns
 from apps.scheduler.framework.node_search import NodeSearch, search_plainly
@@ -136,8 +137,10 @@ class Framework:
 
     def awaited_functions(self) -> dict[str, Callable[[PodInfo], frozenset[AwaitedObject]]]:
         """Plugin -> the objects that a pod waits for in its PreEnqueue, of plugins that say so."""
-        awaiting = (plugin for plugin in self._at.pre_enqueue if isinstance(plugin, AwaitingPlugin))
-        return {plugin.name: plugin.awaited for plugin in awaiting}
+        plugins: list[Any] = [*self._at.pre_enqueue]
+        return {
+            plugin.name: plugin.awaited for plugin in plugins if implements(plugin, AwaitingPlugin)
+        }
 
     def registered_events(self) -> list[tuple[str, Sequence[ClusterEventWithHint]]]:
         """(plugin, events that it registers), for the scheduling queue.
@@ -148,10 +151,11 @@ class Framework:
         events: dict[str, Sequence[ClusterEventWithHint]] = {}
         if self.handle.extenders:
             events[EXTENDER_NAME] = EVERY_EVENT
+        plugin: Any
         for name, plugin in self.plugins.items():
-            if isinstance(plugin, EnqueueExtensions):
+            if implements(plugin, EnqueueExtensions):
                 events[name] = _events_of(plugin)
-            elif isinstance(plugin, _REJECTING):
+            elif any(implements(plugin, protocol) for protocol in _REJECTING):
                 events[name] = EVERY_EVENT
         return list(events.items())
 
