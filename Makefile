@@ -63,6 +63,7 @@ truth: runtime
 	-$(BIN)/python -m tools.truth.exchanges $(EXCHANGES)
 	-$(BIN)/python -m tools.truth.documents
 	-$(BIN)/python -m tools.truth.kubectl $(KUBECTL)
+	-$(BIN)/python -m tools.truth.clients $(CLIENTS)
 	-$(BIN)/python -m tools.truth.conversions
 	-$(BIN)/python -m tools.truth.published
 	-$(BIN)/python -m tools.truth.groups $(GROUPS)

@@ -27,6 +27,7 @@ PROGRAMS = {
     "conversions": "custom objects that webhooks convert",
     "published": "published definitions and samples",
     "kubectl": "commands of kubectl",
+    "clients": "steps of client libraries",
     "groups": "groups of pods, in steps",
     "batches": "pods in batches, in sequences",
     "stories": "objects and events of controllers",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import platform
 from functools import lru_cache
 from typing import Any
@@ -48,6 +50,7 @@ _ORDER = (
 )
 #: The groups of other servers than the API server come last.
 _AGGREGATED = ("metrics.k8s.io",)
+_HASH_BYTES = 8
 _BINDINGS = Subresource("bindings", "Binding", ("create",))
 
 
@@ -171,8 +174,15 @@ def _rows(resource: Resource) -> list[Body]:
     }
     row |= _short(resource)
     if resource in resources.ALL or resource.custom is not None:
-        row["storageVersionHash"] = f"{resource.kind.api_version}.{resource.kind.name}"
+        row["storageVersionHash"] = _storage_version_hash(resource)
     return [row, *(_subresource_row(resource, sub) for sub in resource.subresources)]
+
+
+def _storage_version_hash(resource: Resource) -> str:
+    """As the API server computes it, from the group, version and kind in which it stores."""
+    kind = resource.kind
+    stored = f"{kind.api_version}/{kind.name}" if kind.group else f"/{kind.api_version}/{kind.name}"
+    return base64.b64encode(hashlib.sha256(stored.encode()).digest()[:_HASH_BYTES]).decode()
 
 
 def _short(resource: Resource) -> Body:

@@ -183,11 +183,14 @@ def _not_started(call: Call, pod: Body, container: str) -> ApiError:
 
 
 def _kubelet_address(call: Call, node_name: str) -> str:
-    """Host and port of a node's kubelet; a node without an address is known by its name."""
+    """Host and port of a node's kubelet; Unreachable if the node has no address."""
     node = queries.get(call.cluster, kinds.NODE, "", node_name)
     status = node.get("status") or {}
     known = {each["type"]: each["address"] for each in status.get("addresses") or ()}
-    address = next((known[each] for each in _ADDRESS_TYPES if each in known), node_name)
+    address = next((known[each] for each in _ADDRESS_TYPES if each in known), None)
+    if address is None:
+        listed = " ".join(f"{{{kind} {each}}}" for kind, each in known.items())
+        raise Unreachable(f"no preferred addresses found; known addresses: [{listed}]")
     endpoint = (status.get("daemonEndpoints") or {}).get("kubeletEndpoint") or {}
     return f"{address}:{endpoint.get('Port') or _PORT}"
 

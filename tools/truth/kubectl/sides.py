@@ -35,6 +35,7 @@ class Side:
     #: of the cluster in a kubeconfig
     connection: Mapping[str, object]
     token: str
+    address: RealServer
     #: the same cluster for the program that plays its kubelets
     world: Real | None
 
@@ -43,14 +44,15 @@ class Side:
         """A new namespace, and a folder with these files."""
         with tempfile.TemporaryDirectory(prefix="kubectl-") as folder:
             home = Path(folder)
-            (home / "config").write_text(yaml.safe_dump(self._kubeconfig(namespace)))
+            (home / "config").write_text(yaml.safe_dump(self.kubeconfig(namespace)))
             for name, text in files.items():
                 (home / name).write_text(text)
             place = Place(self, home, namespace)
             place.run(Command(f"create namespace {namespace}"))
             yield place
 
-    def _kubeconfig(self, namespace: str) -> dict[str, object]:
+    def kubeconfig(self, namespace: str) -> dict[str, object]:
+        """Of a client of this cluster, whose namespace this is unless it says another."""
         context = {"cluster": _CLUSTER, "user": _CLUSTER, "namespace": namespace}
         return {
             "apiVersion": "v1",
@@ -99,8 +101,13 @@ class Place:
 
 
 @contextmanager
-def sides(scripts: Path, folder: Path, *, moves: bool) -> Iterator[tuple[Side, Side]]:
-    """The real cluster and ours, both empty; if it moves, with scheduler and controllers."""
+def sides(
+    scripts: Path, folder: Path, *, moves: bool, root: bool = True
+) -> Iterator[tuple[Side, Side]]:
+    """The real cluster and ours, both empty; if it moves, with scheduler and controllers.
+
+    ``root``: paths of ours begin with /api or /apis, as those of the real one.
+    """
     options = ("--scheduler", "--controllers") if moves else ()
     flags = (FLAGS[0], f"{FLAGS[1]} {_PRIVILEGED}")
     with (
@@ -112,7 +119,7 @@ def sides(scripts: Path, folder: Path, *, moves: bool) -> Iterator[tuple[Side, S
         site = RunningSite(Path(data))
         site.start()
         try:
-            yield _real(kubectl, real, moves=moves), _ours(kubectl, site, moves=moves)
+            yield _real(kubectl, real, moves=moves), _ours(kubectl, site, moves=moves, root=root)
         finally:
             site.close()
 
@@ -124,13 +131,15 @@ def _real(kubectl: Path, server: RealServer, *, moves: bool) -> Side:
         address,
         {"insecure-skip-tls-verify": True},
         "real",
+        server,
         Real(server) if moves else None,
     )
 
 
-def _ours(kubectl: Path, site: RunningSite, *, moves: bool) -> Side:
+def _ours(kubectl: Path, site: RunningSite, *, moves: bool, root: bool) -> Side:
     site.manage("create_cluster", _CLUSTER, "--kubelet=off", *(() if moves else ("--paused",)))
-    config = yaml.safe_load(site.manage("kubeconfig", _CLUSTER, "--user", "admin", "--root"))
+    place = ("--root",) if root else ()
+    config = yaml.safe_load(site.manage("kubeconfig", _CLUSTER, "--user", "admin", *place))
     cluster = dict(config["clusters"][0]["cluster"])
     token = config["users"][0]["user"]["token"]
     configuration = {"apiVersion": "kubescheduler.config.k8s.io/v1", "featureGates": OUR_GATES}
@@ -139,6 +148,5 @@ def _ours(kubectl: Path, site: RunningSite, *, moves: bool) -> Side:
     status = site.post(path, {"configuration": yaml.safe_dump(configuration)}, headers)
     assert status == 201, status
     server = RealServer(site.port("https"), root=f"/k8s/{_CLUSTER}")
-    return Side(
-        kubectl, cluster.pop("server"), cluster, token, Real(server, token) if moves else None
-    )
+    world = Real(server, token) if moves else None
+    return Side(kubectl, cluster.pop("server"), cluster, token, server, world)
