@@ -106,9 +106,9 @@ def _find_seen(request: Any, names: dict[str, Any]) -> Cluster | None:
     role = role_of(request.user, name) if name else None
     with suppress(NotFound):
         # a site admin has a role in clusters that do not exist, too
-        found = cluster_named(name) if role is not None else None
+        seen = cluster_named(name) if role is not None else None
         request.cluster_role = role
-        return found
+        return seen
     return None
 
 

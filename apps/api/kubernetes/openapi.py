@@ -190,8 +190,8 @@ def _described_at(place: str, custom: Custom) -> tuple[Body, dict[str, Schema]]:
 
 
 def _served_at(place: str, custom: Custom) -> list[Resource]:
-    found = _places(custom).get(place)
-    return [] if found is None else resources.in_group_version(*found, custom)
+    group_version = _places(custom).get(place)
+    return [] if group_version is None else resources.in_group_version(*group_version, custom)
 
 
 def _is_custom(place: str, custom: Custom) -> bool:

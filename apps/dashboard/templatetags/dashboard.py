@@ -337,8 +337,8 @@ def sections(context: template.Context, cluster: Cluster) -> dict[str, Any]:
 def section_here(context: template.Context, cluster: Cluster) -> navigation.Section | None:
     """The section above a page of a cluster; None on the first page of a section."""
     path = context["request"].path
-    found = navigation.find_section(path, navigation.groups_of(cluster))
-    return None if path == reverse(found.page, args=[cluster.name]) else found
+    section = navigation.find_section(path, navigation.groups_of(cluster))
+    return None if path == reverse(section.page, args=[cluster.name]) else section
 
 
 @register.simple_tag

@@ -37,7 +37,7 @@ def bundles(request: Request) -> HttpResponse:
     refusals = group_refusals(opened.decision)
     context = {
         "opened": opened,
-        "found": shown,
+        "presented": shown,
         "row": opened.row,
         "explained": shown.explanation,
         "funnel": funnel_steps(opened.decision, refusals),

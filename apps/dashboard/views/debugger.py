@@ -69,7 +69,7 @@ def _show(query: QueryDict, attempt: SteppedAttempt) -> dict[str, Any]:
     kept |= {f"verdict.{node}": _word(passes) for node, passes in attempt.changes.verdicts.items()}
     kept |= {f"score.{plugin}/{node}": n for (plugin, node), n in attempt.changes.scores.items()}
     return {
-        "found": attempt,
+        "attempt": attempt,
         "decision": attempt.decision,
         "points": shown,
         "place": place,

@@ -72,9 +72,9 @@ def lab(request: Request, cluster: Cluster) -> HttpResponse:
 @cluster_page
 def prospects(request: Request, cluster: Cluster) -> HttpResponse:
     """Whether the pending pods can ever run; the list of pods shows it."""
-    found = list_prospects(cluster)
-    groups = group_alike(found.pods, lambda pod: (pod.prospect, pod.sentence, pod.wait))
-    context = {"cluster": cluster, "found": found, "groups": groups}
+    pending = list_prospects(cluster)
+    groups = group_alike(pending.pods, lambda pod: (pod.prospect, pod.sentence, pod.wait))
+    context = {"cluster": cluster, "prospects": pending, "groups": groups}
     return render_page(request, "prospects", context)
 
 
@@ -120,7 +120,7 @@ def _answer(request: Request, cluster: Cluster, form: LabForm) -> dict[str, Any]
         answer = find_emptiable_nodes(cluster, wanted, nodes=typed["nodes"], user=user)
     else:
         answer = simulate_failures(cluster, wanted, typed["nodes"], user=user)
-    return {"ask": ask, "found": answer, "base": answer.base}
+    return {"ask": ask, "answer": answer, "base": answer.base}
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ class LabRow:
 def _answer_simulation(simulation: Simulation) -> dict[str, Any]:
     return {
         "ask": forms.SIMULATE,
-        "found": simulation,
+        "answer": simulation,
         "base": simulation.base,
         # only the first pods of a run have an explanation, all have a message
         "not_placed": group_alike(

@@ -34,7 +34,7 @@ def recorded_decisions(request: Request) -> HttpResponse:
                 form.add_error("configuration" if wrong else "recording", refusal.message)
             else:
                 return redirect("recorded-comparison", number=started.pk)
-    context = {"form": form, "found": service.comparisons_of(request.user)[:_LISTED]}
+    context = {"form": form, "runs": service.comparisons_of(request.user)[:_LISTED]}
     return render_page(request, "recorded_decisions", context, status=422 if form.errors else 200)
 
 

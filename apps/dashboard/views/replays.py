@@ -73,7 +73,7 @@ def replay(request: Request, cluster: Cluster, number: int) -> HttpResponse:
 
 
 def _show_form(request: Request, cluster: Cluster, form: ReplayForm) -> HttpResponse:
-    context = {"cluster": cluster, "form": form, "found": service.replays_of(cluster)[:_LISTED]}
+    context = {"cluster": cluster, "form": form, "runs": service.replays_of(cluster)[:_LISTED]}
     return render_page(request, "replays", context, status=422 if form.errors else 200)
 
 

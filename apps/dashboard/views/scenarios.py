@@ -63,7 +63,7 @@ def compare(request: Request) -> HttpResponse:
         comparison = compare_runs(first, second, request.user)
     except ApiError as refusal:
         return render_refusal(request, refusal)
-    return render_page(request, "compare_scenarios", {"found": comparison, "choices": choices})
+    return render_page(request, "compare_scenarios", {"compared": comparison, "choices": choices})
 
 
 def _first_text(request: Request) -> str:

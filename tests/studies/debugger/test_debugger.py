@@ -110,7 +110,7 @@ def test_the_page_steps_forward_tries_a_verdict_and_commits(
     kept = dict(last.context["kept"])
     tried = client.get(address, {**kept, "step": 5, "node": chosen, "verdict": "reject"})
     assert tried.context["decision"].node not in ("", chosen)
-    matrix = last.context["found"].scores
+    matrix = last.context["attempt"].scores
     other = tried.context["decision"].node
     scores = {f"score.{each.name}/{chosen}": 0 for each in matrix.plugins}
     form = {"plugin": matrix.plugins[0].name, "scored": other, "score": 100}
