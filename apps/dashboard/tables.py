@@ -19,11 +19,11 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from django.urls import reverse
 
-from apps.cluster.errors import ApiError
+from apps.cluster.errors import ApiError, BadRequest
 from apps.cluster.models import Cluster
 
 Key = TypeVar("Key")
@@ -79,6 +79,26 @@ def describe_problem(error: ApiError, fields: Sequence[Field]) -> str:
     name, colon, message = error.message.partition(": ")
     labels = LIMITS | {field.name: field.label for field in fields if not field.period}
     return f"{labels[name]}: {message}" if colon and name in labels else error.message
+
+
+#: Parameters that every list has.
+_OF_LISTS: Final = frozenset({"sort", "page", "size", "before", "after"})
+
+
+def refuse_unknown(
+    query: Mapping[str, Any], fields: Sequence[Field] = (), more: Iterable[str] = ()
+) -> None:
+    """BadRequest that names a parameter of the address that the list does not have.
+
+    It would have been a filter with a mistyped name, and the list one that is not filtered.
+    """
+    named = [field for field in fields if not field.period]
+    periods = {"since", "until", "zone"} if any(field.period for field in fields) else set()
+    known = {*(field.name for field in named), *more, *periods}
+    unknown = sorted(query.keys() - known - _OF_LISTS)
+    if unknown:
+        listed = ", ".join(sorted(known))
+        raise BadRequest(f"unknown parameter {unknown[0]!r}; this list has {listed}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,6 +125,27 @@ def test_a_request_that_another_one_replaces_is_no_error(seen: Seen, page: Page)
     assert seen.problems == []
 
 
+def test_a_failed_sign_in_asks_for_the_password_again(seen: Seen, lab: Cluster) -> None:
+    seen.log_in("admin", "open barley")
+    expect(seen.page.get_by_text("Name and password do not match.")).to_be_visible()
+    expect(seen.page.get_by_label("Name")).to_have_value("admin")
+    expect(seen.page.get_by_label("Password")).to_be_focused()
+
+
+def test_on_a_phone_the_buttons_of_a_page_take_one_line(seen: Seen, page: Page) -> None:
+    page.set_viewport_size({"width": 390, "height": 800})
+    for path in ("queue", "new-profile", "pods/default/train-0"):
+        seen.open(f"/clusters/lab/{path}")
+        buttons = page.locator("main > .head > .actions > *:visible").all()
+        assert len({round(top(each)) for each in buttons}) <= 1, path
+    seen.open("/clusters/lab/queue")
+    # a row is a paragraph here, too, and unfolds
+    row = page.get_by_role("row").filter(has_text="30 pods of train")
+    row.get_by_text("30 pods of train").click()
+    expect(row.get_by_role("link", name="train-7", exact=True)).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+
+
 def _hold(route: Route) -> None:
     """Never answer."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+
 import pytest
 from django.template import Context, Template
 from django.test import Client
@@ -68,3 +70,17 @@ def test_the_filter_keeps_the_sorting_and_starts_at_the_first_page(
     assert 'name="page"' not in page
     assert 'value="node"' in page
     assert 'aria-sort="descending"><a href="?q=node&amp;sort=cpu"' in page
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "path", ["pods", "nodes", "queue", "decisions", "events", "changes", "queue/history"]
+)
+def test_a_list_refuses_a_parameter_that_it_does_not_have(
+    alice: Client, lab: Cluster, path: str
+) -> None:
+    refused = alice.get(f"/clusters/lab/{path}?sort=name&reslut=failed")
+    page = html.unescape(refused.content.decode())
+    assert refused.status_code in (400, 422)
+    assert "nknown parameter 'reslut'; this list has " in page
+    assert '<a href="/clusters/lab/queue"' in " ".join(page.split())

@@ -15,7 +15,7 @@ from apps.cluster.models import Change, Cluster, HistoricChange
 from apps.dashboard.downloads import list_files
 from apps.dashboard.paging import page_size, parse_whole_number
 from apps.dashboard.queries.elsewhere import Elsewhere, look_elsewhere
-from apps.dashboard.tables import PERIOD, Field, complete_fields, describe_problem
+from apps.dashboard.tables import PERIOD, Field, complete_fields, describe_problem, refuse_unknown
 from apps.engine.periods import Period
 from apps.studies.history.change_search import PARAMETERS, changed_fields, find_changes
 
@@ -85,6 +85,7 @@ def change_list(
     Those of the kinds whose keys are `hidden` are without their fields.
     """
     try:
+        refuse_unknown(query, _filters(cluster), PARAMETERS)
         matches = find_changes(cluster, query)
     except BadRequest as error:
         problem = describe_problem(error, _filters(cluster))

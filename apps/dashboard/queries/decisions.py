@@ -21,7 +21,7 @@ from apps.dashboard.queries.decision_groups import (
     ready_views,
 )
 from apps.dashboard.queries.elsewhere import Elsewhere, look_elsewhere
-from apps.dashboard.tables import PERIOD, Field, complete_fields, describe_problem
+from apps.dashboard.tables import PERIOD, Field, complete_fields, describe_problem, refuse_unknown
 from apps.engine import queries
 from apps.engine.ledger import completion, finding
 from apps.engine.ledger.reading import read
@@ -85,6 +85,7 @@ def decision_list(cluster: Cluster, query: Mapping[str, Any], user: str) -> Deci
     problem, groups, rows = "", None, SchedulingDecision.objects.none()
     period, files, fields = Period(), _NO_FILES, _filters(cluster)
     try:
+        refuse_unknown(query, fields, [each.name for each in finding.PARAMETERS] + ["view"])
         filters = finding.parse(query, now=cluster.now())
         period = Period(filters.since, filters.until)
         if by := parse_page_grouping(query):

@@ -13,7 +13,7 @@ from apps.cluster.models import Cluster, Event
 from apps.dashboard.downloads import list_files
 from apps.dashboard.paging import LogPage, log_page
 from apps.dashboard.queries.elsewhere import Elsewhere, look_elsewhere
-from apps.dashboard.tables import PERIOD, Field, complete_fields, describe_problem
+from apps.dashboard.tables import PERIOD, Field, complete_fields, describe_problem, refuse_unknown
 from apps.engine.periods import Period
 from apps.studies.history.event_search import EXPIRED, PARAMETERS, FoundEvent, find_events
 
@@ -42,6 +42,7 @@ def event_list(cluster: Cluster, query: Mapping[str, Any]) -> EventList:
     """Events that match the filters in the address, last seen first; a problem if one is wrong."""
     filters = _filters(cluster)
     try:
+        refuse_unknown(query, filters, PARAMETERS)
         matches = find_events(cluster, query)
     except BadRequest as error:
         nothing = log_page(Event.objects.none(), query)

@@ -18,7 +18,7 @@ from apps.cluster.node_changes import CONDITIONS
 from apps.dashboard.paging import NumberedPage, numbered_page
 from apps.dashboard.queries.changes import ChangeRow, object_changes
 from apps.dashboard.queries.usage import ZONE_LABEL, NodeUse, nodes_in_use
-from apps.dashboard.tables import Field, Sorting, read_sorting
+from apps.dashboard.tables import Field, Sorting, read_sorting, refuse_unknown
 from apps.engine import queries
 from apps.engine.models import Operation, SchedulingDecision
 from apps.studies.explanations.node_devices import NodeDevice, list_node_devices
@@ -157,6 +157,8 @@ def node_list(
 ) -> NodeList:
     """Nodes filtered and sorted as the address says; `resource` is an additional column."""
     all_nodes = nodes_in_use(cluster, resource=resource)
+    filters = _filters(sorted({node.zone for node in all_nodes}), resources)
+    refuse_unknown(query, filters, ["resource"])
     matches = _filter(all_nodes, query)
     sorting = read_sorting(query, SORTS, default="name")
     matches.sort(key=sorting.key, reverse=sorting.descending)
@@ -165,7 +167,6 @@ def node_list(
     for taint in Taint.objects.filter(node_id__in=taints).order_by("node_id", "position"):
         taints[taint.node_id].append(taint)
     rows = [NodeRow(node, taints[node.id]) for node in page.rows]
-    filters = _filters(sorted({node.zone for node in all_nodes}), resources)
     return NodeList(page.showing(rows), sorting, filters, len(all_nodes))
 
 

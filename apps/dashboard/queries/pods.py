@@ -16,7 +16,7 @@ from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster, KubernetesObject, Namespace, Pod
 from apps.cluster.selectors import label_requirements
 from apps.dashboard.paging import NumberedPage, numbered_page
-from apps.dashboard.tables import Field, Sorting, complete_fields, read_sorting
+from apps.dashboard.tables import Field, Sorting, complete_fields, read_sorting, refuse_unknown
 from apps.engine.models import PermitWait, QueueEntry
 from apps.engine.queries import list_pods_of_other_schedulers, list_scheduler_names
 from apps.engine.queue.listing import Part
@@ -113,6 +113,8 @@ def pod_state(
 
 def pod_list(cluster: Cluster, query: Mapping[str, str]) -> PodList:
     """Pods filtered and sorted as the address says; BadRequest for an invalid label selector."""
+    filters = _filters(cluster)
+    refuse_unknown(query, filters)
     sorting = read_sorting(query, SORTS, default="name")
     waits = PermitWait.objects.filter(cluster=cluster, pod_uid=OuterRef("uid"))
     matches = filter_pods(cluster, query).defer("body")
@@ -130,7 +132,6 @@ def pod_list(cluster: Cluster, query: Mapping[str, str]) -> PodList:
         )
         for pod, entry in ((pod, entries.get(pod.uid)) for pod in page.rows)
     ]
-    filters = _filters(cluster)
     concerns_pending = not any(query.get(each.name) for each in filters) or any(
         not pod.node_name and pod.phase not in ENDED for pod in page.rows
     )

@@ -20,7 +20,14 @@ from apps.dashboard.paging import (
     parse_whole_number,
 )
 from apps.dashboard.queries.elsewhere import Elsewhere, look_elsewhere
-from apps.dashboard.tables import PERIOD, Field, Sorting, describe_problem, read_sorting
+from apps.dashboard.tables import (
+    PERIOD,
+    Field,
+    Sorting,
+    describe_problem,
+    read_sorting,
+    refuse_unknown,
+)
 from apps.engine.models import QueueMove
 from apps.engine.periods import Period, parse_period
 from apps.engine.profiles.plugins import plugin_names
@@ -28,6 +35,9 @@ from apps.engine.queries import list_pods_of_other_schedulers
 from apps.engine.queue import history, listing
 from apps.engine.queue.listing import SORTS, Cycles, Part, QueuedPod, QueueFilter, Sort
 from apps.scheduler.framework import events
+
+#: Parameters with which the page shows the queue of another time.
+MOMENTS = ("at", "version", "decision", "zone")
 
 #: Which pods are in each queue, and when they leave it.
 MEANINGS = {
@@ -151,6 +161,17 @@ def queue_page(cluster: Cluster, query: Mapping[str, Any]) -> QueuePage:
     values = {name: str(query.get(name, "")).strip() for name in ("queue", "pod", "plugin")}
     wanted = QueueFilter(**{name: value.replace("\x00", "") for name, value in values.items()})
     sizes = listing.count_by_part(cluster)
+    filters = [
+        Field("pod", "Pod", hint="contains"),
+        Field("queue", "Queue", choices=[(each.value, each.label) for each in sizes]),
+        Field(
+            "plugin",
+            "Gated, held or rejected by",
+            hint="whole name",
+            suggestions=plugin_names(),
+        ),
+    ]
+    refuse_unknown(query, filters, ["group", *MOMENTS])
     total = listing.count_pods(cluster, wanted, sizes)
     grouped = query.get("group") != "none"
     whole = grouped and total <= _GROUPED
@@ -181,16 +202,7 @@ def queue_page(cluster: Cluster, query: Mapping[str, Any]) -> QueuePage:
         page,
         total,
         grouped,
-        [
-            Field("pod", "Pod", hint="contains"),
-            Field("queue", "Queue", choices=[(each.value, each.label) for each in sizes]),
-            Field(
-                "plugin",
-                "Gated, held or rejected by",
-                hint="whole name",
-                suggestions=plugin_names(),
-            ),
-        ],
+        filters,
         sorting,
         listing.read_cycles(cluster),
         list_pods_of_other_schedulers(cluster).count(),
@@ -206,6 +218,7 @@ def history_page(cluster: Cluster, query: Mapping[str, Any]) -> HistoryPage:
         PERIOD,
     ]
     try:
+        refuse_unknown(query, filters, history.PARAMETERS)
         rows = history.find_moves(cluster, query)
         period = parse_period(query, now=cluster.now())
     except BadRequest as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -16,6 +16,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 
 from apps.cluster.models import Cluster
+from apps.dashboard.alike import Alike, Named, group_alike
 from apps.dashboard.paging import SIZES, LogPage, NumberedPage
 from apps.dashboard.tables import Field, Sorting
 from apps.engine.periods import PARAMETERS, PRESETS, Period
@@ -161,6 +162,12 @@ def table(
         "{}</table></div>",
         *(region, kinds, marked, label, content),
     )
+
+
+@register.filter
+def alike(rows: Iterable[Named], names: str) -> Sequence[Alike[Named]]:
+    """The rows about pods in groups of those in which these attributes (a b) are equal."""
+    return group_alike(rows, lambda row: tuple(str(getattr(row, name)) for name in names.split()))
 
 
 @register.inclusion_tag("dashboard/inc/column.html", takes_context=True)
