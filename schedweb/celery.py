@@ -43,11 +43,11 @@ def send_heartbeat(sender: Any, **signal: Any) -> None:
     from apps.engine.loop.starting import Starter
     from apps.engine.workers.guard import Guard
     from apps.engine.workers.lease import process_name
-    from apps.engine.workers.pulse import Pulse
+    from apps.engine.workers.pulse import HeartbeatSender
 
     sender.starter = Starter(engines)
     sender.starter.start()
-    sender.pulse = Pulse(process_name())
+    sender.pulse = HeartbeatSender(process_name())
     sender.pulse.start()
     sender.guard = Guard()
     sender.guard.start()

@@ -21,8 +21,8 @@ SITE_MANAGER: Final = "schedweb"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What a client asks beside the object, of which policies and webhooks are told."""
+class RequestOptions:
+    """The options of a request, of which policies and webhooks are told."""
 
     #: the fields of CreateOptions or UpdateOptions that it sets
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class Actor:
     manager: str = ""
     #: The user as admission policies see it; None where only the name is known.
     identity: Identity | None = field(default=None, compare=False, repr=False)
-    asked: Asked = field(default=Asked(), compare=False, repr=False)
+    asked: RequestOptions = field(default=RequestOptions(), compare=False, repr=False)
 
     @property
     def is_api_client(self) -> bool:

@@ -27,7 +27,7 @@ ROOTS = ("sni", "host")
 
 
 @dataclass(frozen=True, slots=True)
-class TokenWishes:
+class TokenOptions:
     """What the token in a kubeconfig should be."""
 
     #: "": named after the cluster.
@@ -39,7 +39,7 @@ class TokenWishes:
 
 
 def create_kubeconfig(
-    cluster: Cluster, user: User, root: str | None = None, wishes: TokenWishes | None = None
+    cluster: Cluster, user: User, root: str | None = None, options: TokenOptions | None = None
 ) -> str:
     """YAML with the https URL, the certificate authority and a new token of the user.
 
@@ -50,18 +50,18 @@ def create_kubeconfig(
         **_address(cluster.name, root),
         "certificate-authority-data": _read_authority(),
     }
-    key = _create_token(cluster, user, wishes or TokenWishes())
+    key = _create_token(cluster, user, options or TokenOptions())
     return _compose(f"schedweb-{cluster.name}", server, user.get_username(), key)
 
 
-def _create_token(cluster: Cluster, user: User, wishes: TokenWishes) -> str:
-    name = wishes.name or free_name(user, f"kubeconfig of {cluster.name}")
+def _create_token(cluster: Cluster, user: User, options: TokenOptions) -> str:
+    name = options.name or free_name(user, f"kubeconfig of {cluster.name}")
     return create_token(
         user,
         name,
-        clusters=[cluster.name] if wishes.only_cluster else None,
-        read_only=wishes.read_only,
-        expires_at=wishes.expires_at,
+        clusters=[cluster.name] if options.only_cluster else None,
+        read_only=options.read_only,
+        expires_at=options.expires_at,
     ).key
 
 

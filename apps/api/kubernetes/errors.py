@@ -13,7 +13,7 @@ MEDIA_TYPES = f"{JSON_TYPES}, application/vnd.kubernetes.protobuf"
 STREAM_TYPES = "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
 
 
-class Undetailed(ApiError):
+class ErrorWithoutDetails(ApiError):
     """An error whose Status has empty `details`."""
 
     def status(self) -> dict[str, Any]:
@@ -21,7 +21,7 @@ class Undetailed(ApiError):
         return {**status, "details": {}, "code": status["code"]}
 
 
-class UnknownPath(Undetailed):
+class UnknownPath(ErrorWithoutDetails):
     code, reason = 404, "NotFound"
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class NoPage(ApiError):
         super().__init__("404 page not found")
 
 
-class NoRoute(Undetailed):
+class NoRoute(ErrorWithoutDetails):
     """No route of a declared kind takes the Content-Type of the body."""
 
     code, reason = 415, "UnsupportedMediaType"
@@ -46,14 +46,14 @@ class NoRoute(Undetailed):
         super().__init__("415: Unsupported Media Type")
 
 
-class WrongMethod(Undetailed):
+class WrongMethod(ErrorWithoutDetails):
     code, reason = 405, "MethodNotAllowed"
 
     def __init__(self) -> None:
         super().__init__("the server does not allow this method on the requested resource")
 
 
-class UnprocessablePatch(Undetailed):
+class UnprocessablePatch(ErrorWithoutDetails):
     """A JSON patch that does not apply. The API server gives no reason, also not in details."""
 
     code, reason = 422, "Invalid"
@@ -62,7 +62,7 @@ class UnprocessablePatch(Undetailed):
         super().__init__("the server rejected our request due to an error in our request")
 
 
-class NoRepresentation(Undetailed):
+class NoRepresentation(ErrorWithoutDetails):
     """None of the media types in the Accept header is supported."""
 
     code, reason = 406, "NotAcceptable"

@@ -54,7 +54,7 @@ from apps.cluster.availability import is_database_unavailable, refusal_for
 from apps.cluster.context import current_request_id, taking_notes
 from apps.cluster.errors import ApiError, BadRequest, NotFound, Unauthorized
 from apps.cluster.models import Cluster
-from apps.cluster.writes import Actor, Asked
+from apps.cluster.writes import Actor, RequestOptions
 from apps.cluster.writing.default_policy import create_default_policy
 from apps.people.authentication import KEYWORDS, BearerAuthentication
 
@@ -304,10 +304,10 @@ def _carry_out(call: Call) -> HttpResponseBase:
     return prepend_warning(response, deprecation) if deprecation else response
 
 
-def asked_by(target: Target, method: str, query: QueryDict) -> Asked:
+def asked_by(target: Target, method: str, query: QueryDict) -> RequestOptions:
     """What policies and webhooks are told of a request beside its object."""
     options = {name: query[name] for name in ("fieldManager", "fieldValidation") if query.get(name)}
-    return Asked(options, collection=method == "DELETE" and not target.name)
+    return RequestOptions(options, collection=method == "DELETE" and not target.name)
 
 
 def _log_annotations(call: Call, annotations: Mapping[str, str]) -> None:

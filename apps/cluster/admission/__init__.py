@@ -16,7 +16,7 @@ from apps.cluster.admission.draft import Body, definition_of_body, draft_of, wri
 from apps.cluster.admission.gated_fields import drop_gated_fields
 from apps.cluster.admission.names import generate_name
 from apps.cluster.admission.nodes import taint_not_ready
-from apps.cluster.admission.plugins.registry import NO_PLUGINS, Chain
+from apps.cluster.admission.plugins.registry import NO_PLUGINS, EnabledPlugins
 from apps.cluster.admission.pod_groups import default_disruption_modes
 from apps.cluster.admission.pods import create_pod
 from apps.cluster.admission.priority import set_group_priority
@@ -36,7 +36,7 @@ def admit(
     old: Mapping[str, Any] | None = None,
     subresource: str = "",
     taint_new_nodes: bool = False,
-    plugins: Chain = NO_PLUGINS,
+    plugins: EnabledPlugins = NO_PLUGINS,
     decoded: bool = False,
     gates: Collection[str] = (),
     restored: bool = False,
@@ -76,7 +76,7 @@ def _create(
     draft: Body,
     lookups: Lookups,
     taint_new_nodes: bool,
-    plugins: Chain,
+    plugins: EnabledPlugins,
     gates: Collection[str],
     restored: bool,
 ) -> None:
@@ -106,7 +106,7 @@ def _create(
 
 
 def _update(
-    kind: Kind, draft: Body, lookups: Lookups, old: Mapping[str, Any], plugins: Chain
+    kind: Kind, draft: Body, lookups: Lookups, old: Mapping[str, Any], plugins: EnabledPlugins
 ) -> None:
     if kind.keep is not None:
         kind.keep(draft, old)

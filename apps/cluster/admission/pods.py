@@ -8,14 +8,14 @@ from typing import Any
 from apps.cluster.admission.draft import Body, child
 from apps.cluster.admission.limit_ranges import limit_pod
 from apps.cluster.admission.match_label_keys import merge_label_keys
-from apps.cluster.admission.plugins.registry import Chain
+from apps.cluster.admission.plugins.registry import EnabledPlugins
 from apps.cluster.admission.priority import keep_priority, set_priority
 from apps.cluster.admission.runtimeclass import apply_runtime_class
 from apps.cluster.admission.tolerations import add_default_tolerations
 from apps.cluster.lookups import Lookups
 
 
-def create_pod(pod: Body, lookups: Lookups, plugins: Chain) -> None:
+def create_pod(pod: Body, lookups: Lookups, plugins: EnabledPlugins) -> None:
     """Run admission for a new pod that has its defaults; Forbidden if the pod is rejected."""
     child(pod, "spec")
     limit_pod(pod, lookups)

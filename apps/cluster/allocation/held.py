@@ -16,7 +16,7 @@ from apps.cluster.validation.addresses import read_address
 Spec = Mapping[str, Any]
 
 
-class Held:
+class HeldAddresses:
     """How many services hold each address and each node port.
 
     More than one service may hold a value that was stored before values were unique.
@@ -60,9 +60,9 @@ def ports_of(spec: Spec) -> Iterator[int]:
         yield spec["healthCheckNodePort"]
 
 
-def read_held(cluster: Cluster) -> Held:
+def read_held(cluster: Cluster) -> HeldAddresses:
     """What the services of a cluster hold now."""
-    held = Held()
+    held = HeldAddresses()
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT jsonb_build_object('clusterIPs', body #> '{spec,clusterIPs}', 'ports', "

@@ -15,7 +15,7 @@ from typing import Any, Final
 from apps.cluster import kinds
 from apps.cluster.admission.defaulting.services import is_health_checked
 from apps.cluster.allocation.families import check_families
-from apps.cluster.allocation.held import Held, ports_of, read_added_networks, read_held
+from apps.cluster.allocation.held import HeldAddresses, ports_of, read_added_networks, read_held
 from apps.cluster.allocation.ranges import NETWORK, Draw, contains, draw_address, draw_port
 from apps.cluster.errors import ApiError, Invalid
 from apps.cluster.models import Cluster
@@ -47,12 +47,12 @@ class Allocations:
         self._cluster = cluster
         self._draw = draw
         self._checks_range = checks_range
-        self._requested = Held()
+        self._requested = HeldAddresses()
         #: The specs before and after each change of this write.
         self._recorded: list[tuple[Spec, Spec]] = []
 
     @cached_property
-    def _held(self) -> Held:
+    def _held(self) -> HeldAddresses:
         """Read once, when the first service needs it."""
         held = self._read_held()
         for old, new in self._recorded:
@@ -60,7 +60,7 @@ class Allocations:
             held.add(new)
         return held
 
-    def _read_held(self) -> Held:
+    def _read_held(self) -> HeldAddresses:
         return read_held(self._cluster)
 
     def _read_added_networks(self) -> list[IPv4Network]:

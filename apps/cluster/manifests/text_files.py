@@ -58,7 +58,7 @@ def read_files(files: Iterable[File]) -> list[Text]:
     BadRequest names the file that is no text, or an archive that is damaged, too large, or has
     members that no archive of a dump has.
     """
-    room = _Room()
+    room = _SizeLimit()
     texts = [text for file in files for text in _read(file, room)]
     names: set[str] = set()
     for text in texts:
@@ -69,7 +69,7 @@ def read_files(files: Iterable[File]) -> list[Text]:
 
 
 @dataclass(slots=True)
-class _Room:
+class _SizeLimit:
     """What may still be read of all files together."""
 
     files: int = field(default_factory=lambda: limits.IMPORT_FILES.highest)
@@ -101,7 +101,7 @@ class _Room:
 class _Unpacked(io.RawIOBase):
     """The content of a compressed file, as far as there is room for it."""
 
-    def __init__(self, file: File, room: _Room) -> None:
+    def __init__(self, file: File, room: _SizeLimit) -> None:
         super().__init__()
         self._file = gzip.GzipFile(fileobj=io.BytesIO(file.content))
         self._name, self._room = file.name, room
@@ -115,7 +115,7 @@ class _Unpacked(io.RawIOBase):
         return unpacked
 
 
-def _read(file: File, room: _Room) -> Iterator[Text]:
+def _read(file: File, room: _SizeLimit) -> Iterator[Text]:
     name, content = file
     try:
         if content.startswith(_ZIP):
@@ -133,7 +133,7 @@ def _read(file: File, room: _Room) -> Iterator[Text]:
         raise BadRequest(f"{_prefix(name)}the archive cannot be read: {error}") from error
 
 
-def _read_gzip(file: File, room: _Room) -> Iterator[Text]:
+def _read_gzip(file: File, room: _SizeLimit) -> Iterator[Text]:
     start = gzip.GzipFile(fileobj=io.BytesIO(file.content)).read(_TAR.stop)
     unpacked = _Unpacked(file, room)
     if start[_TAR] == b"ustar":
@@ -144,7 +144,7 @@ def _read_gzip(file: File, room: _Room) -> Iterator[Text]:
     yield _decode(file.name, content)
 
 
-def _read_tar(content: IO[bytes] | io.RawIOBase, name: str, room: _Room) -> Iterator[Text]:
+def _read_tar(content: IO[bytes] | io.RawIOBase, name: str, room: _SizeLimit) -> Iterator[Text]:
     with tarfile.open(fileobj=content, mode="r|") as archive:
         for member in archive:
             _check_name(name, member.name)
@@ -160,7 +160,7 @@ def _read_tar(content: IO[bytes] | io.RawIOBase, name: str, room: _Room) -> Iter
                 yield _decode(member.name.removeprefix("./"), extracted.read())
 
 
-def _read_zip(file: File, room: _Room) -> Iterator[Text]:
+def _read_zip(file: File, room: _SizeLimit) -> Iterator[Text]:
     name, content = file
     # the list of members is read as a whole
     if not limits.IMPORT_FILES.admits(content.count(_ZIP_ENTRY)):

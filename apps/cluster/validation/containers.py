@@ -44,7 +44,7 @@ _NEEDS_SIDECAR: Final = "may not be set for init containers without restartPolic
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class ContainerContext:
     """What the rules for a container read from the pod's spec."""
 
     #: by name
@@ -56,7 +56,7 @@ class Surroundings:
     host_users: bool
 
     @classmethod
-    def of(cls, spec: Body, volumes: Mapping[str, Body]) -> Surroundings:
+    def of(cls, spec: Body, volumes: Mapping[str, Body]) -> ContainerContext:
         """What surrounds the containers of this spec, with its valid volumes."""
         return cls(
             volumes=volumes,
@@ -70,7 +70,7 @@ class Surroundings:
         )
 
 
-def validate_containers(containers: Sequence[Body], path: str, around: Surroundings) -> Causes:
+def validate_containers(containers: Sequence[Body], path: str, around: ContainerContext) -> Causes:
     """The containers of a pod; at least one is required."""
     if not containers:
         yield required(path)
@@ -87,7 +87,7 @@ def validate_containers(containers: Sequence[Body], path: str, around: Surroundi
 def validate_init_containers(
     containers: Sequence[Body],
     path: str,
-    around: Surroundings,
+    around: ContainerContext,
     names_in_use: set[str],
 ) -> Causes:
     """Init containers; `names_in_use` are the names of the other containers."""
@@ -110,7 +110,7 @@ def validate_init_containers(
 
 
 def validate_debug_containers(
-    containers: Sequence[Body], path: str, around: Surroundings, names_in_use: set[str]
+    containers: Sequence[Body], path: str, around: ContainerContext, names_in_use: set[str]
 ) -> Causes:
     """Ephemeral containers; `names_in_use` are the names of the other containers."""
     targets = frozenset(names_in_use)
@@ -125,7 +125,7 @@ def validate_debug_containers(
             yield not_found(f"{place}.targetContainerName", target)
 
 
-def _container(container: Body, path: str, seen: set[str], around: Surroundings) -> Causes:
+def _container(container: Body, path: str, seen: set[str], around: ContainerContext) -> Causes:
     name, image = container.get("name", ""), container.get("image", "")
     if not name:
         yield required(f"{path}.name")

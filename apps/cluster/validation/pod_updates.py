@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from apps.cluster.pods.qos import qos_class
 from apps.cluster.validation.causes import Causes, forbidden, invalid
-from apps.cluster.validation.containers import Surroundings, validate_debug_containers
+from apps.cluster.validation.containers import ContainerContext, validate_debug_containers
 from apps.cluster.validation.differences import pod_spec_difference
 from apps.cluster.validation.pods import validate_pod_spec
 
@@ -70,7 +70,7 @@ def validate_ephemeral_containers(pod: Body, old: Body) -> Causes:
     }
     # a stored volume is valid
     volumes = {volume["name"]: volume for volume in spec.get("volumes") or ()}
-    yield from validate_debug_containers(listed, path, Surroundings.of(spec, volumes), others)
+    yield from validate_debug_containers(listed, path, ContainerContext.of(spec, volumes), others)
     for index, container in enumerate(listed):
         before = known.get(container.get("name", ""))
         if before is not None and before != container:

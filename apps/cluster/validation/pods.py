@@ -17,7 +17,7 @@ from apps.cluster.validation.causes import (
     too_long,
 )
 from apps.cluster.validation.containers import (
-    Surroundings,
+    ContainerContext,
     validate_containers,
     validate_init_containers,
 )
@@ -113,7 +113,7 @@ def validate_preemption_policy(policy: str | None, path: str) -> Causes:
 
 def _all_containers(spec: Body, path: str, volumes: Mapping[str, Body]) -> Causes:
     containers = spec.get("containers", ())
-    around = Surroundings.of(spec, volumes)
+    around = ContainerContext.of(spec, volumes)
     yield from validate_containers(containers, f"{path}.containers", around)
     if "initContainers" in spec:
         yield from validate_init_containers(

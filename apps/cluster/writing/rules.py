@@ -21,7 +21,7 @@ from apps.cluster.admission import admit, as_sent, certificates
 from apps.cluster.admission.dynamic import DynamicAdmission, World
 from apps.cluster.admission.limit_ranges import check_limits
 from apps.cluster.admission.nodes import is_tainted_when_new
-from apps.cluster.admission.plugins.registry import Chain
+from apps.cluster.admission.plugins.registry import EnabledPlugins
 from apps.cluster.admission.policies.requests import CREATE, DELETE, UPDATE, Review
 from apps.cluster.allocation.services import SERVICE, Allocations, may_allocate
 from apps.cluster.custom.admission import admit_custom, stored_form, validate_custom_object
@@ -96,7 +96,7 @@ def admit_new(
     changes it before it is validated. One that is `restored` keeps its status, and its taints if
     it is a node.
     """
-    plugins = Chain(settings.admission_plugins, actor.user)
+    plugins = EnabledPlugins(settings.admission_plugins, actor.user)
     tainted = (
         kind is kinds.NODE
         and not restored
@@ -158,10 +158,10 @@ class WriteRules:
     allocations: Allocations | None = None
     #: Rows are locked: no webhook is called.
     is_locked: bool = False
-    _plugins: Chain = field(init=False)
+    _plugins: EnabledPlugins = field(init=False)
 
     def __post_init__(self) -> None:
-        self._plugins = Chain(self.cluster.admission_plugins, self.actor.user)
+        self._plugins = EnabledPlugins(self.cluster.admission_plugins, self.actor.user)
 
     def prepare(self, write: Create) -> Create:
         """The creation of the object as it is admitted and valid; depends on no other write."""

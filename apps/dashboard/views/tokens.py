@@ -7,7 +7,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_POST
 
-from apps.administration.clusters.kubeconfig import TokenWishes, create_kubeconfig
+from apps.administration.clusters.kubeconfig import TokenOptions, create_kubeconfig
 from apps.cluster.errors import AlreadyExists, ApiError, Invalid
 from apps.cluster.models import Cluster
 from apps.dashboard.forms.object_form import show_error
@@ -68,10 +68,10 @@ def kubeconfig(request: Request, cluster: Cluster) -> HttpResponse:
 
 def _kubeconfig_file(request: Request, cluster: Cluster, form: KubeconfigForm) -> HttpResponse:
     wanted = form.cleaned_data
-    wishes = TokenWishes(
+    token_options = TokenOptions(
         wanted["name"], in_days(wanted["expires"]), wanted["read_only"], wanted["only_cluster"]
     )
-    text = create_kubeconfig(cluster, request.user, wanted["root"] or None, wishes)
+    text = create_kubeconfig(cluster, request.user, wanted["root"] or None, token_options)
     headers = {
         "Content-Disposition": f'attachment; filename="{cluster.name}.kubeconfig"',
         "Cache-Control": "no-store",

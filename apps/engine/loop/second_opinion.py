@@ -46,7 +46,7 @@ Verdict = SecondOpinion.Verdict
 
 #: A binding is held so long for others that may have been decided before it.
 _HOLD_SECONDS: Final = 5.0
-#: Held bindings are judged for so long before the loop goes on.
+#: HeldAddresses bindings are judged for so long before the loop goes on.
 _JUDGE_SECONDS: Final = 0.5
 #: All of them are judged when so many are held: the changes since then must be known.
 _MOST_HELD: Final = 2000

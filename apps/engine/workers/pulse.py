@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 RETRY_SECONDS = 0.25
 
 
-class Pulse(threading.Thread):
+class HeartbeatSender(threading.Thread):
     """Sends the heartbeats of one name, and stays connected, until `stop`.
 
     A lost connection is noticed at once, because others take the process for dead without it.

@@ -43,7 +43,7 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class FilteredNode:
     """A node as the filters see it, with the pods nominated to it if they count."""
 
     evaluation: Evaluation
@@ -99,11 +99,11 @@ class Evaluation:
                 passing[name] = statuses.ids == NodeStatuses.FEASIBLE
         return passing
 
-    def spot(self, row: int) -> Spot:
+    def spot(self, row: int) -> FilteredNode:
         nodes = self.snapshot.select(np.array([row], dtype=np.int64))
         change = self.framework.filters.nominated_pods(self.pod, nodes)
         promised = tuple(change.pods(0)) if change is not None else ()
-        return Spot(self, row, nodes.info(0), nodes, self.state, promised)
+        return FilteredNode(self, row, nodes.info(0), nodes, self.state, promised)
 
     def _allowed(self) -> Int64Array | None:
         if self.narrowed.node_names is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from apps.scheduler.explaining.evaluation import Evaluation, Refusal, Spot
+from apps.scheduler.explaining.evaluation import Evaluation, FilteredNode, Refusal
 from apps.scheduler.framework import guard
 from apps.scheduler.framework.explanation import Detail, RefusalExplainer
 from apps.scheduler.framework.status import Status, unresolvable
@@ -39,7 +39,7 @@ def refusals_at(evaluation: Evaluation, row: int) -> list[Refusal]:
     return sorted(refusals, key=lambda each: each.for_nominated)
 
 
-def _ask(spot: Spot, name: str) -> Refusal | None:
+def _ask(spot: FilteredNode, name: str) -> Refusal | None:
     if name in spot.state.skip_filter:
         return None
     evaluation = spot.evaluation
@@ -51,7 +51,7 @@ def _ask(spot: Spot, name: str) -> Refusal | None:
     return Refusal(name, status, tuple(_details(spot, name, status)) or (_describe(status),))
 
 
-def _details(spot: Spot, name: str, status: Status) -> Sequence[Detail]:
+def _details(spot: FilteredNode, name: str, status: Status) -> Sequence[Detail]:
     """The details from the plugin; empty if the plugin fails to explain its refusal."""
     evaluation = spot.evaluation
     plugin = evaluation.framework.plugins[name]
@@ -64,7 +64,7 @@ def _details(spot: Spot, name: str, status: Status) -> Sequence[Detail]:
         return ()
 
 
-def _with_nominated(spot: Spot) -> Spot:
+def _with_nominated(spot: FilteredNode) -> FilteredNode:
     evaluation = spot.evaluation
     nodes = evaluation.snapshot.select(spot.nodes.snapshot_rows)
     state = spot.state.clone()

@@ -18,7 +18,7 @@ from apps.engine.models import LoopLease
 from apps.engine.workers import heartbeat, lease, presence
 from apps.engine.workers.guard import Guard
 from apps.engine.workers.lease import LeaseLost
-from apps.engine.workers.pulse import Pulse
+from apps.engine.workers.pulse import HeartbeatSender
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -34,7 +34,7 @@ def wait_for(condition: Callable[[], object]) -> None:
 
 
 @contextmanager
-def running(thread: Pulse) -> Iterator[None]:
+def running(thread: HeartbeatSender) -> Iterator[None]:
     thread.start()
     try:
         yield
@@ -104,7 +104,7 @@ def test_a_worker_that_is_slow_or_stopped_keeps_its_lease(cluster: Cluster) -> N
 
 
 def test_a_worker_that_lost_its_connection_connects_again_at_once(cluster: Cluster) -> None:
-    with running(Pulse("loop_back")):
+    with running(HeartbeatSender("loop_back")):
         wait_for(lambda: backend_of("loop_back"))
         lost = backend_of("loop_back")
         with connection.cursor() as cursor:

@@ -20,7 +20,7 @@ from apps.engine.loop import engines as engines_room
 from apps.engine.loop.engines import Engines
 from apps.engine.models import Heartbeat, LoopLease
 from apps.engine.workers import heartbeat, lease
-from apps.engine.workers.pulse import Pulse
+from apps.engine.workers.pulse import HeartbeatSender
 from tests.engine.driving import ACTOR, pod
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -136,7 +136,7 @@ def test_after_a_start_a_process_is_dead_until_its_first_heartbeat(quiet: Cluste
 
 
 def test_a_stopped_worker_gets_no_messages_and_is_deleted(quiet: Cluster) -> None:
-    pulse = Pulse("loop_going")
+    pulse = HeartbeatSender("loop_going")
     heartbeat.touch("loop_going")
     heartbeat.touch("loop_staying")
     LoopLease.objects.filter(cluster=quiet).update(holder="loop_going")

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from apps.administration.clusters.kubeconfig import ROOTS, TokenWishes, create_kubeconfig
+from apps.administration.clusters.kubeconfig import ROOTS, TokenOptions, create_kubeconfig
 from apps.administration.management.command import ControlPlaneCommand
 from apps.people.accounts import user_named
 from apps.people.tokens import in_days
@@ -36,12 +36,12 @@ class Command(ControlPlaneCommand):
 
     def run(self, **options: Any) -> None:
         cluster = self.get_cluster(options["name"])
-        wishes = TokenWishes(
+        token_options = TokenOptions(
             options["name_of_token"] or "",
             in_days(options["days"]),
             options["read_only"],
             options["only_cluster"],
         )
         user = user_named(options["user"])
-        text = create_kubeconfig(cluster, user, options["root"], wishes)
+        text = create_kubeconfig(cluster, user, options["root"], token_options)
         self.stdout.write(text, ending="")

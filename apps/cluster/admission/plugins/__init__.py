@@ -1,5 +1,5 @@
 """Admission plugins that a cluster can enable in addition to the built-in ones.
 
 `Cluster.admission_plugins` maps the names of enabled plugins to their parameters; `registry` lists
-all plugins, checks such a mapping, and builds a `Chain` from it.
+all plugins, checks such a mapping, and builds its `EnabledPlugins` from it.
 """

@@ -45,7 +45,7 @@ def check_plugins(chosen: Any, path: str = "admission_plugins") -> Causes:
             yield from plugin.check(parameters, f"{path}.{name}")
 
 
-class Chain:
+class EnabledPlugins:
     """The enabled plugins of a cluster, for the requests of one user."""
 
     def __init__(self, chosen: Chosen, user: str = "") -> None:
@@ -69,4 +69,4 @@ class Chain:
                 plugin.validate(body, Attributes(self._user, lookups, old), parameters)
 
 
-NO_PLUGINS: Final = Chain({})
+NO_PLUGINS: Final = EnabledPlugins({})

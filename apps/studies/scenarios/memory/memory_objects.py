@@ -19,7 +19,7 @@ from apps.cluster import kinds
 from apps.cluster.admission.draft import draft_of
 from apps.cluster.admission.dynamic import World
 from apps.cluster.admission.policies.requests import CREATE
-from apps.cluster.allocation.held import Held, ipv4_networks
+from apps.cluster.allocation.held import HeldAddresses, ipv4_networks
 from apps.cluster.allocation.services import Allocations, may_allocate
 from apps.cluster.errors import ApiError, BadRequest, NotFound
 from apps.cluster.kinds import Kind
@@ -223,8 +223,8 @@ class MemoryAllocations(Allocations):
         super().__init__(cluster, checks_range=False, draw=draw.randrange)
         self._services, self._ranges = services, ranges
 
-    def _read_held(self) -> Held:
-        held = Held()
+    def _read_held(self) -> HeldAddresses:
+        held = HeldAddresses()
         for service in self._services:
             held.add(service.get("spec") or {})
         return held
