@@ -306,6 +306,10 @@ def test_protected_groups_need_an_approval(kube: Kube) -> None:
             "to true in spec.versions[*].schema instead",
         ),
         (
+            "spec.preserveUnknownFields",
+            "Invalid value: true: must be false in order to use defaults in the schema",
+        ),
+        (
             f"metadata.annotations[{name}]",
             f'Required value: protected groups must have approval annotation "{name}", '
             "see https://github.com/kubernetes/enhancements/pull/1111",
@@ -469,8 +473,7 @@ def test_rules_of_a_definition_are_compiled(kube: Kube) -> None:
         {"rule": "self.low <= self.height"},
         {"rule": "self.low +"},
         {"rule": "self.low"},
-        {"rule": " "},
-        {"rule": "true", "messageExpression": "self.low", "fieldPath": ".lows"},
+        {"rule": "true", "messageExpression": "self.low"},
     )
     number = {"type": "integer"}
     found = causes_of(kube.post(CRDS, gauges(*rules, low=number, high=number)))
@@ -479,16 +482,49 @@ def test_rules_of_a_definition_are_compiled(kube: Kube) -> None:
         "[0].rule",
         "[1].rule",
         "[2].rule",
-        "[3].rule",
-        "[4].messageExpression",
-        "[4].fieldPath",
+        "[3].messageExpression",
     ]
     texts = [text for _, text in found]
     assert texts[0].startswith(r'Invalid value: {"Rule":"self.low \u003c= self.height",')
     assert "compilation failed" in texts[0]
     assert "undefined field 'height'" in texts[0] and "Syntax error" in texts[1]
     assert texts[2].endswith("cel expression must evaluate to a bool")
-    assert texts[4].endswith("messageExpression must evaluate to a string")
+    assert texts[3].endswith("messageExpression must evaluate to a string")
+    # what is wrong otherwise comes before expressions
+    rules = (*rules, {"rule": " "}, {"rule": "true", "message": "a\nb", "fieldPath": ".lows"})
+    found = causes_of(kube.post(CRDS, gauges(*rules, low=number, high=number)))
+    assert [(field.removeprefix(place), text) for field, text in found] == [
+        ("[4].rule", "Required value: rule is not specified"),
+        ("[5].message", r'Invalid value: "a\nb": must not contain line breaks'),
+        ("[5].fieldPath", 'Invalid value: ".lows": must be a valid path'),
+    ]
+
+
+def test_schemas_of_a_definition_are_structural(kube: Kube) -> None:
+    """Each case is what the real API server answers."""
+    text, free = {"type": "string"}, "x-kubernetes-preserve-unknown-fields"
+    embedded, list_type = "x-kubernetes-embedded-resource", "x-kubernetes-list-type"
+    empty = "must not be empty if x-kubernetes-embedded-resource is true without"
+    cases = (
+        ({"type": "array", "items": [text]}, "items", "Forbidden: items must be a schema object"),
+        ({**text, "$ref": "#/x"}, "$ref", "Forbidden: $ref is not supported"),
+        ({**text, "not": text}, "not.type", "Forbidden: must be empty to be structural"),
+        ({"type": "object", free: False}, free, "Invalid value: false: must be true or undefined"),
+        ({"type": "object", embedded: True}, "properties", f"Required value: {empty}"),
+        ({**text, list_type: "set"}, "type", 'Invalid value: "string": must be array if'),
+        ({**text, "default": 1}, "default", 'Invalid value: "integer":  in body must be of type'),
+        (
+            {"type": "object", "properties": {"a": text}, "default": {"b": 1}},
+            "default",
+            'Invalid value: {"b":1}: must not have unknown fields',
+        ),
+    )
+    for schema, place, message in cases:
+        ((field, said),) = causes_of(kube.post(CRDS, gauges(field=schema)))
+        assert (
+            field == f"spec.validation.openAPIV3Schema.properties[spec].properties[field].{place}"
+        )
+        assert said.startswith(message)
 
 
 def test_rules_check_objects_and_transitions(kube: Kube) -> None:

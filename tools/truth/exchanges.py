@@ -6,8 +6,8 @@
 The folder named by REAL_KUBERNETES, or ../shared/real beside the checkout, starts the real one;
 without it nothing is compared, and the output says so. Both get the same requests about every kind:
 reads in all forms, creations, updates, patches, applies and deletions of valid and of mutated
-manifests, creations of random pods and workloads with few of their fields, and sequences in which
-managers, selectors, roles and quotas meet. Times, uids and
+manifests, definitions whose schemas are wrong, creations of random pods and workloads with few of
+their fields, and sequences in which managers, selectors, roles and quotas meet. Times, uids and
 resource versions are blanked; all else is compared, managedFields and texts too. What is equal only
 without the differences of `tools.truth.listed` counts as listed. Exchanges that differ otherwise
 are written to var/truth/exchanges.jsonl.
@@ -29,6 +29,7 @@ django.setup()
 from tests.api.replay import Replay
 from tools.truth.comparing import compare, get
 from tools.truth.requests import Requests, Step, collections, creation, manifests, reading
+from tools.truth.schemas import definitions
 from tools.truth.sequences import sequences
 from tools.truth.servers import our_server, real_server
 from tools.truth.table import OUTPUT, Row, heading, real_folder
@@ -70,6 +71,7 @@ def _steps(real: Replay, options: argparse.Namespace) -> Iterator[Step]:
     """All requests: about what kinds share, and kind by kind."""
     if not options.only:
         yield from topics(str(options.seed), options.topics)
+        yield from definitions(str(options.seed), options.topics)
         yield from sequences(str(options.seed), options.sequences)
     known = {(body["apiVersion"], body["kind"]): body for body in manifests()}
     for place in get(real, "/openapi/v3")["paths"]:

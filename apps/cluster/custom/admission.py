@@ -9,7 +9,6 @@ from typing import Any, Final
 from apps.cluster.admission.defaulting import default_metadata
 from apps.cluster.admission.draft import undecodable
 from apps.cluster.admission.names import generate_name
-from apps.cluster.custom.validation import validate_custom
 from apps.cluster.errors import Cause
 from apps.cluster.kinds import Kind
 from apps.cluster.ownership.creation import own_created
@@ -17,6 +16,7 @@ from apps.cluster.schema import ShapeError, decode
 from apps.cluster.schema.definitions import structural
 from apps.cluster.schema.pruning import set_defaults
 from apps.cluster.validation.causes import invalid
+from apps.cluster.validation.custom_objects import validate_custom
 from apps.cluster.validation.custom_rules import apply_rules, has_rules
 from apps.cluster.validation.metadata import validate_metadata, validate_metadata_update
 

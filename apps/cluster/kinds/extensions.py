@@ -38,6 +38,7 @@ from apps.cluster.validation.names import path_segment
 from apps.cluster.validation.registrations import validate_registration
 from apps.cluster.validation.statuses import validate_standard_conditions
 from apps.cluster.validation.webhooks import validate_webhooks
+from apps.cluster.warnings.objects import definition_update_warnings, definition_warnings
 
 _ADMISSION: Final = "admissionregistration.k8s.io"
 _CATEGORIES: Final = ("api-extensions",)
@@ -60,6 +61,8 @@ KINDS: Final = (
         validate_new=validate_new_definition,
         validate_update=validate_definition_update,
         validate_status=validate_stored_versions,
+        warn=definition_warnings,
+        warn_update=definition_update_warnings,
         needs_version=True,
     ),
     Kind(

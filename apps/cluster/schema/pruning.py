@@ -24,6 +24,11 @@ def prune(schema: Schema, body: Body, unknown: list[str]) -> Body:
     return {**kept, **_prune(schema, rest, "", unknown)}
 
 
+def without_unknown(schema: Schema, value: Any) -> Any:
+    """A value without the fields that its schema does not have."""
+    return _prune(schema, value, "", [])
+
+
 def _prune(schema: Schema, value: Any, path: str, unknown: list[str]) -> Any:
     if isinstance(value, list):
         items = schema.get("items") or {}

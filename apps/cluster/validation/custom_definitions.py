@@ -6,20 +6,19 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from apps.cel import regexes
-from apps.cel.effort import CostExceeded
 from apps.cluster.schema.go_types import internal
 from apps.cluster.validation import names
 from apps.cluster.validation.causes import (
     Causes,
     all_invalid,
+    duplicate,
     forbidden,
     invalid,
     not_supported,
     required,
 )
-from apps.cluster.validation.custom_costs import count_inside
-from apps.cluster.validation.custom_rules import TOO_LONG, Budget, find_faults
+from apps.cluster.validation.custom_rules import steps_of
+from apps.cluster.validation.custom_schemas import validate_schema
 from apps.cluster.validation.webhook_clients import validate_client
 
 Body = Mapping[str, Any]
@@ -31,7 +30,12 @@ _COLUMN_FORMATS: Final = (
 )
 _COLUMN_TYPE: Final = f"must be one of {','.join(_COLUMN_TYPES)}"
 _ONE_STORED: Final = "must have exactly one version marked as storage version"
-_TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
+_COMPARED: Final = ("boolean", "integer", "string")
+_NOT_COMPARED: Final = (
+    "must point to a field of type string, boolean or integer. Enum string fields and strings with "
+    "formats are allowed."
+)
+_SIMPLE: Final = "must be a simple json path starting with ."
 _IMMUTABLE: Final = "field is immutable"
 _APPROVED: Final = "api-approved.kubernetes.io"
 _PROTECTED: Final = (".k8s.io", ".kubernetes.io")
@@ -51,28 +55,55 @@ def validate_definition(body: Body) -> Causes:
     group, given = spec.get("group", ""), spec.get("names") or {}
     if not group:
         yield required("spec.group")
+    elif problems := names.dns_subdomain(group):
+        yield from all_invalid("spec.group", group, problems)
     elif "." not in group:
         yield invalid("spec.group", group, "should be a domain with at least one dot")
-    else:
-        yield from all_invalid("spec.group", group, names.dns_subdomain(group))
     if spec.get("scope") not in _SCOPES:
         cause = not_supported if spec.get("scope") else None
         yield cause("spec.scope", spec["scope"], _SCOPES) if cause else required("spec.scope")
     if spec.get("preserveUnknownFields"):
         yield invalid("spec.preserveUnknownFields", True, _NOT_PRESERVED)
+        if any(_has_default(_schema_of(each)) for each in spec.get("versions") or ()):
+            detail = "must be false in order to use defaults in the schema"
+            yield invalid("spec.preserveUnknownFields", True, detail)
     versions = spec.get("versions") or []
-    yield from _versions(versions)
-    for field in ("plural", "singular", "kind", "listKind"):
-        if not given.get(field):
-            yield required(f"spec.names.{field}")
+    yield from _versions(versions, is_given=spec.get("versions") is not None)
+    yield from _names(given)
     yield from _shared_parts(versions)
     yield from _conversion(spec.get("conversion") or {}, "spec.conversion")
+
+
+def _has_default(schema: Any) -> bool:
+    if isinstance(schema, list):
+        return any(map(_has_default, schema))
+    if not isinstance(schema, Mapping):
+        return False
+    inner = (each for name, each in schema.items() if name != "properties")
+    fields = schema.get("properties") or {}
+    return schema.get("default") is not None or any(map(_has_default, (*inner, *fields.values())))
+
+
+def _names(given: Body) -> Causes:
+    for field in ("plural", "singular", "kind", "listKind"):
+        name, at = given.get(field), f"spec.names.{field}"
+        if not name:
+            yield required(at)
+            continue
+        mixed = field in ("kind", "listKind")
+        for problem in names.service_label(name.lower() if mixed else name):
+            said = "may have mixed case, but should otherwise match: " if mixed else ""
+            yield invalid(at, name, f"{said}{problem}")
+    for field in ("shortNames", "categories"):
+        for index, name in enumerate(given.get(field) or ()):
+            at = f"spec.names.{field}[{index}]"
+            yield from all_invalid(at, name, names.service_label(name))
 
 
 def validate_new_definition(body: Body) -> Causes:
     """Rules for new definitions alone: updates cannot change what they check."""
     spec, name = body["spec"], body["metadata"].get("name", "")
-    if name != f"{(spec.get('names') or {}).get('plural', '')}.{spec.get('group', '')}":
+    if name and name != f"{(spec.get('names') or {}).get('plural', '')}.{spec.get('group', '')}":
         yield invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
     yield from validate_approval(body)
 
@@ -118,33 +149,43 @@ def _approval(body: Body) -> str:
     return str((body["metadata"].get("annotations") or {}).get(_APPROVED, ""))
 
 
-def _versions(versions: list[Body]) -> Causes:
+def _versions(versions: list[Body], *, is_given: bool) -> Causes:
     """The versions, and what of their parts is not the same in all of them."""
     for index, version in enumerate(versions):
         path, name = f"spec.versions[{index}]", version.get("name", "")
-        yield from all_invalid(f"{path}.name", name, names.dns_label(name))
+        yield from all_invalid(f"{path}.name", name, names.service_label(name))
+        if version.get("deprecationWarning") and not version.get("deprecated"):
+            detail = "can only be set for deprecated versions"
+            yield invalid(f"{path}.deprecationWarning", version["deprecationWarning"], detail)
         schema = _schema_of(version)
         if schema is None:
             yield required(f"{path}.schema.openAPIV3Schema")
         elif not _is_shared(versions, "schema"):
-            yield from _schema(schema, f"{path}.schema.openAPIV3Schema")
-        if not _is_shared(versions, "additionalPrinterColumns"):
-            yield from _columns(version, path)
+            yield from validate_schema(schema, f"{path}.schema.openAPIV3Schema")
+        for part, validate_part in _PARTS.items():
+            if not _is_shared(versions, part):
+                yield from validate_part(version, path)
     if sum(bool(each.get("storage")) for each in versions) != 1:
         shown = [
             {**each, "Schema": None, "AdditionalPrinterColumns": None}
             for each in internal("apiextensions.CustomResourceDefinitionVersion", versions)
         ]
-        yield invalid("spec.versions", shown or None, _ONE_STORED)
+        yield invalid("spec.versions", shown if is_given else None, _ONE_STORED)
+        yield invalid("status.storedVersions", None, "must have at least one stored version")
+    if versions and versions[0].get("name"):
+        # the field of the first version in the API server's own type
+        name = versions[0]["name"]
+        yield from all_invalid("spec.version", name, names.service_label(name))
 
 
 def _shared_parts(versions: list[Body]) -> Causes:
     """What is the same in all versions has a place of its own in the API server."""
     schema = _schema_of(versions[0]) if versions else None
     if schema is not None and _is_shared(versions, "schema"):
-        yield from _schema(schema, "spec.validation.openAPIV3Schema")
-    if versions and _is_shared(versions, "additionalPrinterColumns"):
-        yield from _columns(versions[0], "spec")
+        yield from validate_schema(schema, "spec.validation.openAPIV3Schema")
+    for part, validate_part in _PARTS.items():
+        if versions and _is_shared(versions, part):
+            yield from validate_part(versions[0], "spec")
 
 
 def _is_shared(versions: list[Body], part: str) -> bool:
@@ -156,12 +197,6 @@ def _schema_of(version: Body) -> Body | None:
     return schema
 
 
-def _schema(schema: Body, path: str) -> Causes:
-    budget = Budget()
-    yield from _structural(schema, path, budget, 1, root=True)
-    yield from budget.check(path)
-
-
 def _columns(version: Body, path: str) -> Causes:
     for number, column in enumerate(version.get("additionalPrinterColumns") or ()):
         at = f"{path}.additionalPrinterColumns[{number}]"
@@ -169,7 +204,7 @@ def _columns(version: Body, path: str) -> Causes:
         if not given:
             yield required(f"{at}.JSONPath")
         elif not given.startswith("."):
-            yield invalid(f"{at}.JSONPath", given, "must be a simple json path starting with .")
+            yield invalid(f"{at}.JSONPath", given, _SIMPLE)
         if not column.get("name"):
             yield required(f"{at}.name")
         form = column.get("format", "")
@@ -183,70 +218,61 @@ def _columns(version: Body, path: str) -> Causes:
             yield invalid(f"{at}.type", kind, _COLUMN_TYPE)
 
 
-def _structural(
-    schema: Body,
-    path: str,
-    budget: Budget,
-    count: int | None,
-    *,
-    root: bool = False,
-    place: str = "object fields",
-) -> Causes:
-    """A schema specifies the type of every value, unless it says that anything may be there."""
-    given = schema.get("type", "")
-    is_free = schema.get("x-kubernetes-int-or-string") or schema.get(
-        "x-kubernetes-preserve-unknown-fields"
-    )
-    if root and given != "object":
-        yield invalid(f"{path}.type", given, "must be object at the root")
-    elif not given and not is_free:
-        yield required(f"{path}.type", f"must not be empty for specified {place}")
-    elif given and given not in _TYPES:
-        yield not_supported(f"{path}.type", given, _TYPES)
-    yield from find_faults(schema, path, budget, count, root=root)
-    yield from _patterns(schema, path, budget)
-    if given == "array" and not isinstance(schema.get("items"), Mapping):
-        yield required(f"{path}.items", "must be specified")
-    for name, each in (schema.get("properties") or {}).items():
-        if not (root and name == "metadata"):
-            yield from _structural(each, f"{path}.properties[{name}]", budget, count)
-    for part in ("items", "additionalProperties"):
-        if isinstance(schema.get(part), Mapping):
-            inner = count_inside(schema, count)
-            place = "array items" if part == "items" else "object fields"
-            yield from _structural(schema[part], f"{path}.{part}", budget, inner, place=place)
+def _scale(version: Body, path: str) -> Causes:
+    """Paths of `scale` lead to fields of the spec and of the status."""
+    scale = (version.get("subresources") or {}).get("scale")
+    if scale is None:
+        return
+    for field, roots in (
+        ("specReplicasPath", (".spec",)),
+        ("statusReplicasPath", (".status",)),
+        ("labelSelectorPath", (".spec", ".status")),
+    ):
+        at, given = f"{path}.subresources.scale.{field}", scale.get(field) or ""
+        if not given:
+            if len(roots) == 1:
+                yield required(at)
+        elif not given.startswith("."):
+            yield invalid(at, given, _SIMPLE)
+        elif not given.startswith(tuple(f"{root}." for root in roots)):
+            under = roots[0] if len(roots) == 1 else f"either {' or '.join(roots)}"
+            yield invalid(at, given, f"should be a json path under {under}")
 
 
-def _patterns(schema: Body, path: str, budget: Budget) -> Causes:
-    """The pattern of a schema, and those of its combinations, are regular expressions of Go."""
-    pattern = schema.get("pattern")
-    if pattern and (problem := _problem_of(pattern, budget)):
-        reason = f"must be a valid regular expression, but isn't: {problem}"
-        yield invalid(f"{path}.pattern", pattern, reason)
-    for part in ("allOf", "anyOf", "oneOf"):
-        for number, each in enumerate(schema.get(part) or ()):
-            yield from _combined_patterns(each, f"{path}.{part}[{number}]", budget)
-    if schema.get("not"):
-        yield from _combined_patterns(schema["not"], f"{path}.not", budget)
+def _selectable(version: Body, path: str) -> Causes:
+    """Fields by which objects are selected exist, and can be compared."""
+    schema = _schema_of(version) or {}
+    seen = set()
+    for index, field in enumerate(version.get("selectableFields") or ()):
+        at, given = f"{path}.selectableFields[{index}].jsonPath", field.get("jsonPath") or ""
+        if not given:
+            yield required(at)
+            continue
+        steps = steps_of(given)
+        if steps is None and not given.startswith((".", "[")):
+            first = given.partition(".")[0]
+            yield invalid(at, given, f"is an invalid path: expected [ or . but got: {first}")
+            continue
+        found: Any = schema
+        for step in steps or ("",):
+            found = (found.get("properties") or {}).get(step)
+            if not isinstance(found, Mapping):
+                break
+        if not isinstance(found, Mapping) or (steps or [""])[0] == "metadata":
+            yield invalid(at, given, "is an invalid path: does not refer to a valid field")
+        elif found.get("type") not in _COMPARED:
+            yield invalid(at, given, _NOT_COMPARED)
+        if given in seen:
+            yield duplicate(at, given)
+        seen.add(given)
 
 
-def _combined_patterns(schema: Body, path: str, budget: Budget) -> Causes:
-    yield from _patterns(schema, path, budget)
-    for name, each in (schema.get("properties") or {}).items():
-        yield from _combined_patterns(each, f"{path}.properties[{name}]", budget)
-    for part in ("items", "additionalProperties"):
-        if isinstance(schema.get(part), Mapping):
-            yield from _combined_patterns(schema[part], f"{path}.{part}", budget)
-
-
-def _problem_of(pattern: str, budget: Budget) -> str:
-    if budget.spent:
-        return ""
-    try:
-        return regexes.problem_of(pattern)
-    except CostExceeded:
-        budget.spent = True
-        return TOO_LONG
+#: Parts of a version that may be the same in all of them.
+_PARTS: Final = {
+    "additionalPrinterColumns": _columns,
+    "subresources": _scale,
+    "selectableFields": _selectable,
+}
 
 
 def validate_stored_versions(body: Body, old: Body) -> Causes:

@@ -29,6 +29,7 @@ from apps.cluster.validation.causes import (
     forbidden,
     invalid,
     invalid_without_value,
+    not_supported,
     required,
 )
 from apps.cluster.validation.custom_costs import (
@@ -41,6 +42,7 @@ from apps.cluster.validation.custom_costs import (
 from apps.cluster.validation.custom_values import (
     Converted,
     environment_of,
+    has_type,
     value_of,
     with_type_fields,
 )
@@ -71,6 +73,14 @@ _EXCEEDED: Final = (
 )
 _NO_SIGNATURE: Final = (
     "call arguments did not match a supported operator, function or macro signature for rule"
+)
+_UNCORRELATABLE: Final = "oldSelf cannot be used on the uncorrelatable portion of the schema within"
+_NO_TYPE: Final = (
+    "Internal error: internal error: failed to construct type information for "
+    "x-kubernetes-validations rules: unable to convert structural schema to CEL declarations"
+)
+_REASONS: Final = tuple(
+    f"FieldValue{each}" for each in ("Duplicate", "Forbidden", "Invalid", "Required")
 )
 _STEP: Final = re.compile(r"\.([A-Za-z_][A-Za-z0-9_]*)|\['([^']+)'\]")
 
@@ -310,30 +320,51 @@ class Budget:
 
 
 def find_faults(
-    schema: Schema, path: str, budget: Budget, count: int | None, *, root: bool = False
+    schema: Schema,
+    path: str,
+    budget: Budget,
+    count: int | None,
+    *,
+    root: bool = False,
+    compiles: bool = True,
+    uncorrelatable: str = "",
 ) -> Causes:
     """What is wrong with the rules of a schema itself, without those inside it.
 
-    `count`: how many values of the schema an object has at most; None without a limit.
+    `count`: how many values of the schema an object has at most; None without a limit. Expressions
+    are not compiled if the schema is wrong. `uncorrelatable`: the list whose items, with which the
+    schema is, have no counterparts in an older object.
     """
     typed = with_type_fields(schema) if root else schema
+    rules = schema.get(RULES) or ()
+    plain: list[Cause] = []
+    for index, each in enumerate(rules):
+        plain += _plain_faults(typed, each, path, index)
+    yield from plain
+    if not compiles or plain or not rules:
+        return
+    if not has_type(typed):
+        yield Cause("InternalError", _NO_TYPE, f"{path}.{RULES}")
+        return
     for index, given in enumerate(schema.get(RULES) or ()):
         at = f"{path}.{RULES}[{index}]"
         if budget.spent:
             return
         try:
-            yield from _faults_of(typed, given, at, budget, count)
+            yield from _faults_of(typed, given, at, budget, count, uncorrelatable)
         except CostExceeded:
             budget.spent = True
             yield invalid(f"{at}.rule", given["rule"], TOO_LONG)
 
 
 def _faults_of(
-    schema: Schema, given: Mapping[str, Any], at: str, budget: Budget, count: int | None
+    schema: Schema,
+    given: Mapping[str, Any],
+    at: str,
+    budget: Budget,
+    count: int | None,
+    uncorrelatable: str,
 ) -> Causes:
-    if not given.get("rule", "").strip():
-        yield required(f"{at}.rule", "rule is not specified")
-        return
     try:
         rule = compile_rule(schema, {"rule": given["rule"], **_old_flag(given)})
     except CompileProblem as wrong:
@@ -342,16 +373,41 @@ def _faults_of(
         return
     cost = total_cost(rule.program.max_cost, schema, count)
     yield from budget.spend(RULE_COST, f"{at}.rule", cost)
+    if rule.is_transition and uncorrelatable:
+        detail = f"{_UNCORRELATABLE} {uncorrelatable}"
+        yield invalid(f"{at}.rule", given["rule"], detail)
+    if given.get("optionalOldSelf") is not None and not rule.is_transition:
+        detail = "may not be set if oldSelf is not used in rule"
+        yield invalid(f"{at}.optionalOldSelf", given["optionalOldSelf"], detail)
     try:
         # most rules have none: their own expression is compiled once
         has_message = given.get("messageExpression", "").strip()
         message = compile_rule(schema, given).message_program if has_message else None
     except CompileProblem as wrong:
-        yield invalid(f"{at}.messageExpression", given["messageExpression"], str(wrong))
+        shown = internal("apiextensions.ValidationRule", given)
+        yield invalid(f"{at}.messageExpression", shown, str(wrong))
     else:
         if message is not None:
             cost = total_cost(message.max_cost, schema, count)
             yield from budget.spend(_MESSAGE_COST, f"{at}.messageExpression", cost)
+
+
+def _plain_faults(schema: Schema, given: Mapping[str, Any], path: str, index: int) -> Causes:
+    """What is wrong with a rule beside its expressions."""
+    at = f"{path}.{RULES}[{index}]"
+    rule, message = given.get("rule", ""), given.get("message", "")
+    if not rule.strip():
+        yield required(f"{at}.rule", "rule is not specified")
+    if message and not message.strip():
+        yield invalid(f"{at}.message", message, "must be non-empty if specified")
+    elif "\n" in message.strip():
+        yield invalid(f"{at}.message", message, "must not contain line breaks")
+    elif "\n" in rule.strip() and not message and not given.get("messageExpression"):
+        detail = "message must be specified if rule contains line breaks"
+        yield required(f"{at}.message", detail)
+    reason = given.get("reason")
+    if reason is not None and reason not in _REASONS:
+        yield not_supported(f"{at}.reason", reason, _REASONS)
     yield from _field_path_faults(schema, given.get("fieldPath", ""), f"{at}.fieldPath")
 
 
@@ -364,12 +420,11 @@ def _field_path_faults(schema: Schema, field_path: str, at: str) -> Iterator[Cau
         return
     steps = steps_of(field_path)
     if steps is None:
-        yield invalid(at, field_path, "fieldPath must be a valid path")
+        yield invalid(at, field_path, "must be a valid path")
         return
     for step in steps:
         inner = (schema.get("properties") or {}).get(step, schema.get("additionalProperties"))
         if not isinstance(inner, Mapping):
-            detail = "does not refer to a valid field"
-            yield invalid(at, field_path, f"fieldPath must be a valid path: {detail}")
+            yield invalid(at, field_path, "must be a valid path")
             return
         schema = inner

@@ -101,6 +101,11 @@ def environment_of(schema: Schema, *, optional_old: bool) -> Environment:
     return Environment({"self": own_type, "oldSelf": old}, structs, without)
 
 
+def has_type(schema: Schema) -> bool:
+    """Whether expressions can read values of a schema."""
+    return _type(schema, "object", {}) is not None
+
+
 def _type(schema: Schema, name: str, structs: dict[str, Mapping[str, Type]]) -> Type | None:
     """None for what expressions cannot read: values without a known type."""
     spend(_SCHEMA)

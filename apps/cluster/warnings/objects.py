@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from apps.cluster.kind import Kind
 from apps.cluster.validation.addresses import network_warnings
+from apps.cluster.validation.formats import is_known
 from apps.cluster.warnings.pods import (
     claim_warnings,
     label_warning,
@@ -209,6 +210,34 @@ def endpoint_slice_warnings(endpoints: Body) -> Iterator[str]:
     """The warnings about a new EndpointSlice."""
     if endpoints.get("addressType") == "FQDN":
         yield "spec.addressType: FQDN endpoints are deprecated"
+
+
+def definition_warnings(definition: Body) -> Iterator[str]:
+    """The warnings about a CustomResourceDefinition: formats that nothing checks."""
+    unknown: dict[str, None] = {}
+    for version in definition["spec"].get("versions") or ():
+        _note_formats((version.get("schema") or {}).get("openAPIV3Schema"), unknown)
+    yield from (f'unrecognized format "{name}"' for name in unknown)
+
+
+def _note_formats(schema: Any, unknown: dict[str, None]) -> None:
+    if isinstance(schema, list):
+        for each in schema:
+            _note_formats(each, unknown)
+    if not isinstance(schema, Mapping):
+        return
+    name = schema.get("format")
+    if name and not is_known(name, schema.get("type", "")):
+        unknown[name] = None
+    for each in (schema.get("properties") or {}).values():
+        _note_formats(each, unknown)
+    for part in ("items", "additionalProperties", "allOf", "anyOf", "oneOf", "not"):
+        _note_formats(schema.get(part), unknown)
+
+
+def definition_update_warnings(definition: Body, old: Body) -> Iterator[str]:
+    """The warnings about an update of a CustomResourceDefinition."""
+    yield from definition_warnings(definition)
 
 
 def service_account_warnings(account: Body) -> Iterator[str]:

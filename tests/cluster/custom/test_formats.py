@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from apps.cluster.custom.formats import has_format
+from apps.cluster.validation.formats import has_format
 
 LONG = 4_000
 

@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from apps.cel import regexes
 from apps.cel.effort import CostExceeded, Effort, spend
-from apps.cluster.custom.formats import has_format
 from apps.cluster.errors import Cause
 from apps.cluster.validation.causes import (
     Causes,
@@ -22,6 +21,7 @@ from apps.cluster.validation.causes import (
     too_long,
     too_many,
 )
+from apps.cluster.validation.formats import has_format
 
 Schema = Mapping[str, Any]
 
@@ -57,6 +57,13 @@ def validate_custom(
     except (CostExceeded, RecursionError):
         causes = [Cause("FieldValueForbidden", _TOO_MUCH, "")]
     yield from causes
+
+
+def validate_default(schema: Schema, value: Any) -> Causes:
+    """What is wrong with a default; fields begin with the value itself."""
+    for cause in _validate(schema, value, ""):
+        field = "" if cause.field == "<nil>" else cause.field
+        yield Cause(cause.reason, cause.message.replace("<nil>", "", 1), field)
 
 
 def _without_metadata(body: Mapping[str, Any]) -> dict[str, Any]:

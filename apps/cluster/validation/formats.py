@@ -37,6 +37,11 @@ _MAX_HOST: Final = 255
 _MAX_LABEL: Final = 63
 
 
+def is_known(name: str, of_type: str) -> bool:
+    """Whether the API server knows a format of texts, or of numbers of this type."""
+    return name in (_OF_NUMBERS.get(of_type) or _OF_TEXTS)
+
+
 def has_format(name: str, text: str) -> bool:
     """Whether a text has a format; True for formats that are not checked, such as `password`."""
     check = _FORMATS.get(name)
@@ -133,6 +138,12 @@ def _decode(text: str) -> bytes:
     return base64.b64decode(text, validate=True)
 
 
+_OF_NUMBERS: Final = {"integer": ("int32", "int64"), "number": ("double", "float")}
+#: Some are accepted and not checked.
+_UNCHECKED: Final = (
+    *("bsonobjectid", "creditcard", "isbn", "isbn10", "isbn13", "k8s-long-name", "k8s-short-name"),
+    *("password", "rgbcolor", "ssn"),
+)
 _UUID: Final = "[0-9a-f]{8}-?[0-9a-f]{4}-?%s[0-9a-f]{3}-?%s[0-9a-f]{3}-?[0-9a-f]{12}"
 _FORMATS: Final[Mapping[str, Callable[[str], bool]]] = {
     "byte": _accepts(_decode),
@@ -153,3 +164,4 @@ _FORMATS: Final[Mapping[str, Callable[[str], bool]]] = {
     "uuid4": _matches(_UUID % ("4", "[89ab]")),
     "uuid5": _matches(_UUID % ("5", "[89ab]")),
 }
+_OF_TEXTS: Final = frozenset((*_FORMATS, *_UNCHECKED))
