@@ -62,6 +62,7 @@ ICONS = (
     "pause",
     "pencil",
     "play",
+    "plus",
     "rewind",
     "scale",
     "search",
@@ -69,6 +70,7 @@ ICONS = (
     "sliders-horizontal",
     "trash-2",
     "triangle-alert",
+    "upload",
     "users",
     "x",
 )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.db import connection
+from django.db.models import QuerySet
 
 from apps.administration.clusters.summaries import (
     PodStates,
@@ -30,8 +31,11 @@ from apps.engine import queries
 from apps.engine.models import Operation, SchedulingDecision
 from apps.engine.opinions import Agreement
 from apps.engine.queue.listing import Part
+from apps.studies.history.story import SHOWN_AS_ATTEMPTS
 
-RECENT = 8
+RECENT = 6
+#: Among so many newest events, those are looked for that say more than the decisions.
+NEWEST_EVENTS = 500
 
 
 #: The plugins that rejected the most nodes for the most unschedulable pods, each pod counted once.
@@ -103,9 +107,19 @@ def cluster_overview(cluster: Cluster, *, resource: str, label: str) -> Overview
         under_pressure=[node.name for node in nodes if node.under_pressure],
         throughput=throughputs([cluster.pk])[cluster.pk],
         decisions=list(queries.list_decisions(cluster)[:RECENT]),
-        events=list(Event.objects.filter(cluster=cluster).order_by("-resource_version")[:RECENT]),
+        events=list(_other_events(cluster)[:RECENT]),
         operations=recent_operations(cluster),
         agreement=agreement_of(cluster),
+    )
+
+
+def _other_events(cluster: Cluster) -> QuerySet[Event]:
+    """The newest events, without those that repeat what decisions say."""
+    newest = Event.objects.filter(cluster=cluster).order_by("-resource_version")
+    return (
+        Event.objects.filter(pk__in=newest.values("pk")[:NEWEST_EVENTS])
+        .exclude(reason__in=SHOWN_AS_ATTEMPTS)
+        .order_by("-resource_version")
     )
 
 
