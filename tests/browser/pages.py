@@ -113,6 +113,8 @@ PAGES = {
     "decision": "/clusters/lab/decisions/{scheduled}",
     "decision-failed": "/clusters/lab/decisions/{failed}",
     "decision-preempting": "/clusters/lab/decisions/{preempting}",
+    "decision-card": "/clusters/lab/decisions/{scheduled}/card",
+    "decision-card-pending": "/clusters/lab/decisions/{failed}/card",
     "explanation": "/clusters/lab/decisions/{scheduled}/explanation",
     "explanation-why-not": "/clusters/lab/decisions/{scheduled}/explanation?node=broken-1",
     "explanation-or": (
@@ -205,6 +207,8 @@ NOT_PAGES = {
     "login": "stands before the others; looked at on the way in",
     "logout": _POSTED,
     "heat": "JSON, for the heat map of the cluster's page",
+    "decision-card-svg": "a picture, which the card shows",
+    "decision-card-text": "Markdown",
     "decision-scores": "JSON, for the table of scores of a decision's page",
     "decision-nodes": "options, for a field of a decision's page",
     "complete-filter": "options, for the filters of decisions",

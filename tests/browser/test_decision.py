@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Any
 
 import pytest
@@ -173,3 +174,23 @@ def test_an_error_in_yaml_is_marked_and_pods_are_selected_and_deleted(
     page.get_by_role("button", name="Delete").click()
     expect(page.get_by_text("3 pods deleted.")).to_be_visible()
     assert [said for said in seen.problems if "422" not in said] == []
+
+
+def test_the_card_of_a_decision_is_shown_and_saved_as_a_picture(seen: Seen, lab: Cluster) -> None:
+    page = seen.page
+    seen.open(decision_of("second"))
+    page.get_by_role("link", name="Card").click()
+    picture = page.locator("#card-picture")
+    expect(picture).to_have_js_property("complete", value=True)
+    width, height = (
+        picture.evaluate(f"each => each.natural{side}") for side in ("Width", "Height")
+    )
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="PNG").click()
+    png = saved.value.path().read_bytes()
+    assert png.startswith(b"\x89PNG") and saved.value.suggested_filename.endswith(".png")
+    assert struct.unpack(">II", png[16:24]) == (2 * width, 2 * height)
+    page.emulate_media(media="print")
+    expect(picture).to_be_visible()
+    expect(page.locator("#card-markdown")).to_be_hidden()
+    assert seen.problems == []

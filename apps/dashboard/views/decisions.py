@@ -6,16 +6,20 @@ from typing import Any
 
 import msgspec
 from django.http import HttpResponse
+from django.template.loader import render_to_string
+from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster
+from apps.dashboard.decision_page import card as cards
 from apps.dashboard.decision_page.funnel import funnel_steps
 from apps.dashboard.decision_page.preemption import preemption_table
 from apps.dashboard.decision_page.scores import score_table
 from apps.dashboard.decision_page.waterfall import waterfall_stages
 from apps.dashboard.decision_page.what_if import WhatIf, read_base_scores, what_if
 from apps.dashboard.paging import numbered_page
+from apps.dashboard.queries.decision_card import decision_card
 from apps.dashboard.queries.decisions import decision_list, ledger_entry
 from apps.dashboard.rendering import Request, recorded_page, render_page
 from apps.engine import queries
@@ -70,6 +74,47 @@ def decision(request: Request, cluster: Cluster, number: int) -> HttpResponse:
             "stages": waterfall_stages(entry.decision),
         }
     return render_page(request, "decision", context)
+
+
+@require_GET
+@recorded_page
+def card(request: Request, cluster: Cluster, number: int) -> HttpResponse:
+    """One page about a decision, to show to others."""
+    found = decision_card(cluster, number, _permanent_link(request, cluster, number))
+    context = {
+        "cluster": cluster,
+        "card": found,
+        "width": cards.WIDTH,
+        "height": cards.draw(found).height,
+        "markdown": cards.to_markdown(found),
+    }
+    return render_page(request, "card", context)
+
+
+@require_GET
+@recorded_page
+def card_picture(request: Request, cluster: Cluster, number: int) -> HttpResponse:
+    found = decision_card(cluster, number, _permanent_link(request, cluster, number))
+    context = {
+        "card": found,
+        "picture": cards.draw(found),
+        "width": cards.WIDTH,
+        "bars": cards.BARS,
+        "room": cards.WIDTH - cards.BARS - cards.MARGIN,
+    }
+    drawn = render_to_string("dashboard/card.svg", context)
+    return HttpResponse(drawn, content_type="image/svg+xml")
+
+
+@require_GET
+@recorded_page
+def card_text(request: Request, cluster: Cluster, number: int) -> HttpResponse:
+    found = decision_card(cluster, number, _permanent_link(request, cluster, number))
+    return HttpResponse(cards.to_markdown(found), content_type="text/markdown; charset=utf-8")
+
+
+def _permanent_link(request: Request, cluster: Cluster, number: int) -> str:
+    return request.build_absolute_uri(reverse("decision", args=[cluster.name, number]))
 
 
 @require_GET
