@@ -228,3 +228,30 @@ def test_all_nodes_that_match_are_labeled_and_a_mistake_keeps_the_selection(
 
 def _cordon(body: dict[str, object]) -> dict[str, object]:
     return {**body, "spec": {"unschedulable": True}}
+
+
+def test_the_palette_offers_what_the_page_has_and_where_to_go(seen: Seen, lab: Cluster) -> None:
+    page = seen.page
+    seen.log_in("admin", "open sesame")
+    seen.open("/clusters/lab")
+    expect(page.locator("#live")).to_have_text("live")
+    found = page.get_by_role("listbox", name="Search results")
+    page.keyboard.press("Control+k")
+    expect(found.get_by_role("group", name="Do here")).to_contain_text("New pod")
+    expect(found.get_by_role("option", selected=True)).to_have_text("New pod")
+    # a button of the page, then a page, then a name
+    page.keyboard.type("pau")
+    expect(found.get_by_role("option", name="Pause")).to_have_attribute("aria-selected", "true")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Resume")).to_be_visible()
+    page.keyboard.press("Control+k")
+    page.keyboard.type("event")
+    expect(found.get_by_role("option", name="Events")).to_have_attribute("aria-selected", "true")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/clusters/lab/events")
+    page.keyboard.press("/")
+    page.keyboard.type("node-1")
+    expect(found.get_by_role("option", selected=True)).to_contain_text("node-1")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/clusters/lab/nodes/node-1*")
+    assert seen.problems == []
