@@ -42,6 +42,9 @@ def test_the_layout_follows_the_window_and_the_user(seen: Seen) -> None:
 
 
 def _hide_columns(seen: Seen, page: Page) -> None:
+    seen.open("/clusters/lab/nodes/gpu-1")
+    taint = page.get_by_role("button", name="Taint", exact=True).bounding_box()
+    assert taint and taint["height"] < TOUCH, "its word is broken"
     seen.open("/clusters/lab/decisions")
     took = page.get_by_role("columnheader", name="Took")
     expect(took).to_be_visible()
