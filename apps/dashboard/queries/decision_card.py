@@ -30,7 +30,7 @@ def decision_card(cluster: Cluster, number: int, link: str) -> Card:
         sentences += filter(None, [describe_tie(row.tied_nodes, cluster.tie_break)])
     elif pending and pending.prospect:
         outlook = pending.prospect
-        sentences.append(": ".join(filter(None, (outlook.prospect.value, outlook.proof))))
+        sentences.append(". ".join(filter(None, (outlook.prospect.value, outlook.proof))))
     found = pending.unblocking if pending else None
     return Card(
         title=f"Why {row.node} for {row.namespace}/{row.name}?"
