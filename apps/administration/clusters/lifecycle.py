@@ -78,24 +78,31 @@ def create_cluster(
         own = replace(actor, manager="kube-apiserver")
         store.create_many(cluster, list(generate_built_in_objects()), actor=own)
         store.create_many(cluster, [generate_api_service()], actor=own)
-        generated = list(
-            generate_nodes(
-                nodes,
-                zones,
-                sizes,
-                beta_labels=cluster.beta_node_labels,
-                devices=devices,
-                now=cluster.now(),
-            )
+        generated = generate_nodes(
+            nodes,
+            zones,
+            sizes,
+            beta_labels=cluster.beta_node_labels,
+            devices=devices,
+            now=cluster.now(),
         )
-        for start in range(0, nodes, _BATCH):
-            store.create_many(cluster, generated[start : start + _BATCH], actor=actor)
-            progress(min(start + _BATCH, nodes), nodes)
+        _create_in_batches(cluster, list(generated), actor, progress)
         if control_plane:
             create_control_plane(cluster, actor=actor)
         record(Action.CLUSTER_CREATED, user=user, cluster=name)
     cluster.refresh_from_db(fields=["resource_version"])
     return cluster
+
+
+def _create_in_batches(
+    cluster: Cluster,
+    generated: Sequence[tuple[Kind, Body]],
+    actor: Actor,
+    progress: Callable[[int, int], None],
+) -> None:
+    for start in range(0, len(generated), _BATCH):
+        store.create_many(cluster, generated[start : start + _BATCH], actor=actor)
+        progress(min(start + _BATCH, len(generated)), len(generated))
 
 
 def record_creation(cluster: Cluster, *, user: str, **details: Any) -> None:
