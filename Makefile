@@ -14,7 +14,8 @@
 # make soak    state machines of the core and `make truth` for longer, then an hour of faults during runs of
 #              5,000 pods, then ten quiet minutes; with each broker, and a PostgreSQL beside the site.
 #              SOAK_KILLS=1000: the full form
-# make fuzz    generated requests from the OpenAPI documents of both APIs; needs schemathesis
+# make fuzz    hostile values, then generated requests from the OpenAPI documents of both APIs, for which it
+#              needs schemathesis
 # make sbom    bill of materials (CycloneDX) in var/sbom.json, and the list of licences
 # make audit   known vulnerabilities of the locked packages; needs a database of advisories
 # make check   style (code, templates, scripts, style sheets), types, layers, settings, migrations
@@ -113,6 +114,7 @@ pictures: development
 
 # FUZZ_SECONDS: for each document. FUZZ_SLOWEST: an answer that takes longer fails.
 fuzz: development
+	$(BIN)/python -m tests.stack.fuzz_values
 	$(BIN)/python -m tests.stack.fuzz
 
 check: development
