@@ -32,6 +32,12 @@ if (!window.schedwebPeriods) {
     }
   }
 
+  /* The end of the slider of past versions is now, and not the version that was the last one. */
+  document.addEventListener("htmx:configRequest", ({ detail }) => {
+    if (detail.elt.matches("#travel [type=range]") && detail.elt.value === detail.elt.max)
+      delete detail.parameters.version;
+  });
+
   document.addEventListener("toggle", ({ target }) => {
     if (target.open && target.matches("details.period")) beginPickers(target);
   }, true);

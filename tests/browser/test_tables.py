@@ -98,14 +98,14 @@ def test_every_text_filter_says_whether_it_takes_a_part_or_the_whole(
 def test_the_buttons_of_long_forms_stay_in_sight(seen: Seen, page: Page) -> None:
     seen.open("/clusters/lab/new-profile")
     for name in ("Save and activate", "Save as draft"):
-        expect(page.get_by_role("button", name=name)).to_be_in_viewport()
+        expect(page.get_by_role("button", name=name)).to_be_in_viewport(ratio=1)
     seen.open("/clusters/lab/pods?q=train")
     page.get_by_label("Select all on this page").check()
     page.get_by_role("button", name="Delete…").click()
     expect(page.get_by_role("heading", name=re.compile("Delete 30 pods"))).to_be_visible()
     expect(page.get_by_text("30 pods of train")).to_be_visible()
     page.set_viewport_size({"width": 390, "height": 500})
-    expect(page.get_by_role("button", name="Delete")).to_be_in_viewport()
+    expect(page.get_by_role("button", name="Delete")).to_be_in_viewport(ratio=1)
     seen.open("/clusters/lab/lab?ask=simulate&pending=on")
     assert top(page.get_by_label("Question", exact=True)) < top(
         page.get_by_text("Answered from the state")
@@ -130,6 +130,19 @@ def test_a_failed_sign_in_asks_for_the_password_again(seen: Seen, lab: Cluster) 
     expect(seen.page.get_by_text("Name and password do not match.")).to_be_visible()
     expect(seen.page.get_by_label("Name")).to_have_value("admin")
     expect(seen.page.get_by_label("Password")).to_be_focused()
+
+
+def test_the_end_of_the_slider_of_the_past_is_now(seen: Seen, page: Page, lab: Cluster) -> None:
+    seen.open("/clusters/lab/past")
+    slider, banner = page.get_by_role("slider"), page.locator("#past-banner")
+    slider.press("ArrowLeft")
+    expect(banner).not_to_contain_text("This is the present state.")
+    assert "version=" in page.url
+    store.write(lab, [Create(kinds.POD, pod("late"), "default")], actor=Actor("a"))
+    lab.refresh_from_db()
+    slider.press("End")
+    expect(banner).to_contain_text(f"version {lab.resource_version:,}. This is the present state.")
+    assert "version=" not in page.url
 
 
 def test_on_a_phone_the_buttons_of_a_page_take_one_line(seen: Seen, page: Page) -> None:
