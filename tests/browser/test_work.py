@@ -17,6 +17,7 @@ from apps.cluster.writes import Actor
 from apps.cluster.writing import store
 from apps.engine.models import Operation
 from tests.browser.conftest import Seen
+from tests.dashboard.conftest import create_lab
 
 pytestmark = pytest.mark.browser
 
@@ -254,4 +255,28 @@ def test_the_palette_offers_what_the_page_has_and_where_to_go(seen: Seen, lab: C
     expect(found.get_by_role("option", selected=True)).to_contain_text("node-1")
     page.keyboard.press("Enter")
     page.wait_for_url("**/clusters/lab/nodes/node-1*")
+    assert seen.problems == []
+
+
+def test_the_object_of_a_row_is_shown_beside_the_list(seen: Seen) -> None:
+    page = seen.page
+    create_lab()
+    seen.log_in("admin", "open sesame")
+    seen.open("/clusters/lab/pods?sort=-cpu")
+    expect(page.locator("#live")).to_have_text("live")
+    page.keyboard.press("j")
+    page.keyboard.press("v")
+    beside = page.locator("#beside")
+    expect(beside.locator(".headline")).to_contain_text("It needs 100 cpu")
+    # what the page of the pod loads later is loaded here, too
+    expect(beside).to_contain_text("What is in the way")
+    page.keyboard.press("j")
+    expect(beside.locator("h1")).not_to_contain_text("huge")
+    page.keyboard.press("k")
+    expect(beside.locator("h1")).to_contain_text("huge")
+    page.reload()
+    expect(beside.locator("h1")).to_contain_text("huge")
+    page.keyboard.press("Escape")
+    expect(beside).to_have_count(0)
+    assert page.url.endswith("/pods?sort=-cpu")
     assert seen.problems == []
