@@ -253,14 +253,14 @@ def _selectable(version: Body, path: str) -> Causes:
             first = given.partition(".")[0]
             yield invalid(at, given, f"is an invalid path: expected [ or . but got: {first}")
             continue
-        found: Any = schema
+        field_schema: Any = schema
         for step in steps or ("",):
-            found = (found.get("properties") or {}).get(step)
-            if not isinstance(found, Mapping):
+            field_schema = (field_schema.get("properties") or {}).get(step)
+            if not isinstance(field_schema, Mapping):
                 break
-        if not isinstance(found, Mapping) or (steps or [""])[0] == "metadata":
+        if not isinstance(field_schema, Mapping) or (steps or [""])[0] == "metadata":
             yield invalid(at, given, "is an invalid path: does not refer to a valid field")
-        elif found.get("type") not in _COMPARED:
+        elif field_schema.get("type") not in _COMPARED:
             yield invalid(at, given, _NOT_COMPARED)
         if given in seen:
             yield duplicate(at, given)

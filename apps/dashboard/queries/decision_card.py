@@ -31,7 +31,7 @@ def decision_card(cluster: Cluster, number: int, link: str) -> Card:
     elif pending and pending.prospect:
         outlook = pending.prospect
         sentences.append(". ".join(filter(None, (outlook.prospect.value, outlook.proof))))
-    found = pending.unblocking if pending else None
+    unblocking = pending.unblocking if pending else None
     return Card(
         title=f"Why {row.node} for {row.namespace}/{row.name}?"
         if row.node
@@ -39,7 +39,7 @@ def decision_card(cluster: Cluster, number: int, link: str) -> Card:
         sentences=[_as_sentence(each) for each in sentences if each],
         remedies=[
             f"{each.sentence} → {each.nodes:,} node{'' if each.nodes == 1 else 's'}"
-            for each in (found.suggestions if found else ())[:MAX_REMEDIES]
+            for each in (unblocking.suggestions if unblocking else ())[:MAX_REMEDIES]
         ],
         steps=steps,
         cluster=cluster.name,

@@ -80,13 +80,13 @@ def decision(request: Request, cluster: Cluster, number: int) -> HttpResponse:
 @recorded_page
 def card(request: Request, cluster: Cluster, number: int) -> HttpResponse:
     """One page about a decision, to show to others."""
-    found = decision_card(cluster, number, _permanent_link(request, cluster, number))
+    shown = decision_card(cluster, number, _permanent_link(request, cluster, number))
     context = {
         "cluster": cluster,
-        "card": found,
+        "card": shown,
         "width": cards.WIDTH,
-        "height": cards.draw(found).height,
-        "markdown": cards.to_markdown(found),
+        "height": cards.draw(shown).height,
+        "markdown": cards.to_markdown(shown),
     }
     return render_page(request, "card", context)
 
@@ -94,10 +94,10 @@ def card(request: Request, cluster: Cluster, number: int) -> HttpResponse:
 @require_GET
 @recorded_page
 def card_picture(request: Request, cluster: Cluster, number: int) -> HttpResponse:
-    found = decision_card(cluster, number, _permanent_link(request, cluster, number))
+    shown = decision_card(cluster, number, _permanent_link(request, cluster, number))
     context = {
-        "card": found,
-        "picture": cards.draw(found),
+        "card": shown,
+        "picture": cards.draw(shown),
         "width": cards.WIDTH,
         "bars": cards.BARS,
         "room": cards.WIDTH - cards.BARS - cards.MARGIN,
@@ -109,8 +109,8 @@ def card_picture(request: Request, cluster: Cluster, number: int) -> HttpRespons
 @require_GET
 @recorded_page
 def card_text(request: Request, cluster: Cluster, number: int) -> HttpResponse:
-    found = decision_card(cluster, number, _permanent_link(request, cluster, number))
-    return HttpResponse(cards.to_markdown(found), content_type="text/markdown; charset=utf-8")
+    shown = decision_card(cluster, number, _permanent_link(request, cluster, number))
+    return HttpResponse(cards.to_markdown(shown), content_type="text/markdown; charset=utf-8")
 
 
 def _permanent_link(request: Request, cluster: Cluster, number: int) -> str:
