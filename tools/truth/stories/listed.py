@@ -65,7 +65,8 @@ RULES = (
         "an autoscaler is looked at every 15 s",
         counts="FailedGet.*|FailedComputeMetricsReplicas",
     ),
-    Rule("a budget is looked at", counts="NoPods"),
+    Rule("a budget is looked at", counts="NoPods", one_sided="NoPods"),
+    Rule("a CronJob that may not run twice", counts="JobAlreadyActive"),
     Rule(
         "a pod is tried before its new claims are bound",
         notes=r".*(unbound immediate PersistentVolumeClaims|persistentvolumeclaim .* not found).*",
