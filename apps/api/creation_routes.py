@@ -105,7 +105,7 @@ def _is_creation(target: paths.Target) -> bool:
     return (
         not (target.name or target.subresource or target.watch)
         and "create" in resource.verbs
-        and not (resource.is_review or resource.has_defaults)
+        and not (resource.is_review or resource.has_defaults or resource.deprecation)
         and resource.as_stored
         and (target.namespace is not None) == resource.namespaced
         and creation.is_row_only(resource.kind)

@@ -113,7 +113,7 @@ def is_plain_get(request: ObjectRequest) -> bool:
         return False
     if not resource.as_stored or not resource.is_row or "\x00" in request.cluster:
         return False
-    if "get" not in resource.verbs:
+    if "get" not in resource.verbs or resource.deprecation:
         return False
     try:
         accepted = media.negotiate(request.accept) == media.PLAIN

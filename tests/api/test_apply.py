@@ -89,9 +89,12 @@ def test_answers_have_the_form_of_the_api_server(kube: Kube) -> None:
     compressed = kube.get("/openapi/v2", headers={"accept-encoding": "gzip"})
     assert compressed.headers["Content-Encoding"] == "gzip"
     assert json.loads(gzip.decompress(compressed.content)) == swagger
-    plain = kube.get("/version")
+    plain = kube.get("/api")
     assert plain.content.endswith(b"}\n") and b"\n  " not in plain.content
-    assert b'\n  "major": "1"' in kube.get("/version?pretty=true").content
+    assert b'\n  "versions": [' in kube.get("/api?pretty=true").content
+    # which is always indented, and does not end its last line
+    assert kube.get("/version").content.startswith(b'{\n  "major": "1"')
+    assert kube.get("/version").content.endswith(b"\n}")
     service = "/api/v1/namespaces/default/services/kubernetes"
     curl = kube.get(service, headers={"user-agent": "curl/8"})
     assert b'\n  "metadata": {' in curl.content and curl.json()["spec"]["ports"][0]["port"] == 443

@@ -12,7 +12,7 @@ from typing import Any, Final
 Body = dict[str, Any]
 
 #: Managers of what the API server itself writes of objects.
-_OWN: Final = ("kube-apiserver", "api-priority-and-fairness-config-consumer-v1")
+OWN: Final = ("kube-apiserver", "api-priority-and-fairness-config-consumer-v1")
 #: Kinds whose status is written by controllers of the API server, or by others.
 _STATUS: Final = ("APIService", "FlowSchema", "PriorityLevelConfiguration", "ResourceQuota")
 #: Collections in which the server keeps notes of its own.
@@ -75,7 +75,7 @@ def _without_status(value: Body) -> Body:
     kept = {name: item for name, item in value.items() if name != "status" or item == "Failure"}
     if isinstance(kept.get("managedFields"), list):
         kept["managedFields"] = [
-            entry for entry in kept["managedFields"] if entry["manager"] not in _OWN
+            entry for entry in kept["managedFields"] if entry["manager"] not in OWN
         ]
     if kept.get("kind") == "Table":
         columns = [each["name"] for each in kept["columnDefinitions"] or ()]
@@ -120,7 +120,7 @@ def _is_note(item: Body, notes: frozenset[str]) -> bool:
     managers = {entry["manager"] for entry in metadata.get("managedFields") or ()}
     if (metadata.get("labels") or {}).get(_AUTOMANAGED) == "true":
         return True
-    return metadata.get("name") in notes or not managers.isdisjoint(_OWN)
+    return metadata.get("name") in notes or not managers.isdisjoint(OWN)
 
 
 def _ordered(value: Body) -> Body:

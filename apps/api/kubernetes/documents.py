@@ -39,8 +39,10 @@ def answer(request: HttpRequest, cluster: Cluster, path: str, accept: str) -> Ht
         raise discovery.unknown_path(path)
     _read_only(request)
     form = _form(request, accept)
-    # what has no type is no object: always JSON
-    return media.response(document, form if "kind" in document else replace(form, format="json"))
+    if "kind" not in document:
+        # what has no type is no object: always JSON, for people
+        form = replace(form, format="json", pretty=True)
+    return media.response(document, form)
 
 
 def _document(parts: list[str], custom: Custom) -> dict[str, Any] | None:

@@ -15,12 +15,16 @@ from apps.cluster.access import deciding
 from apps.cluster.access.identity import Identity, identity_of, service_account_groups
 from apps.cluster.access.questions import Access
 from apps.cluster.errors import BadRequest, Cause, Invalid, NotFound
-from apps.cluster.validation.causes import invalid, required
+from apps.cluster.ownership.creation import own_created
+from apps.cluster.ownership.managers import creation_entry
+from apps.cluster.validation.causes import invalid, required, sort_keys
 from apps.people.authentication import InvalidCredentials, user_of_authorization
 
 Body = dict[str, Any]
 
 _AUTHORIZATION = "authorization.k8s.io"
+#: Kinds whose answers have nothing of the metadata that was sent.
+_UNOWNED = ("SelfSubjectReview", "SelfSubjectRulesReview")
 _OPERATORS = frozenset({"In", "NotIn", "Exists", "DoesNotExist"})
 
 
@@ -28,18 +32,35 @@ def answer(call: Call) -> Answer:
     """POST of a review; its answer is the review with a status."""
     validation = params.write_options(call.query, call.method).validation
     body, warnings = call.read_object(validation)
-    status = _REVIEWS[call.resource.kind.name](call, body)
-    metadata = body.get("metadata") or {}
-    if call.resource.namespaced:
-        metadata = {**metadata, "namespace": call.namespace}
-    if call.resource.kind.name == "SelfSubjectReview":
-        metadata = {"creationTimestamp": f"{call.cluster.now():%Y-%m-%dT%H:%M:%SZ}"}
     if attributes := (body.get("spec") or {}).get("resourceAttributes"):
         # empty ones are not sent
         given = {name: value for name, value in attributes.items() if value not in ("", None)}
         body = {**body, "spec": {**body["spec"], "resourceAttributes": given}}
-    typed = {"kind": call.resource.kind.name, "apiVersion": call.resource.api_version}
+    kind = call.resource.kind.name
+    if kind not in _UNOWNED:
+        body = {**body, "metadata": _owned_by_client(call, body)}
+    status = _REVIEWS[kind](call, body)
+    metadata = body.get("metadata") or {}
+    if call.resource.namespaced:
+        metadata = {**metadata, "namespace": call.namespace}
+    if kind in _UNOWNED:
+        metadata = {}
+    if kind == "SelfSubjectReview":
+        metadata = {"creationTimestamp": f"{call.cluster.now():%Y-%m-%dT%H:%M:%SZ}"}
+    typed = {"kind": kind, "apiVersion": call.resource.api_version}
     return Answer({**typed, **body, "metadata": metadata, "status": status}, 201, warnings)
+
+
+def _owned_by_client(call: Call, body: Body) -> Body:
+    """The metadata of a review that says which fields its client has set."""
+    now = f"{call.cluster.now():%Y-%m-%dT%H:%M:%SZ}"
+    entry = creation_entry(call.actor.manager, call.resource.api_version, now)
+    draft = {**body, "metadata": {**(body.get("metadata") or {}), "managedFields": [entry]}}
+    own_created(draft, call.resource.definition, call.resource.kind)
+    metadata: Body = draft["metadata"]
+    for each in metadata.get("managedFields", ()):
+        each["fieldsV1"] = sort_keys(each["fieldsV1"])
+    return metadata
 
 
 def _review_own_access(call: Call, body: Body) -> Body:
