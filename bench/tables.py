@@ -76,14 +76,15 @@ def _house_row(name: str, entry: Mapping[str, Any]) -> list[str]:
 
 
 def memory(content: Mapping[str, Any], *, markdown: bool) -> str:
-    """A row for each role: resident and proportional memory at each moment; "" if not measured."""
+    """A row for each role that was measured: resident and proportional memory at each moment."""
     entry = content["measurements"].get("memory")
     if entry is None:
         return ""
     posts = f"{entry['pods']['median']:,.0f}"
     header = ["memory, MB: RSS, PSS", *(title.format(posts) for title in MOMENTS.values())]
     rows = []
-    for role in ROLES:
+    # earlier measurements do not have every role
+    for role in (each for each in ROLES if f"rest_{each}_rss_mb" in entry):
         cells = [
             ", ".join(format_spread(entry[f"{moment}_{role}_{kind}_mb"]) for kind in ("rss", "pss"))
             for moment in MOMENTS
