@@ -20,6 +20,7 @@ from apps.cluster.errors import BadRequest, RequestEntityTooLarge
 from apps.cluster.json_syntax import json_name
 from apps.cluster.kind import Conversion
 from apps.cluster.schema import Decoded, ShapeError, decode
+from apps.cluster.validation.causes import format_value
 
 Body = dict[str, Any]
 
@@ -250,7 +251,8 @@ def wrong_type(body: Body, kind: str, api_version: str) -> str:
         said, wanted = str(said_version).rpartition("/")[2], internal_package(api_version)
         return f"converting ({said}.{said_kind}) to ({wanted}.{kind}): unknown conversion"
     return (
-        f'no kind "{said_kind}" is registered for version "{said_version}" in scheme '
+        f"no kind {format_value(said_kind)} is registered for version "
+        f"{format_value(said_version)} in scheme "
         f'"{_SCHEMES.get(api_version.rpartition("/")[0], "pkg/api/legacyscheme/scheme.go:30")}"'
     )
 

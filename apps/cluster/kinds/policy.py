@@ -57,6 +57,7 @@ from apps.cluster.validation.flow_control import validate_flow_schema, validate_
 from apps.cluster.validation.gates import NODE_RESOURCES
 from apps.cluster.validation.group_claims import validate_group_status
 from apps.cluster.validation.limit_ranges import validate_limit_range
+from apps.cluster.validation.names import path_segment
 from apps.cluster.validation.quotas import validate_resource_quota, validate_resource_quota_update
 from apps.cluster.validation.scheduling import (
     validate_priority_class,
@@ -99,6 +100,7 @@ KINDS: Final = (
         has_generation=True,
         default=default_pod_disruption_budget,
         initial_status=initial_budget_status,
+        check_name=path_segment,
         validate=validate_disruption_budget,
         validate_status=validate_disruption_budget_status,
         columns=POD_DISRUPTION_BUDGETS,

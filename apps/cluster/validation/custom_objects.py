@@ -35,6 +35,8 @@ _NAMES: Final = {bool: "boolean", int: "integer", float: "number", str: "string"
 _FORMATS: Final = {int: "int64", float: "float64"}
 _INT32: Final = range(-(1 << 31), 1 << 31)
 _INT64: Final = range(-(1 << 63), 1 << 63)
+#: Fractions above it count as no multiples of anything.
+_LARGEST_WHOLE: Final = 2**53 - 1
 _LARGEST_FLOAT: Final = 3.4028234663852886e38
 #: What has no counterpart in the object before an update.
 _ABSENT: Final = object()
@@ -91,7 +93,7 @@ def _validate(schema: Schema, value: Any, path: str, old: Any = _ABSENT) -> Caus
         case list():
             yield from _array(schema, value, path, old)
     if schema.get("enum") is not None and value not in schema["enum"]:
-        yield not_supported(path, value, [_plain(each) for each in schema["enum"]])
+        yield not_supported(path, _shown(value), [_plain(each) for each in schema["enum"]])
     if isinstance(value, dict) and wrong is None:
         yield from _object(schema, value, path, old)
 
@@ -270,8 +272,8 @@ def _number(schema: Schema, value: float, path: str) -> Causes:
     factor = _bound(schema.get("multipleOf"), value)
     if factor == 0:
         yield invalid(path, 0, f"factor MultipleOf declared for {path} must be positive: 0")
-    elif factor and value % factor:
-        yield invalid(path, value, f"{path} in body should be a multiple of {factor}")
+    elif factor and (value % factor or abs(_as_float(value)) / factor > _LARGEST_WHOLE):
+        yield invalid(path, _shown(value), f"{path} in body should be a multiple of {factor}")
     high, low = _bound(schema.get("maximum"), value), _bound(schema.get("minimum"), value)
     if high is not None and (value > high or (schema.get("exclusiveMaximum") and value == high)):
         sign = "less than" + ("" if schema.get("exclusiveMaximum") else " or equal to")
@@ -283,10 +285,16 @@ def _number(schema: Schema, value: float, path: str) -> Causes:
 
 def _bound(bound: float | None, value: float) -> float | None:
     """A bound in the type of the value: a whole number is compared with whole numbers."""
-    return int(bound) if isinstance(value, int) and bound is not None else bound
+    is_whole = isinstance(value, int) and not _is_large(value)
+    return int(bound) if is_whole and bound is not None else bound
 
 
-def _shown(value: float) -> Any:
+def _as_float(value: Any) -> float:
+    """A number that is read as a fraction; 0 for one that is read as a whole number."""
+    return float(value) if isinstance(value, float) or _is_large(value) else 0.0
+
+
+def _shown(value: Any) -> Any:
     """A number in a message: 1e+20 is one, a whole number of that size is not."""
     return float(value) if _is_large(value) else value
 

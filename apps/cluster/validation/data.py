@@ -214,7 +214,7 @@ def _policy(policy: Body, path: str) -> Causes:
     """The policy of a pod group, which is either basic or gang."""
     given = sorted(policy.keys() & {"basic", "gang"})
     if not given:
-        yield required(path, "must specify one of: `basic`, `gang`")
+        yield invalid(path, "", "must specify one of: `basic`, `gang`")
     elif len(given) > 1:
         detail = f"must specify exactly one of: {', '.join(f'`{name}`' for name in given)}"
         yield invalid(path, f"{{{', '.join(given)}}}", detail)

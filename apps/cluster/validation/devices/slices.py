@@ -60,8 +60,8 @@ def validate_resource_slice_update(body: Body, old: Body) -> Causes:
     spec, before = body.get("spec") or {}, old.get("spec") or {}
     pool, old_pool = spec.get("pool") or {}, before.get("pool") or {}
     for path, value, was in (
-        ("spec.pool.name", pool.get("name"), old_pool.get("name")),
-        ("spec.driver", spec.get("driver"), before.get("driver")),
+        ("spec.pool.name", pool.get("name", ""), old_pool.get("name", "")),
+        ("spec.driver", spec.get("driver", ""), before.get("driver", "")),
         ("spec.nodeName", spec.get("nodeName"), before.get("nodeName")),
     ):
         if value != was:
