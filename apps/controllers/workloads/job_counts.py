@@ -72,9 +72,9 @@ def count_pods(cache: ControllerCache, job: Body, pods: Sequence[Pod]) -> PodCou
         done = listed | {index for index in indexes_of(succeeded) if index < completions}
         if limits_indexes(job):
             given_up = read_indexes(status.get("failedIndexes") or "", completions)
-            given_up |= (
-                indexes_of(each.pod for each in failures if _gives_index_up(job, each)) - done
-            )
+            # pods that are counted have their indexes in the status, unless the job ended them
+            lost = (each for each in failures if is_tracked(each.pod))
+            given_up |= indexes_of(each.pod for each in lost if _gives_index_up(job, each)) - done
     return PodCounts(
         active=[pod for pod in pods if is_active(pod)],
         terminating=[pod for pod in pods if is_terminating(pod)],

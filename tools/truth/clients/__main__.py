@@ -56,6 +56,8 @@ _RANDOM: Final = (
     (r"/k8s/truth/", "/"),
     (r"\('127\.0\.0\.1', \d+\)|(127\.0\.0\.1|localhost):\d+", "<server>"),
     (r"\b0x[0-9a-f]+\b", "0x"),
+    # headers of a handshake
+    (r"-\+-\+- \{'.*?'\} -\+-\+-", "<headers>"),
     (r'("(?:resourceVersion|continue)": ?)"[^"]+"', r'\1"<rv>"'),
 )
 #: Another in each cluster.

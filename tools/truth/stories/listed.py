@@ -131,8 +131,18 @@ def _known(lists: Sequence[Body]) -> list[Body]:
     plain = [[_plain(event) for event in each["events"] if _is_compared(event)] for each in lists]
     if any(each["reason"] == "TaintManagerEviction" for events in plain for each in events):
         # without a uid those about several pods are told together
-        plain = [sorted(chain(*plain), key=lambda each: json.dumps(each, sort_keys=True))]
+        plain = [sorted(chain(*plain), key=_text)]
+    # pods are created in parallel, so that it is random which of them is refused first
+    plain = [sorted(events, key=_text) if _is_refused(events) else events for events in plain]
     return [{"events": _told_once(events)} for events in plain if events]
+
+
+def _text(event: Body) -> str:
+    return json.dumps(event, sort_keys=True)
+
+
+def _is_refused(events: Sequence[Body]) -> bool:
+    return any(each["reason"] == "FailedCreate" for each in events)
 
 
 def _is_compared(event: Body) -> bool:

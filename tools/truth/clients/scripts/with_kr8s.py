@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 
 import kr8s
@@ -60,6 +61,8 @@ step("uncordon", lambda: n.uncordon() or n.raw["spec"])
 step("taint", lambda: n.taint("a", value="b", effect="NoSchedule") or n.raw["spec"])
 crd = CustomResourceDefinition(definition(GROUP), api=api)
 step("definition", lambda: crd.create())
+# until it has conditions, without which kr8s fails
+time.sleep(3)
 step("wait", lambda: crd.wait("condition=Established", timeout=20))
 Widget = new_class(
     kind="Widget", version=f"{GROUP}/v1", namespaced=True, plural="widgets", scalable=True
