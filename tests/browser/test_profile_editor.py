@@ -164,7 +164,7 @@ def _save_and_activate(page: Page) -> None:
     expect(page.locator("#effects")).to_contain_text("MostAllocated")
     page.get_by_role("link", name="unified").click()
     expect(page.locator("#text table.unified")).to_be_visible()
-    page.get_by_role("link", name="Profiles").click()
+    page.get_by_label("Pages of the cluster").get_by_role("link", name="Profiles").click()
     page.get_by_role("link", name="Activate revision 3").click()
     expect(page.locator("form.panel")).to_contain_text("MostAllocated")
     page.get_by_role("button", name="Activate").click()
