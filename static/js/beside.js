@@ -1,5 +1,5 @@
-/* "v" shows the object of a row beside the list: the answer of its page, which follows "j" and "k". The address keeps it;
-   Escape closes it. */
+/* "v" shows the object of a row beside the list: the answer of its page, which follows "j" and "k".
+   The address keeps it; Escape closes it. */
 
 (() => {
   if (document.body.dataset.keys === "off") return;
