@@ -13,7 +13,7 @@ from apps import quantity
 from apps.cel import conversions
 from apps.cel.formats import FORMATS, validate
 from apps.cel.parsing import SyntaxProblem, parse_expression
-from apps.cluster.custom import formats
+from apps.cluster.validation import formats
 from apps.cluster.validation.schedules import ScheduleProblem, check_schedule
 from apps.scheduler.config.durations import DurationError, parse_duration
 from apps.scheduler.labels import SelectorError, parse_selector

@@ -128,9 +128,11 @@ _OTHERS = {"pastclusters": "deleted cluster", "configurationrevisions": "revisio
 
 
 def _describe(refusal: ApiError) -> str:
-    """The message as a sentence: what was looked for, if it was not found."""
+    """The message as a sentence: what was looked for, if no more is known than that."""
     name, plural = refusal.details.get("name"), str(refusal.details.get("kind", ""))
-    if not isinstance(refusal, NotFound) or not name or not plural:
+    if not isinstance(refusal, NotFound) or not refusal.message.endswith("not found"):
+        return refusal.message
+    if not name or not plural:
         return refusal.message
     names = {kind.plural: kind.name for kind in kinds.ALL} | _OTHERS
     what = names.get(plural, plural.removesuffix("s"))

@@ -133,6 +133,7 @@ def passes(client: Client, method: str, address: str) -> bool:
     if answer.status_code == 404:
         # as if it did not exist; everything else that the address names does not exist
         hidden = r'(?<!of )(?i:clusters|operations|decisions) (&quot;|\\?")(?!77\b)[^ ]+ not found'
+        hidden += r"|There is no (deleted )?(cluster|operation|decision) “(?!77”)"
         return re.search(hidden, answer.content.decode()) is None
     sent_to_login = answer.status_code == 302 and answer["Location"].startswith("/login?next")
     return answer.status_code not in (401, 403) and not sent_to_login

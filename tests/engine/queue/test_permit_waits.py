@@ -96,7 +96,7 @@ def test_a_group_waits_with_a_deadline_until_it_is_complete(
     assert "default/b" in shown(alice, "/clusters/lab/pods?state=permit")
     assert "default/b" not in shown(alice, "/clusters/lab/pods?state=active")
     overview = shown(alice, "/clusters/lab")
-    assert '?queue=permit">2</a>' in overview and '?queue=active">0</a>' in overview
+    assert '?queue=permit">2 held' in overview and '?queue=active">0 active' in overview
     member(cluster, "c")
     settle(engines, cluster)
     assert not PermitWait.objects.exists() and queue(alice)["total"] == 0
