@@ -112,8 +112,8 @@ def test_the_standby_of_a_lost_server_takes_over_with_everything(
     poster = Poster(site, token, "kept", 100, seed=1, seconds=3)
     poster.start()
     wait_until(lambda: poster.accepted > 30, seconds=60)
-    servers.fail_over()
     assert poster.accepted < len(poster.pods), "all pods were posted before"
+    servers.fail_over()
     poster.join()
     wait_for_recovery(site, probe, watcher)
     assert wait_until_quiet(site, ["kept"]) == []
