@@ -19,9 +19,7 @@ from tests.faults.recovery import CLUSTER, Probe, Struck
 from tests.faults.run import read_token, wait_until_quiet
 from tests.stack.running_site import RunningSite, alive, wait_until
 
-#: On a busy machine a session of the site sometimes stays in the closing server; not mended yet.
-STAYS = pytest.mark.xfail(reason="a session may stay in a closing server", strict=False)
-pytestmark = [pytest.mark.stack, STAYS]
+pytestmark = pytest.mark.stack
 
 #: On a busy machine; alone it takes a few seconds.
 SHUTDOWN_SECONDS, RECOVERY_SECONDS = 20.0, 30.0

@@ -33,7 +33,6 @@ class Guard(threading.Thread):
         self._stopped = threading.Event()
         self._absent: set[str] = set()
         self._looks = 0
-        self._is_leaving = False
 
     def run(self) -> None:
         while not self._stopped.wait(LOOK_SECONDS):
@@ -53,10 +52,8 @@ class Guard(threading.Thread):
     def look(self) -> None:
         """Look once."""
         self._looks += 1
-        if self._is_leaving or self._looks % _LOOKS_TO_PING == 0:
-            self._is_leaving = leave_closing_server()
-            if self._is_leaving:
-                return
+        if self._looks % _LOOKS_TO_PING == 0 and leave_closing_server(self._stopped):
+            return
         end_stalled_transactions()
         absent = absent_workers()
         # one that was absent once may be connecting again

@@ -9,6 +9,8 @@ does: without the password, so that no session begins.
 from __future__ import annotations
 
 import logging
+import threading
+from typing import Final
 
 from django.db import connection
 from psycopg import pq
@@ -17,7 +19,9 @@ from psycopg.conninfo import make_conninfo
 log = logging.getLogger(__name__)
 
 #: How long a server may take to answer.
-_PING_SECONDS = 2
+_PING_SECONDS: Final = 2
+#: Interval between two looks at connections that execute something.
+_LOOK_SECONDS: Final = 0.2
 
 #: Ends the site's connections without a transaction: those that execute one end it first. Their
 #: number, and that of the others.
@@ -41,19 +45,23 @@ def refuses_clients() -> bool:
     return pq.PGconn.ping(target.encode()) == pq.Ping.REJECT
 
 
-def leave_closing_server() -> bool:
-    """End the site's idle connections if their server is shutting down; whether it is.
+def leave_closing_server(stopped: threading.Event) -> bool:
+    """End the site's connections if their server is shutting down; whether it is.
 
-    As long as others execute something, this one stays: the server lets nobody in who could end
-    them.
+    Those that execute something end it first. Until they have gone, or until `stopped`, this thread
+    keeps its connection: the server lets nobody in who could end the others. Of two that do so the
+    one that waits is ended, so that one stays.
     """
     if not refuses_clients():
         return False
     with connection.cursor() as cursor:
-        cursor.execute(_END)
-        ended, others = cursor.fetchone()
-    log.warning("the database is shutting down; idle connections that were ended: %d", ended)
-    if not others:
-        # not back to the pool
-        connection.connection.close()
+        others = True
+        while others and not stopped.wait(_LOOK_SECONDS):
+            cursor.execute(_END)
+            ended, others = cursor.fetchone()
+            log.warning(
+                "the database is shutting down; idle connections that were ended: %d", ended
+            )
+    # not back to the pool
+    connection.connection.close()
     return True
