@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Final
@@ -13,10 +14,10 @@ from apps import quantity
 from apps.cel import conversions
 from apps.cel.formats import FORMATS, validate
 from apps.cel.parsing import SyntaxProblem, parse_expression
-from apps.cluster.validation import formats
+from apps.cluster.validation import formats, names
 from apps.cluster.validation.schedules import ScheduleProblem, check_schedule
 from apps.scheduler.config.durations import DurationError, parse_duration
-from apps.scheduler.labels import SelectorError, parse_selector
+from apps.scheduler.labels import SelectorError, parse_selector, validity
 
 LENGTH, FACTOR = 4_000, 4
 #: Quadratic time is sixteen times as much; what takes less than this is fast in any case.
@@ -81,3 +82,21 @@ def test_time_is_linear_and_the_end_a_result_or_a_refusal(reader: str) -> None:
     for short, long in zip(texts(LENGTH), texts(LENGTH * FACTOR), strict=True):
         before, after = seconds(read, short), seconds(read, long)
         assert after < SHORTEST or after < MOST_GROWTH * before, f"{short[:20]!r}… {after:.2f} s"
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        *(names.dns_label, names.dns_subdomain, names.qualified_name, names.label_value),
+        *(validity.qualified_name_faults, validity.label_value_faults, parse_selector),
+    ],
+)
+def test_long_texts_are_not_kept(read: Callable[[str], object]) -> None:
+    tracemalloc.start()
+    before, _ = tracemalloc.get_traced_memory()
+    for number in range(30):
+        with suppress(REFUSALS):
+            read(f"a{number}" * 50_000)
+    after, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert after - before < 1_000_000

@@ -6,10 +6,10 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from django.http import QueryDict
 
+from apps.caching import cache_short
 from apps.cluster.errors import BadRequest, Cause, Invalid
 from apps.cluster.selectors import label_requirements, split_field_selector
 from apps.cluster.validation.causes import forbidden, invalid, not_supported, required, too_long
@@ -254,7 +254,7 @@ def manager_of(query: Mapping[str, str], user_agent: str) -> str:
     return given or _program(user_agent)
 
 
-@lru_cache(maxsize=1000)
+@cache_short(1000)
 def _program(user_agent: str) -> str:
     """The name of a User-Agent, without its version and what cannot be printed."""
     name = "".join(char for char in user_agent.partition("/")[0] if char.isprintable())

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import Any, Final
+
+from apps.caching import cache_short
 
 _STEP: Final = re.compile(
     r"\.?(?P<name>(?:[^.\[\]\\]|\\.)+)"
@@ -13,7 +14,7 @@ _STEP: Final = re.compile(
 )
 
 
-@lru_cache(maxsize=1024)
+@cache_short(1024)
 def parse(expression: str) -> tuple[tuple[str, str, str], ...]:
     """The steps of an expression: a form (field, filter, index, all), a name and a value.
 

@@ -160,5 +160,5 @@ def _parameters(parameters: Body, at: str) -> Causes:
         yield forbidden(f"{at}.namespace", "`parameters.scope` is set to 'Cluster'")
     elif scope == "Namespace" and namespace is None:
         yield required(f"{at}.namespace", "`parameters.scope` is set to 'Namespace'")
-    elif scope == "Namespace":
+    elif namespace is not None:
         yield from all_invalid(f"{at}.namespace", namespace, names.dns_label(namespace))

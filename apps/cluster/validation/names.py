@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 from typing import Final
+
+from apps.caching import cache_short
 
 #: The problems of a text; empty if it is valid.
 Check = Callable[[str], tuple[str, ...]]
@@ -83,7 +84,7 @@ def decimal_integer(text: str) -> tuple[str, ...]:
     return () if _INTEGER_RE.fullmatch(text) else (_NOT_INTEGER,)
 
 
-@lru_cache(maxsize=8192)
+@cache_short(8192)
 def dns_label(text: str) -> tuple[str, ...]:
     """A DNS label: names of namespaces, containers, volumes."""
     return tuple(_dns_label(text))
@@ -111,7 +112,7 @@ def service_label(text: str) -> tuple[str, ...]:
     return tuple(problems)
 
 
-@lru_cache(maxsize=8192)
+@cache_short(8192)
 def dns_subdomain(text: str) -> tuple[str, ...]:
     """A DNS subdomain: names of most objects."""
     problems = []
@@ -122,7 +123,7 @@ def dns_subdomain(text: str) -> tuple[str, ...]:
     return tuple(problems)
 
 
-@lru_cache(maxsize=8192)
+@cache_short(8192)
 def qualified_name(text: str) -> tuple[str, ...]:
     """A label key, a resource, a gate: a name with an optional DNS subdomain prefix and a slash."""
     return tuple(_qualified_name(text))
@@ -149,7 +150,7 @@ def _qualified_name(text: str) -> Iterator[str]:
         yield f"name part {_NOT_NAME_PART}"
 
 
-@lru_cache(maxsize=8192)
+@cache_short(8192)
 def label_value(text: str) -> tuple[str, ...]:
     """The value of a label; it may be empty."""
     problems = []

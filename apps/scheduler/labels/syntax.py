@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Final
 
+from apps.caching import cache_short
 from apps.scheduler.labels.selectors import (
     DOES_NOT_EXIST,
     EVERYTHING,
@@ -41,7 +41,7 @@ _OPERATOR: Final = {
 _EXPECTED_OPERATOR: Final = "in, notin, =, ==, !=, gt, lt"
 
 
-@lru_cache(maxsize=4096)
+@cache_short(4096)
 def parse_selector(text: str) -> Selector:
     """The selector that `text` describes; the empty text selects everything.
 

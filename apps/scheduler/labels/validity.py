@@ -6,8 +6,9 @@ Each function returns the faults, with the messages of Kubernetes, or an empty l
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import Final
+
+from apps.caching import cache_short
 
 _NAME: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _VALUE: Final = f"({_NAME})?"
@@ -32,7 +33,7 @@ _VALUE_RULE: Final = (
 )
 
 
-@lru_cache(maxsize=4096)
+@cache_short(4096)
 def qualified_name_faults(text: str) -> tuple[str, ...]:
     """A name with an optional DNS prefix, such as a label key: `app`, `example.com/app`."""
     parts = text.split("/")
@@ -55,7 +56,7 @@ def qualified_name_faults(text: str) -> tuple[str, ...]:
     return tuple(faults)
 
 
-@lru_cache(maxsize=4096)
+@cache_short(4096)
 def label_value_faults(text: str) -> tuple[str, ...]:
     """A label's value: at most 63 letters, digits, `-`, `_`, `.`; may be empty."""
     faults = []
