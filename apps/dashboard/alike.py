@@ -7,13 +7,13 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, Protocol, TypeVar
 
+from apps.cluster.admission.names import ALPHABET
+
 #: Names that an unfolded row lists at most.
 _LISTED: Final = 50
 #: What controllers add to the names of their pods: Kubernetes generates it from these letters and
 #: digits, for pods of a ReplicaSet after the hash of their template; StatefulSets add a number.
-_ADDED: Final = re.compile(
-    r"(?:-[bcdfghjklmnpqrstvwxz2456789]{6,10})?-[bcdfghjklmnpqrstvwxz2456789]{5}\Z|-\d+\Z"
-)
+_ADDED: Final = re.compile(rf"(?:-[{ALPHABET}]{{6,10}})?-[{ALPHABET}]{{5}}\Z|-\d+\Z")
 
 
 class Named(Protocol):

@@ -6,7 +6,7 @@ import secrets
 from typing import Any, Final
 
 #: Without vowels and similar characters, so that no words appear.
-_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
+ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH: Final = 5
 _PREFIX_LENGTH: Final = 63 - _SUFFIX_LENGTH
 
@@ -19,5 +19,5 @@ def generate_name(metadata: dict[str, Any], seed: bytes = b"") -> None:
     prefix = metadata.get("generateName")
     if prefix and not metadata.get("name"):
         numbers = (seed or secrets.token_bytes(_SUFFIX_LENGTH))[:_SUFFIX_LENGTH]
-        suffix = "".join(_ALPHABET[number % len(_ALPHABET)] for number in numbers)
+        suffix = "".join(ALPHABET[number % len(ALPHABET)] for number in numbers)
         metadata["name"] = prefix[:_PREFIX_LENGTH] + suffix

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from apps.cluster import kinds
+from apps.cluster.admission.names import ALPHABET
 from apps.cluster.writes import Create, Delete
 from apps.controllers.cache import ControllerCache, Ref, controller_refs, owner_reference, ref_of
 from apps.controllers.controller import ReportedWrite, Step
@@ -22,7 +23,6 @@ Body = dict[str, Any]
 GATE: Final = "WorkloadWithJob"
 _NEEDS: Final = "GenericWorkload"
 _API: Final = "scheduling.k8s.io/v1alpha2"
-_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 _LONGEST: Final = 253
 
 
@@ -167,4 +167,4 @@ def _hash(text: str) -> str:
     value = 0x811C9DC5
     for byte in text.encode():
         value = (value ^ byte) * 0x01000193 & 0xFFFFFFFF
-    return "".join(_LETTERS[ord(digit) % len(_LETTERS)] for digit in str(value))
+    return "".join(ALPHABET[ord(digit) % len(ALPHABET)] for digit in str(value))

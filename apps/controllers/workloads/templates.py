@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from apps.cluster import kinds
+from apps.cluster.admission.names import ALPHABET
 from apps.cluster.writes import Create
 from apps.controllers.cache import owner_reference
 from apps.scheduler.objects.meta import POD_TEMPLATE_HASH
@@ -16,14 +17,12 @@ from apps.scheduler.objects.meta import POD_TEMPLATE_HASH
 Body = dict[str, Any]
 
 REVISION_LABEL = "controller-revision-hash"
-#: Upstream's alphabet for generated names: no vowels, no similar characters.
-_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 
 
 def template_hash(template: Mapping[str, Any]) -> str:
     """A short hash of a pod template, the same for equal templates."""
     digest = hashlib.sha256(msgspec.json.encode(template, order="deterministic")).digest()
-    return "".join(_LETTERS[byte % len(_LETTERS)] for byte in digest[:10])
+    return "".join(ALPHABET[byte % len(ALPHABET)] for byte in digest[:10])
 
 
 def is_same_template(template: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

@@ -105,9 +105,14 @@ def to_markdown(card: Card) -> str:
         parts.append("**What would unblock it**")
         parts.append("\n".join(f"- {remedy}" for remedy in card.remedies))
     rows = [
-        f"| {'−' if step.out else ''}{step.nodes:,} | {f'{step.name} {step.detail}'.strip()} |"
+        f"| {'−' if step.out else ''}{step.nodes:,} | {_cell(f'{step.name} {step.detail}')} |"
         for step in card.steps
     ]
     parts.append("\n".join(["| nodes | |", "|--:|---|", *rows]))
     parts.append(f"[{card.source}]({card.link})")
     return "\n\n".join(parts) + "\n"
+
+
+def _cell(text: str) -> str:
+    """A text in a table, which a vertical bar would end."""
+    return text.strip().replace("|", "\\|")

@@ -18,6 +18,7 @@ from uuid import UUID
 from apps.cluster import kinds
 from apps.cluster.admission.draft import draft_of
 from apps.cluster.admission.dynamic import World
+from apps.cluster.admission.names import ALPHABET
 from apps.cluster.admission.policies.requests import CREATE
 from apps.cluster.allocation.held import HeldAddresses, ipv4_networks
 from apps.cluster.allocation.services import Allocations, may_allocate
@@ -37,8 +38,7 @@ Body = dict[str, Any]
 #: (namespace, name)
 Name = tuple[str, str]
 
-#: The letters of generated names, and how many are added to a prefix.
-_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
+#: How many letters are added to a prefix.
 _SUFFIX: Final = 5
 _LONGEST_PREFIX: Final = 58
 
@@ -194,7 +194,7 @@ class MemoryObjects:
         """Give an object with `generateName` and no name a name."""
         prefix = metadata.get("generateName")
         if prefix and not metadata.get("name"):
-            suffix = "".join(self._draw.choices(_LETTERS, k=_SUFFIX))
+            suffix = "".join(self._draw.choices(ALPHABET, k=_SUFFIX))
             metadata["name"] = prefix[:_LONGEST_PREFIX] + suffix
 
 
