@@ -42,7 +42,7 @@ def answer(request: HttpRequest, path: str, custom: Custom) -> HttpResponse:
     if not path:
         root = request.path.removesuffix("/")
         index = {
-            place: {"serverRelativeURL": f"{root}/{place}?hash={_document(place, custom)[1]}"}
+            place: {"serverRelativeURL": f"{root}/{place}?hash={_document_at(place, custom)[1]}"}
             for place in _all_places(custom)
         }
         return HttpResponse(
@@ -50,7 +50,7 @@ def answer(request: HttpRequest, path: str, custom: Custom) -> HttpResponse:
         )
     if path not in _all_places(custom):
         raise NoPage
-    text, digest = _document(path, custom)
+    text, digest = _document_at(path, custom)
     if request.GET.get("hash") not in (None, digest):
         return HttpResponseRedirect(f"{request.path}?hash={digest}")
     if _is_known(request, digest):
@@ -147,9 +147,16 @@ def _all_places(custom: Custom) -> tuple[str, ...]:
     return tuple(sorted({*versions, *groups, *openapi_roots.PLACES}))
 
 
-@lru_cache(maxsize=512)
+def _document_at(place: str, custom: Custom) -> tuple[bytes, str]:
+    """The document at a place as JSON text, and its hash.
+
+    Clusters with different definitions share those of all other places.
+    """
+    return _document(place, tuple(r for r in custom if f"apis/{r.group}/{r.version}" == place))
+
+
+@lru_cache(maxsize=256)
 def _document(place: str, custom: Custom) -> tuple[bytes, str]:
-    """The document at a place as JSON text, and its hash."""
     paths, definitions = _described_at(place, custom)
     group, version = _places(custom).get(place, ("", ""))
     is_custom = _is_custom(place, custom)
