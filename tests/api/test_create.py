@@ -68,6 +68,11 @@ def test_an_existing_name_is_refused(kube: Kube) -> None:
             400,
             "converting (v1.Node) to (core.Pod): unknown conversion",
         ),
+        (
+            {"apiVersion": "v1", "kind": "Secret", "data": {"a": "1"}},
+            400,
+            "cannot be handled as a Pod: illegal base64 data at input byte 0",
+        ),
         ({**pod("p"), "apiVersion": "v2"}, 400, 'no kind "Pod" is registered for version "v2"'),
         (pod("Bad_Name"), 422, "metadata.name"),
         (pod("p", containers=[]), 422, "spec.containers: Required value"),

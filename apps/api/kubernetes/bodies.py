@@ -19,7 +19,7 @@ from apps.cluster.documents import UnreadableDocument, parse_json, parse_yaml, r
 from apps.cluster.errors import BadRequest, RequestEntityTooLarge
 from apps.cluster.json_syntax import json_name
 from apps.cluster.kind import Conversion
-from apps.cluster.schema import Decoded, ShapeError, decode
+from apps.cluster.schema import Decoded, ShapeError, decode, definition_of
 from apps.cluster.validation.causes import format_value
 
 Body = dict[str, Any]
@@ -248,7 +248,13 @@ def wrong_type(body: Body, kind: str, api_version: str) -> str:
     if said_version == api_version and said_kind == kind:
         return ""
     if any((each.api_version, each.name) == (said_version, said_kind) for each in kinds.ALL):
-        said, wanted = str(said_version).rpartition("/")[2], internal_package(api_version)
+        group, _, said = str(said_version).rpartition("/")
+        try:
+            # it is read as what it says that it is, and then converted
+            decode(definition_of(group, said, said_kind), body)
+        except ShapeError as error:
+            return error.message
+        wanted = internal_package(api_version)
         return f"converting ({said}.{said_kind}) to ({wanted}.{kind}): unknown conversion"
     return (
         f"no kind {format_value(said_kind)} is registered for version "

@@ -196,7 +196,7 @@ def _check_type(call: Call, patched: Body) -> None:
         check_type_is_text(patched)
     except UnreadableDocument as error:
         raise _invalid_patch(f"couldn't get version/kind; {error}") from error
-    why = wrong_type(patched, resource.kind.name, resource.api_version)
+    why = wrong_type(in_order(patched), resource.kind.name, resource.api_version)
     if why:
         raise _invalid_patch(why)
 

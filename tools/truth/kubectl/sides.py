@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ from tools.truth.stories.worlds import Real
 #: Clusters of kubeadm allow them, and so does ours.
 _PRIVILEGED = "--allow-privileged=true"
 _MOST_SECONDS = 40.0
+_MOST_WAIT = 15.0
+_UNDOCUMENTED = "error: couldn't find resource for"
 _CLUSTER = "truth"
 
 
@@ -74,6 +77,23 @@ class Place:
 
     def run(self, command: Command) -> Outcome:
         """The normalized outcome of a command; what it causes has happened afterwards."""
+        finished = self._finished(command)
+        began = time.monotonic()
+        # the real server documents a new kind a while after the kind is served
+        while finished.stderr.startswith(_UNDOCUMENTED) and time.monotonic() - began < _MOST_WAIT:
+            time.sleep(0.5)
+            finished = self._finished(command)
+        world = self.side.world
+        if world:
+            # controllers evict the pods of nodes whose heartbeats stop
+            kubelet.beat(world)
+        if world and command.writes:
+            world.settle()
+            while kubelet.act(world, {self.namespace: kubelet.always("Ready")}):
+                world.settle()
+        return blanked(normalize(finished), self.side.server)
+
+    def _finished(self, command: Command) -> Outcome:
         try:
             finished = subprocess.run(
                 [self.side.kubectl, *command.arguments],
@@ -88,16 +108,7 @@ class Place:
             )
         except subprocess.TimeoutExpired:
             return Outcome(-1, "", f"not ended after {_MOST_SECONDS} s")
-        world = self.side.world
-        if world:
-            # controllers evict the pods of nodes whose heartbeats stop
-            kubelet.beat(world)
-        if world and command.writes:
-            world.settle()
-            while kubelet.act(world, {self.namespace: kubelet.always("Ready")}):
-                world.settle()
-        outcome = Outcome(finished.returncode, finished.stdout, finished.stderr)
-        return blanked(normalize(outcome), self.side.server)
+        return Outcome(finished.returncode, finished.stdout, finished.stderr)
 
 
 @contextmanager
