@@ -34,7 +34,7 @@ _KIB: Final = 1024
 _MIB: Final = 1024 * 1024
 
 # --- clusters
-NODES: Final = Limit("nodes that are generated for a cluster", 20_000)
+NODES: Final = Limit("nodes that are generated for a cluster", 100_000)
 ZONES: Final = Limit("zones of generated nodes", 20_000, 1)
 CLOCK_SPEED: Final = Limit("speed of a cluster's clock", 100_000)
 COMPARED_CLUSTERS: Final = Limit("clusters in a comparison", 6, 2)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from django.apps import apps as django_apps
@@ -86,7 +87,7 @@ def create_cluster(
             devices=devices,
             now=cluster.now(),
         )
-        _create_in_batches(cluster, list(generated), actor, progress)
+        _create_in_batches(cluster, generated, nodes, actor, progress)
         if control_plane:
             create_control_plane(cluster, actor=actor)
         record(Action.CLUSTER_CREATED, user=user, cluster=name)
@@ -96,13 +97,15 @@ def create_cluster(
 
 def _create_in_batches(
     cluster: Cluster,
-    generated: Sequence[tuple[Kind, Body]],
+    generated: Iterator[tuple[Kind, Body]],
+    total: int,
     actor: Actor,
     progress: Callable[[int, int], None],
 ) -> None:
-    for start in range(0, len(generated), _BATCH):
-        store.create_many(cluster, generated[start : start + _BATCH], actor=actor)
-        progress(min(start + _BATCH, len(generated)), len(generated))
+    """A batch at a time exists in memory, however many nodes there are."""
+    for start in range(0, total, _BATCH):
+        store.create_many(cluster, list(islice(generated, _BATCH)), actor=actor)
+        progress(min(start + _BATCH, total), total)
 
 
 def record_creation(cluster: Cluster, *, user: str, **details: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from django.db.backends.utils import CursorWrapper
 
@@ -17,6 +17,14 @@ from apps.cluster.usage import countable
 from apps.cluster.writes import Create, Key, Write, key_of
 from apps.cluster.writing.rows import Row, take_counter
 from apps.cluster.writing.rules import WriteRules
+
+#: The rows of names, each looked up in the index: without statistics, as in a cluster that is being
+#: created, a join may read all objects of the cluster instead.
+_NAMED: Final = (
+    "JOIN unnest(ARRAY(SELECT found.id FROM unnest(%s::text[], %s::text[]) AS w(namespace, name), "
+    "LATERAL (SELECT o.id FROM {table} o WHERE o.cluster_id = %s AND o.namespace = w.namespace "
+    "AND o.name = w.name LIMIT 1) AS found)) AS w(id) ON t.id = w.id"
+)
 
 
 class RowLocks:
@@ -44,9 +52,8 @@ class RowLocks:
             self._read_locked(
                 cursor,
                 kinds_of[kind_key],
-                "JOIN unnest(%s::text[], %s::text[]) AS w(namespace, name) "
-                "ON t.namespace = w.namespace AND t.name = w.name",
-                [[ns for ns, _ in names], [name for _, name in names]],
+                _NAMED.format(table=kinds_of[kind_key].table),
+                [[ns for ns, _ in names], [name for _, name in names], self._cluster.pk],
             )
         self._expect_services(cursor, writes)
         if self._rules.charges is not None:

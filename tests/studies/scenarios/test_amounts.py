@@ -39,10 +39,10 @@ workloads:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (NODES, "x.yaml:2: cluster.nodes[0].count: must be between 1 and 20,000"),
+        (NODES, "x.yaml:2: cluster.nodes[0].count: must be between 1 and 100,000"),
         (
-            "name: x\ncluster: {nodes: [{count: 20000}, {name: b, count: 1}]}\n",
-            "x.yaml:2: cluster.nodes: are 20,001 nodes, a cluster has at most 20,000",
+            "name: x\ncluster: {nodes: [{count: 100000}, {name: b, count: 1}]}\n",
+            "x.yaml:2: cluster.nodes: are 100,001 nodes, a cluster has at most 100,000",
         ),
         (
             "name: x\nclusters:\n"
@@ -212,10 +212,10 @@ class TestStarting:
     def test_user_without_a_role_is_told_the_limit(self, bob: Client) -> None:
         page = bob.post("/scenarios", {"scenario": NODES})
         assert page.status_code == 422
-        assert "must be between 1 and 20,000" in page.content.decode()
+        assert "must be between 1 and 100,000" in page.content.decode()
         answer = bob.post("/api/v1/scenarios", {"scenario": NODES}, "application/json")
         assert answer.status_code == 400
-        assert "cluster.nodes[0].count: must be between 1 and 20,000" in answer.json()["message"]
+        assert "cluster.nodes[0].count: must be between 1 and 100,000" in answer.json()["message"]
         assert not Operation.objects.exists()
 
     def test_user_has_few_scenarios_at_a_time(self, bob: Client) -> None:
