@@ -40,8 +40,8 @@ T = TypeVar("T")
 
 #: A key that was found valid is taken as valid for so long, also when it is deleted meanwhile.
 KEY_SECONDS: Final = 2.0
-#: So often an object is admitted again because the state was out of date; then the store's own
-#: way takes it, which reads under its locks.
+#: So often an object is admitted again because the state was out of date, or its name taken; then
+#: the store's own way takes it, which reads under its locks.
 TRIES: Final = 5
 _KEYS_KEPT: Final = 1000
 _STATES_KEPT: Final = 200

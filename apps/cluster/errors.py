@@ -118,15 +118,18 @@ class NotFound(ApiError):
 
 
 class AlreadyExists(ApiError):
-    """`pods "p1" already exists`."""
+    """`pods "p1" already exists`; of an object with ``generateName``, it may be sent again."""
 
     code, reason = 409, "AlreadyExists"
 
-    def __init__(self, plural: str, name: str, group: str = "") -> None:
-        super().__init__(
-            f'{qualified(plural, group)} "{name}" already exists',
-            details=_details(plural, name, group),
-        )
+    def __init__(
+        self, plural: str, name: str, group: str = "", *, is_generated: bool = False
+    ) -> None:
+        message, details = f'{qualified(plural, group)} "{name}" already exists', {}
+        if is_generated:
+            message += ", the server was not able to generate a unique name for the object"
+            details["retryAfterSeconds"] = 1
+        super().__init__(message, details={**_details(plural, name, group), **details})
 
 
 class Conflict(ApiError):

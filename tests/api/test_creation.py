@@ -32,6 +32,7 @@ from schedweb.front.server import uvicorn_config
 from schedweb.front.streams import Front
 from tests.api.conftest import Kube, encode
 from tests.api.objects import PODS, pod
+from tests.cluster.writing.drawing import draw_names
 from tests.stack.running_site import alive, wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -322,6 +323,20 @@ def test_one_of_two_with_the_same_name_is_refused(front: CreationClient, cluster
 
     assert play(scene) == [("a", 201), ("a", 409), ("a", 409), ("b", 201), ("b", 409), ("c", 201)]
     assert sorted(Pod.objects.values_list("name", flat=True)) == ["a", "b", "c"]
+
+
+def test_a_generated_name_that_exists_is_drawn_again(
+    front: CreationClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = {**pod("p"), "metadata": {"generateName": "web-"}}
+
+    async def created() -> list[str]:
+        answers = [await front.post(PODS, body) for _ in range(2)]
+        return [answer["metadata"]["name"] for _, _, answer in answers]
+
+    draw_names(monkeypatch, "bbc")
+    assert play(created) == ["web-bbbbb", "web-ccccc"]
+    assert front.passed_on == 0
 
 
 def test_an_existing_name_does_not_delay_other_creations(front: CreationClient, kube: Kube) -> None:

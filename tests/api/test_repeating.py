@@ -61,6 +61,17 @@ def test_a_dry_run_leaves_the_key_for_the_real_request(kube: Kube) -> None:
 
 
 @pytest.mark.django_db
+def test_a_generated_name_that_another_object_has_is_drawn_again(kube: Kube) -> None:
+    first = kube.post(PODS, generated(), headers=KEY).json()["metadata"]
+    # the change log remembers it no longer
+    Change.objects.filter(uid=first["uid"]).delete()
+    second = kube.post(PODS, generated(), headers=KEY)
+    assert second.status_code == 201
+    assert second.json()["metadata"]["name"] != first["name"]
+    assert kube.post(PODS, generated(), headers=KEY).json() == second.json()
+
+
+@pytest.mark.django_db
 def test_a_key_that_is_too_long_is_refused(kube: Kube) -> None:
     answer = kube.post(PODS, pod("p1"), headers={"Idempotency-Key": "k" * 256})
     assert answer.status_code == 400

@@ -46,10 +46,10 @@ def uid_of_creation(call: Call) -> str:
     return str(uuid5(call.cluster.uid, "\n".join(parts)))
 
 
-def with_generated_name(body: Body, uid: str) -> Body:
-    """The object with the name that its uid determines, if its name is to be generated."""
+def with_generated_name(body: Body, uid: str, draw: int) -> Body:
+    """The object with the name that its uid determines for a draw, if it is to be generated."""
     metadata = dict(body.get("metadata") or {})
-    generate_name(metadata, UUID(uid).bytes)
+    generate_name(metadata, UUID(uid).bytes[draw:])
     return {**body, "metadata": metadata}
 
 

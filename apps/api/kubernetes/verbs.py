@@ -16,6 +16,7 @@ from apps.api.kubernetes.paths import Target
 from apps.api.kubernetes.repeating import find_created, uid_of_creation, with_generated_name
 from apps.api.kubernetes.simulating import simulated_creation
 from apps.cluster import kinds
+from apps.cluster.admission.names import DRAWS, is_to_generate
 from apps.cluster.custom.admission import validate_custom_object, wrong_kind
 from apps.cluster.errors import (
     AlreadyExists,
@@ -83,27 +84,34 @@ def _create(call: Call, options: WriteOptions, body: Body, warnings: list[str]) 
 def _create_once(call: Call, body: Body, dry_run: bool) -> Body:
     """The new object, or the one that the same request with this key has created before."""
     uid = "" if dry_run else uid_of_creation(call)
-    if uid:
-        body = with_generated_name(body, uid)
+    if not uid:
+        return _create_object(call, body, dry_run=dry_run)
+    draws = DRAWS if is_to_generate(body.get("metadata") or {}) else 1
+    for draw in range(draws):
         created = find_created(call, uid)
         if created is not None:
             return created
-    try:
-        return store.create(
-            call.cluster,
-            call.resource.kind,
-            body,
-            actor=call.actor,
-            namespace=call.namespace,
-            dry_run=dry_run,
-            uid=uid,
-        )
-    except AlreadyExists:
-        # by the same request, which was sent twice at the same time
-        created = find_created(call, uid) if uid else None
-        if created is None:
-            raise
-        return created
+        try:
+            return _create_object(call, with_generated_name(body, uid, draw), uid)
+        except AlreadyExists as error:
+            taken = error
+    # or it was created by the same request, which was sent twice at the same time
+    created = find_created(call, uid)
+    if created is None:
+        raise taken
+    return created
+
+
+def _create_object(call: Call, body: Body, uid: str = "", *, dry_run: bool = False) -> Body:
+    return store.create(
+        call.cluster,
+        call.resource.kind,
+        body,
+        actor=call.actor,
+        namespace=call.namespace,
+        dry_run=dry_run,
+        uid=uid,
+    )
 
 
 def update(call: Call) -> Answer:

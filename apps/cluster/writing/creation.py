@@ -12,7 +12,7 @@ import msgspec
 from apps.cluster import kinds
 from apps.cluster.admission import certificates
 from apps.cluster.admission.defaulting import default_metadata
-from apps.cluster.admission.names import generate_name
+from apps.cluster.admission.names import generate_name, is_to_generate
 from apps.cluster.allocation.services import SERVICE
 from apps.cluster.custom.versions import DEFINITION
 from apps.cluster.errors import Invalid
@@ -58,6 +58,8 @@ class Creation:
     at: datetime
     #: False for a pod whose spec has no warnings; its metadata may have some.
     has_warnings: bool = True
+    #: The server has drawn its name.
+    is_named_here: bool = False
 
     @property
     def key(self) -> tuple[str, str]:
@@ -148,15 +150,17 @@ def prepare_known(
 def _admit(
     kind: Kind, stamped: Body, state: AdmissionState, actor: Actor, now: datetime
 ) -> Creation:
+    is_named_here = is_to_generate(stamped["metadata"])
     admitted = admit_new(kind, stamped, state, settings=state, actor=actor, decoded=True)
     head, tail = _encode(admitted)
-    return Creation(kind, actor, admitted, head, tail, _columns(kind, admitted), now)
+    columns = _columns(kind, admitted)
+    return Creation(kind, actor, admitted, head, tail, columns, now, is_named_here=is_named_here)
 
 
 def _admit_metadata(stamped: Body, known: AdmittedSpec, actor: Actor, now: datetime) -> Creation:
     """A pod whose spec was admitted before: what depends on its metadata."""
     metadata = stamped["metadata"]
-    generate_name(metadata)
+    is_named_here = generate_name(metadata)
     default_metadata(metadata)
     if "managedFields" in metadata:
         set_fields(metadata, {**metadata_fields(metadata), **known.fields})
@@ -167,7 +171,15 @@ def _admit_metadata(stamped: Body, known: AdmittedSpec, actor: Actor, now: datet
     tail = b'",%b,%b' % (msgspec.json.encode(metadata)[1:], known.text)
     head = _head(body)
     return Creation(
-        kinds.POD, actor, body, head, tail, known.columns, now, has_warnings=known.has_warnings
+        kinds.POD,
+        actor,
+        body,
+        head,
+        tail,
+        known.columns,
+        now,
+        has_warnings=known.has_warnings,
+        is_named_here=is_named_here,
     )
 
 

@@ -23,8 +23,8 @@ from typing import Final
 
 import psycopg
 
+from apps.cluster.admission.names import name_taken
 from apps.cluster.connections import Channel, Connections, Outcome
-from apps.cluster.errors import AlreadyExists
 from apps.cluster.writing.creation import Creation
 from apps.cluster.writing.creation_statement import find_existing, insert
 from apps.cluster.writing.memory import AdmissionState
@@ -39,7 +39,10 @@ Announce = Callable[[int, int, bool], None]
 
 
 class StaleState(Exception):
-    """The admission state is out of date, or the cluster is gone; nothing was written."""
+    """The object has to be admitted again; nothing was written.
+
+    The admission state is out of date, the cluster is gone, or the name that was drawn is taken.
+    """
 
 
 class GroupCommit:
@@ -134,8 +137,7 @@ class GroupCommit:
             self._waiting.extendleft(e for e in reversed(group) if e.creation.key not in taken)
             for each in group:
                 if each.creation.key in taken:
-                    kind, name = each.creation.kind, each.creation.key[1]
-                    _fail([each], AlreadyExists(kind.plural, name, kind.group))
+                    _fail([each], _taken(each.creation))
         self._continue(channel)
 
     def _fail_all(self, error: Exception) -> None:
@@ -152,6 +154,12 @@ class _Waiting:
     done: asyncio.Future[int]
     #: how often it was sent to the database
     tries: int = 0
+
+
+def _taken(creation: Creation) -> Exception:
+    if creation.is_named_here:
+        return StaleState()
+    return name_taken(creation.kind, creation.body["metadata"])
 
 
 def _fail(group: list[_Waiting], error: Exception) -> None:

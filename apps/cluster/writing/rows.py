@@ -11,7 +11,7 @@ from django.db import IntegrityError
 from django.db.backends.utils import CursorWrapper
 
 from apps.cluster import kinds, sql
-from apps.cluster.errors import AlreadyExists, NotFound
+from apps.cluster.errors import NotFound
 from apps.cluster.kinds import Kind
 from apps.cluster.log.changelog import ObjectChange
 from apps.cluster.models import Change, Cluster
@@ -32,6 +32,10 @@ _TAKE_VERSIONS: Final = take_versions(
     returning=("c.resource_version", "c.quotas"),
 )
 _TAINT: Final = insert_taints(condition="n.id = ANY(%s)")
+
+
+class CreatedMeanwhile(Exception):
+    """An object was created since its name was looked up; nothing has been written."""
 
 
 @dataclass(slots=True)
@@ -94,7 +98,8 @@ def commit(
 
     The changes of one write are a microsecond apart: pods created together have an order in which
     they are scheduled, and which can be read again from their rows. Returns the last version,
-    whether to wake the cluster's loop, and the number of quotas of the cluster.
+    whether to wake the cluster's loop, and the number of quotas of the cluster. Raises
+    CreatedMeanwhile.
     """
     last, became_due, quotas = _take_versions(cursor, cluster, changes, wake)
     first = last - len(changes) + 1
@@ -167,9 +172,7 @@ def _insert(
     try:
         ids = sql.insert_rows(cursor, kind.model, columns)
     except IntegrityError as collision:
-        # one of these names was created in the meantime; report the first
-        name = new[0][1]["metadata"]["name"]
-        raise AlreadyExists(kind.plural, name, kind.group) from collision
+        raise CreatedMeanwhile from collision
     # taints refer to the ids of nodes; other kinds need no ids
     if kind is kinds.NODE:
         for (row, _), row_id in zip(new, ids, strict=True):

@@ -20,6 +20,7 @@ from apps.cluster.access.escalation import check_grant
 from apps.cluster.admission import admit, as_sent, certificates
 from apps.cluster.admission.dynamic import DynamicAdmission, World
 from apps.cluster.admission.limit_ranges import check_limits
+from apps.cluster.admission.names import name_taken
 from apps.cluster.admission.nodes import is_tainted_when_new
 from apps.cluster.admission.plugins.registry import EnabledPlugins
 from apps.cluster.admission.policies.requests import CREATE, DELETE, UPDATE, Review
@@ -27,7 +28,6 @@ from apps.cluster.allocation.services import SERVICE, Allocations, may_allocate
 from apps.cluster.custom.admission import admit_custom, stored_form, validate_custom_object
 from apps.cluster.custom.conversion import from_stored, in_api_version, may_call, to_stored
 from apps.cluster.errors import (
-    AlreadyExists,
     ApiError,
     ConversionFailed,
     Invalid,
@@ -229,7 +229,7 @@ class WriteRules:
     def create(self, write: Create, *, exists: bool) -> Body:
         """The object to store for a prepared creation; `exists`: there is one of its name."""
         key = key_of(write)
-        taken = AlreadyExists(write.kind.plural, key[2], write.kind.group) if exists else None
+        taken = name_taken(write.kind, write.body["metadata"]) if exists else None
         if taken is not None and not self._names_are_last(write):
             raise taken
         body = self._allocate(write, dict(write.body), None)

@@ -13,6 +13,7 @@ from django.db.backends.utils import CursorWrapper
 from apps.cluster import sql
 from apps.cluster.access.deciding import with_role
 from apps.cluster.access.identity import AUTHENTICATED, Identity, service_account_groups
+from apps.cluster.admission.names import DRAWS, is_to_generate
 from apps.cluster.errors import ApiError, Conflict, NotFound
 from apps.cluster.kinds import Kind
 from apps.cluster.log.announce import announcer
@@ -25,18 +26,25 @@ from apps.cluster.writing import single_object
 from apps.cluster.writing.locking import RowLocks
 from apps.cluster.writing.lookups import StoreLookups
 from apps.cluster.writing.policies import dynamic_admission_of, world_of
-from apps.cluster.writing.rows import PendingChange, Row, commit
+from apps.cluster.writing.rows import CreatedMeanwhile, PendingChange, Row, commit
 from apps.cluster.writing.rules import Effect, Moved, WriteRules
 
 Body = dict[str, Any]
 
 _DELETED: Final = Change.Type.DELETED
-#: So often webhooks are asked again because objects have changed meanwhile.
+#: So often a write starts again because objects have changed meanwhile.
 _TRIES: Final = 5
 
 
 class _QuotasAppeared(Exception):
     """The cluster's first quota was created concurrently; nothing has been written."""
+
+
+class _NamesTaken(Exception):
+    """Generated names, of the writes with these indexes, exist; nothing has been written."""
+
+    def __init__(self, indexes: Sequence[int]) -> None:
+        self.indexes = indexes
 
 
 class WriteTransaction:
@@ -69,6 +77,8 @@ class WriteTransaction:
         self.rows: dict[Key, Row] = {}
         self.changes: list[PendingChange] = []
         self.latest: dict[Key, PendingChange] = {}
+        #: index of a write -> so often its name may be drawn again
+        self.draws: dict[int, int] = {}
 
     def ask(self, writes: Sequence[Write], *, dry_run: bool) -> Sequence[Write | ApiError]:
         """The writes as they are admitted, if webhooks have to be asked; see `store.ask`."""
@@ -94,15 +104,25 @@ class WriteTransaction:
             if outcomes is not None:
                 return outcomes
             self._start_again()
-        for _ in range(_TRIES):
+        self.draws = {i: DRAWS - 1 for i, write in enumerate(writes) if _is_to_be_named(write)}
+        tries = _TRIES
+        while True:
             try:
                 return self._execute(self._ask(prepared), dry_run, wake)
+            except _NamesTaken as taken:
+                self._start_again()
+                for index in taken.indexes:
+                    self.draws[index] -= 1
+                    prepared[index] = self._prepare(writes[index])
+                continue
             except _QuotasAppeared:
                 self._start_again()
                 self.rules.charges = Charges(self.cluster)
-            except Moved:
+            except (Moved, CreatedMeanwhile):
                 self._start_again()
-        raise _moved(existing[0])
+            tries -= 1
+            if tries == 0:
+                raise _moved(next(each for each in prepared if not isinstance(each, ApiError)))
 
     def _ask(self, writes: Sequence[Write | ApiError]) -> Sequence[Write | ApiError]:
         """Ask webhooks about the changes of objects as they are now, without locks.
@@ -172,12 +192,31 @@ class WriteTransaction:
         with transaction.atomic(), sql.preparing_cursor() as cursor:
             RowLocks(self.cluster, self.rules, self.rows).take(cursor, prepared)
             self.rules.is_locked = True
+            self._check_drawn(prepared)
             outcomes = [self._apply(write) for write in prepared]
             if self.changes:
                 self._commit(cursor, wake=wake and not dry_run)
             if dry_run:
                 transaction.set_rollback(True)
         return outcomes
+
+    def _check_drawn(self, prepared: Sequence[Write | ApiError]) -> None:
+        """Raise _NamesTaken for names to draw again: other objects, or others to create, have them.
+
+        Last of all, a name that is taken refuses its object.
+        """
+        if not self.draws:
+            return
+        names: set[Key] = {key for key, row in self.rows.items() if row.body is not None}
+        taken: list[int] = []
+        for index, write in enumerate(prepared):
+            if not isinstance(write, Create):
+                continue
+            if key_of(write) in names and self.draws.get(index):
+                taken.append(index)
+            names.add(key_of(write))
+        if taken:
+            raise _NamesTaken(taken)
 
     def _guard(self, refusal: ApiError) -> ApiError:
         if not self.collect_refusals:
@@ -279,6 +318,11 @@ def _moved(write: Write) -> Conflict:
         "again"
     )
     return Conflict(write.kind.plural, key_of(write)[2], why, write.kind.group)
+
+
+def _is_to_be_named(write: Write | ApiError) -> bool:
+    """Whether the object is one to create, with a name that is drawn."""
+    return isinstance(write, Create) and is_to_generate(write.body.get("metadata") or {})
 
 
 def _is_about(kind: Kind, write: Write | ApiError) -> bool:

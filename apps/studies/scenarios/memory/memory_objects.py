@@ -18,7 +18,7 @@ from uuid import UUID
 from apps.cluster import kinds
 from apps.cluster.admission.draft import draft_of
 from apps.cluster.admission.dynamic import World
-from apps.cluster.admission.names import ALPHABET
+from apps.cluster.admission.names import ALPHABET, DRAWS, is_to_generate
 from apps.cluster.admission.policies.requests import CREATE
 from apps.cluster.allocation.held import HeldAddresses, ipv4_networks
 from apps.cluster.allocation.services import Allocations, may_allocate
@@ -138,7 +138,7 @@ class MemoryObjects:
         shaped = draft_of(
             kind.name, {**write.body, "apiVersion": kind.api_version, "kind": kind.name}
         )
-        self._name(shaped["metadata"])
+        self._name(kind, shaped["metadata"])
         if rules.dynamic().mutates:
             uid = str(UUID(int=self._draw.getrandbits(128), version=4))
             return rules.prepare(Create(kind, shaped, write.namespace, uid=uid))
@@ -190,12 +190,15 @@ class MemoryObjects:
         self.changes.append(MemoryChange(kind.key, old, new, body, user))
         return body
 
-    def _name(self, metadata: Body) -> None:
+    def _name(self, kind: Kind, metadata: Body) -> None:
         """Give an object with `generateName` and no name a name."""
-        prefix = metadata.get("generateName")
-        if prefix and not metadata.get("name"):
+        if not is_to_generate(metadata):
+            return
+        for _ in range(DRAWS):
             suffix = "".join(self._draw.choices(ALPHABET, k=_SUFFIX))
-            metadata["name"] = prefix[:_LONGEST_PREFIX] + suffix
+            metadata["name"] = metadata["generateName"][:_LONGEST_PREFIX] + suffix
+            if (metadata.get("namespace", ""), metadata["name"]) not in self._bodies[kind.key]:
+                break
 
 
 def _decode(kind: Kind, body: Body) -> KubeObject:
