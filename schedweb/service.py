@@ -33,6 +33,10 @@ LONGEST_DELAY = 10.0
 #: to do as it can. One that waits at the gate may take any time.
 START_SECONDS = 120.0
 
+#: A process that a signal has stopped does nothing until another one continues it, however busy the
+#: machine is.
+STOPPED_SECONDS = 1.0
+
 #: The longest time between two looks at a process that counts as its silence: after a pause of the
 #: whole machine nobody was silent.
 LONGEST_LOOK = 2.0
@@ -61,12 +65,11 @@ class ServiceProcess:
         descriptors: tuple[int, ...] = (),
         gate: Gate | None = None,
         patience: float = math.inf,
-        still_patience: float = math.inf,
         forks: ForkServer | None = None,
     ) -> None:
         """`patience`: a process without a sign of life for so many seconds is killed.
 
-        `still_patience`: one that computes nothing in that time, either.
+        One that a signal has stopped is killed after `STOPPED_SECONDS`.
         """
         self.name = name
         self._arguments = arguments
@@ -75,12 +78,10 @@ class ServiceProcess:
         self._descriptors = descriptors
         self._gate = gate
         self._patience = patience
-        self._still_patience = still_patience
         self._forks = forks
         #: its time of change is the last sign of life; in memory, because a disk may be full
         self._signs = _memory_file() if patience < math.inf else None
-        self._last_sign = self._looked_at = self._silence = self._stillness = 0.0
-        self._computed = 0
+        self._last_sign = self._looked_at = self._silence = 0.0
         self._process: subprocess.Popen[bytes] | ForkedProcess | None = None
         self._started_at = 0.0
         self._failures = 0
@@ -140,19 +141,17 @@ class ServiceProcess:
         """Kill the process if it shows no signs of life."""
         if self._signs is None or self.poll() is not None:
             return
-        sign, computed = os.fstat(self._signs).st_mtime, _computed(self.pid)
+        sign, is_stopped = os.fstat(self._signs).st_mtime, _is_stopped(self.pid)
         passed, self._looked_at = min(now - self._looked_at, LONGEST_LOOK), now
-        lives, moves = sign != self._last_sign, computed != self._computed
-        self._last_sign, self._computed = sign, computed
-        self._silence = 0.0 if lives else self._silence + passed
-        self._stillness = 0.0 if lives or moves else self._stillness + passed
+        self._silence = 0.0 if sign != self._last_sign else self._silence + passed
+        self._last_sign = sign
         if self._silence > self._patience:
-            silence = self._patience
-        elif self._silence > 0 and self._stillness > self._still_patience:
-            silence = self._still_patience
+            why = f"has not answered its health for {self._patience:.0f} s"
+        elif is_stopped and self._silence > STOPPED_SECONDS:
+            why = "was stopped by a signal"
         else:
             return
-        say(f"{self.name} has not answered its health for {silence:.0f} s; killing it")
+        say(f"{self.name} {why}; killing it")
         self.end(signal.SIGKILL)
 
     @property
@@ -279,14 +278,13 @@ class ForkServer(ServiceProcess):
         return None
 
 
-def _computed(pid: int | None) -> int:
-    """What a process has computed since it began, in ticks; 0 where the system does not tell."""
+def _is_stopped(pid: int | None) -> bool:
+    """Whether a signal has stopped a process; False where the system does not tell."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
     except OSError:
-        return 0
-    user, system = stat.rpartition(")")[2].split()[11:13]
-    return int(user) + int(system)
+        return False
+    return stat.rpartition(")")[2].split()[0] == "T"
 
 
 def _memory_file() -> int | None:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import http.client
-import math
 import os
 import select
 import signal
@@ -43,9 +42,6 @@ READY_SECONDS = 60.0
 WEB_PATIENCE = 5.0
 WORKER_PATIENCE = 10.0
 FORK_PATIENCE = 10.0
-
-#: Web and workers compute something in each second, unless they are stopped or wait for themselves.
-STILL_PATIENCE = 3.0
 BEAT_PATIENCE = 30.0
 
 #: The http port and the https port of one process of the front.
@@ -143,7 +139,6 @@ class Supervisor:
                 self._service(
                     *(f"worker-{number}", "-m", "schedweb.worker", f"worker-{number}"),
                     patience=WORKER_PATIENCE,
-                    still_patience=STILL_PATIENCE,
                 )
                 for number in range(1, self._config.workers + 1)
             ),
@@ -159,12 +154,7 @@ class Supervisor:
         descriptors = tuple(listener.fileno() for pair in ports for listener in pair)
         name = "web" if number == 1 else f"web-{number}"
         arguments = ("-m", "schedweb.front", *map(str, descriptors))
-        return self._service(
-            *(name, *arguments),
-            descriptors=descriptors,
-            patience=WEB_PATIENCE,
-            still_patience=STILL_PATIENCE,
-        )
+        return self._service(*(name, *arguments), descriptors=descriptors, patience=WEB_PATIENCE)
 
     def _watch(self, until: Callable[[], bool] | None = None, limit: float | None = None) -> None:
         """Keep everything running until a stop signal, *until* holds or *limit* seconds passed."""
@@ -258,7 +248,6 @@ class Supervisor:
         *arguments: str,
         descriptors: tuple[int, ...] = (),
         patience: float,
-        still_patience: float = math.inf,
     ) -> ServiceProcess:
         return ServiceProcess(
             name,
@@ -268,7 +257,6 @@ class Supervisor:
             descriptors=descriptors,
             gate=self._gate,
             patience=patience,
-            still_patience=still_patience,
             forks=self._forks,
         )
 

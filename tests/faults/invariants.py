@@ -13,9 +13,6 @@ import psycopg
 #: A pod with this label is unschedulable; it must wait in the queue.
 NOWHERE = "nowhere"
 
-#: The order in which rows were written; their ids begin with the day, by a clock that may jump.
-_COUNT = "id %% 1000000000"
-
 _BOUND = """
     SELECT c.uid, c.name, c.version, c.object #>> '{spec,nodeName}' AS node
     FROM cluster_change c
@@ -103,11 +100,11 @@ INVARIANTS: dict[str, str] = {
         HAVING array_remove(array_agg(d.node), NULL)
             IS DISTINCT FROM array_remove(ARRAY[nullif(p.node_name, '')], NULL)::varchar[]
     """,
-    "the attempts of a pod are not 1, 2, 3 ...": f"""
+    "the attempts of a pod are not 1, 2, 3 ...": """
         SELECT name, attempts, results FROM (
             SELECT name, count(*)::int AS n,
-                array_agg(attempt ORDER BY {_COUNT})::int[] AS attempts,
-                array_agg(result ORDER BY {_COUNT}) AS results
+                array_agg(attempt ORDER BY id)::int[] AS attempts,
+                array_agg(result ORDER BY id) AS results
             FROM controlplane_schedulingdecision WHERE cluster_id = %(id)s GROUP BY pod_uid, name
         ) d
         WHERE attempts <> ARRAY(SELECT generate_series(1, n))
@@ -120,19 +117,19 @@ INVARIANTS: dict[str, str] = {
         WHERE q.cluster_id = %(id)s
         GROUP BY q.pod_uid, q.name, q.attempts HAVING q.attempts <> count(d.id)
     """,
-    "a move of a pod does not start where the previous one ended": f"""
+    "a move of a pod does not start where the previous one ended": """
         SELECT * FROM (
             SELECT name, event, source, target,
-                coalesce(lag(target) OVER (PARTITION BY pod_uid ORDER BY {_COUNT}), '') AS before
+                coalesce(lag(target) OVER (PARTITION BY pod_uid ORDER BY id), '') AS before
             FROM controlplane_queuemove WHERE cluster_id = %(id)s
         ) m WHERE source <> before OR source = target
     """,
-    "the last move of a pod does not lead to its place": f"""
+    "the last move of a pod does not lead to its place": """
         SELECT p.name, q.queue, m.target FROM cluster_pod p
         LEFT JOIN controlplane_queueentry q ON q.cluster_id = p.cluster_id AND q.pod_uid = p.uid
         LEFT JOIN LATERAL (
             SELECT target FROM controlplane_queuemove
-            WHERE cluster_id = p.cluster_id AND pod_uid = p.uid ORDER BY {_COUNT} DESC LIMIT 1
+            WHERE cluster_id = p.cluster_id AND pod_uid = p.uid ORDER BY id DESC LIMIT 1
         ) m ON true
         WHERE p.cluster_id = %(id)s AND m.target IS DISTINCT FROM coalesce(q.queue, '')
     """,

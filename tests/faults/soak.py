@@ -2,7 +2,7 @@
 
     python -m tests.faults.soak [--seed N] [--minutes N | --kills N | --runs N] [--pods N] [--apart]
                                 [--workers N] [--site embedded|valkey|postgresql|all]
-                                [--quiet MINUTES]
+                                [--only FAULT] [--quiet MINUTES]
 
 Prints its actions and results; exits with 1 on any error, and prints the command that repeats the
 run. The same seed selects the same faults; their times depend on the machine. Writes the results as
@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import shlex
 import shutil
 import signal
 import sys
@@ -102,7 +103,7 @@ def _run_on(kind: str, options: argparse.Namespace, campaigns: list[Campaign]) -
         if options.kills is None or options.kills or options.runs:
             campaigns.append(Campaign(kind))
             failed += cause_faults(options, beside, campaigns[-1])
-            if kind == "embedded":
+            if kind == "embedded" and not options.only:
                 failed += kill_upgrades(options.seed, say)
         if options.quiet:
             with _site(options, beside) as (site, _, _):
@@ -190,6 +191,9 @@ def cause_faults(options: argparse.Namespace, beside: Beside, campaign: Campaign
         inside = "SCHEDWEB_DATABASE_URL" not in beside.variables
         selected = (FAULTS if inside else SERVER_FAULTS) + beside.faults
         selected += (DISK_FAULTS if disk and inside else ()) + (CLOCK_FAULTS if clock else ())
+        if options.only:
+            selected = tuple(each for each in selected if str(each) == options.only)
+            assert selected, f"--only {options.only}: no such fault on {campaign.kind}"
         for missing, there in (("a small disk", disk), ("C compiler for a clock", clock)):
             if there is None:
                 say(f"!!! NOT TESTED on {campaign.kind}: this machine has no {missing} !!!")
@@ -294,6 +298,7 @@ def _command(options: argparse.Namespace, seed: int, kind: str) -> str:
         f"python -m tests.faults.soak --seed {seed} --runs 1 --pods {options.pods} "
         f"--workers {options.workers} --site {kind} --quiet 0"
         f"{' --apart' if options.apart else ''}"
+        f"{f' --only {shlex.quote(options.only)}' if options.only else ''}"
     )
 
 
@@ -330,6 +335,7 @@ def _parse_options() -> argparse.Namespace:
     parser.add_argument(
         "--apart", action="store_true", help="cause a fault when the site has recovered"
     )
+    parser.add_argument("--only", metavar="FAULT", help='such as "SIGSTOP of worker"')
     parser.add_argument("--workers", type=int, default=number("WORKERS", 3))
     parser.add_argument(
         "--quiet", type=float, default=float(environ.get("SOAK_QUIET") or 10), metavar="MINUTES"

@@ -2,7 +2,8 @@
 
 The id of a row starts with the day on which the database wrote it: `261121000000042` is row 42 of
 the sequence, written on 2026-11-21 (UTC, by the database's clock, because a cluster's clock may be
-set manually). An id alone determines its partition, rows are recorded in the order of ids, and a
+set manually). If that clock is set back, by two days at most, the day in new ids stays the one of
+the last row. An id alone determines its partition, rows are recorded in the order of ids, and a
 link by id stays valid as long as the row is kept. Rows from before the partitioning have small ids.
 
 A trigger rejects UPDATE, DELETE and TRUNCATE. Only `RETENTION_ROLE` may delete, and no role may

@@ -38,6 +38,12 @@ END $$
 """
 
 
+_DAY = "to_char(now() AT TIME ZONE 'UTC', 'YYMMDD')::bigint"
+_LATEST_DAY = (
+    f"to_char(now() AT TIME ZONE 'UTC' + interval '{daily.DAYS_AHEAD} d', 'YYMMDD')::bigint"
+)
+
+
 class RoleMissing(Exception):
     """The retention role does not exist, and this user may not create it."""
 
@@ -52,6 +58,28 @@ def divide_by_days(table: str) -> Callable[[Any, Any], None]:
             _divide(cursor, table)
 
     return divide
+
+
+def keep_days_in_order(table: str) -> Callable[[Any, Any], None]:
+    """For RunPython: ids keep increasing when the database's clock is set back.
+
+    The day in an id is then the last one, for clocks that were `DAYS_AHEAD` ahead at most: ids have
+    no day much later than that of their recording, by which retention counts.
+    """
+
+    def keep(apps: Any, schema_editor: Any) -> None:
+        with schema_editor.connection.cursor() as cursor:
+            last = f"{table}_day"
+            cursor.execute(f"CREATE SEQUENCE {last} OWNED BY {table}.id")
+            cursor.execute(f"SELECT setval('{last}', {_DAY})")
+            cursor.execute(
+                f"ALTER TABLE {table} ALTER COLUMN id SET DEFAULT "
+                f"CASE WHEN pg_sequence_last_value('{last}') BETWEEN {_DAY} AND {_LATEST_DAY} "
+                f"THEN pg_sequence_last_value('{last}') ELSE setval('{last}', {_DAY}) END "
+                f"* {ROWS_OF_A_DAY} + nextval('{table}_number')"
+            )
+
+    return keep
 
 
 def create_retention_role(cursor: CursorWrapper) -> None:
@@ -118,8 +146,7 @@ def _number_by_day(cursor: CursorWrapper, table: str) -> None:
     )
     cursor.execute(
         f"ALTER TABLE {table} ALTER COLUMN id SET DEFAULT "
-        f"to_char(now() AT TIME ZONE 'UTC', 'YYMMDD')::bigint * {ROWS_OF_A_DAY} "
-        f"+ nextval('{table}_number')"
+        f"{_DAY} * {ROWS_OF_A_DAY} + nextval('{table}_number')"
     )
 
 

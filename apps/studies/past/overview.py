@@ -133,7 +133,10 @@ def find_configuration(cluster: Cluster, moment: PastVersion) -> tuple[int | Non
     if moment.decision is not None:
         rows = SchedulingDecision.objects.filter(cluster=cluster, pk=moment.decision)
     else:
-        rows = SchedulingDecision.objects.filter(cluster=cluster, at__lte=moment.at)
+        # after a clock was set back, later decisions have earlier times
+        rows = SchedulingDecision.objects.filter(
+            cluster=cluster, at__lte=moment.at, cluster_version__lte=moment.version
+        )
     last = rows.order_by("-at", "-id").values_list("pk", "profile_revision").first()
     decision, revision = last or (None, None)
     if moment.version >= cluster.resource_version:

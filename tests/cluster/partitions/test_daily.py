@@ -110,6 +110,33 @@ def test_an_id_contains_the_day_and_determines_the_partition(decision: Schedulin
     assert decision.pk < 2**53
 
 
+@pytest.mark.parametrize("table", [*daily.TABLES, daily.AUDIT])
+def test_ids_increase_when_the_clock_of_the_database_is_set_back(table: str) -> None:
+    ahead = daily.today() + timedelta(days=1)
+    try:
+        # as it is left by a row that was recorded while the clock was a day ahead
+        run(f"SELECT setval('{table}_day', {ahead:%y%m%d})")
+        before, after = next_id(table), next_id(table)
+        assert before < after
+        assert daily.recording_day(before) == daily.recording_day(after) == ahead
+        # ids with a day of a wrong year would be retained for that year
+        run(f"SELECT setval('{table}_day', {daily.today() + timedelta(days=300):%y%m%d})")
+        assert daily.recording_day(next_id(table)) == daily.today()
+    finally:
+        run(f"SELECT setval('{table}_day', {daily.today():%y%m%d})")
+
+
+def next_id(table: str) -> int:
+    """The id that the next row of the table would have."""
+    ((default,),) = run(
+        "SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef "
+        "WHERE adrelid = %s::regclass AND pg_get_expr(adbin, adrelid) LIKE '%%nextval%%'",
+        table,
+    )
+    ((number,),) = run(f"SELECT {default}")
+    return int(number)
+
+
 def test_partitions_are_created_in_advance(decision: SchedulingDecision) -> None:
     tomorrow = daily.today() + timedelta(days=1)
     row_id = record_as_of(tomorrow, decision, 1)

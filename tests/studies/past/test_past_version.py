@@ -8,9 +8,11 @@ import pytest
 
 from apps.cluster.errors import ApiError
 from apps.cluster.log.forgetting import forget_changes
-from apps.cluster.models import Change
-from apps.engine.models import QueueMove
+from apps.cluster.models import Change, Cluster
+from apps.engine.loop.engines import Engines
+from apps.engine.models import QueueMove, SchedulingDecision
 from apps.engine.periods import format_utc
+from apps.engine.queries import list_decisions
 from apps.studies.past.listing import list_nodes, list_pods
 from apps.studies.past.overview import ResourceUsage, read_overview
 from apps.studies.past.past_version import (
@@ -21,6 +23,7 @@ from apps.studies.past.past_version import (
 )
 from apps.studies.past.snapshot_differences import find_node_differences, find_pod_differences
 from apps.studies.past.snapshots import Snapshots, read_snapshot
+from tests.engine.driving import create_pods, pod
 from tests.studies.past.conftest import Past
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -77,6 +80,19 @@ def test_a_time_is_the_version_of_then(past: Past) -> None:
     for value, message in (("", "from: is required"), ("99999", "from: 99999 is in the future")):
         with pytest.raises(ApiError, match=message):
             parse_version_or_time(cluster, {"from": value}, "from")
+
+
+def test_what_was_decided_after_a_clock_was_set_back_is_later(past: Past) -> None:
+    cluster = past.cluster
+    newest = SchedulingDecision.objects.filter(cluster=cluster).latest("id")
+    before = parse_past_version(cluster, {"version": str(past.after)})
+    Cluster.objects.filter(pk=cluster.pk).update(manual_time=before.at)
+    create_pods(cluster, pod("earlier", cpu="64"))
+    Engines().run(cluster.pk)
+    later = SchedulingDecision.objects.get(name="earlier")
+    assert later.at == before.at
+    assert list_decisions(cluster)[0] == later
+    assert read_overview(cluster, before).decision == newest.pk
 
 
 def test_a_moment_that_retention_has_deleted_is_gone(past: Past) -> None:
