@@ -67,6 +67,8 @@ class SeriesCursor(models.Model):
     #: The last counted rows of the ledger and of the queue's history.
     decision_id = models.BigIntegerField(default=0)
     move_id = models.BigIntegerField(default=0)
+    #: The cluster is not sampled again before, because its last sample took long; in real time.
+    next_at = models.DateTimeField(null=True)
     #: `SchedulerMetrics.series` as counted.
     baseline = models.BinaryField(default=b"")
 

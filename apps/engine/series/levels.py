@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from django.db import connection
@@ -34,19 +33,14 @@ _PODS = """
         ON p.node_name = '' AND q.cluster_id = p.cluster_id AND q.pod_uid = p.uid
     WHERE p.cluster_id = %s GROUP BY 1, 2, 3
 """
-_RESOURCES = """
-    SELECT DISTINCT jsonb_object_keys(allocatable) AS name FROM cluster_node
-    WHERE cluster_id = %s ORDER BY name
-"""
-#: One row for each node; `{sums}` are the requests of its live pods by resource.
 _NODES = """
-    SELECT n.id, n.ready, n.unschedulable, n.allocatable::text, coalesce(p.pods, 0), {columns}
-    FROM cluster_node n LEFT JOIN (
-        SELECT node_name, count(*) AS pods, {sums} FROM cluster_pod
-        WHERE cluster_id = %s AND node_name <> '' AND phase NOT IN ('Succeeded', 'Failed')
-        GROUP BY node_name
-    ) p ON p.node_name = n.name
-    WHERE n.cluster_id = %s ORDER BY n.id
+    SELECT id, name, ready, unschedulable, allocatable::text FROM cluster_node WHERE cluster_id = %s
+"""
+#: One row for each node with live pods; `{sums}` are their requests by resource.
+_REQUESTED = """
+    SELECT node_name, {sums}, count(*)::float8 FROM cluster_pod
+    WHERE cluster_id = %s AND node_name <> '' AND phase NOT IN ('Succeeded', 'Failed')
+    GROUP BY node_name
 """
 
 
@@ -105,15 +99,31 @@ def read_pods(cluster: Cluster) -> Bucket:
 def read_nodes(cluster: Cluster) -> NodeState:
     """The nodes with their requested and allocatable resources; two statements."""
     with connection.cursor() as cursor:
-        cursor.execute(_RESOURCES, [cluster.pk])
-        others = [name for (name,) in cursor.fetchall() if name not in BASIC][:MAX_OTHERS]
-        named = ("cpu", "memory", *others)
-        sums = [f"sum((requests ->> %s)::numeric)::float8 AS r{i}" for i in range(len(named))]
-        columns = [f"coalesce(p.r{index}, 0)" for index in range(len(named))]
-        statement = _NODES.format(sums=", ".join(sums), columns=", ".join(columns))
-        cursor.execute(statement, [*named, cluster.pk, cluster.pk])
-        rows = cursor.fetchall()
-    return _to_state(rows, named)
+        cursor.execute(_NODES, [cluster.pk])
+        nodes = sorted(cursor.fetchall())
+        # many nodes are alike
+        kinds = {text: index for index, text in enumerate({row[-1] for row in nodes})}
+        amounts = [sql.load_json(text) for text in kinds]
+        others = sorted(set().union(*amounts) - {*BASIC})[:MAX_OTHERS]
+        summed = ("cpu", "memory", *others)
+        sums = ", ".join(["coalesce(sum((requests ->> %s)::numeric), 0)::float8"] * len(summed))
+        cursor.execute(_REQUESTED.format(sums=sums), [*summed, cluster.pk])
+        requested = {name: (*use[:2], use[-1], *use[2:-1]) for name, *use in cursor.fetchall()}
+    resources = (*BASIC, *others)
+    none = (0.0,) * len(resources)
+    of_kinds = [[each.get(resource, 0) for resource in resources] for each in amounts]
+    return NodeState(
+        ids=np.array([row[0] for row in nodes], dtype=np.int64),
+        resources=resources,
+        requested=_matrix([requested.get(row[1], none) for row in nodes], len(resources)),
+        allocatable=_matrix(of_kinds, len(resources))[[kinds[row[-1]] for row in nodes]],
+        ready=np.array([row[2] for row in nodes], dtype=np.bool_),
+        cordoned=np.array([row[3] for row in nodes], dtype=np.bool_),
+    )
+
+
+def _matrix(rows: Sequence[Sequence[float]], width: int) -> NDArray[np.float64]:
+    return np.array(rows, dtype=np.float64).reshape(len(rows), width)
 
 
 def add_nodes(bucket: Bucket, state: NodeState) -> None:
@@ -188,25 +198,3 @@ def empty_part() -> Part:
 
 def _add(part: Part, name: str, amount: float) -> None:
     part.levels[name] = part.levels.get(name, 0.0) + amount
-
-
-def _to_state(rows: Sequence[tuple[Any, ...]], named: Iterable[str]) -> NodeState:
-    names = tuple(named)
-    resources = ("cpu", "memory", "pods", *names[2:])
-    columns: dict[str, list[Any]] = defaultdict(list)
-    for number, ready, unschedulable, text, pods, *sums in rows:
-        allocatable = sql.load_json(text)
-        columns["ids"].append(number)
-        columns["ready"].append(ready)
-        columns["cordoned"].append(unschedulable)
-        columns["allocatable"].append([allocatable.get(name, 0) for name in resources])
-        columns["requested"].append([*sums[:2], pods, *sums[2:]])
-    shape = len(rows), len(resources)
-    return NodeState(
-        ids=np.array(columns["ids"], dtype=np.int64),
-        resources=resources,
-        requested=np.array(columns["requested"], dtype=np.float64).reshape(shape),
-        allocatable=np.array(columns["allocatable"], dtype=np.float64).reshape(shape),
-        ready=np.array(columns["ready"], dtype=np.bool_),
-        cordoned=np.array(columns["cordoned"], dtype=np.bool_),
-    )

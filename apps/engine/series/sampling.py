@@ -1,15 +1,19 @@
 """Samples: the state of clusters, and what happened in them since the last sample.
 
-A cluster without a change since its last sample is only confirmed, all of them in one statement. A
-sample is one transaction that locks the cluster's cursor and advances it: a process that is killed
-has counted everything or nothing.
+A cluster without a change since its last sample is only confirmed, all of them in one statement.
+The larger a cluster, the longer a sample takes, and the less often there is one. A sample is one
+transaction that locks the cluster's cursor and advances it: a process that is killed has counted
+everything or nothing.
 """
 
 from __future__ import annotations
 
 import logging
+import time
+from datetime import timedelta
 
 from django.db import connection, transaction
+from django.utils.timezone import now
 
 from apps.cluster.models import Cluster
 from apps.engine.models import SeriesCursor
@@ -20,6 +24,11 @@ from apps.engine.series.storing import Sample, write
 
 log = logging.getLogger(__name__)
 
+#: A sample takes at most this share of the processor time of a worker until the next one.
+SHARE = 0.02
+#: Beat is late if a sample is not taken so many seconds after it was due.
+LATE = 60.0
+
 #: Clusters without a change: their levels lasted until now.
 _CONFIRM = """
     UPDATE controlplane_seriescursor s SET sampled_at = coalesce(c.manual_time, clock_timestamp())
@@ -27,12 +36,15 @@ _CONFIRM = """
     WHERE s.cluster_id = c.id AND s.version = c.resource_version
         AND s.metrics_xid = coalesce(m.xmin::text::bigint, 0)
 """
+#: The others, unless their last sample was expensive.
 _CHANGED = """
     SELECT c.id FROM cluster_cluster c
     LEFT JOIN controlplane_schedulermetrics m ON m.cluster_id = c.id
     LEFT JOIN controlplane_seriescursor s ON s.cluster_id = c.id
-        AND s.version = c.resource_version AND s.metrics_xid = coalesce(m.xmin::text::bigint, 0)
-    WHERE s.cluster_id IS NULL ORDER BY c.id
+    WHERE s.cluster_id IS NULL OR (
+        (s.version <> c.resource_version OR s.metrics_xid <> coalesce(m.xmin::text::bigint, 0))
+        AND coalesce(s.next_at <= clock_timestamp(), true)
+    ) ORDER BY c.id
 """
 #: Its transaction shows whether the row was written since.
 _METRICS = """
@@ -82,7 +94,7 @@ def _lock(cluster: Cluster) -> SeriesCursor | None:
 
 
 def _add_sample(cluster: Cluster, cursor: SeriesCursor) -> None:
-    at, step = cluster.now(), list_resolutions()[0].step
+    began, at, step = time.thread_time(), cluster.now(), list_resolutions()[0].step
     metrics_xid, series = _read_metrics(cluster.pk)
     counts = read_counts(cluster.pk, step, decision=cursor.decision_id, move=cursor.move_id)
     bucket = levels.read_pods(cluster)
@@ -90,7 +102,7 @@ def _add_sample(cluster: Cluster, cursor: SeriesCursor) -> None:
     levels.add_nodes(bucket, state)
     add_durations(bucket, series, bytes(cursor.baseline))
     # time passes in leaps on a manual clock, and nothing happens in between
-    held_until = at if cluster.manual_time is not None else cursor.sampled_at
+    held_until = at if cluster.manual_time is not None or _is_due(cursor) else cursor.sampled_at
     write(
         cluster.pk,
         Sample(
@@ -106,7 +118,14 @@ def _add_sample(cluster: Cluster, cursor: SeriesCursor) -> None:
     cursor.version = -1 if counts.unfinished else cluster.resource_version
     cursor.metrics_xid, cursor.baseline = metrics_xid, series
     cursor.decision_id, cursor.move_id = counts.last_decision, counts.last_move
+    pause = (time.thread_time() - began) / SHARE
+    cursor.next_at = now() + timedelta(seconds=pause) if pause > step else None
     cursor.save()
+
+
+def _is_due(cursor: SeriesCursor) -> bool:
+    """Whether there was no sample since the last one because it was put off, not for a downtime."""
+    return cursor.next_at is not None and now() < cursor.next_at + timedelta(seconds=LATE)
 
 
 def _read_metrics(cluster_id: int) -> tuple[int, bytes]:

@@ -9,6 +9,7 @@ import pytest
 from django.db import connection, transaction
 from django.db.models import F
 from django.test.utils import CaptureQueriesContext
+from django.utils.timezone import now
 
 from apps.administration.clusters.lifecycle import create_cluster, delete_cluster
 from apps.cluster import kinds
@@ -312,3 +313,24 @@ def test_a_quiet_cluster_keeps_its_charts(cluster: Cluster) -> None:
     found = read(quiet)
     assert values(found, "nodes", "ready")[0] == 2
     assert values(found, "pods", "bound")[0] == 0 and values(found, "pods", "bound")[-1] == 1
+
+
+def test_an_expensive_sample_is_followed_later_by_the_next(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = create_cluster("real", user="tests", nodes=1)
+    with monkeypatch.context() as expensive:
+        expensive.setattr(sampling, "SHARE", 1e-9)
+        sampling.sample_all()
+    run(real, pod("early"))
+    sampling.sample_all()
+    assert values(read(real, chart="pods"), "pods", "bound")[-1] == 0, "the sample is put off"
+    earlier = datetime.now(UTC).replace(microsecond=0, second=0) - timedelta(minutes=10)
+    Cluster.objects.filter(pk=real.pk).update(created_at=earlier)
+    first = SeriesBucket.objects.filter(cluster=real, resolution=10)
+    first.update(start=earlier, until=earlier + timedelta(seconds=10))
+    SeriesCursor.objects.update(next_at=now(), sampled_at=earlier)
+    sampling.sample_all()
+    ready = values(read(real, "5m", chart="nodes"), "nodes", "ready")
+    assert ready[-25:] == [1] * 25, "the levels before last until it"
+    assert values(read(real, chart="pods"), "pods", "bound")[-1] == 1
