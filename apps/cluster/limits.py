@@ -89,7 +89,6 @@ REPLAYED_DECISIONS: Final = Limit("decisions in the span of a replay", 100_000)
 PAGE: Final = Limit("rows of a page", 1000)
 EXPORTED_DECISIONS: Final = Limit("decisions of an export", 10**9)
 GROUPS: Final = Limit("groups of decisions in an answer", 10_000)
-GROUPS_OFFSET: Final = Limit("groups of decisions before an answer", 10**6)
 CHART_POINTS: Final = Limit("points of a chart with a given step", 20_000)
 
 # --- bodies

@@ -105,7 +105,7 @@ def test_two_dimensions_sorting_and_files(alice: Client, lab: Cluster) -> None:
         ("group=plugin,reason", "group: 'plugin' and 'reason'"),
         ("", "group: required"),
         ("group=pod&sort=size", "sort: 'size'"),
-        ("group=pod&limit=many", "limit: 'many'"),
+        ("group=pod&page_size=many", "page_size: 'many'"),
         ("group=pod&nod=a", "nod: unknown parameter"),
         ("group=pod&since=soon", "since: 'soon'"),
     ],

@@ -33,6 +33,8 @@ profiles:
     [
         ("pod=web-*", {"web-0", "web-1", "web-2"}),
         ("pod=default/web-1", {"web-1"}),
+        ("pod=eb-", {"web-0", "web-1", "web-2"}),
+        ("pod=default/web", set()),
         ("result=unschedulable", {"huge"}),
         ("plugin=NodeResourcesFit&result=unschedulable", {"huge"}),
         ("reason=Insufficient+cpu&result=unschedulable", {"huge"}),

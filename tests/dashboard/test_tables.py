@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from typing import Any
 
 import pytest
 from django.template import Context, Template
@@ -74,7 +75,17 @@ def test_the_filter_keeps_the_sorting_and_starts_at_the_first_page(
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(
-    "path", ["pods", "nodes", "queue", "decisions", "events", "changes", "queue/history"]
+    "path",
+    [
+        "pods",
+        "nodes",
+        "queue",
+        "decisions",
+        "events",
+        "changes",
+        "queue/history",
+        "objects/configmaps",
+    ],
 )
 def test_a_list_refuses_a_parameter_that_it_does_not_have(
     alice: Client, lab: Cluster, path: str
@@ -84,3 +95,14 @@ def test_a_list_refuses_a_parameter_that_it_does_not_have(
     assert refused.status_code in (400, 422)
     assert "nknown parameter 'reslut'; this list has " in page
     assert '<a href="/clusters/lab/queue"' in " ".join(page.split())
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", ["/operations", "/audit", "/docs", "/plugins"])
+def test_a_list_of_the_site_refuses_a_parameter_that_it_does_not_have(
+    alice: Client, django_user_model: Any, path: str
+) -> None:
+    django_user_model.objects.update(is_staff=True, is_superuser=True)
+    refused = alice.get(f"{path}?sta=failed")
+    assert refused.status_code in (400, 422)
+    assert "nknown parameter 'sta'; this list has " in html.unescape(refused.content.decode())

@@ -224,7 +224,7 @@ def _judge(site: OwnSite, program: Path, pods: int, options: argparse.Namespace)
     print(f"{pods} pods: {counts}")
     for verdict in counts.keys() - {*_AGREED, "not-sampled"}:
         if counts[verdict]:
-            page = site.address.call("GET", f"{root}/opinions?verdict={verdict}&limit=1000")
+            page = site.address.call("GET", f"{root}/opinions?verdict={verdict}&page_size=1000")
             for each in page["results"]:
                 row.differing.append(f"{verdict}: {each['name']} on {each['guest_node']}")
                 if len(row.differing) <= options.show:

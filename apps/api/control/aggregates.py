@@ -17,9 +17,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.control.answers import answer
-from apps.api.control.base import ControlView, parse_whole_number, reject_unknown
+from apps.api.control.base import ControlView, reject_unknown
 from apps.api.control.decisions import FILTERS, DecisionViewSet, find_cluster
 from apps.api.control.documentation.areas import Area
+from apps.api.control.paging import PAGING, PageLinks, page_parameters, read_page
 from apps.api.control.recorded import recorded_cluster
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster import limits
@@ -33,7 +34,6 @@ from apps.engine.ledger.finding import DecisionFilters
 from apps.engine.ledger.grouping import Dimension
 from apps.engine.periods import parse_zone
 
-_DEFAULT_LIMIT = 100
 _TOTALS = ("total", "decisions", "pods", "oldest", "is_limited")
 
 
@@ -50,7 +50,7 @@ class _Group(aggregating.Measures):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Aggregation:
+class _Aggregation(PageLinks):
     """A page of groups, and the totals of all of them."""
 
     groups: Sequence[_Group]
@@ -105,8 +105,7 @@ _QUERY = [
             "attempts slowest first."
         ),
     ),
-    OpenApiParameter("limit", int, default=_DEFAULT_LIMIT, description="Maximum number of groups."),
-    OpenApiParameter("offset", int, default=0, description="Groups to leave out at the start."),
+    *page_parameters(highest=limits.GROUPS.highest),
     OpenApiParameter("format", str, enum=["json", "csv"], default="json"),
     *FILTERS,
 ]
@@ -127,9 +126,7 @@ class DecisionAggregateView(ControlView):
 
     area = Area.DECISIONS
     renderer_classes = [JSONRenderer, CsvRenderer]
-    parameters = frozenset(
-        {"group", "sort", "limit", "offset", "format", *DecisionViewSet.parameters}
-    )
+    parameters = frozenset({"group", "sort", "format", *PAGING, *DecisionViewSet.parameters})
     #: the dimensions of the request, for CSV
     dimensions: Sequence[str] = ()
 
@@ -147,6 +144,7 @@ class DecisionAggregateView(ControlView):
         cluster = self.find_cluster(request, **names)
         filters = finding.parse(query, now=cluster.now() if cluster else None)
         zone = query.get("zone", "")
+        page = read_page(request, highest=limits.GROUPS.highest)
         with timezone.override(parse_zone(zone) if zone else UTC):
             aggregation = aggregating.aggregate(
                 filters,
@@ -154,16 +152,13 @@ class DecisionAggregateView(ControlView):
                 cluster_id=cluster.pk if cluster else None,
                 reach=reach_of(request.user),
                 sorting=aggregating.parse_sorting(query.get("sort", ""), by),
-                limit=parse_whole_number(
-                    request, "limit", _DEFAULT_LIMIT, highest=limits.GROUPS.highest
-                ),
-                offset=parse_whole_number(
-                    request, "offset", 0, highest=limits.GROUPS_OFFSET.highest
-                ),
+                limit=page.size,
+                offset=page.start,
             )
             groups = [_read_group(group, by, filters) for group in aggregation.groups]
         totals = {name: getattr(aggregation, name) for name in _TOTALS}
-        return answer(_Aggregation(groups=groups, **totals))
+        links = page.link(aggregation.total)
+        return answer(_Aggregation(groups=groups, **totals, **links))
 
     def find_cluster(self, request: Request) -> Cluster | None:
         return find_cluster(request)

@@ -12,8 +12,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.administration import auditing
-from apps.api.control.base import ControlView, NewestFirst, reject_unknown
+from apps.api.control.base import ControlView, reject_unknown
 from apps.api.control.documentation.areas import Area
+from apps.api.control.paging import PAGING, NewestFirst
 from apps.api.control.recorded import (
     FILES,
     FORMAT,
@@ -60,7 +61,7 @@ class AuditListView(ControlView, GenericAPIView[Any]):
         changes of users, tokens, roles, settings and clusters. Changes of objects are in the
         change log of each cluster.
         """
-        reject_unknown(request, {*auditing.PARAMETERS, "cursor", "page_size", "format"})
+        reject_unknown(request, {*auditing.PARAMETERS, *PAGING, "format"})
         entries = auditing.find_entries(request.query_params)
         rows: list[Any] = self.paginate_queryset(entries.rows) or []
         return self.get_paginated_response(self.get_serializer(rows, many=True).data)

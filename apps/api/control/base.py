@@ -1,4 +1,4 @@
-"""Shared parts of the control-plane API's views: pages, errors and query parameters."""
+"""Shared parts of the control-plane API's views: errors and query parameters."""
 
 from __future__ import annotations
 
@@ -7,38 +7,13 @@ from typing import Any, ClassVar, Final
 
 from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import NotFound as NoSuchAddress
-from rest_framework.pagination import CursorPagination
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 
 from apps.api.control.documentation.areas import Area
 from apps.api.control.errors import handle
 from apps.api.releasing import ReleasingView
-from apps.cluster import limits
 from apps.cluster.errors import BadRequest
-
-#: Maximum number of rows of a page.
-MAX_PAGE = limits.PAGE.highest
-
-
-class NewestFirst(CursorPagination):
-    """Pages by id, newest row first; the response has the address of the next page."""
-
-    ordering = "-id"
-    page_size = 100
-    page_size_query_param = "page_size"
-    max_page_size = MAX_PAGE
-
-    def get_paginated_response_schema(self, schema: Any) -> dict[str, Any]:
-        """The schema of a page, whose addresses may be null."""
-        described: dict[str, Any] = super().get_paginated_response_schema(schema)
-        for name in ("next", "previous"):
-            described["properties"][name] = {
-                "type": ["string", "null"],
-                "format": "uri",
-                "description": f"Address of the {name} page; null: there is none.",
-            }
-        return described
 
 
 class ControlView(ReleasingView):
@@ -68,6 +43,9 @@ class YamlRenderer(JSONRenderer):
         return super().render(data, JSONRenderer.media_type, renderer_context)
 
 
+#: Parameters of other APIs that select a page -> those of this one.
+_RENAMED: Final = {"limit": "page_size", "offset": "cursor", "before": "cursor", "page": "cursor"}
+
 #: Of a view that writes a file of YAML.
 YAML_FILES: Final = (YamlRenderer, JSONRenderer)
 
@@ -84,19 +62,28 @@ class UnknownAddressView(ControlView):
 def reject_unknown(request: Request, known: Collection[str]) -> None:
     """BadRequest for an unknown parameter: a misspelt filter must not be ignored."""
     for name in request.query_params:
-        if name not in known:
-            raise BadRequest(
-                f"{name}: unknown parameter; known parameters are {', '.join(sorted(known))}"
-            )
+        if name in known:
+            continue
+        if (new := _RENAMED.get(name)) in known:
+            raise BadRequest(f"{name}: unknown parameter; pages are selected with {new}")
+        raise BadRequest(
+            f"{name}: unknown parameter; known parameters are {', '.join(sorted(known))}"
+        )
 
 
-def parse_whole_number(request: Request, name: str, default: int, *, highest: int) -> int:
-    """A query parameter that is a number from 0 to `highest`; else BadRequest."""
+def parse_whole_number(
+    request: Request, name: str, default: int, *, lowest: int = 0, highest: int
+) -> int:
+    """A query parameter that is a number from `lowest` to `highest`; else BadRequest."""
     text = request.query_params.get(name)
     if not text:
         return default
-    if not (text.isascii() and text.isdecimal()) or len(text) > 10 or int(text) > highest:
-        raise BadRequest(f"{name}: {text!r} is not a whole number from 0 to {highest}")
+    if (
+        not (text.isascii() and text.isdecimal())
+        or len(text) > 10
+        or not lowest <= int(text) <= highest
+    ):
+        raise BadRequest(f"{name}: {text!r} is not a whole number from {lowest} to {highest}")
     return int(text)
 
 

@@ -12,8 +12,9 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.control.base import ControlView, NewestFirst, reject_unknown
+from apps.api.control.base import ControlView, reject_unknown
 from apps.api.control.documentation.areas import Area
+from apps.api.control.paging import PAGING, NewestFirst
 from apps.api.control.recorded import FILES, FORMAT, PERIOD, FileView, recorded_cluster
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.models import HistoricChange
@@ -48,7 +49,7 @@ class ChangeListView(ControlView, ListAPIView[HistoricChange]):
     pagination_class = _NewestVersionFirst
 
     def get_queryset(self) -> QuerySet[HistoricChange]:
-        reject_unknown(self.request, {*change_search.PARAMETERS, "cursor", "page_size", "format"})
+        reject_unknown(self.request, {*change_search.PARAMETERS, *PAGING, "format"})
         cluster = recorded_cluster(self.kwargs)
         return change_search.find_changes(cluster, self.request.query_params).rows.defer("object")
 

@@ -15,8 +15,9 @@ from rest_framework.viewsets import GenericViewSet
 
 from apps.answers import to_json
 from apps.api.control.answers import answer
-from apps.api.control.base import ControlView, NewestFirst, reject_unknown
+from apps.api.control.base import ControlView, reject_unknown
 from apps.api.control.documentation.areas import Area
+from apps.api.control.paging import PAGING, NewestFirst
 from apps.api.control.recorded import recorded_cluster
 from apps.api.control.serializers import (
     DecisionDetailSerializer,
@@ -75,7 +76,7 @@ class _Decisions(ControlView, mixins.ListModelMixin, GenericViewSet[SchedulingDe
     parameters = frozenset(each.name for each in FILTERS)
 
     def get_queryset(self) -> QuerySet[SchedulingDecision]:
-        reject_unknown(self.request, {*self.parameters, "cursor", "page_size", "format"})
+        reject_unknown(self.request, {*self.parameters, *PAGING, "format"})
         cluster = self.find_cluster()
         now = cluster.now() if cluster is not None else None
         filters = finding.parse(self.request.query_params, now=now)

@@ -11,8 +11,9 @@ from rest_framework.generics import GenericAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.control.base import ControlView, NewestFirst, reject_unknown
+from apps.api.control.base import ControlView, reject_unknown
 from apps.api.control.documentation.areas import Area
+from apps.api.control.paging import PAGING, NewestFirst
 from apps.api.control.recorded import FILES, FORMAT, PERIOD, FileView, recorded_cluster
 from apps.api.control.serializers import ErrorSerializer
 from apps.studies.history import event_search
@@ -67,7 +68,7 @@ class EventListView(ControlView, GenericAPIView[Any]):
 
         The events that match all filters, last seen first; with a period, those seen in it.
         """
-        reject_unknown(request, {*event_search.PARAMETERS, "cursor", "page_size", "format"})
+        reject_unknown(request, {*event_search.PARAMETERS, *PAGING, "format"})
         matches = event_search.find_events(recorded_cluster(kwargs), request.query_params)
         rows: list[Any] = self.paginate_queryset(matches.rows) or []
         events = [event_search.describe_event(matches.read(row)) for row in rows]

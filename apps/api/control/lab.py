@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.control.answers import answer
-from apps.api.control.base import ControlView, parse_whole_number, reject_unknown
+from apps.api.control.base import ControlView, reject_unknown
 from apps.api.control.documentation.areas import Area
 from apps.api.control.lab_serializers import (
     EmptyingRequestSerializer,
@@ -20,6 +21,7 @@ from apps.api.control.lab_serializers import (
     PlanRequestSerializer,
     SimulationRequestSerializer,
 )
+from apps.api.control.paging import PAGING, PageLinks, page_parameters, read_page
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.queries import cluster_named
 from apps.engine.queue.past import MOMENTS
@@ -155,14 +157,19 @@ class FailuresView(ControlView):
         return answer(failures)
 
 
+@dataclass(frozen=True, kw_only=True)
+class ProspectPage(PageLinks, ProspectList):
+    ANSWER: ClassVar[tuple[str, ...]] = ("next", "previous", *ProspectList.ANSWER)
+
+
 class ProspectsView(ControlView):
     """Whether pending pods can ever run."""
 
     area = Area.LAB
 
     @extend_schema(
-        parameters=[OpenApiParameter("limit", int, default=MAX_LISTED)],
-        responses={200: ProspectList, 400: ErrorSerializer, 404: ErrorSerializer},
+        parameters=page_parameters(MAX_LISTED, MAX_LISTED),
+        responses={200: ProspectPage, 400: ErrorSerializer, 404: ErrorSerializer},
     )
     def get(self, request: Request, cluster: str) -> Response:
         """List the prospects of pending pods.
@@ -170,9 +177,10 @@ class ProspectsView(ControlView):
         Of each pending pod, oldest first, whether it can never run, needs capacity, or waits its
         turn, with the proof and the dominant reason.
         """
-        reject_unknown(request, ("limit",))
-        limit = parse_whole_number(request, "limit", MAX_LISTED, highest=MAX_LISTED)
-        return answer(list_prospects(cluster_named(cluster), limit))
+        reject_unknown(request, (*PAGING, "format"))
+        page = read_page(request, size=MAX_LISTED, highest=MAX_LISTED)
+        found = list_prospects(cluster_named(cluster), page.rows)
+        return answer(page.add_links(ProspectPage, found, found.total))
 
 
 def build_request(typed: Mapping[str, Any]) -> SimulationRequest:

@@ -15,8 +15,9 @@ from apps.administration.clusters import bulk, lifecycle
 from apps.administration.clusters.bulk import BulkAction
 from apps.administration.operations import service
 from apps.administration.operations.drain import DEFAULT_TIMEOUT
-from apps.api.control.base import MAX_PAGE, YAML_FILES, ControlView, parse_whole_number
+from apps.api.control.base import YAML_FILES, ControlView, reject_unknown
 from apps.api.control.documentation.areas import Area
+from apps.api.control.paging import PAGING, NewestFirst
 from apps.api.control.request_shapes import StrictSerializer
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster import kinds, limits, queries
@@ -85,14 +86,13 @@ class OperationViewSet(ControlView, GenericViewSet[Operation]):
     path_help = {"id": "Id of the operation."}
     queryset = Operation.objects.none()
     serializer_class = OperationSerializer
+    pagination_class = NewestFirst
     lookup_value_regex = r"\d{1,18}"
 
     @extend_schema(
         parameters=[
             OpenApiParameter("cluster", str, description="Name of a cluster."),
             OpenApiParameter("state", str, enum=Operation.State.values),
-            OpenApiParameter("limit", int, default=100),
-            OpenApiParameter("before", int, description="Only those with a smaller id."),
         ],
         responses={
             200: OperationSerializer(many=True),
@@ -105,6 +105,7 @@ class OperationViewSet(ControlView, GenericViewSet[Operation]):
 
         Those that have not ended, and those of the last 30 days, newest first.
         """
+        reject_unknown(request, ("cluster", "state", *PAGING, "format"))
         matches = service.operations_for(request.user)
         if name := request.query_params.get("cluster"):
             require_role(request.user, name, name, Role.VIEWER)
@@ -115,10 +116,8 @@ class OperationViewSet(ControlView, GenericViewSet[Operation]):
                     f"state: {state!r} is not one of {', '.join(Operation.State.values)}"
                 )
             matches = matches.filter(state=state)
-        if before := parse_whole_number(request, "before", 0, highest=10**9):
-            matches = matches.filter(pk__lt=before)
-        limit = parse_whole_number(request, "limit", 100, highest=MAX_PAGE)
-        return Response(self.get_serializer(matches[:limit], many=True).data)
+        rows = self.paginate_queryset(matches)
+        return self.get_paginated_response(self.get_serializer(rows, many=True).data)
 
     @extend_schema(responses={200: OperationSerializer, **_MISSING})
     def retrieve(self, request: Request, pk: str) -> Response:

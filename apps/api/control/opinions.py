@@ -12,8 +12,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.control.answers import answer
-from apps.api.control.base import ControlView, NewestFirst
+from apps.api.control.base import ControlView, reject_unknown
 from apps.api.control.documentation.areas import Area
+from apps.api.control.paging import PAGING, NewestFirst
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.errors import BadRequest
 from apps.cluster.queries import cluster_named
@@ -59,6 +60,7 @@ class SecondOpinionListView(ControlView, ListAPIView[SecondOpinion]):
     pagination_class = NewestFirst
 
     def get_queryset(self) -> QuerySet[SecondOpinion]:
+        reject_unknown(self.request, ("verdict", *PAGING, "format"))
         matches = opinions.list_opinions(cluster_named(self.kwargs["cluster"]))
         verdict = self.request.query_params.get("verdict", "")
         if verdict and verdict not in SecondOpinion.Verdict.values:

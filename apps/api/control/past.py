@@ -12,8 +12,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.control.answers import answer
-from apps.api.control.base import MAX_PAGE, ControlView, parse_whole_number, reject_unknown
+from apps.api.control.base import ControlView, reject_unknown
 from apps.api.control.documentation.areas import Area
+from apps.api.control.paging import PAGING, Page, PageLinks, page_parameters, read_page
 from apps.api.control.recorded import PERIOD
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.queries import cluster_named
@@ -38,16 +39,12 @@ from apps.studies.past.versions import NodeVersion, PodVersion
 
 _ERRORS = {400: ErrorSerializer, 404: ErrorSerializer, 410: ErrorSerializer}
 _ZONE = PERIOD[2]
-_PAGING = ("limit", "offset", "format")
+_PAGING = (*PAGING, "format")
 _MOMENT = [
     OpenApiParameter("at", str, description="A time: `1h` ago, `2026-11-22T09:00`. Default: now."),
     OpenApiParameter("version", int, description="Instead: a version of the cluster."),
     OpenApiParameter("decision", int, description="Instead: the version that a decision saw."),
     _ZONE,
-]
-_PAGE = [
-    OpenApiParameter("limit", int, default=100),
-    OpenApiParameter("offset", int, default=0),
 ]
 _ENUMS: Mapping[tuple[tuple[str, str], ...], Sequence[str]] = {
     listing.POD_FILTERS: listing.POD_STATES,
@@ -89,8 +86,8 @@ class PastView(ControlView):
         return answer(read_overview(target, parse_past_version(target, request.query_params)))
 
 
-@dataclass(frozen=True, slots=True)
-class PastNodeList:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastNodeList(PageLinks):
     moment: PastVersion
     #: nodes that match the filters
     total: int
@@ -103,7 +100,7 @@ class PastNodeListView(ControlView):
     area = Area.PAST
 
     @extend_schema(
-        parameters=[*_MOMENT, *_describe(listing.NODE_FILTERS), *_PAGE],
+        parameters=[*_MOMENT, *_describe(listing.NODE_FILTERS), *page_parameters()],
         responses={200: PastNodeList, **_ERRORS},
     )
     def get(self, request: Request, cluster: str) -> Response:
@@ -117,12 +114,18 @@ class PastNodeListView(ControlView):
         moment = parse_past_version(target, query)
         snapshot = snapshots.at(target, moment.version)
         nodes = listing.list_nodes(snapshot, query)
-        shown = listing.add_requests(snapshot, _cut(request, nodes))
-        return answer(PastNodeList(moment, len(nodes), shown))
+        page = read_page(request)
+        found = PastNodeList(
+            moment=moment,
+            total=len(nodes),
+            nodes=listing.add_requests(snapshot, nodes[page.rows]),
+            **_link(page, len(nodes), moment),
+        )
+        return answer(found)
 
 
-@dataclass(frozen=True, slots=True)
-class PastPodList:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastPodList(PageLinks):
     moment: PastVersion
     #: pods that match the filters
     total: int
@@ -135,7 +138,7 @@ class PastPodListView(ControlView):
     area = Area.PAST
 
     @extend_schema(
-        parameters=[*_MOMENT, *_describe(listing.POD_FILTERS), *_PAGE],
+        parameters=[*_MOMENT, *_describe(listing.POD_FILTERS), *page_parameters()],
         responses={200: PastPodList, **_ERRORS},
     )
     def get(self, request: Request, cluster: str) -> Response:
@@ -148,11 +151,18 @@ class PastPodListView(ControlView):
         target, query = cluster_named(cluster), request.query_params
         moment = parse_past_version(target, query)
         pods = listing.list_pods(snapshots.at(target, moment.version), query)
-        return answer(PastPodList(moment, len(pods), _cut(request, pods)))
+        page = read_page(request)
+        found = PastPodList(
+            moment=moment,
+            total=len(pods),
+            pods=pods[page.rows],
+            **_link(page, len(pods), moment),
+        )
+        return answer(found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PastDifferences:
+class PastDifferences(PageLinks):
     #: the moment `from`
     before: PastVersion
     #: the moment `to`
@@ -180,7 +190,7 @@ class PastDifferencesView(ControlView):
             OpenApiParameter("change", str, enum=listing.POD_CHANGES, description="Of pods."),
             OpenApiParameter("namespace", str, description="Of pods."),
             OpenApiParameter("q", str, description="Part of a pod's name."),
-            *_PAGE,
+            *page_parameters(),
         ],
         responses={200: PastDifferences, **_ERRORS},
     )
@@ -188,8 +198,8 @@ class PastDifferencesView(ControlView):
         """Compare two moments.
 
         Pod by pod and node by node: what was created, deleted, bound, moved or changed between
-        `from` and `to`. The filters, `limit` and `offset` select pods; all nodes that differ are
-        listed. If `from` is the later moment, the answer is what would lead back.
+        `from` and `to`. The filters and pages are of pods; all nodes that differ are listed.
+        If `from` is the later moment, the answer is what would lead back.
         """
         known = {"from", "to", "zone", "change", "namespace", "q", *_PAGING}
         reject_unknown(request, known)
@@ -199,14 +209,17 @@ class PastDifferencesView(ControlView):
         first, second = (snapshots.at(target, each.version) for each in (before, after))
         pods, nodes = find_pod_differences(first, second), find_node_differences(first, second)
         selected = listing.select_pod_differences(pods, query)
+        page = read_page(request)
+        versions = {"from": before.version, "to": after.version}
         found_changes = PastDifferences(
             before=before,
             after=after,
             pod_changes=Counter(each.change for each in pods),
             node_changes=Counter(each.change for each in nodes),
             total=len(selected),
-            pods=_cut(request, selected),
+            pods=selected[page.rows],
             nodes=nodes,
+            **page.link(len(selected), **versions),
         )
         return answer(found_changes)
 
@@ -215,8 +228,6 @@ def _names(filters: tuple[tuple[str, str], ...]) -> list[str]:
     return [name for name, _ in filters]
 
 
-def _cut(request: Request, rows: Sequence[Any]) -> Sequence[Any]:
-    """The rows that `limit` and `offset` select."""
-    limit = parse_whole_number(request, "limit", 100, highest=MAX_PAGE)
-    offset = parse_whole_number(request, "offset", 0, highest=10**9)
-    return rows[offset : offset + limit]
+def _link(page: Page, total: int, moment: PastVersion) -> dict[str, Any]:
+    """The other pages, of the same version: the cluster changes meanwhile."""
+    return page.link(total, at=None, decision=None, version=moment.version)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, ClassVar, Literal, TypeAlias, cast
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -16,14 +16,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.control.answers import answer
-from apps.api.control.base import (
-    MAX_PAGE,
-    ControlView,
-    NewestFirst,
-    parse_whole_number,
-    reject_unknown,
-)
+from apps.api.control.base import ControlView, reject_unknown
 from apps.api.control.documentation.areas import Area
+from apps.api.control.paging import (
+    PAGING,
+    NewestFirst,
+    PageLinks,
+    page_parameters,
+    read_page,
+)
 from apps.api.control.recorded import FILES, FORMAT, PERIOD, FileView, recorded_cluster
 from apps.api.control.request_shapes import StrictSerializer
 from apps.api.control.serializers import ErrorSerializer
@@ -40,14 +41,14 @@ _REFUSALS = {400: ErrorSerializer, 404: ErrorSerializer}
 
 
 #: The parameters of the present queue.
-_QUEUE_PARAMETERS = ("queue", "pod", "namespace", "plugin", "limit", "offset", "format")
+_QUEUE_PARAMETERS = ("queue", "pod", "namespace", "plugin", *PAGING, "format")
 
 
 _QueueName: TypeAlias = Literal["active", "backoff", "unschedulable", "gated", "permit", "all"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Queue:
+class Queue(PageLinks):
     #: `activeQ:1; backoffQ:0; unschedulablePods:2`
     summary: str
     #: pods by queue
@@ -62,6 +63,11 @@ class Queue:
     total: int
     #: in the order in which they leave the queue
     pods: Sequence[QueuedPod]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PastQueuePage(PageLinks, PastQueue):
+    ANSWER: ClassVar[tuple[str, ...]] = ("next", "previous", *PastQueue.ANSWER)
 
 
 class QueueMoveSerializer(serializers.ModelSerializer[QueueMove]):
@@ -107,8 +113,7 @@ class QueueListView(ControlView):
             OpenApiParameter(
                 "plugin", str, description="A plugin that rejected the pod, gates or holds it."
             ),
-            OpenApiParameter("limit", int, default=100),
-            OpenApiParameter("offset", int, default=0),
+            *page_parameters(),
         ],
         responses={200: Queue, **_REFUSALS},
     )
@@ -139,20 +144,17 @@ class QueueListView(ControlView):
             plugin=query.get("plugin", ""),
         )
         sizes, cycles = listing.count_by_part(target), listing.read_cycles(target)
-        pods = listing.list_pods(
-            target,
-            wanted,
-            limit=parse_whole_number(request, "limit", 100, highest=MAX_PAGE),
-            offset=parse_whole_number(request, "offset", 0, highest=10**9),
-        )
+        total = listing.count_pods(target, wanted, sizes)
+        page = read_page(request)
         queue = Queue(
             summary=listing.summarize(sizes),
             sizes=sizes,
             queue=cast(_QueueName, name),
             scheduling_cycle=cycles.scheduling,
             move_request_cycle=cycles.move_request,
-            total=listing.count_pods(target, wanted, sizes),
-            pods=pods,
+            total=total,
+            pods=listing.list_pods(target, wanted, limit=page.size, offset=page.start),
+            **page.link(total),
         )
         return answer(queue)
 
@@ -161,8 +163,7 @@ _HISTORY = [
     OpenApiParameter(
         "pod",
         str,
-        description="`namespace/name`, or a name in any namespace; `web-*` by its prefix, "
-        "`*web*` by a part.",
+        description="Part of a name; `web-*`: its beginning; `namespace/name`: this pod.",
     ),
     OpenApiParameter("pod_uid", UUID),
     OpenApiParameter(
@@ -182,7 +183,7 @@ class QueueHistoryView(ControlView, ListAPIView[QueueMove]):
     pagination_class = NewestFirst
 
     def get_queryset(self) -> QuerySet[QueueMove]:
-        reject_unknown(self.request, {*history.PARAMETERS, "cursor", "page_size", "format"})
+        reject_unknown(self.request, {*history.PARAMETERS, *PAGING, "format"})
         return history.find_moves(recorded_cluster(self.kwargs), self.request.query_params)
 
     @extend_schema(
@@ -228,10 +229,9 @@ class PastQueueView(ControlView):
             PERIOD[2],
             OpenApiParameter("queue", str, enum=[str(part) for part in past.PARTS]),
             OpenApiParameter("pod", str, description="Part of a name, with or without namespace."),
-            OpenApiParameter("limit", int, default=100),
-            OpenApiParameter("offset", int, default=0),
+            *page_parameters(),
         ],
-        responses={200: PastQueue, 410: ErrorSerializer, **_REFUSALS},
+        responses={200: PastQueuePage, 410: ErrorSerializer, **_REFUSALS},
     )
     def get(self, request: Request, **kwargs: Any) -> Response:
         """Read the queue at a past moment.
@@ -239,20 +239,21 @@ class PastQueueView(ControlView):
         The pods in each part of the queue at a time, at a version of the cluster, or at the time
         of a decision, from the history of moves.
         """
-        reject_unknown(request, {*past.PARAMETERS, "limit", "offset", "format"})
+        reject_unknown(request, {*past.PARAMETERS, *PAGING, "format"})
         cluster, query = recorded_cluster(kwargs), request.query_params
         moment = past.parse_past_moment(cluster, query)
         if moment is None:
             raise BadRequest(f"one of {', '.join(past.MOMENTS)} is required")
+        page = read_page(request)
         past_queue = past.read_past_queue(
             cluster,
             moment,
             queue=query.get("queue", ""),
             pod=query.get("pod", ""),
-            limit=parse_whole_number(request, "limit", 100, highest=MAX_PAGE),
-            offset=parse_whole_number(request, "offset", 0, highest=10**9),
+            limit=page.size,
+            offset=page.start,
         )
-        return answer(past_queue)
+        return answer(page.add_links(PastQueuePage, past_queue, past_queue.total))
 
 
 class QueueActivateView(ControlView):

@@ -9,8 +9,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from apps.api.control.base import ControlView, NewestFirst
+from apps.api.control.base import ControlView, reject_unknown
 from apps.api.control.documentation.areas import Area
+from apps.api.control.paging import PAGING, NewestFirst
 from apps.api.control.request_shapes import StrictSerializer
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.queries import cluster_named
@@ -63,10 +64,12 @@ class SavedViewViewSet(
     lookup_value_regex = r"\d{1,18}"
 
     def get_queryset(self) -> QuerySet[SavedView]:
+        reject_unknown(self.request, (*PAGING, "format"))
         cluster = cluster_named(self.kwargs["cluster"])
         return saved_views.list_views(cluster, self.request.user.get_username())
 
     def get_object(self) -> SavedView:
+        reject_unknown(self.request, (*PAGING, "format"))
         cluster = cluster_named(self.kwargs["cluster"])
         return saved_views.get_view(
             cluster, int(self.kwargs["pk"]), self.request.user.get_username()

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
+from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.administration.operations import scenarios
-from apps.api.control.base import MAX_PAGE, ControlView, parse_whole_number
+from apps.api.control.base import ControlView, reject_unknown
 from apps.api.control.documentation.areas import Area
 from apps.api.control.operations import OperationSerializer, get_actor
+from apps.api.control.paging import PAGING, NewestFirst
 from apps.api.control.parsers import FormParser, JsonParser
 from apps.api.control.request_shapes import StrictSerializer
 from apps.api.control.serializers import ErrorSerializer
+from apps.engine.models import Operation
 
 
 class _FilesField(serializers.DictField):
@@ -43,25 +47,29 @@ class ScenarioRequestSerializer(StrictSerializer):
     )
 
 
-class ScenarioListView(ControlView):
+class ScenarioListView(ControlView, ListAPIView[Operation]):
     """Scenarios that are run."""
 
     area = Area.LAB
     parser_classes = [JsonParser, FormParser]
+    queryset = Operation.objects.none()
+    serializer_class = OperationSerializer
+    pagination_class = NewestFirst
+
+    def get_queryset(self) -> QuerySet[Operation]:
+        reject_unknown(self.request, (*PAGING, "format"))
+        return scenarios.runs_of(self.request.user)
 
     @extend_schema(
-        parameters=[OpenApiParameter("limit", int, default=100)],
         responses={200: OperationSerializer(many=True), 400: ErrorSerializer},
     )
-    def get(self, request: Request) -> Response:
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """List the scenarios that were run.
 
         As operations, newest first; `/operations/{id}/output` has the result of one that has
         succeeded.
         """
-        limit = parse_whole_number(request, "limit", 100, highest=MAX_PAGE)
-        runs = scenarios.runs_of(request.user)[:limit]
-        return Response(OperationSerializer(runs, many=True).data)
+        return self.list(request, *args, **kwargs)
 
     @extend_schema(
         request={

@@ -16,7 +16,7 @@ from apps.dashboard.downloads import list_files
 from apps.dashboard.paging import LogPage, log_page
 from apps.dashboard.queries.clusters import cluster_names
 from apps.dashboard.queries.elsewhere import Elsewhere, look_elsewhere
-from apps.dashboard.tables import PERIOD, Field, describe_problem
+from apps.dashboard.tables import PERIOD, Field, describe_problem, refuse_unknown
 from apps.engine.periods import Period
 from apps.people.accounts import user_names
 from apps.people.models import AuditEntry
@@ -41,6 +41,7 @@ def audit_list(query: Mapping[str, Any], user: User) -> AuditList:
     """Entries, newest first, filtered as the address says; a problem if it is wrong."""
     filters = _filters(user)
     try:
+        refuse_unknown(query, filters)
         entries = find_entries(query)
     except BadRequest as error:
         problem = describe_problem(error, filters)

@@ -190,7 +190,7 @@ def _list_files(
     names = [*(each.name for each in finding.PARAMETERS), "sort"]
     fixed = {
         "group": ",".join(each.name for each in by),
-        "limit": str(limits.GROUPS.highest),
+        "page_size": str(limits.GROUPS.highest),
         "zone": get_current_timezone_name(),
     }
     route = "api-aggregate-cluster-decisions"

@@ -153,7 +153,7 @@ def _ranking_decision(cluster: Cluster, decision: Decision) -> SchedulingDecisio
 def _filters(cluster: Cluster) -> list[Field]:
     """A field for each filter of `apps.engine.ledger.finding`, the most used first."""
     fields = [
-        Field("pod", "Pod", hint="whole, or *part*"),
+        Field("pod", "Pod", hint="contains"),
         Field("node", "Node", hint="whole name"),
         Field("result", "Result", choices=SchedulingDecision.Result.values),
         Field("main_plugin", "Mainly rejected by", hint="whole name"),

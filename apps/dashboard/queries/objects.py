@@ -20,7 +20,7 @@ from apps.dashboard.queries.changes import ChangeRow, object_changes
 from apps.dashboard.queries.kind_pages import relations
 from apps.dashboard.queries.pods import filter_by_labels
 from apps.dashboard.queries.related import Relation
-from apps.dashboard.tables import Field, Sorting, read_sorting
+from apps.dashboard.tables import Field, Sorting, read_sorting, refuse_unknown
 from apps.engine.profiles.gates import gates_of
 from apps.studies.explanations.pending_groups import GroupExplanation, explain_pod_group
 
@@ -120,8 +120,10 @@ def kind_counts(cluster: Cluster) -> list[KindCount]:
 def object_list(cluster: Cluster, kind: Kind, query: Mapping[str, str]) -> ObjectList:
     """Objects of a kind with the columns of `kubectl get`, filtered and sorted as requested.
 
-    BadRequest for an invalid label selector.
+    BadRequest for an invalid label selector, or an unknown parameter.
     """
+    filters = _filters(cluster, kind)
+    refuse_unknown(query, filters)
     columns = [each for each in kind.columns if each.name not in ("Name", "Age", "Created At")]
     objects = _filter(kind.objects(cluster), query)
     total = objects.count()
@@ -145,7 +147,7 @@ def object_list(cluster: Cluster, kind: Kind, query: Mapping[str, str]) -> Objec
         ObjectRow(row, [_format_cell(column.cell(row.body, now)) for column in columns])
         for row in page.rows
     ]
-    return ObjectList(page.showing(rows), sorting, columns, sortable, _filters(cluster, kind))
+    return ObjectList(page.showing(rows), sorting, columns, sortable, filters)
 
 
 def one_object(

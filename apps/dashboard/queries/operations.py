@@ -13,7 +13,7 @@ from django.utils import timezone
 from apps.administration.operations.service import operations, operations_for
 from apps.cluster.models import Cluster
 from apps.dashboard.paging import NumberedPage, numbered_page
-from apps.dashboard.tables import Field, Sorting, read_sorting
+from apps.dashboard.tables import Field, Sorting, read_sorting, refuse_unknown
 from apps.engine.models import Operation
 
 SORTS: Mapping[str, Sequence[str]] = {
@@ -37,7 +37,12 @@ class OperationList:
 
 
 def operation_list(query: Mapping[str, str], user: User) -> OperationList:
-    """Operations that a user sees, filtered and sorted as the address says."""
+    """Operations that a user sees, filtered and sorted as the address says; or BadRequest."""
+    filters = [
+        Field("q", "Operation", hint="contains"),
+        Field("state", "State", choices=Operation.State.values),
+    ]
+    refuse_unknown(query, filters)
     matches = operations_for(user)
     if text := query.get("q", "").strip():
         matches = matches.filter(title__icontains=text)
@@ -46,10 +51,6 @@ def operation_list(query: Mapping[str, str], user: User) -> OperationList:
     sorting = read_sorting(query, SORTS, default="-number")
     sign = "-" if sorting.descending else ""
     page = numbered_page(matches.order_by(*(f"{sign}{column}" for column in sorting.key)), query)
-    filters = [
-        Field("q", "Operation", hint="contains"),
-        Field("state", "State", choices=Operation.State.values),
-    ]
     return OperationList(page, sorting, filters)
 
 

@@ -14,11 +14,11 @@ from apps.cluster.access.reach import reach_of
 from apps.cluster.models import Cluster
 from apps.dashboard.paging import NumberedPage, numbered_page, page_size, parse_whole_number
 from apps.dashboard.queries.usage import UsedNode
-from apps.dashboard.tables import Field
+from apps.dashboard.tables import Field, refuse_unknown
 from apps.engine import queries
 from apps.engine.ledger.reading import read
 from apps.engine.models import PastCluster, SchedulingDecision
-from apps.engine.queue.past import PARTS, PastMoment, PastPod, PastQueue, read_past_queue
+from apps.engine.queue.past import MOMENTS, PARTS, PastMoment, PastPod, PastQueue, read_past_queue
 from apps.studies.explanations.around import NodeThen, PodThen, StateAround, read_state_around
 from apps.studies.history import past_clusters
 from apps.studies.past.past_version import find_beginning
@@ -75,6 +75,11 @@ def past_queue_page(
 ) -> PastQueuePage:
     """The queue at a moment, filtered as the address says; the nearest page that exists."""
     values = {name: str(query.get(name, "")).strip() for name in ("queue", "pod")}
+    filters = [
+        Field("pod", "Pod", hint="contains"),
+        Field("queue", "Queue", choices=[(part.value, part.label) for part in PARTS]),
+    ]
+    refuse_unknown(query, filters, [*MOMENTS, "zone", "group"])
     size = page_size(query)
     number = max(1, parse_whole_number(query, "page") or 1)
     queue = read_past_queue(cluster, moment, **values, limit=size, offset=(number - 1) * size)
@@ -85,10 +90,6 @@ def past_queue_page(
     first = (number - 1) * size + 1 if queue.pods else 0
     last = first + len(queue.pods) - 1 if queue.pods else 0
     page = NumberedPage(queue.pods, number, pages, queue.total, first, last, size)
-    filters = [
-        Field("pod", "Pod", hint="contains"),
-        Field("queue", "Queue", choices=[(part.value, part.label) for part in PARTS]),
-    ]
     parts = [
         (part.value, part.label, count, part.value == values["queue"])
         for part, count in queue.sizes.items()
@@ -99,6 +100,11 @@ def past_queue_page(
 
 def state_page(cluster: Cluster, number: int, query: Mapping[str, Any]) -> StatePage:
     """The state around a decision, its nodes filtered as the address says; NotFound if none."""
+    filters = [
+        Field("q", "Node", hint="contains"),
+        Field("outcome", "Outcome", choices=OUTCOMES),
+    ]
+    refuse_unknown(query, filters, ["pods_of"])
     row = queries.decision_numbered(number, cluster)
     shown = str(query.get("pods_of", ""))
     state = read_state_around(row, read(row).decision, pods_of=(shown,))
@@ -107,10 +113,6 @@ def state_page(cluster: Cluster, number: int, query: Mapping[str, Any]) -> State
     chosen_first = sorted(nodes, key=lambda node: (OUTCOMES.index(node.outcome), node.name))
     page = numbered_page(chosen_first, query)
     selected = next((each for each in state.nodes if each.name == shown), None)
-    filters = [
-        Field("q", "Node", hint="contains"),
-        Field("outcome", "Outcome", choices=OUTCOMES),
-    ]
     return StatePage(
         row,
         state,

@@ -212,7 +212,7 @@ def queue_page(cluster: Cluster, query: Mapping[str, Any]) -> QueuePage:
 def history_page(cluster: Cluster, query: Mapping[str, Any]) -> HistoryPage:
     """Moves, newest first, as the address selects; none, with a problem, if a filter is invalid."""
     filters = [
-        Field("pod", "Pod", hint="whole, or *part*"),
+        Field("pod", "Pod", hint="contains"),
         Field("event", "Event", hint="whole name", suggestions=_EVENTS),
         Field("plugin", "Decided by", hint="whole name", suggestions=plugin_names()),
         PERIOD,

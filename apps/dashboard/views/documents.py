@@ -2,47 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
-from typing import Any, cast
+from typing import Any
 
 from django.http import HttpResponse
 from django.views.decorators.http import require_GET
 
-from apps.cluster.errors import ApiError
 from apps.cluster.models import Cluster
 from apps.dashboard import documents as docs
 from apps.dashboard.queries.decisions import ledger_entry
 from apps.dashboard.queries.plugins import plugin_figures, plugin_list, plugin_summary
-from apps.dashboard.rendering import Request, recorded_page, render_page, render_refusal
-from apps.dashboard.tables import Field
+from apps.dashboard.rendering import Request, recorded_page, render_page, site_page
+from apps.dashboard.tables import Field, refuse_unknown
 
 _SEARCH = Field("q", "Name", hint="contains")
 
 
-def _site_page(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """An ApiError becomes a page."""
-
-    @wraps(view)
-    def show(request: Request, *args: Any, **kwargs: Any) -> HttpResponse:
-        try:
-            return view(request, *args, **kwargs)
-        except ApiError as refusal:
-            return render_refusal(request, refusal)
-
-    return cast(Callable[..., HttpResponse], show)
-
-
 @require_GET
+@site_page
 def documents(request: Request) -> HttpResponse:
     """Every document, by folder; `?q=`: those whose name or title contains it."""
+    refuse_unknown(request.GET, [_SEARCH])
     text = request.GET.get("q", "").strip().lower()
     matches = [d for d in docs.list_documents() if text in f"{d.name} {d.title}".lower()]
     return render_page(request, "documents", {"documents": matches, "fields": [_SEARCH]})
 
 
 @require_GET
-@_site_page
+@site_page
 def document(request: Request, document: str) -> HttpResponse:
     name = document.removesuffix(".md").rstrip("/")
     context = {"name": name, "document": docs.render_document(name)}
@@ -50,7 +36,7 @@ def document(request: Request, document: str) -> HttpResponse:
 
 
 @require_GET
-@_site_page
+@site_page
 def document_file(request: Request, document: str) -> HttpResponse:
     """A picture of a document."""
     path, kind = docs.find_file(document)
@@ -58,8 +44,10 @@ def document_file(request: Request, document: str) -> HttpResponse:
 
 
 @require_GET
+@site_page
 def plugins(request: Request) -> HttpResponse:
     """Every plugin; `?q=`: those whose name or summary contains it."""
+    refuse_unknown(request.GET, [_SEARCH])
     context = {
         "plugins": plugin_list(request.GET.get("q", "")),
         "fields": [_SEARCH],
@@ -68,7 +56,7 @@ def plugins(request: Request) -> HttpResponse:
 
 
 @require_GET
-@_site_page
+@site_page
 def plugin(request: Request, plugin: str) -> HttpResponse:
     summary = plugin_summary(plugin)
     return render_page(request, "plugin", {"summary": summary, **_document(summary.document)})

@@ -12,12 +12,20 @@ from apps.cluster.errors import ApiError, NotFound
 from apps.cluster.models import Cluster
 from apps.dashboard.paging import parse_whole_number
 from apps.dashboard.queries.operations import operation_list
-from apps.dashboard.rendering import Request, actor, cluster_page, render_page, render_refusal
+from apps.dashboard.rendering import (
+    Request,
+    actor,
+    cluster_page,
+    render_page,
+    render_refusal,
+    site_page,
+)
 from apps.dashboard.streams import site_stamp
 from apps.engine.models import Operation
 
 
 @require_GET
+@site_page
 def operations(request: Request) -> HttpResponse:
     stamp = site_stamp(request.user)
     listed = operation_list(request.GET.dict(), request.user)

@@ -24,7 +24,7 @@ from apps.cluster.access.reach import EVERYTHING, Reach
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Change, Namespace
 from apps.engine.models import SchedulingDecision
-from apps.engine.patterns import match_name
+from apps.engine.patterns import match_pod
 from apps.engine.periods import parse_period
 
 Kind = Literal["text", "number", "time", "zone", "uid", "result"]
@@ -43,7 +43,7 @@ PARAMETERS = (
     Parameter(
         "pod",
         "text",
-        "`namespace/name`, or a name in any namespace; `web-*` by its prefix, `*web*` by a part.",
+        "Part of a name; `web-*`: its beginning; `namespace/name`: this pod.",
     ),
     Parameter("namespace", "text", "The pod's namespace."),
     Parameter("pod_uid", "uid", "The uid of the pod."),
@@ -160,10 +160,8 @@ def _filter_by_pod(
 ) -> QuerySet[SchedulingDecision]:
     if not filters.pod:
         return rows
-    namespace, slash, name = filters.pod.rpartition("/")
-    if slash:
-        rows = rows.filter(namespace=namespace)
-    return rows.filter(**match_name(name))
+    wanted = match_pod(filters.pod)
+    return rows.filter(**{name: value for name, value in wanted.items() if value})
 
 
 def _filter_by_rejection(

@@ -18,7 +18,7 @@ from apps.cluster.models import Cluster
 from apps.cluster.prepared import Step, insert
 from apps.engine import models, periods
 from apps.engine.exported_files import Batches, read_batches
-from apps.engine.patterns import match_name
+from apps.engine.patterns import match_pod
 from apps.engine.queue.move_log import log_moves
 from apps.scheduler.decision import Decision
 from apps.scheduler.framework import events
@@ -155,17 +155,15 @@ def _build_columns(cluster_id: int, moves: Sequence[PodMove]) -> dict[str, Any]:
 def find_moves(cluster: Cluster, query: Mapping[str, Any]) -> QuerySet[models.QueueMove]:
     """The moves that match these parameters, newest first.
 
-    Raises BadRequest that names an invalid one. `pod` ("namespace/name" or a name; `web-*` by its
-    prefix, `*web*` by a part), `pod_uid`, `event`, `plugin`, and the period.
+    Raises BadRequest that names an invalid one. `pod` (part of a name; `web-*`: its beginning;
+    "namespace/name"), `pod_uid`, `event`, `plugin`, and the period.
     """
     given = {name: str(query.get(name) or "").strip() for name in PARAMETERS}
     if any("\x00" in value for value in given.values()):
         raise BadRequest("a parameter contains a NUL character")
     rows = models.QueueMove.objects.filter(cluster=cluster).order_by("-id")
-    namespace, _, name = given["pod"].rpartition("/")
     conditions: dict[str, Any] = {
-        "namespace": namespace,
-        **match_name(name),
+        **match_pod(given["pod"]),
         "pod_uid": _parse_uid(given["pod_uid"]),
         "event": given["event"],
         "plugin": given["plugin"],

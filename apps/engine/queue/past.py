@@ -94,7 +94,7 @@ class PastQueue:
     #: The oldest recorded move, if the moment is before it.
     reaches_back_to: datetime | None
 
-    ANSWER: ClassVar = (
+    ANSWER: ClassVar[tuple[str, ...]] = (
         *("at", "version", "decision", "sizes", "total", "reaches_back_to", "pods"),
     )
 

@@ -88,7 +88,7 @@ class ProspectList:
     total: int
     pods: Sequence[PodProspect]
 
-    ANSWER: ClassVar = ("resource_version", "total", "counts", "pods")
+    ANSWER: ClassVar[tuple[str, ...]] = ("resource_version", "total", "counts", "pods")
 
     @property
     def counts(self) -> Mapping[Prospect, int]:
@@ -103,14 +103,14 @@ def find_prospects(cluster: Cluster, uids: Sequence[str]) -> dict[str, PodProspe
         return _find(cluster, state, uids)
 
 
-def list_prospects(cluster: Cluster, limit: int = MAX_LISTED) -> ProspectList:
-    """The prospects of the pods that are pending now, oldest first; at most `limit`."""
+def list_prospects(cluster: Cluster, rows: slice = slice(MAX_LISTED)) -> ProspectList:
+    """The prospects of the pods that are pending now, oldest first; those of `rows`."""
     with states.now(cluster) as state:
         pods = sorted(
             (pod for pod in state.pending.values() if pod.metadata.deletion_timestamp is None),
             key=lambda pod: (pod.metadata.creation_timestamp or "", pod.key),
         )
-        by_uid = _find(cluster, state, [pod.metadata.uid for pod in pods[:limit]])
+        by_uid = _find(cluster, state, [pod.metadata.uid for pod in pods[rows]])
         return ProspectList(state.version, len(pods), list(by_uid.values()))
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from schedweb_lab.connection import PAGE, Connection, Json, Row, Table, as_table
+from schedweb_lab.connection import Connection, Json, Row, Table, as_table
 from schedweb_lab.runs import LabReplay, Profile, describe_profile
 
 
@@ -40,7 +40,7 @@ class LabCluster:
 
     def prospects(self) -> Table:
         """Whether the pending pods can ever run."""
-        return as_table(self.lab.get(f"{self._path}/prospects")["pods"])
+        return as_table(self.lab.pages(f"{self._path}/prospects", 500, rows="pods"))
 
     def decisions(self, *, limit: int | None = None, **filters: Any) -> Table:
         """The decisions that match the filters, newest first: `pod`, `node`, `result`, `plugin` …
@@ -125,21 +125,8 @@ class LabCluster:
         return self.lab.post(f"{self._path}{path}", body)
 
     def _past_rows(self, kind: str, moment: Row) -> list[Row]:
-        """The rows of all pages, or of the one that `limit` or `offset` select."""
-        path = f"{self._path}/past/{kind}"
-        if "limit" in moment or "offset" in moment:
-            return list(self.lab.get(path, **moment)[kind])
-        rows: list[Row] = []
-        given = {"limit": PAGE, **moment}
-        while True:
-            page = self.lab.get(path, offset=len(rows), **given)
-            rows += page[kind]
-            if len(rows) >= page["total"] or not page[kind]:
-                return rows
-            # The other pages are of the same version, whatever happens meanwhile.
-            for name in ("at", "decision"):
-                given.pop(name, None)
-            given["version"] = page["moment"]["version"]
+        """The rows of all pages, which have the version of the first one."""
+        return self.lab.pages(f"{self._path}/past/{kind}", rows=kind, **moment)
 
     def _ask(self, path: str, question: Row) -> Json:
         return self.lab.post(f"{self._path}/{path}", question)

@@ -65,15 +65,20 @@ class Connection:
         """DELETE an address below /api/v1."""
         self.request("DELETE", path)
 
-    def pages(self, path: str, limit: int | None = None, **query: Any) -> list[Row]:
-        """All rows of a list that has pages, in their order; with `limit` the first ones."""
+    def pages(
+        self, path: str, limit: int | None = None, *, rows: str = "results", **query: Any
+    ) -> list[Row]:
+        """All rows of a list that has pages, in their order; with `limit` the first ones.
+
+        `rows` is the field of a page that has its rows.
+        """
         given = {"page_size": min(limit or PAGE, PAGE), **query}
-        rows: list[Row] = []
+        found: list[Row] = []
         while True:
             page = self.get(path, **given)
-            rows += page["results"]
-            if not page["next"] or (limit is not None and len(rows) >= limit):
-                return rows[:limit]
+            found += page[rows]
+            if not page["next"] or (limit is not None and len(found) >= limit):
+                return found[:limit]
             given = parse_qs(urlsplit(page["next"]).query)
 
     def operation(self, path: str, body: Any = None, *, timeout: float = 600.0) -> Json:

@@ -54,7 +54,7 @@ class Lab(Connection):
 
     def scenarios(self) -> Table:
         """The scenarios that were run, newest first, as operations."""
-        return as_table(self.get("/scenarios"))
+        return as_table(self.pages("/scenarios"))
 
     def open_bundle(self, file: str | Path, *, node: str = "", against: str = "") -> Json:
         """Open the file of a bundle: its decision, whether it is equal, and its explanation."""

@@ -63,7 +63,7 @@ def test_the_whole_queue_has_positions_gates_and_the_summary(api: Api, lab: Clus
     told = [(found["name"], found["position"], found["gates"]) for found in body["pods"]]
     assert told == [("big", 1, []), ("gated", 1, ["x.io/wait"])]
     assert api.get("/clusters/lab/queue?queue=all&plugin=SchedulingGates").json()["total"] == 1
-    assert api.get("/clusters/lab/queue?queue=all&offset=5").json()["total"] == 2
+    assert api.get("/clusters/lab/queue?queue=all&cursor=bz01").json()["total"] == 2
     assert api.get("/clusters/lab/queue?queue=fast").status_code == 400
     then = api.get("/clusters/lab/queue?at=1h")
     assert then.status_code == 400 and "/queue/past" in then.json()["message"]
@@ -336,12 +336,12 @@ def test_a_cluster_can_be_deleted_with_its_history(api: Api, lab: Cluster) -> No
         ("/decisions?since=tomorrow", 400),
         ("/decisions?pod_uid=x", 400),
         ("/decisions?pod=%00", 400),
-        ("/decisions?cursor=x", 404),
+        ("/decisions?cursor=x", 400),
         ("/decisions/999999", 404),
         ("/decisions/x", 404),
         ("/clusters/none/queue", 404),
         ("/clusters/lab/queue?queue=odd", 400),
-        ("/clusters/lab/queue?limit=x", 400),
+        ("/clusters/lab/queue?page_size=x", 400),
     ],
 )
 def test_invalid_queries_are_errors(api: Api, lab: Cluster, path: str, status: int) -> None:

@@ -71,7 +71,7 @@ def test_without_nodes_a_pod_needs_capacity() -> None:
     cluster = create_cluster("none", user="alice")
     create_pods(cluster, pod("first"))
     cluster.refresh_from_db()
-    (found,) = list_prospects(cluster, 10).pods
+    (found,) = list_prospects(cluster).pods
     assert found.prospect is Prospect.NEEDS_CAPACITY
     assert found.sentence == "The cluster has no nodes."
 

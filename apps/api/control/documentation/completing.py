@@ -82,7 +82,6 @@ def _describe_parameters(path: str, operation: Any, calls: list[Call]) -> None:
             parameter["example"] = resolve(first.get("path", {}), values).get(name)
             continue
         parameter.setdefault("description", parameters.DESCRIPTIONS.get(name, ""))
-        parameter |= {"description": parameters.OF_PAGES.get(name, parameter["description"])}
         example = parameters.find_example(path, name, first.get("query", {}))
         if example is not None:
             _add_parameter_example(parameter, resolve(example, values))

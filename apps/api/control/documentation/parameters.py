@@ -35,7 +35,7 @@ IN_QUERIES: Final[dict[str, Any]] = {
     "cluster": "lab",
     "cluster_id": "$past_cluster",
     "clusters": "lab,bare",
-    "cursor": "cD00Mg==",
+    "cursor": "bz0xMDA=",
     "decision": "$unschedulable",
     "differences": True,
     "event": "NodeAdd",
@@ -52,7 +52,6 @@ IN_QUERIES: Final[dict[str, Any]] = {
     "name": "default",
     "namespace": "default",
     "node": "node-1",
-    "offset": 10,
     "page_size": 10,
     "plugin": "NodeResourcesFit",
     "pod": "default/huge",
@@ -89,16 +88,9 @@ IN_QUERIES: Final[dict[str, Any]] = {
 #: Examples of parameters of events, instead of those in `IN_QUERIES`.
 OF_EVENTS: Final = {"reason": "FailedScheduling"}
 
-#: Meanings of the parameters of pages, instead of the framework's.
-OF_PAGES: Final = {
-    "cursor": "Where a page starts: use the addresses in `next` and `previous` of a response.",
-    "page_size": "Maximum number of rows of a page, up to 1000; default: 100.",
-}
-
 #: Meanings of parameters that their view does not describe.
 DESCRIPTIONS: Final = {
     "limit": "Maximum number of rows.",
-    "offset": "Number of rows to leave out at the start.",
     "format": "The format of the response; the header `Accept` selects it, too.",
     "namespace": "Namespace of the pods.",
     "state": "Only operations in this state.",
