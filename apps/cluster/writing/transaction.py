@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
 
 from django.db import transaction
@@ -305,7 +306,9 @@ class WriteTransaction:
         if quotas and charges is None and any(countable(c.row.kind) for c in self.changes):
             raise _QuotasAppeared
         self._note_journal()
-        transaction.on_commit(lambda: announcer.announce(self.cluster.pk, last, due=became_due))
+        # without this transaction's rows, which would be kept until an outer one is committed
+        announce = partial(announcer.announce, self.cluster.pk, last, due=became_due)
+        transaction.on_commit(announce)
 
     def _note_journal(self) -> None:
         if self.journal is not None:

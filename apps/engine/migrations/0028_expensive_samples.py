@@ -2,7 +2,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("controlplane", "0026_opinions_in_other_orders")]
+    dependencies = [("controlplane", "0027_days_in_order")]
 
     operations = [
         migrations.AddField(
