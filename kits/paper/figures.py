@@ -79,7 +79,13 @@ def draw(stem: Path, runs: list[Any]) -> None:
             steps = min(len(run["series"]["at"]) for run in group)
             values = list(zip(*[run["series"][key][:steps] for run in group], strict=True))
             at = group[0]["series"]["at"][:steps]
-            axis.plot(at, [statistics.fmean(each) for each in values], label=profile, linewidth=1)
+            axis.plot(
+                at,
+                [statistics.fmean(each) for each in values],
+                label=profile,
+                linewidth=1,
+                clip_on=False,
+            )
             axis.fill_between(at, list(map(min, values)), list(map(max, values)), alpha=0.2)
         axis.set(xlabel="seconds", ylabel=label, ylim=(0, None))
     axes[0].legend(frameon=False, fontsize="small")
