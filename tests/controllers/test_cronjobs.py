@@ -108,6 +108,31 @@ def test_the_end_of_a_job_is_an_event_of_its_cron_job(lab: Lab) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
+def test_a_job_that_a_user_creates_from_a_cron_job_is_not_active(lab: Lab) -> None:
+    created = lab.create("CronJob", cron_job())
+    owner = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "tick", "controller": True}
+    owner["uid"] = created["metadata"]["uid"]
+    manual = {"name": "manual", "ownerReferences": [owner]}
+    lab.create("Job", {**cron_job()["spec"]["jobTemplate"], "metadata": manual})
+    lab.settle()
+    assert "active" not in lab.get("CronJob", "tick").get("status", {})
+    (event,) = lab.events("UnexpectedJob")
+    assert event["message"].endswith("did not create or forgot: manual")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_active_job_that_is_deleted_is_missed(lab: Lab) -> None:
+    lab.create("CronJob", cron_job())
+    lab.advance(600)
+    (active,) = lab.get("CronJob", "tick")["status"]["active"]
+    lab.delete("Job", active["name"])
+    lab.settle()
+    assert "active" not in lab.get("CronJob", "tick")["status"]
+    (event,) = lab.events("MissingJob")
+    assert event["message"] == f"Active job went missing: {active['name']}"
+
+
+@pytest.mark.django_db(transaction=True)
 def test_a_deleted_namespace_takes_data_and_quotas_with_it(lab: Lab) -> None:
     lab.create("Namespace", {"metadata": {"name": "team"}})
     lab.create("ConfigMap", {"metadata": {"name": "m"}}, "team")

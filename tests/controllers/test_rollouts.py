@@ -40,6 +40,21 @@ def test_a_pod_is_available_when_it_has_been_ready_for_long_enough(nodes: Lab, k
     assert status(nodes, kind)["availableReplicas"] == 2
 
 
+def test_the_condition_that_changed_last_is_the_last(nodes: Lab) -> None:
+    def types() -> list[str]:
+        return [each["type"] for each in status(nodes, "Deployment")["conditions"]]
+
+    nodes.create("Deployment", workload("web", replicas=1))
+    nodes.settle()
+    assert types() == ["Available", "Progressing"]
+    nodes.change(
+        "Deployment", "web", lambda body: {**body, "spec": {**body["spec"], "replicas": 4}}
+    )
+    nodes.settle()
+    assert status(nodes, "Deployment")["availableReplicas"] == 4
+    assert types() == ["Progressing", "Available"]
+
+
 def test_a_stateful_set_creates_the_next_pod_when_the_previous_is_available(nodes: Lab) -> None:
     nodes.create("StatefulSet", workload("web", replicas=2, serviceName="w", minReadySeconds=10))
     nodes.settle()

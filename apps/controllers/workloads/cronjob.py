@@ -39,11 +39,12 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
     if cron_job is None or cron_job["metadata"].get("deletionTimestamp"):
         return
     spec = cron_job["spec"]
-    jobs = _jobs(cache, cron_job)
-    active = [job for job in jobs if not _outcome(job)]
+    owned = _jobs(cache, cron_job)
+    jobs = [job for job in owned if not job["metadata"].get("deletionTimestamp")]
+    active = [job for job in owned if not _outcome(job) and _is_known(cron_job, job)]
     old = _old(cron_job, jobs)
     yield from (_delete(cron_job, job) for job in old)
-    yield from _notice_ends(cron_job, [job for job in jobs if job not in old])
+    yield from _notice(cron_job, owned, [job for job in jobs if job not in old])
     schedule = read_schedule(spec["schedule"], spec.get("timeZone", ""))
     status: Body = {}
     if schedule is not None and not spec.get("suspend"):
@@ -75,16 +76,9 @@ def _start(cron_job: Body, now: datetime) -> datetime:
 
 
 def _jobs(cache: ControllerCache, cron_job: Body) -> list[Body]:
-    """The jobs of the CronJob that are not being deleted, oldest first."""
+    """The jobs of the CronJob, oldest first."""
     owned = [cache.body(ref) for ref in cache.owned_by(cron_job["metadata"]["uid"])]
-    jobs = [
-        body
-        for body in owned
-        if body is not None
-        and body["kind"] == "Job"
-        and not body["metadata"].get("deletionTimestamp")
-    ]
-    return sorted(jobs, key=_age)
+    return sorted((body for body in owned if body and body["kind"] == "Job"), key=_age)
 
 
 def _age(job: Body) -> tuple[str, str]:
@@ -100,14 +94,33 @@ def _outcome(job: Body) -> str:
     return ""
 
 
-def _notice_ends(cron_job: Body, jobs: Sequence[Body]) -> Iterator[Step]:
-    """Record the end of each job that the status still calls active."""
-    listed = {each.get("uid") for each in (cron_job.get("status") or {}).get("active") or ()}
+def _listed(cron_job: Body) -> dict[str, str]:
+    """Uid -> name of the jobs that the status calls active."""
+    active = (cron_job.get("status") or {}).get("active") or ()
+    return {each.get("uid"): each.get("name") for each in active}
+
+
+def _is_known(cron_job: Body, job: Body) -> bool:
+    """Whether this controller created the job; one that a user creates from it is not active."""
+    metadata = job["metadata"]
+    is_scheduled = _SCHEDULED_AT in (metadata.get("annotations") or {})
+    return is_scheduled or metadata["uid"] in _listed(cron_job)
+
+
+def _notice(cron_job: Body, owned: Sequence[Body], jobs: Sequence[Body]) -> Iterator[Step]:
+    """Record what jobs have ended, are missing, or are not from here."""
+    subject, listed = object_reference(cron_job), _listed(cron_job)
     for job in jobs:
-        outcome = _outcome(job)
+        name, outcome = job["metadata"]["name"], _outcome(job)
         if outcome and job["metadata"]["uid"] in listed:
-            note = f"Saw completed job: {job['metadata']['name']}, condition: {outcome}"
-            yield PendingEvent(object_reference(cron_job), "SawCompletedJob", note, USER)
+            note = f"Saw completed job: {name}, condition: {outcome}"
+            yield PendingEvent(subject, "SawCompletedJob", note, USER)
+        elif not outcome and not _is_known(cron_job, job):
+            note = f"Saw a job that the controller did not create or forgot: {name}"
+            yield PendingEvent(subject, "UnexpectedJob", note, USER, warning=True, once=True)
+    for uid in listed.keys() - {job["metadata"]["uid"] for job in owned}:
+        note = f"Active job went missing: {listed[uid]}"
+        yield PendingEvent(subject, "MissingJob", note, USER)
 
 
 def _create(cron_job: Body, due: datetime) -> ReportedWrite:

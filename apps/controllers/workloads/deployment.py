@@ -375,8 +375,7 @@ def _report(
         "unavailableReplicas": max(sum(map(_size, sets)) - available, 0) or None,
         "terminatingReplicas": total("terminatingReplicas"),
     }
-    listed = progress.conditions(deployment, status, new, now, enough=enough)
-    listed += progress.replica_failure(deployment, sets if new is None else [new, *sets], now)
+    listed = progress.conditions(deployment, status, new, sets, now, enough=enough)
     yield set_status(ref, deployment["metadata"]["uid"], {**status, "conditions": listed})
     yield from progress.deadline(deployment, listed)
 

@@ -13,14 +13,25 @@ from apps.controllers.workloads.replicas import REPLICA_FAILURE
 Body = dict[str, Any]
 
 COMPLETE: Final = "NewReplicaSetAvailable"
+#: Reasons that are written before the counts of a status are.
+_FIRST: Final = ("DeploymentPaused", "DeploymentResumed", "NewReplicaSetCreated")
 #: Counts of a status that a rollout changes, and whether it increases them.
 _PROGRESS: Final = ("updatedReplicas", "readyReplicas", "availableReplicas")
 
 
 def conditions(
-    deployment: Body, status: Mapping[str, Any], new: Body | None, now: datetime, *, enough: bool
+    deployment: Body,
+    status: Mapping[str, Any],
+    new: Body | None,
+    sets: Sequence[Body],
+    now: datetime,
+    *,
+    enough: bool,
 ) -> list[Body]:
-    """The conditions that follow from the counts of `status`; `new` is the current set."""
+    """The conditions that follow from the counts of `status`; `new` is the current set.
+
+    One that changes becomes the last.
+    """
     available = _condition(
         deployment,
         "Available",
@@ -30,10 +41,19 @@ def conditions(
         now,
     )
     progressing = _progressing(deployment, status, new, now)
-    return [available, *([progressing] if progressing is not None else [])]
+    found = [available, *([] if progressing is None else [progressing])]
+    if progressing is not None and progressing["reason"] in _FIRST:
+        found.reverse()
+    found += _replica_failure(deployment, sets if new is None else [new, *sets], now)
+    known = (deployment.get("status") or {}).get("conditions") or []
+    # a renewed one may be equal to what it was before
+    unchanged = {id(each) for each in found}
+    kept = [each for each in known if id(each) in unchanged]
+    last = {id(each) for each in kept}
+    return [*kept, *(each for each in found if id(each) not in last)]
 
 
-def replica_failure(deployment: Body, sets: Sequence[Body], now: datetime) -> list[Body]:
+def _replica_failure(deployment: Body, sets: Sequence[Body], now: datetime) -> list[Body]:
     """The condition ReplicaFailure of the first of these sets that has it."""
     for each in sets:
         for condition in (each.get("status") or {}).get("conditions") or ():

@@ -17,6 +17,8 @@ _TEXTS: Final = (
     # what the API server answers with 500
     (r"(?s)Error from server(?: \(BadRequest\))?: (failed to create typed patch object).*", r"\1"),
     (r"v1\.36\.2\+schedweb", "v1.36.2"),
+    # counted whenever the CronJob is looked at
+    (r"(UnexpectedJob .*?)\(x\d+ over <age>\) +", r"\1"),
     # the port of the real API server, which does not serve at 6443
     (r"(?i)(target-?port: +)\d+", r"\1<port>"),
 )

@@ -66,7 +66,7 @@ RULES = (
         counts="FailedGet.*|FailedComputeMetricsReplicas",
     ),
     Rule("a budget is looked at", counts="NoPods", one_sided="NoPods"),
-    Rule("a CronJob that may not run twice", counts="JobAlreadyActive"),
+    Rule("a CronJob that may not run twice", counts="JobAlreadyActive|UnexpectedJob"),
     Rule(
         "a pod is tried before its new claims are bound",
         notes=r".*(unbound immediate PersistentVolumeClaims|persistentvolumeclaim .* not found).*",
