@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from http.cookies import SimpleCookie
-from itertools import product
+from itertools import chain, cycle, product
 
 import pytest
 from django.contrib.auth.models import User
@@ -13,7 +13,9 @@ from django.test import Client
 from apps.administration.clusters.lifecycle import create_cluster
 from tests.stack.test_anonymous_requests import ADDRESSES
 
-METHODS = ("HEAD", "OPTIONS", "TRACE", "PROPFIND", "FOO", "GET", "PATCH", "PUT", "POST", "DELETE")
+METHODS = ("OPTIONS", "GET", "PATCH", "PUT", "POST", "DELETE")
+#: No view has these itself, so they take turns: HEAD is answered by what answers GET.
+UNUSUAL = ("HEAD", "TRACE", "PROPFIND", "FOO")
 #: They say so themselves when a part of the site, or its https address, is missing.
 _UNAVAILABLE = {"/readyz": {503}, "/clusters/lab/kubeconfig": {503}}
 
@@ -25,7 +27,8 @@ def test_no_method_is_an_internal_error(client: Client) -> None:
     session = client.cookies.output(header="")
     client.raise_request_exception = False
     wrong = []
-    for address, method in product(ADDRESSES, METHODS):
+    unusual = zip(ADDRESSES, cycle(UNUSUAL), strict=False)
+    for address, method in chain(product(ADDRESSES, METHODS), unusual):
         # each request finds everything as it was, also the session that another one has ended
         with transaction.atomic():
             client.cookies = SimpleCookie(session)
