@@ -59,6 +59,7 @@ from apps.api.control.past import (
     PastPodListView,
     PastView,
 )
+from apps.api.control.pasted import PastedClusterView
 from apps.api.control.pod_groups import PodGroupExplanationView
 from apps.api.control.profiles import (
     DraftViewSet,
@@ -285,6 +286,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     ),
     path("api/v1/clusters/<str:cluster>/debugger", DebuggerView.as_view(), name="api-debugger"),
     path("api/v1/bundles", BundlesView.as_view(), name="api-bundles"),
+    path("api/v1/pasted-clusters", PastedClusterView.as_view(), name="api-pasted-clusters"),
     path(
         "api/v1/clusters/<str:cluster>/pod-groups/<str:namespace>/<str:name>/explanation",
         PodGroupExplanationView.as_view(),

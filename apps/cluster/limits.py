@@ -72,6 +72,8 @@ SCENARIO_CHECK_CPU: Final = Limit("seconds of a processor for the check of a sce
 SCENARIO_CHECK_MEMORY: Final = Limit("bytes of memory for the check of a scenario", 256 * _MIB)
 SCENARIO_CPU: Final = Limit("seconds of a processor for a scenario on a site", 3600)
 SCENARIO_MEMORY: Final = Limit("bytes of memory for a scenario on a site", 2048 * _MIB)
+PASTED_SECONDS: Final = Limit("seconds for the questions about a pasted cluster", 60)
+PASTED_MEMORY: Final = Limit("bytes of memory for a pasted cluster", 2048 * _MIB)
 SCENARIOS: Final = Limit("scenarios of a user on a site that have not ended", 4)
 
 # --- the lab

@@ -30,6 +30,7 @@ PAGES = {
     "forget-cluster": "/deleted-clusters/{past}/delete",
     "past-changes": "/clusters/old~{past}/changes?since=1h",
     "new-cluster": "/new-cluster",
+    "pasted": "/paste",
     "new-cluster-yaml": "/new-cluster?way=yaml",
     "new-cluster-trace": "/new-cluster?way=trace",
     "new-cluster-copy": "/new-cluster?way=copy",

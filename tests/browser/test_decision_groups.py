@@ -65,6 +65,7 @@ def test_a_question_becomes_a_saved_view(seen: Seen, lab: Cluster) -> None:
     # from a decision to the formula of a plugin, with its figures
     page.get_by_role("link", name="Slowest attempts").click()
     page.get_by_role("link", name="web-1, attempt 1").click()
+    page.get_by_role("link", name="Open the page").click()
     page.locator("#scores").get_by_role("link", name="NodeResourcesFit", exact=True).first.click()
     expect(page.locator("#figures")).to_contain_text("LeastAllocated: (")
     expect(page.locator("article")).to_contain_text("share = (capacity - used) * 100")

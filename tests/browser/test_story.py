@@ -54,6 +54,7 @@ def test_a_pod_is_followed_from_the_queue_to_its_decision(
     row = page.locator("#decisions tbody tr").first
     expect(row).to_contain_text("scheduled")
     row.get_by_role("link").first.click()
+    page.get_by_role("link", name="Open the page").click()
     expect(page.locator(".lead")).to_contain_text("chose node-0")
     expect(page.locator(".scores tbody tr:not(.gap)").first).to_contain_text("chosen")
     expect(page.locator(".scores thead")).to_contain_text("NodeResourcesFit")

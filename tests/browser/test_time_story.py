@@ -92,6 +92,7 @@ def test_times_are_picked_an_undo_says_what_is_lost_and_history_outlives_its_clu
     # from the state around a decision to the explanation of a node
     seen.open("/clusters/lab/decisions?pod=web-1")
     page.locator("#decisions tbody a").first.click()
+    page.get_by_role("link", name="Open the page").click()
     page.get_by_role("link", name="State at the time").click()
     expect(page.locator("#past")).to_contain_text("Read-only")
     page.locator("#decision_state tbody a", has_text="node-1").first.click()

@@ -279,4 +279,18 @@ def test_the_object_of_a_row_is_shown_beside_the_list(seen: Seen) -> None:
     page.keyboard.press("Escape")
     expect(beside).to_have_count(0)
     assert page.url.endswith("/pods?sort=-cpu")
+    # a click on a row and Enter on its link do the same; "back" closes, Ctrl opens the page
+    page.locator("#pods tbody tr", has_text="huge").locator("td").last.click()
+    expect(beside.locator("h1")).to_contain_text("huge")
+    page.go_back()
+    expect(beside).to_have_count(0)
+    link = page.locator("#pods tbody tr", has_text="huge").locator("th a")
+    link.press("Enter")
+    expect(beside).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(link).to_be_focused()
+    with page.context.expect_page() as opened:
+        link.click(modifiers=["Control"])
+    assert opened.value.url.endswith("/pods/default/huge")
+    opened.value.close()
     assert seen.problems == []

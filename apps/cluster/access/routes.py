@@ -65,6 +65,7 @@ ROUTES: Final[Mapping[str, Mapping[str, Need]]] = {
     "document-file": {"GET": _USER},
     "compare-clusters": {"GET": _USER},
     "bundles": {"GET": _USER, "POST": _USER},
+    "pasted": {"GET": _USER, "POST": _USER},
     "new-cluster": {"GET": _CREATOR, "POST": _CREATOR},
     "fork": {"GET": _COPIER, "POST": _COPIER},
     "deleted-clusters": {"GET": _USER},
@@ -191,6 +192,7 @@ ROUTES: Final[Mapping[str, Mapping[str, Need]]] = {
     "api-token": {"GET": _ACCOUNT, "DELETE": _ACCOUNT},
     "api-cluster-list": {"GET": _USER, "POST": _CREATOR},
     "api-bundles": {"POST": _USER},
+    "api-pasted-clusters": {"POST": _USER},
     "api-compare-clusters": {"GET": _USER},
     "api-decision-list": {"GET": _USER},
     "api-decision-detail": {"GET": _VIEWER},
@@ -319,6 +321,8 @@ READING_POSTS: Final = frozenset(
         "decision-facts",
         # they open a file, and store nothing
         "bundles",
+        "pasted",
         "api-bundles",
+        "api-pasted-clusters",
     }
 )
