@@ -4,6 +4,7 @@
 # make quick   what a change of the scheduling core needs, in under a minute on two idle cores
 # make bench   pods per second of the scheduling core, on kube-scheduler's own workloads
 # make bench-house  the whole site: POST, end to end, latency, backlog, LIST, watchers, memory
+# make bench-real  the real control plane and a site turn by turn, with ratios; fails if one has fallen
 # make bench-plots  tables and plots of docs/performance.md, from the results of these two
 # make bench-pages  how long each page takes on a large site
 # make screenshots  each page, wide and narrow, light and dark, in screenshots/
@@ -32,7 +33,7 @@ MACHINES := tests/scheduler/test_signatures.py tests/scheduler/plugins/test_doma
 # Without bytecode every process would compile all modules again, half of the processor time of its start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: up install db test quick quick-tests quick-cases truth soak check bench bench-house bench-plots bench-pages screenshots pictures figures
+.PHONY: up install db test quick quick-tests quick-cases truth soak check bench bench-house bench-real bench-plots bench-pages screenshots pictures figures
 .PHONY: format runtime development fuzz sbom audit
 
 up: runtime
@@ -90,6 +91,10 @@ bench: runtime
 # HOUSE="--short" takes 2 minutes; HOUSE="--help" lists the sizes; HOUSE="--openb DIR" adds the trace.
 bench-house: runtime
 	$(BIN)/python -m bench.house --json var/bench/house.json $(HOUSE)
+
+# Needs the folder named by REAL_KUBERNETES, or ../shared/real. REAL="--address URL --token TOKEN": one that runs.
+bench-real: development
+	$(BIN)/python -m bench.real $(REAL)
 
 bench-plots: development
 	$(BIN)/python -m bench.publish

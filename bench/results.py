@@ -20,9 +20,9 @@ def combine(runs: Sequence[Figures]) -> dict[str, dict[str, float]]:
     """Figure -> its median, lowest and highest value over the runs."""
     return {
         name: {
-            "median": _round(statistics.median(run[name] for run in runs)),
-            "min": _round(min(run[name] for run in runs)),
-            "max": _round(max(run[name] for run in runs)),
+            "median": round_figure(statistics.median(run[name] for run in runs)),
+            "min": round_figure(min(run[name] for run in runs)),
+            "max": round_figure(max(run[name] for run in runs)),
         }
         for name in runs[0]
     }
@@ -72,6 +72,6 @@ def format_table(header: Sequence[str], rows: Iterable[Sequence[str]], *, markdo
     )
 
 
-def _round(value: float) -> float:
+def round_figure(value: float) -> float:
     """Four significant digits at most, which is more than a measurement has."""
     return value if isinstance(value, int) else float(f"{value:.4g}")
