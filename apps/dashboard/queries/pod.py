@@ -21,6 +21,7 @@ from apps.studies.history.story import (
     SHOWN_AS_ATTEMPTS,
     StoryEntry,
     condense,
+    era_of,
     find_last_body,
     read_story,
 )
@@ -196,14 +197,16 @@ def _timeline(
 ) -> Sequence[TimelineLine]:
     """The story, with the events and changes that it leaves out: its attempts say the same."""
     versions = {entry.number for entry in story if entry.kind == "change"}
-    repeated = [_repeat_event(each) for each in events if each.reason in SHOWN_AS_ATTEMPTS]
-    repeated += [_repeat_change(each) for each in changes if each.change.version not in versions]
+    repeated = [_repeat_event(each, story) for each in events if each.reason in SHOWN_AS_ATTEMPTS]
+    repeated += [
+        _repeat_change(each, story) for each in changes if each.change.version not in versions
+    ]
     lines = [TimelineLine(entry) for entry in story]
     lines += [TimelineLine(entry, is_repeated=True) for entry in repeated]
-    return sorted(lines, key=lambda line: (line.entry.at, line.entry.order))
+    return sorted(lines, key=lambda line: line.entry.place)
 
 
-def _repeat_event(event: Event) -> StoryEntry:
+def _repeat_event(event: Event, story: Sequence[StoryEntry]) -> StoryEntry:
     count = event.body.get("count") or 1
     times = f" ({count} times)" if count > 1 else ""
     return StoryEntry(
@@ -213,10 +216,11 @@ def _repeat_event(event: Event) -> StoryEntry:
         text=f"{event.body.get('message') or ''}{times}",
         outcome=event.body.get("type") or "Normal",
         order=_LAST,
+        era=era_of(story, event.resource_version),
     )
 
 
-def _repeat_change(row: ChangeRow) -> StoryEntry:
+def _repeat_change(row: ChangeRow, story: Sequence[StoryEntry]) -> StoryEntry:
     return StoryEntry(
         at=row.change.at,
         kind="change",
@@ -226,6 +230,7 @@ def _repeat_change(row: ChangeRow) -> StoryEntry:
         request_id=row.change.request_id,
         number=row.change.version,
         order=_LAST,
+        era=era_of(story, row.change.version),
     )
 
 

@@ -6,9 +6,10 @@ retention has deleted are missing; the others remain readable after the pod is d
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any, Literal
 from uuid import UUID
@@ -45,6 +46,8 @@ _ORDER = {
 }
 #: A binding is the effect of an attempt.
 _AFTER_ATTEMPTS = 3
+#: A clock was set back if a time is so much before an earlier one; processes read it one by one.
+_SET_BACK = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,19 +71,61 @@ class StoryEntry:
     #: The time of the last of several attempts shown as one entry.
     until: datetime | None = None
     order: int = field(default=0, compare=False)
+    #: How often the cluster's clock was set back before.
+    era: int = field(default=0, compare=False)
+
+    @property
+    def place(self) -> tuple[int, datetime, int]:
+        """Where it belongs among others."""
+        return self.era, self.at, self.order
+
+
+class _Eras:
+    """How often the cluster's clock was set back before a version, or an attempt that saw it."""
+
+    def __init__(
+        self, changes: Sequence[HistoricChange], rows: Sequence[SchedulingDecision]
+    ) -> None:
+        points = [(change.version, False, change.at) for change in changes]
+        points += [(row.cluster_version, True, row.at) for row in rows]
+        points.sort(key=lambda point: point[:2])
+        self._starts = [
+            (version, attempt)
+            for (_, _, before), (version, attempt, at) in pairwise(points)
+            if at < before - _SET_BACK
+        ]
+
+    def of(self, version: int, *, attempt: bool = False) -> int:
+        return bisect_right(self._starts, (version, attempt))
+
+    def of_attempt(self, row: SchedulingDecision) -> int:
+        return self.of(row.cluster_version, attempt=True)
 
 
 def read_story(cluster: Cluster, uid: UUID) -> list[StoryEntry]:
     """The entries of one pod, oldest first; empty for an unknown pod."""
     rows = list(queries.list_decisions(cluster, pod_uid=uid)[:MAX_ROWS])
     changes = _list_changes(cluster, uid)
-    preemptions = _read_preemptions(cluster, changes)
-    entries = [*_describe_changes(changes), *preemptions]
-    entries += [_build_attempt(row, cluster.tie_break) for row in rows]
-    entries += _find_activations(list(reversed(rows)))
-    entries += _read_events(cluster, uid, without=[_PREEMPTED] if preemptions else [])
-    entries += _read_moves(cluster, uid, {row.attempt: row.at for row in rows})
-    return sorted(entries, key=lambda entry: (entry.at, entry.order))
+    eras = _Eras(changes, rows)
+    preemptions = _read_preemptions(cluster, changes, eras)
+    entries = [*_describe_changes(changes, eras), *preemptions]
+    entries += [_build_attempt(row, cluster.tie_break, eras) for row in rows]
+    entries += _find_activations(list(reversed(rows)), eras)
+    entries += _read_events(cluster, uid, eras, without=[_PREEMPTED] if preemptions else [])
+    entries += _read_moves(cluster, uid, {row.attempt: row for row in rows}, eras)
+    return sorted(entries, key=lambda entry: entry.place)
+
+
+def era_of(story: Sequence[StoryEntry], version: int) -> int:
+    """The era of a version that the story does not have."""
+    return max(
+        (
+            entry.era
+            for entry in story
+            if entry.kind == "change" and entry.number is not None and entry.number <= version
+        ),
+        default=0,
+    )
 
 
 def condense(entries: Sequence[StoryEntry]) -> list[StoryEntry]:
@@ -130,7 +175,7 @@ def _list_changes(cluster: Cluster, uid: UUID) -> list[HistoricChange]:
     return list(reversed(newest))
 
 
-def _describe_changes(changes: Sequence[HistoricChange]) -> Iterator[StoryEntry]:
+def _describe_changes(changes: Sequence[HistoricChange], eras: _Eras) -> Iterator[StoryEntry]:
     before: Body = {}
     for change in changes:
         title, text, node = _describe(change, before)
@@ -146,10 +191,11 @@ def _describe_changes(changes: Sequence[HistoricChange]) -> Iterator[StoryEntry]
                 number=change.version,
                 node=node,
                 order=_AFTER_ATTEMPTS if node else _ORDER["change"],
+                era=eras.of(change.version),
             )
 
 
-def _find_activations(rows: Sequence[SchedulingDecision]) -> Iterator[StoryEntry]:
+def _find_activations(rows: Sequence[SchedulingDecision], eras: _Eras) -> Iterator[StoryEntry]:
     """An entry before each attempt (oldest first) with another revision than the one before."""
     for before, row in pairwise(rows):
         if before.profile_revision != row.profile_revision:
@@ -160,10 +206,13 @@ def _find_activations(rows: Sequence[SchedulingDecision]) -> Iterator[StoryEntry
                 text="of the scheduler configuration is used from here on",
                 number=row.profile_revision,
                 order=_ORDER["activation"],
+                era=eras.of_attempt(row),
             )
 
 
-def _read_preemptions(cluster: Cluster, changes: Sequence[HistoricChange]) -> list[StoryEntry]:
+def _read_preemptions(
+    cluster: Cluster, changes: Sequence[HistoricChange], eras: _Eras
+) -> list[StoryEntry]:
     """The decisions that selected the pod as a victim, while it existed."""
     if not changes:
         return []
@@ -185,12 +234,13 @@ def _read_preemptions(cluster: Cluster, changes: Sequence[HistoricChange]) -> li
             pods=[f"{row.namespace}/{row.name}"],
             node=row.nominated_node,
             order=_ORDER["preemption"],
+            era=eras.of_attempt(row),
         )
         for row in rows[:MAX_ROWS]
     ]
 
 
-def _build_attempt(row: SchedulingDecision, tie_break: str) -> StoryEntry:
+def _build_attempt(row: SchedulingDecision, tie_break: str, eras: _Eras) -> StoryEntry:
     return StoryEntry(
         at=row.at,
         kind="attempt",
@@ -201,36 +251,45 @@ def _build_attempt(row: SchedulingDecision, tie_break: str) -> StoryEntry:
         node=row.node,
         pods=row.victims,
         order=_ORDER["attempt"],
+        era=eras.of_attempt(row),
     )
 
 
 def _read_moves(
-    cluster: Cluster, uid: UUID, attempts: Mapping[int, datetime]
+    cluster: Cluster, uid: UUID, attempts: Mapping[int, SchedulingDecision], eras: _Eras
 ) -> Iterator[StoryEntry]:
     """Moves between the queues, without those that every attempt causes.
 
-    `attempts` maps an attempt's number to its start. A move records how many attempts came before
-    it; this number takes precedence when the clocks of moves and attempts differ slightly.
+    `attempts` are by number. A move records how many attempts came before it; this number takes
+    precedence when the clocks of moves and attempts differ slightly.
     """
     moves = QueueMove.objects.filter(cluster=cluster, pod_uid=uid).exclude(
         target__in=_OTHERWISE_SHOWN
     )
     for move in moves.order_by("-id")[:MAX_ROWS]:
         hint = f"{move.plugin}: {move.hint}" if move.plugin and move.hint else move.plugin
-        earliest = attempts.get(move.attempt, move.at)
-        latest = attempts.get(move.attempt + 1, max(move.at, earliest))
+        before, after = attempts.get(move.attempt), attempts.get(move.attempt + 1)
+        era = eras.of_attempt(before) if before else 0
+        earliest = before.at if before else move.at
+        if move.at < earliest - _SET_BACK:
+            era, earliest = era + 1, move.at
+        if after and eras.of_attempt(after) != era:
+            after = None
+        latest = after.at if after else max(move.at, earliest)
         at = min(max(move.at, earliest), latest)
         title = f"to {move.get_target_display()}"
         text = ", ".join(filter(None, (move.event, hint, move.reason)))
-        order = _ORDER["move" if at < latest or move.attempt + 1 not in attempts else "queued"]
+        order = _ORDER["move" if at < latest or not after else "queued"]
+        kind: Kind = "move"
         if move.event == CONFIGURATION_CHANGE:
             text = f"{text}: another revision of the scheduler configuration was activated"
-            yield StoryEntry(at, "activation", title, text, order=order)
-        else:
-            yield StoryEntry(at, "move", title, text, order=order)
+            kind = "activation"
+        yield StoryEntry(at, kind, title, text, order=order, era=era)
 
 
-def _read_events(cluster: Cluster, uid: UUID, *, without: Collection[str]) -> Iterator[StoryEntry]:
+def _read_events(
+    cluster: Cluster, uid: UUID, eras: _Eras, *, without: Collection[str]
+) -> Iterator[StoryEntry]:
     events = Event.objects.filter(cluster=cluster, involved_uid=str(uid))
     for event in events.exclude(reason__in=[*SHOWN_AS_ATTEMPTS, *without]).order_by("-pk")[
         :MAX_ROWS
@@ -242,6 +301,7 @@ def _read_events(cluster: Cluster, uid: UUID, *, without: Collection[str]) -> It
             text=event.body.get("message") or "",
             outcome=event.body.get("type") or "Normal",
             order=_ORDER["event"],
+            era=eras.of(event.resource_version),
         )
 
 

@@ -60,6 +60,23 @@ def test_a_pod_is_created_attempted_bound_and_runs(cluster: Cluster) -> None:
     assert [each.title for each in others] == ["running"]
 
 
+def test_what_came_after_the_clock_was_set_back_is_told_later(cluster: Cluster) -> None:
+    big = create(cluster, pod("big", cpu="64"))
+    Engines().run(cluster.pk)
+    Cluster.objects.filter(pk=cluster.pk).update(manual_time=cluster.now() - timedelta(hours=1))
+    cluster.refresh_from_db()
+    node = generate_node("large", "zone-1")
+    node["status"]["allocatable"]["cpu"] = "64"
+    store.create(cluster, kinds.NODE, node, actor=ALICE)
+    Engines().run(cluster.pk)
+    story = read_story(cluster, big.uid)
+    shown = [entry.title for entry in story if entry.kind != "event"]
+    assert shown[:3] == ["created", "to activeQ", "attempt 1"]
+    assert shown[3] == "to unschedulable" and shown[4] in ("to backoffQ", "to activeQ")
+    assert shown[-3:] == ["attempt 2", "bound", "running"]
+    assert story[-1].at < story[0].at
+
+
 def test_a_gate_and_its_removal_are_shown(cluster: Cluster) -> None:
     held = create(cluster, pod("held", schedulingGates=[{"name": "example.com/quota"}]))
     Engines().run(cluster.pk)
