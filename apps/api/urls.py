@@ -12,6 +12,7 @@ from apps.api.control.aggregates import (
 from apps.api.control.audit import AuditExportView, AuditListView
 from apps.api.control.base import UnknownAddressView
 from apps.api.control.bundles import BundlesView, DecisionBundleView
+from apps.api.control.causes import ChainView, ConsequencesView
 from apps.api.control.changes import ChangeExportView, ChangeListView
 from apps.api.control.classes import BoardView
 from apps.api.control.clock import ClockView
@@ -45,6 +46,7 @@ from apps.api.control.lab import (
     SimulationView,
 )
 from apps.api.control.members import MemberViewSet
+from apps.api.control.milestones import MilestoneListView
 from apps.api.control.operations import (
     BulkView,
     CopyView,
@@ -227,6 +229,21 @@ urlpatterns: list[URLPattern | URLResolver] = [
         "api/v1/clusters/<str:cluster>/past/differences",
         PastDifferencesView.as_view(),
         name="api-past-differences",
+    ),
+    path(
+        "api/v1/clusters/<str:cluster>/stories/<uuid:uid>/chain",
+        ChainView.as_view(),
+        name="api-chain",
+    ),
+    path(
+        "api/v1/clusters/<str:cluster>/changes/<int:version>/consequences",
+        ConsequencesView.as_view(),
+        name="api-consequences",
+    ),
+    path(
+        "api/v1/clusters/<str:cluster>/milestones",
+        MilestoneListView.as_view(),
+        name="api-milestones",
     ),
     path("api/v1/clusters/<str:cluster>/series", SeriesView.as_view(), name="api-series"),
     path("api/v1/clusters/<str:cluster>/fork", ForkView.as_view(), name="api-fork"),

@@ -1,8 +1,11 @@
-"""Bar charts as SVG paths."""
+"""Charts: bars as SVG paths, and lines over time for `static/js/plots.js`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
 
 #: Size of the view box; templates scale it.
 WIDTH = 120
@@ -42,3 +45,40 @@ def summary(shares: Sequence[float]) -> str:
     ordered = sorted(shares)
     least, middle, most = ordered[0], ordered[len(ordered) // 2], ordered[-1]
     return f"least {least:.0%}, median {middle:.0%}, most {most:.0%}"
+
+
+class PlotLine(msgspec.Struct, frozen=True):
+    """A line of a plot."""
+
+    name: str
+    #: One for each time of the plots; None where the line has none.
+    values: Sequence[float | None]
+    edge: bool = False
+
+
+class Plot(msgspec.Struct, frozen=True):
+    """A chart with its lines, in the form of the charts of the API."""
+
+    id: str
+    title: str
+    #: One of `apps.engine.series.catalog.Unit`.
+    unit: str
+    lines: Sequence[PlotLine]
+    help: str = ""
+
+
+def write_plots(times: Sequence[float], plots: Sequence[Plot], *, elapsed: bool) -> str:
+    """The plots as JSON; `elapsed`: times are seconds since a start, not those of the epoch."""
+    return msgspec.json.encode({"times": times, "elapsed": elapsed, "charts": plots}).decode()
+
+
+def merge_times(
+    runs: Mapping[str, tuple[Sequence[float], Sequence[float]]],
+) -> tuple[Sequence[float], Sequence[PlotLine]]:
+    """Lines with times of their own, name -> (times, values), over the times of all of them."""
+    times = sorted({at for own, _ in runs.values() for at in own})
+    lines = []
+    for name, (own, values) in runs.items():
+        known: Mapping[float, Any] = dict(zip(own, values, strict=True))
+        lines.append(PlotLine(name, [known.get(at) for at in times]))
+    return times, lines

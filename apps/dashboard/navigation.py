@@ -87,7 +87,9 @@ GROUPS: Final[Groups] = (
         "History",
         (
             Section(
-                *("Charts", "charts", "chart-line", "t"), below=(("Past", "past"),), names=("past",)
+                *("Charts", "charts", "chart-line", "t"),
+                below=(("Past", "past"), ("Film", "film")),
+                names=("past", "film"),
             ),
             Section("Events", "events", "bell", "e"),
             Section("Changes", "changes", "history", "h"),

@@ -10,6 +10,8 @@ from playwright.sync_api import Page, expect
 
 from apps.administration.clusters.lifecycle import create_cluster
 from apps.cluster.models import Cluster, Node
+from apps.cluster.node_changes import change_nodes, cordon
+from apps.cluster.writes import Actor
 from apps.engine.loop import clock
 from apps.engine.loop.engines import Engines
 from apps.engine.series import sampling
@@ -123,6 +125,57 @@ def test_charts_are_read_by_pointer_keyboard_and_table(seen: Seen, lab: Cluster)
     seen.open("/clusters/lab/charts?of=node/node-0&since=15m")
     plot = page.locator("#chart-use").get_by_role("slider")
     expect(plot).to_have_attribute("aria-valuetext", re.compile(r"cpu \d+ %"))
+    assert seen.problems == []
+
+
+def test_notes_scales_and_selected_spans_lead_to_what_happened(seen: Seen) -> None:
+    lab = create_cluster("lab", user="admin", nodes=3, tie_break="first-name")
+    create_pods(
+        lab, *(pod(f"web-{number}", cpu="10m") for number in range(120)), pod("big", cpu="99")
+    )
+    Engines().run(lab.pk)
+    change_nodes(lab, ["node-2"], cordon(True), actor=Actor("alice"))
+    sampling.sample_all()
+    page = seen.page
+    seen.log_in("admin", "open sesame")
+    seen.open("/clusters/lab/charts?since=15m")
+    pods = page.locator("#chart-pods")
+
+    # what happened is a list with links, and a note in every chart
+    notes = page.locator("#charts-notes")
+    expect(notes.get_by_role("listitem")).to_have_count(2)
+    expect(notes).to_contain_text("alice: node-2 cordoned")
+    plot = pods.get_by_role("slider")
+    plot.focus()
+    page.keyboard.press("End")
+    expect(plot).to_have_attribute("aria-valuetext", re.compile("bound 120"))
+    expect(plot).to_have_attribute("aria-valuetext", re.compile("alice: node-2 cordoned"))
+    # the other charts show their values at the same time
+    expect(page.locator("#chart-nodes .line", has_text="cordoned").locator(".figure")).to_have_text(
+        "1"
+    )
+
+    # one pod of 121 is visible
+    scale = pods.get_by_role("button", name="Logarithmic")
+    expect(scale).to_have_attribute("aria-pressed", "true")
+    scale.click()
+    expect(scale).to_have_attribute("aria-pressed", "false")
+    expect(page.locator("#chart-nodes").get_by_role("button", name="Logarithmic")).to_be_hidden()
+
+    # a span is selected by keyboard, and the other pages are about it
+    plot.focus()
+    page.keyboard.press("End")
+    page.keyboard.press("Shift+ArrowLeft")
+    page.keyboard.press("Shift+PageUp")
+    expect(plot).to_have_attribute("aria-valuetext", re.compile("Selected .* Enter zooms in"))
+    page.keyboard.press("Enter")
+    page.wait_for_url("**until=*")
+    page.locator("#charts-others").get_by_role("link", name="decisions").click()
+    page.wait_for_url("**/decisions?since=*until=*")
+    expect(page.locator("#period-decisions")).to_contain_text("From")
+    seen.open("/clusters/lab/charts?since=15m")
+    notes.get_by_role("link", name="node-2 cordoned").click()
+    expect(page.locator(".lead")).to_contain_text("node-2")
     assert seen.problems == []
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
 
 import pytest
@@ -58,7 +59,10 @@ def test_a_decision_is_forked_and_a_replay_shows_what_differs(seen: Seen) -> Non
     expect(page.locator(".charts canvas")).to_have_count(7)
     expect(page.get_by_text("First cause")).to_be_visible()
     expect(page.get_by_role("region", name="Figures by priority")).to_be_visible()
-    expect(page.get_by_role("img", name="CPU requested of allocatable")).to_be_visible()
+    plot = page.get_by_role("slider", name="CPU requested of allocatable")
+    plot.focus()
+    page.keyboard.press("End")
+    expect(plot).to_have_attribute("aria-valuetext", re.compile(r"recorded .* %, .*replayed .* %"))
     seen.page.set_viewport_size({"width": 390, "height": 900})
     is_wide = "document.documentElement.scrollWidth > innerWidth"
     assert not page.evaluate(is_wide), "the tables scroll, the page does not"

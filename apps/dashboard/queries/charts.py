@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
+from django.urls import reverse
+
 from apps.cluster.errors import BadRequest, NotFound
 from apps.cluster.models import Cluster, Namespace, Node
 from apps.engine import queries
@@ -29,6 +31,15 @@ _LENGTHS = {
     "7d": timedelta(days=7),
     "30d": timedelta(days=30),
 }
+#: Pages about a span: label, route, query, and the parameters that its start and end are.
+_OTHERS = (
+    ("decisions", "decisions", "", "since", "until"),
+    ("queue history", "queue-history", "", "since", "until"),
+    ("changes", "changes", "", "since", "until"),
+    ("events", "events", "?expired=true", "since", "until"),
+    ("what differs from its start to its end", "past", "", "with", "at"),
+    ("a film", "film", "", "since", "until"),
+)
 #: Nodes that can be chosen from the list; the others have a link on their page.
 _NODES = 50
 
@@ -44,6 +55,8 @@ class ChartsPage:
     since: str
     #: Seconds between two samples.
     interval: int
+    #: pages about a span: label, address, and the parameters that its start and end are
+    others: Sequence[tuple[str, str, str, str]]
 
     @property
     def of(self) -> str:
@@ -81,6 +94,10 @@ def charts_page(cluster: Cluster, *, of: str, since: str) -> ChartsPage:
         ],
         since=since or choose_since(cluster),
         interval=list_resolutions()[0].step,
+        others=[
+            (label, f"{reverse(route, args=[cluster.name])}{query}", start, end)
+            for label, route, query, start, end in _OTHERS
+        ],
     )
 
 

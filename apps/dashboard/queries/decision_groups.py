@@ -131,6 +131,7 @@ def ready_views(cluster: Cluster, query: Mapping[str, Any]) -> list[ReadyView]:
         ("Unschedulable workloads", {GROUP: "workload", **failed}),
         ("Results by hour", {GROUP: "hour", THEN: "result"}),
         ("Busiest nodes", {GROUP: "node"}),
+        ("Decisions with victims", {"victim": "*"}),
     ]
     present = {name: value for name, value in query.items() if value}
     address = reverse("decisions", args=[cluster.name])

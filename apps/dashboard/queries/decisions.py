@@ -164,7 +164,7 @@ def _filters(cluster: Cluster) -> list[Field]:
         Field("plugin", "Also rejected by", hint="whole name"),
         Field("reason", "Any reason", hint="Insufficient cpu"),
         Field("text", "Words", hint='cpu -taint, "too many"'),
-        Field("victim", "Victim", hint="web-1 or ns/web-1"),
+        Field("victim", "Victim", hint="web-1, ns/web-1 or * for any"),
         Field("profile", "Profile", hint="whole name"),
         Field("revision", "Revision", number=True),
         PERIOD,

@@ -19,13 +19,32 @@ from apps.studies.scenarios.results.text import describe_figures
 
 Body = Mapping[str, Any]
 
-#: series -> label, and whether its values are shares of 1
-_SERIES = {
-    "pending": ("Pending pods", False),
-    "running": ("Pods on nodes", False),
-    "cpu": ("Requested CPU", True),
-    "memory": ("Requested memory", True),
-    "imbalance": ("Imbalance of CPU", True),
+#: series -> label and unit
+_SERIES: Mapping[str, tuple[str, str]] = {
+    "running": ("on nodes", "pods"),
+    "pending": ("pending", "pods"),
+    "cpu": ("cpu", "share"),
+    "memory": ("memory", "share"),
+    "imbalance": ("cpu", "share"),
+}
+#: The charts of a run: id, title, series, what they show.
+_CHARTS = (
+    ("pods", "Pods", ("running", "pending"), "Pods on nodes, and pods that wait."),
+    ("use", "Utilization", ("cpu", "memory"), "Requested over allocatable of the cluster."),
+    (
+        "imbalance",
+        "Imbalance",
+        ("imbalance",),
+        "Standard deviation of the utilization over the nodes: 0 % if all are used alike.",
+    ),
+)
+#: The charts of two runs have a line of each.
+_COMPARED = {
+    "pending": "Pending pods",
+    "running": "Pods on nodes",
+    "cpu": "Utilization: cpu",
+    "memory": "Utilization: memory",
+    "imbalance": "Imbalance of cpu",
 }
 #: Scenarios whose runs can be chosen for a comparison.
 _MOST_CHOICES = 20
@@ -51,15 +70,6 @@ _FIGURES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Plot:
-    """A figure over time, as a small chart."""
-
-    title: str
-    path: str
-    words: str
-
-
-@dataclass(frozen=True, slots=True)
 class ShownRun:
     """One run of a scenario."""
 
@@ -67,7 +77,8 @@ class ShownRun:
     key: str
     run: Body
     summary: str
-    plots: Sequence[Plot]
+    #: charts over the simulated time, as `charts.write_plots` writes them
+    plots: str
     #: the pods that wait or were disrupted
     pods: Sequence[Body]
 
@@ -90,10 +101,8 @@ class ShownComparison:
     second: ShownRun
     comparison: RunComparison
     figures: Sequence[ShownFigure]
-
-    @property
-    def shown(self) -> Sequence[ShownRun]:
-        return (self.first, self.second)
+    #: each figure over time, with a line of each run
+    plots: str
 
 
 def list_runs(query: Mapping[str, str], user: User) -> NumberedPage[Operation]:
@@ -130,7 +139,7 @@ def compare(first: str, second: str, user: User) -> ShownComparison:
         for pair in comparison.figures
         if pair.name in _FIGURES
     ]
-    return ShownComparison(runs[0], runs[1], comparison, figures)
+    return ShownComparison(runs[0], runs[1], comparison, figures, _plot_both(*runs))
 
 
 def _find_run(field: str, key: str, user: User) -> ShownRun:
@@ -147,22 +156,35 @@ def _find_run(field: str, key: str, user: User) -> ShownRun:
 
 def _show(key: str, run: Body) -> ShownRun:
     pods = [pod for pod in run["pods"] if pod["disruption"] or not pod["node"]]
-    return ShownRun(key, run, describe_figures(run["figures"]), list(_plots(run)), pods)
+    return ShownRun(key, run, describe_figures(run["figures"]), _plot(run), pods)
 
 
-def _plots(run: Body) -> list[Plot]:
+def _plot(run: Body) -> str:
+    series = run["series"]
+    plots = [
+        charts.Plot(
+            name,
+            title,
+            _SERIES[parts[0]][1],
+            [charts.PlotLine(_SERIES[each][0], series[each]) for each in parts],
+            text,
+        )
+        for name, title, parts, text in _CHARTS
+    ]
+    return charts.write_plots(series["at"], plots, elapsed=True)
+
+
+def _plot_both(first: ShownRun, second: ShownRun) -> str:
+    runs = {"first": first.run["series"], "second": second.run["series"]}
+    names = {"first": first.run["name"], "second": second.run["name"]}
+    times: Sequence[float] = ()
     plots = []
-    for name, (title, is_share) in _SERIES.items():
-        values = run["series"][name]
-        most = max(values, default=0.0)
-        last = values[-1] if values else 0.0
-        words = f"{title}: most {_number(most, is_share)}, {_number(last, is_share)} at the end"
-        plots.append(Plot(title, charts.bars(values, highest=1.0 if is_share else 0.0), words))
-    return plots
-
-
-def _number(value: float, is_share: bool) -> str:
-    return f"{value:.0%}" if is_share else f"{value:,.0f}"
+    for each, title in _COMPARED.items():
+        own = {key: (series["at"], series[each]) for key, series in runs.items()}
+        times, lines = charts.merge_times(own)
+        named = [charts.PlotLine(names[line.name], line.values) for line in lines]
+        plots.append(charts.Plot(each, title, _SERIES[each][1], named))
+    return charts.write_plots(times, plots, elapsed=True)
 
 
 def _text(name: str, value: float | None, *, signed: bool = False) -> str:

@@ -11,6 +11,7 @@ from apps.dashboard.forms.manifest import dump_yaml
 from apps.dashboard.queries.changes import change_list, one_change
 from apps.dashboard.rendering import Request, recorded_page, render_page
 from apps.dashboard.text_diff import text_diff
+from apps.studies.history.causes import read_consequences
 
 
 @require_GET
@@ -37,3 +38,14 @@ def change(request: Request, cluster: Cluster, version: int) -> HttpResponse:
         "unified": request.GET.get("view") == "unified",
     }
     return render_page(request, "change", context)
+
+
+@require_GET
+@recorded_page
+def consequences(request: Request, cluster: Cluster, version: int) -> HttpResponse:
+    """The pods that a change of a node, or its request, has ended."""
+    change = one_change(cluster, version).change
+    confidential.require_reading(request.user, cluster, change.kind)
+    found = read_consequences(cluster, change)
+    context = {"cluster": cluster, "change": change, "found": found}
+    return render_page(request, "consequences", context)

@@ -37,6 +37,7 @@ from apps.dashboard.rendering import (
 )
 from apps.dashboard.selections import read_selection, reject_action, take_rejected
 from apps.dashboard.views.bulk import MAX_IN_REQUEST, check_action, start_bulk
+from apps.studies.history.causes import read_chain
 
 
 @require_GET
@@ -78,6 +79,16 @@ def pod(request: Request, cluster: Cluster, namespace: str, name: str) -> HttpRe
 def story(request: Request, cluster: Cluster, uid: UUID) -> HttpResponse:
     """A pod by its uid, also if it is deleted."""
     return render_page(request, "pod", _context(cluster, pod_story(cluster, uid)))
+
+
+@require_GET
+@recorded_page
+def chain(request: Request, cluster: Cluster, uid: UUID) -> HttpResponse:
+    """What led to a pod and to its end, and what followed."""
+    steps = read_chain(cluster, uid)
+    others = any(step.pod is None or step.pod.uid != uid for step in steps)
+    context = {"cluster": cluster, "uid": uid, "steps": steps, "has_others": others}
+    return render_page(request, "chain", context)
 
 
 def _context(cluster: Cluster, one: OnePod) -> dict[str, Any]:

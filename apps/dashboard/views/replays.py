@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import msgspec
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_GET, require_http_methods
@@ -12,6 +11,7 @@ from django.views.decorators.http import require_GET, require_http_methods
 from apps.administration.operations import replays as service
 from apps.cluster.errors import ApiError
 from apps.cluster.models import Cluster
+from apps.dashboard.charts import Plot, PlotLine, write_plots
 from apps.dashboard.forms.replay import ReplayForm
 from apps.dashboard.paging import numbered_page
 from apps.dashboard.rendering import Request, actor, cluster_page, render_page
@@ -65,9 +65,8 @@ def replay(request: Request, cluster: Cluster, number: int) -> HttpResponse:
         context |= {
             "figures": _list_figures(report),
             "page": numbered_page(report.differences, request.GET.dict()),
-            "plots": msgspec.json.encode(_list_plots(report)).decode(),
+            "plots": _write_plots(report),
             "files": [*(f"{name}.csv" for name in TABLES), *(PLOTS if can_draw() else ())],
-            "plotted": [label for _, label in SERIES],
         }
     return render_page(request, "replay", context)
 
@@ -89,18 +88,15 @@ def _list_figures(report: ReplayReport) -> list[tuple[str, list[Any], bool]]:
     ]
 
 
-def _list_plots(report: ReplayReport) -> dict[str, Any]:
-    """The series as the script draws them."""
-    return {
-        "times": [at.timestamp() for at in report.times],
-        "series": [
-            {
-                "label": label,
-                "share": not name.startswith("pods."),
-                "lives": [
-                    {"name": life, "values": series[name]} for life, _, series in report.lives
-                ],
-            }
-            for name, label in SERIES
-        ],
-    }
+def _write_plots(report: ReplayReport) -> str:
+    """Each level over time, with a line of each life."""
+    plots = [
+        Plot(
+            name.replace(".", "-"),
+            label,
+            "pods" if name.startswith("pods.") else "share",
+            [PlotLine(life, series[name]) for life, _, series in report.lives],
+        )
+        for name, label in SERIES
+    ]
+    return write_plots([at.timestamp() for at in report.times], plots, elapsed=False)

@@ -61,7 +61,9 @@ PARAMETERS = (
     Parameter("main_plugin", "text", "The plugin that rejected the most nodes, or the pod."),
     Parameter("main_reason", "text", "The reason of the most nodes."),
     Parameter(
-        "victim", "text", "`namespace/name`, or a name in any namespace, of a preempted pod."
+        "victim",
+        "text",
+        "`namespace/name`, or a name in any namespace, of a preempted pod; `*`: of any pod.",
     ),
     Parameter(
         "since",
@@ -82,6 +84,8 @@ PARAMETERS = (
 )
 _BY_NAME = {parameter.name: parameter for parameter in PARAMETERS}
 _MAX_NUMBER = 2**31 - 1
+#: The value of `victim` for decisions that preempted any pod.
+ANY_VICTIM = "*"
 #: The value of `workload` for pods without a controller; other values have a slash.
 NO_WORKLOAD = "none"
 
@@ -175,7 +179,9 @@ def _filter_by_rejection(
     given: dict[str, Any] = {
         name: [*filter(None, values)] for name, values in wanted.items() if any(values)
     }
-    if filters.victim:
+    if filters.victim == ANY_VICTIM:
+        given["victims__len__gt"] = 0
+    elif filters.victim:
         given["victims__overlap"] = _victim_keys(filters.victim, cluster_id)
     first = {
         "unschedulable_plugins__0": filters.main_plugin,

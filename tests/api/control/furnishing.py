@@ -66,7 +66,7 @@ def furnish(user: User) -> dict[str, Any]:
     Group.objects.create(name="sre")
     member = members.add_member(lab, user="bob", role=Role.VIEWER, actor=user.username)
     values |= (
-        {"webhook": webhook.pk, "member": member.pk}
+        {"webhook": webhook.pk, "member": member.pk, "bound_pod": _find_bound_pod(lab)}
         | _find_decisions(lab)
         | _save_views(lab)
         | _start_operations(lab, bare)
@@ -99,6 +99,11 @@ def _create_group(cluster: Cluster) -> None:
 def _schedule(cluster: Cluster, *pods: dict[str, Any]) -> None:
     store.write(cluster, [Create(kinds.POD, each, "default") for each in pods], actor=ACTOR)
     Engines().run(cluster.pk)
+
+
+def _find_bound_pod(cluster: Cluster) -> str:
+    """The uid of web-0."""
+    return str(SchedulingDecision.objects.get(cluster_id=cluster.pk, name="web-0").pod_uid)
 
 
 def _find_decisions(cluster: Cluster) -> dict[str, int]:
