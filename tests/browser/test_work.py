@@ -291,6 +291,6 @@ def test_the_object_of_a_row_is_shown_beside_the_list(seen: Seen) -> None:
     expect(link).to_be_focused()
     with page.context.expect_page() as opened:
         link.click(modifiers=["Control"])
-    assert opened.value.url.endswith("/pods/default/huge")
+    opened.value.wait_for_url("**/pods/default/huge")
     opened.value.close()
     assert seen.problems == []

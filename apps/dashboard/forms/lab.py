@@ -155,6 +155,11 @@ class LabForm(forms.Form):
         )
 
     @property
+    def asked(self) -> str:
+        """The label of the question."""
+        return dict(QUESTIONS).get(self["ask"].value(), "")
+
+    @property
     def groups(self) -> Sequence[tuple[str, Sequence[forms.BoundField], bool]]:
         """The fields by what they are about, the question first; whether one is filled or wrong."""
         names = (

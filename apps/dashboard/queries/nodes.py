@@ -107,6 +107,15 @@ class NodeCondition:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeStanding:
+    """What the page of a node says first."""
+
+    #: as `{% state %}` has it
+    state: str
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
 class OneNode:
     """A node, its resources, and its pods."""
 
@@ -129,6 +138,16 @@ class OneNode:
     @property
     def pod_capacity(self) -> int:
         return int(self.node.allocatable.get("pods", 0))
+
+    @property
+    def standing(self) -> NodeStanding:
+        """Whether new pods come to the node."""
+        return _describe_standing(self)
+
+    @property
+    def uses_more(self) -> bool:
+        """Whether it has mock usage."""
+        return any(field.value for field in self.usage)
 
     @property
     def usage(self) -> Sequence[UsageField]:
@@ -217,6 +236,29 @@ def one_node(cluster: Cluster, name: str) -> OneNode:
         devices=list_node_devices(cluster, name),
         drain=running_drain(cluster),
     )
+
+
+def _describe_standing(one: OneNode) -> NodeStanding:
+    pods = f"{one.pod_count:,} pod{'' if one.pod_count == 1 else 's'}"
+    if not one.node.ready:
+        sentence = "It is not ready: no new pods come, and those leave that do not tolerate it."
+        return NodeStanding("not-ready", sentence)
+    if one.node.unschedulable:
+        return NodeStanding("cordoned", f"It is cordoned: no new pods come. It has {pods}.")
+    resources = [(name, use) for name, use in one.resources if use.allocatable or use.requested]
+    full = [name for name, use in resources if use.share >= 1]
+    if full:
+        sentence = f"It has {pods}, and no {' and no '.join(full)} left for others."
+        return NodeStanding("ready", sentence)
+    keeping = [each for each in one.taints if each.effect != "PreferNoSchedule"]
+    if keeping:
+        listed = ", ".join(map(str, keeping))
+        return NodeStanding("ready", f"It takes only pods that tolerate {listed}. It has {pods}.")
+    if not resources:
+        return NodeStanding("ready", "It declares no resources, so no pod fits.")
+    name, most = max(resources, key=lambda each: each[1].share)
+    sentence = f"It takes new pods. It has {pods}, which request up to {most.percent} % ({name})."
+    return NodeStanding("ready", sentence)
 
 
 def _accept(node: NodeUse) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
@@ -14,15 +13,11 @@ from apps.engine.ledger.grouping import Dimension
 
 register = template.Library()
 
-#: Lets browsers break long plugin names.
-ZERO_WIDTH_SPACE = "\u200b"
-_INNER_CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-
 
 @register.filter
 def score_heading(plugin: str, weight: int) -> str:
     """The heading of a plugin's column of scores: its name and weight."""
-    return f"{_INNER_CAPITAL.sub(ZERO_WIDTH_SPACE, plugin)} × {weight}"
+    return f"{plugin} ×\u00a0{weight}"
 
 
 @register.filter
