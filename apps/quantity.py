@@ -110,8 +110,11 @@ def canonical(quantity: Quantity) -> str:
     """The text Kubernetes writes for this amount: no fraction, the largest suffix that fits.
 
     "0.5" → "500m", "1024Mi" → "1Gi", "1000m" → "1", "1500e3" → "1500e3" (the notation is kept).
+    The text of an amount that is too large to calculate with is kept.
     """
     parsed = parse(quantity)
+    if _is_too_large(parsed):
+        return str(quantity)
     return format_nanos(parsed.nanos, parsed.format)
 
 
@@ -119,7 +122,13 @@ def canonical(quantity: Quantity) -> str:
 def canonical_milli(quantity: Quantity) -> str:
     """`canonical`, after rounding up to thousandths: how resource lists are stored."""
     parsed = parse(quantity)
+    if _is_too_large(parsed):
+        return str(quantity)
     return format_nanos(_divide_up(parsed.nanos, 10**6) * 10**6, parsed.format)
+
+
+def _is_too_large(parsed: Parsed) -> bool:
+    return parsed.format != "BinarySI" and abs(parsed.nanos) == _MAX_NANOS
 
 
 def format_nanos(nanos: int, notation: Format = "DecimalSI") -> str:

@@ -112,6 +112,9 @@ def test_amounts_beyond_64_bits_are_capped():
     assert quantity.value("100Ei") == MAX
     assert quantity.value("-1e99999999") == -MAX
     assert quantity.value("1e-99999999") == 1
+    # as they were written, unless in units of 1024
+    assert quantity.canonical("1e30") == quantity.canonical_milli("1e30") == "1e30"
+    assert quantity.canonical("100Ei") == str(MAX)
 
 
 @given(texts)

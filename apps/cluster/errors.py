@@ -123,9 +123,17 @@ class AlreadyExists(ApiError):
     code, reason = 409, "AlreadyExists"
 
     def __init__(
-        self, plural: str, name: str, group: str = "", *, is_generated: bool = False
+        self,
+        plural: str,
+        name: str,
+        group: str = "",
+        *,
+        is_generated: bool = False,
+        is_being_deleted: bool = False,
     ) -> None:
         message, details = f'{qualified(plural, group)} "{name}" already exists', {}
+        if is_being_deleted:
+            message = f"object is being deleted: {message}"
         if is_generated:
             message += ", the server was not able to generate a unique name for the object"
             details["retryAfterSeconds"] = 1

@@ -115,6 +115,8 @@ class Kind:
     has_status: bool = False
     #: Whether `metadata.generation` counts the changes of `spec`.
     has_generation: bool = False
+    #: Whether it does so without one that the server sets when it creates the object.
+    counts_changes: bool = False
     #: Those besides `status`.
     subresources: tuple[Subresource, ...] = field(default=(), compare=False)
     #: Deletion returns the object instead of a Status.

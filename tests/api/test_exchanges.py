@@ -131,6 +131,55 @@ def test_limits_are_checked_when_a_pod_is_valid_and_said_once(kube: Kube) -> Non
     assert kube.post(PODS, pod("p", containers=containers)).status_code == 422
 
 
+def test_changes_of_a_csi_driver_are_counted_from_its_first(kube: Kube) -> None:
+    drivers = "/apis/storage.k8s.io/v1/csidrivers"
+    created = kube.post(drivers, {"metadata": {"name": "d"}}).json()
+    assert "generation" not in created["metadata"]
+    for change, generation in (
+        ({"spec": {"podInfoOnMount": True}}, 1),
+        ({"metadata": {"labels": {"a": "b"}}}, 1),
+        ({"spec": None}, 2),
+    ):
+        answer = kube.request(
+            "PATCH", f"{drivers}/d", change, content_type="application/merge-patch+json"
+        )
+        assert answer.json()["metadata"]["generation"] == generation
+
+
+def test_the_name_of_an_object_that_is_being_deleted_is_taken(kube: Kube) -> None:
+    body = {"metadata": {"name": "a", "finalizers": ["example.com/a"]}}
+    kube.post(f"{CORE}/configmaps", body)
+    kube.delete(f"{CORE}/configmaps/a")
+    answer = kube.post(f"{CORE}/configmaps", body)
+    assert answer.json()["message"] == 'object is being deleted: configmaps "a" already exists'
+
+
+def test_a_write_of_the_status_that_leaves_the_count_of_templates_out_owns_it(kube: Kube) -> None:
+    sets = "/apis/apps/v1/namespaces/default/daemonsets"
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [CONTAINER]}}
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
+    body = {"metadata": {"name": "d"}, "spec": spec}
+    kube.post(sets, body)
+    stored = kube.put(f"{sets}/d/status", body).json()["metadata"]
+    count = "deprecated.daemonset.template.generation"
+    assert stored["annotations"] == {count: "1"}
+    owned = {e.get("subresource"): e["fieldsV1"] for e in stored["managedFields"]}
+    assert owned["status"]["f:metadata"] == {"f:annotations": {f"f:{count}": {}}}
+    assert owned[None]["f:metadata"] == {"f:annotations": {}}
+
+
+def test_a_list_of_any_version_has_no_pages(kube: Kube) -> None:
+    for name in "abc":
+        kube.post(f"{CORE}/secrets", {"metadata": {"name": name}})
+    first = kube.get(f"{CORE}/secrets?limit=1").json()
+    assert [item["metadata"]["name"] for item in first["items"]] == ["a"]
+    rest = kube.get(
+        f"{CORE}/secrets?limit=1&resourceVersion=0&continue={first['metadata']['continue']}"
+    ).json()
+    assert [item["metadata"]["name"] for item in rest["items"]] == ["b", "c"]
+    assert "continue" not in rest["metadata"]
+
+
 def test_an_apply_of_a_scale_asks_for_the_replicas(kube: Kube) -> None:
     deployments = "/apis/apps/v1/namespaces/default/deployments"
     template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [CONTAINER]}}
@@ -153,6 +202,9 @@ def test_an_apply_of_a_scale_asks_for_the_replicas(kube: Kube) -> None:
     assert apply(7, "fieldManager=c") == 409
     # the same value has both as owners
     assert apply(6, "fieldManager=c") == 200
+    # others are asked before the value is checked
+    assert apply(-1, "fieldManager=d") == 409
+    assert apply(-1, "fieldManager=d&force=true") == 422
     stored = kube.get(f"{deployments}/d").json()
     owners = [
         (entry["manager"], entry["subresource"])

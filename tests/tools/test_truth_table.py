@@ -43,6 +43,13 @@ def test_a_program_that_compared_nothing_fails(capsys: pytest.CaptureFixture[str
     assert "NOT COMPARED" not in capsys.readouterr().out
 
 
+def test_a_program_that_lacks_what_it_needs_is_skipped(capsys: pytest.CaptureFixture[str]) -> None:
+    leave_rows()
+    assert table.skip("published", "set PUBLISHED") == 0
+    assert table.main() == 0
+    assert f"{PROGRAMS['published']:46}    SKIPPED: set PUBLISHED" in capsys.readouterr().out
+
+
 def test_a_program_that_has_left_no_row_fails(capsys: pytest.CaptureFixture[str]) -> None:
     for program in PROGRAMS:
         if program != "stories":

@@ -32,7 +32,7 @@ from tests.api.replay import Replay
 from tools.truth.comparing import compare, get
 from tools.truth.requests import JSON, Requests, Step, reading
 from tools.truth.servers import our_server, real_server
-from tools.truth.table import OUTPUT, Row, heading, real_folder
+from tools.truth.table import OUTPUT, Row, heading, real_folder, skip
 
 Body = dict[str, Any]
 
@@ -47,8 +47,7 @@ def main() -> int:
         print(f"NOTHING WAS COMPARED: {scripts / 'start'} does not exist (set REAL_KUBERNETES)")
         return 0
     if not os.environ.get("PUBLISHED") or not folder.is_dir():
-        print("NOTHING WAS COMPARED: set PUBLISHED to a folder with a folder for each project")
-        return Row("total").save("published")
+        return skip("published", "set PUBLISHED to a folder with a folder for each project")
     OUTPUT.mkdir(parents=True, exist_ok=True)
     rows: list[Row] = []
     with (

@@ -4,7 +4,8 @@
 
 Each program leaves its total in var/truth/rows; `make truth` removes them first, and prints this
 table last. It fails if anything differs, and if a program has left no row though there was
-something to compare with.
+something to compare with. A program that needs more than the real thing, and does not have it, is
+skipped, and its row says what it needs.
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ class Row:
     differing: list[str] = field(default_factory=list)
     #: the real thing fails, or answers otherwise each time
     unanswered: int = 0
+    #: why the program was left out, which is no failure
+    skipped: str = ""
 
     @classmethod
     def of_all(cls, about: str, rows: Iterable[Row]) -> Row:
@@ -60,6 +63,8 @@ class Row:
         return total
 
     def __str__(self) -> str:
+        if self.skipped:
+            return f"{self.about:46}    SKIPPED: {self.skipped}"
         differing = len(self.differing)
         equal = self.compared - self.listed - differing
         counts = (self.compared, equal, self.listed, differing, self.unanswered)
@@ -72,7 +77,13 @@ class Row:
         """
         _ROWS.mkdir(parents=True, exist_ok=True)
         (_ROWS / f"{program}.json").write_text(json.dumps(asdict(self)))
-        return 1 if self.differing or not self.compared else 0
+        return 1 if self.differing or not (self.compared or self.skipped) else 0
+
+
+def skip(program: str, why: str) -> int:
+    """Leave a row that says why the program has compared nothing; returns its exit status."""
+    print(f"SKIPPED, NOTHING WAS COMPARED: {why}")
+    return Row(program, skipped=why).save(program)
 
 
 def heading(about: str) -> str:
@@ -97,7 +108,7 @@ def main() -> int:
             continue
         rows.append(Row(**{**json.loads(file.read_text()), "about": about}))
         print(rows[-1])
-        if not rows[-1].compared:
+        if not rows[-1].compared and not rows[-1].skipped:
             missing.append(about)
     total = Row.of_all("total", rows)
     print(total)

@@ -137,11 +137,12 @@ def list_options(query: Mapping[str, str]) -> ListOptions:
     if causes:
         raise _invalid_options("ListOptions", causes)
     limit = min(max(number(query, "limit") or 0, 0), _HIGHEST_LIMIT)
+    if said == "0":
+        # of any version there is no second page
+        limit = 0
     if continue_:
         return ListOptions(labels, fields, limit, continue_, said, None, exact=False)
     version = resource_version(query)
-    # of any version there is no second page
-    limit = 0 if version == 0 else limit
     exact = match == "Exact" or (bool(version and limit) and not match)
     return ListOptions(labels, fields, limit, "", said, version, exact)
 

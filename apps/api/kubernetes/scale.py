@@ -70,6 +70,9 @@ def _write(
         before = workload
         current = _scale(call, workload)
         scale = change(current)
+        asked = (scale.get("spec") or {}).get("replicas", 0)
+        # as in the API server, before anything else is checked
+        owners.check(workload, paths.assign(workload, wanted, asked))
         check_name(call, scale)
         check_same_object(call, workload, scale)
         metadata = scale["metadata"]
@@ -85,6 +88,7 @@ def _write(
     kind = call.resource.kind
     manager = Manager(call.actor.manager, operation, call.resource.api_version, "scale")
     path = tuple(f"f:{name}" for name in wanted.strip(".").split("."))
+    owners = Scaling(kind, manager, path, force=options.force)
     body = store.patch(
         call.cluster,
         kind,
@@ -93,7 +97,7 @@ def _write(
         set_replicas,
         actor=call.actor,
         dry_run=options.dry_run,
-        owners=Scaling(kind, manager, path, force=options.force),
+        owners=owners,
         known_row=call.resolved.row,
         reviewed=True,
     )

@@ -22,10 +22,15 @@ def is_to_generate(metadata: Mapping[str, Any]) -> bool:
     return bool(metadata.get("generateName") and not metadata.get("name"))
 
 
-def name_taken(kind: Kind, metadata: Mapping[str, Any]) -> AlreadyExists:
-    """The error for a new object whose name exists."""
-    is_generated = bool(metadata.get("generateName"))
-    return AlreadyExists(kind.plural, metadata["name"], kind.group, is_generated=is_generated)
+def name_taken(kind: Kind, metadata: Mapping[str, Any], *, is_being_deleted: bool) -> AlreadyExists:
+    """The error for a new object whose name another one has."""
+    return AlreadyExists(
+        kind.plural,
+        metadata["name"],
+        kind.group,
+        is_generated=bool(metadata.get("generateName")),
+        is_being_deleted=is_being_deleted,
+    )
 
 
 def generate_name(metadata: dict[str, Any], seed: bytes = b"") -> bool:

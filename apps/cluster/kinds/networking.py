@@ -31,6 +31,7 @@ from apps.cluster.validation.data import (
     immutable,
     validate_ip_address,
     validate_service_cidr,
+    validate_service_cidr_update,
 )
 from apps.cluster.validation.ingresses import (
     validate_class_annotation,
@@ -159,7 +160,7 @@ KINDS: Final = (
         status_keeps=CLIENT_METADATA,
         columns=SERVICE_CIDRS,
         validate=validate_service_cidr,
-        validate_update=immutable("spec.cidrs"),
+        validate_update=validate_service_cidr_update,
         compares_updates=True,
         default=default_empty_status,
     ),

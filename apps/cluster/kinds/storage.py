@@ -28,9 +28,10 @@ from apps.cluster.tables.storage import (
     VOLUMES,
 )
 from apps.cluster.usage import CLAIM_QUOTA
-from apps.cluster.validation.data import required_fields, validate_attributes_class_update
 from apps.cluster.validation.statuses import validate_volume_claim_status
 from apps.cluster.validation.storage import (
+    validate_attributes_class,
+    validate_attributes_class_update,
     validate_csi_node,
     validate_csi_node_update,
     validate_csi_storage_capacity,
@@ -113,8 +114,9 @@ KINDS: Final = (
         namespaced=False,
         short_names=("vac",),
         returns_deleted=True,
-        validate=required_fields("driverName", "parameters"),
+        validate=validate_attributes_class,
         validate_update=validate_attributes_class_update,
+        compares_updates=True,
         columns=VOLUME_ATTRIBUTES_CLASSES,
         admit_new=add_protection_finalizer("kubernetes.io/vac-protection"),
     ),
@@ -139,6 +141,7 @@ KINDS: Final = (
         namespaced=False,
         returns_deleted=True,
         default=default_csi_driver,
+        counts_changes=True,
         columns=CSI_DRIVERS,
         needs_version=True,
         warn=csi_driver_warnings,

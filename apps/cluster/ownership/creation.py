@@ -65,11 +65,15 @@ def _below(value: Any, shape: Shape, present: Mapping[str, Any]) -> Iterator[tup
     """The fields in an object, of which an empty one has those that are `present`."""
     for element, item, inner in children(value, shape, ()):
         zero = present.get(element[2:])
+        if isinstance(zero, Mapping) and item is None:
+            # a list is null where there is none
+            continue
         if zero is None or (isinstance(zero, Mapping) and not fits(item, inner)):
             yield element, _added(item, inner)
         elif isinstance(zero, Mapping):
             # a structure that is always present has no owner itself, only its fields
-            if owned := dict(_below(item, inner, zero)):
+            owned = dict(_below(item, inner, zero))
+            if owned or item == []:
                 yield element, owned
         elif item != zero.empty:
             yield element, {}

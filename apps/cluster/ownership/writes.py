@@ -107,8 +107,6 @@ class Scaling:
         changes = self.path in field_paths.compare(old, new, definition).changed
         kept = dict(managers)
         applies = self.manager.operation == "Apply"
-        if applies and changes and not self.force:
-            self._check_conflicts(managers)
         takes = changes or (applies and self.manager not in managers)
         if not applies:
             # an update takes no field of a Scale that nobody owns
@@ -122,8 +120,14 @@ class Scaling:
                     parted[manager] = replicas
         return entries_of(kept, parted)
 
-    def _check_conflicts(self, managers: Mapping[Manager, Ownership]) -> None:
-        """The others that own the replicas, as managers of a Scale."""
+    def check(self, old: Body, new: Body) -> None:
+        """Raise ApplyConflict of an apply that changes the replicas of others."""
+        definition = definition_of_kind(self.kind)
+        if self.manager.operation != "Apply" or self.force:
+            return
+        if self.path not in field_paths.compare(old, new, definition).changed:
+            return
+        managers = managers_of(old, definition, self.kind)
         others = [
             replace(manager, api_version=_SCALE_VERSION)
             for manager, owned in managers.items()

@@ -23,7 +23,7 @@ from apps.cluster.schema.definitions import (
 )
 from apps.cluster.schema.go_types import declared_fields, go_type, omitted_fields
 from apps.cluster.schema.pruning import prune
-from apps.quantity import WRONG_FORMAT, QuantityError, value
+from apps.quantity import WRONG_FORMAT, QuantityError, canonical
 
 Body = dict[str, Any]
 Form = Literal["struct", "slice", "map", "string", "int", "float", "bool"]
@@ -282,6 +282,8 @@ def _go_type(schema: Schema) -> str:
 def _null(item: Schema) -> Any:
     """What a null among such items is read as: the zero value of their type, if it has one."""
     name = reference(item)
+    if name.endswith(".Quantity"):
+        return "0"
     if name and name.rpartition(".")[2] not in _SPECIAL:
         return {}
     return {"string": "", "boolean": False, "integer": 0}.get(item.get("type", ""))
@@ -395,10 +397,9 @@ def _quantity(given: Any, path: str, notes: _Notes) -> Any:
     if type(given) not in (str, int, float):
         raise _WrongText(path, WRONG_FORMAT)
     try:
-        value(given)
+        return canonical(given)
     except QuantityError as error:
         raise _WrongText(path, str(error)) from error
-    return given
 
 
 def _int_or_string(value: Any, path: str, notes: _Notes) -> int | str:

@@ -197,13 +197,30 @@ def validate_service_cidr(body: Body) -> Causes:
     if not cidrs:
         yield required("spec.cidrs", "at least one CIDR required")
     if len(cidrs) > _FAMILIES:
-        yield invalid("spec.cidrs", cidrs, "may only hold up to 2 values")
+        shown = internal("networking.ServiceCIDRSpec", body["spec"])
+        yield invalid("spec.cidrs", shown, "may only hold up to 2 values")
+        return
     networks = [read_network(cidr) for cidr in cidrs]
     families = {each.version for each in networks if each is not None}
     if None not in networks and len(cidrs) == _FAMILIES and len(families) == 1:
         yield invalid("spec.cidrs", cidrs, _ONE_OF_EACH_FAMILY)
     for index, cidr in enumerate(cidrs):
         yield from validate_canonical_network(cidr, f"spec.cidrs[{index}]")
+
+
+def validate_service_cidr_update(body: Body, old: Body) -> Causes:
+    """A ServiceCIDR may get a second network, and is immutable otherwise."""
+    given, known = ((each.get("spec") or {}).get("cidrs") for each in (body, old))
+    cidrs, before = given or (), known or ()
+    adds = (len(before), len(cidrs)) == (1, _FAMILIES)
+    if len(cidrs) != len(before) and not adds:
+        yield invalid("spec.cidrs", given, IMMUTABLE_FIELD)
+        return
+    for index, (cidr, earlier) in enumerate(zip(cidrs, before, strict=False)):
+        if cidr != earlier:
+            yield invalid(f"spec.cidrs[{index}]", cidr, IMMUTABLE_FIELD)
+    if adds:
+        yield from validate_service_cidr(body)
 
 
 def validate_template_object(body: Body) -> Causes:
@@ -258,12 +275,6 @@ def validate_workload(body: Body) -> Causes:
         yield from _policy(template.get("schedulingPolicy") or {}, f"{path}.schedulingPolicy")
         yield from validate_group_fields(template, path)
         yield from validate_group_claims(template.get("resourceClaims"), f"{path}.resourceClaims")
-
-
-def validate_attributes_class_update(body: Body, old: Body) -> Causes:
-    for field in ("driverName", "parameters"):
-        if body.get(field) != old.get(field):
-            yield forbidden(field, f"updates to {field} are forbidden.")
 
 
 def validate_service_name(stateful_set: Body) -> Causes:

@@ -19,7 +19,13 @@ from apps.cluster.validation.causes import (
 Resources = Mapping[str, Any]
 
 _OF_CONTAINERS: Final = frozenset(("cpu", "memory", "ephemeral-storage"))
-_OF_QUOTAS: Final = frozenset(
+_COMPUTE: Final = ("cpu", "memory")
+#: What a quota with any scope may limit.
+OF_QUOTAS_OF_PODS: Final = frozenset(
+    ("pods", *_COMPUTE, *(f"{part}.{name}" for part in ("requests", "limits") for name in _COMPUTE))
+)
+#: Objects that quotas count.
+_COUNTED: Final = frozenset(
     (
         "pods",
         "services",
@@ -32,8 +38,19 @@ _OF_QUOTAS: Final = frozenset(
         "services.loadbalancers",
     )
 )
-_STANDARD: Final = _OF_CONTAINERS | _OF_QUOTAS | frozenset(("storage",))
-_STANDARD_PREFIXES: Final = (HUGE_PAGES, "requests.", "limits.")
+#: What a quota may limit, beside huge pages and resources with a domain.
+OF_QUOTAS: Final = (
+    OF_QUOTAS_OF_PODS
+    | _COUNTED
+    | {
+        "ephemeral-storage",
+        "limits.ephemeral-storage",
+        "requests.ephemeral-storage",
+        "requests.storage",
+    }
+)
+HUGE_PAGES_OF_QUOTAS: Final = (HUGE_PAGES, f"requests.{HUGE_PAGES}")
+_STANDARD: Final = OF_QUOTAS | {"storage"}
 _NATIVE_DOMAIN: Final = "kubernetes.io/"
 
 
@@ -78,7 +95,7 @@ def is_extended(name: str) -> bool:
 
 def is_counted(name: str) -> bool:
     """Whether amounts of the resource are integers."""
-    return name in _OF_QUOTAS or is_extended(name)
+    return name in _COUNTED or is_extended(name)
 
 
 def may_be_overcommitted(name: str) -> bool:
@@ -104,7 +121,7 @@ def validate_resource_name(name: str, path: str) -> Causes:
 
 def is_standard(name: str) -> bool:
     """Whether Kubernetes knows the resource."""
-    return name in _STANDARD or name.startswith(_STANDARD_PREFIXES)
+    return name in _STANDARD or name.startswith(HUGE_PAGES_OF_QUOTAS)
 
 
 def validate_container_resource_name(name: str, path: str) -> Causes:

@@ -5,39 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from apps.cluster.pods.resources import HUGE_PAGES
-from apps.cluster.validation import names
-from apps.cluster.validation.causes import Causes, all_invalid, invalid, required
-from apps.cluster.validation.quantities import validate_amount
+from apps.cluster.validation.causes import Causes, invalid, required
+from apps.cluster.validation.quantities import (
+    HUGE_PAGES_OF_QUOTAS,
+    OF_QUOTAS,
+    OF_QUOTAS_OF_PODS,
+    validate_amount,
+    validate_resource_name,
+)
 
 Body = Mapping[str, Any]
 
-_COMPUTE: Final = ("cpu", "memory")
-_OF_PODS: Final = frozenset(
-    ("pods", *_COMPUTE, *(f"{part}.{name}" for part in ("requests", "limits") for name in _COMPUTE))
-)
-_STANDARD: Final = _OF_PODS | {
-    "configmaps",
-    "ephemeral-storage",
-    "limits.ephemeral-storage",
-    "persistentvolumeclaims",
-    "replicationcontrollers",
-    "requests.ephemeral-storage",
-    "requests.storage",
-    "resourcequotas",
-    "secrets",
-    "services",
-    "services.loadbalancers",
-    "services.nodeports",
-}
 #: Scope -> the standard resources that a quota with this scope may limit.
 _SCOPES: Final[Mapping[str, frozenset[str]]] = {
-    "Terminating": _OF_PODS,
-    "NotTerminating": _OF_PODS,
+    "Terminating": OF_QUOTAS_OF_PODS,
+    "NotTerminating": OF_QUOTAS_OF_PODS,
     "BestEffort": frozenset({"pods"}),
-    "NotBestEffort": _OF_PODS,
-    "PriorityClass": _OF_PODS,
-    "CrossNamespacePodAffinity": _OF_PODS,
+    "NotBestEffort": OF_QUOTAS_OF_PODS,
+    "PriorityClass": OF_QUOTAS_OF_PODS,
+    "CrossNamespacePodAffinity": OF_QUOTAS_OF_PODS,
 }
 _OPPOSITES: Final = ({"BestEffort", "NotBestEffort"}, {"Terminating", "NotTerminating"})
 _WITH_VALUES: Final = ("In", "NotIn")
@@ -63,14 +49,14 @@ def validate_resource_quota_update(quota: Body, old: Body) -> Causes:
 
 
 def _limited_resource(name: str, path: str) -> Causes:
-    yield from all_invalid(path, name, names.qualified_name(name))
-    standard = name in _STANDARD or name.startswith((HUGE_PAGES, f"requests.{HUGE_PAGES}"))
+    yield from validate_resource_name(name, path)
+    standard = name in OF_QUOTAS or name.startswith(HUGE_PAGES_OF_QUOTAS)
     if "/" not in name and not standard:
         yield invalid(path, name, "must be a standard resource for quota")
 
 
 def _scopes(spec: Body, scopes: Sequence[str], shown: Any, path: str) -> Causes:
-    limited = sorted(_STANDARD & (spec.get("hard") or {}).keys())
+    limited = sorted(OF_QUOTAS & (spec.get("hard") or {}).keys())
     for scope in scopes:
         if scope not in _SCOPES:
             yield invalid(path, shown, "unsupported scope")

@@ -28,7 +28,7 @@ def validate_event(event: Body) -> Causes:
         if namespace != about and (about or namespace not in ("", "default")):
             yield invalid("involvedObject.namespace", about, "does not match event.namespace")
         return
-    if namespace != about and (about or namespace not in _OF_CLUSTER):
+    if not about and namespace not in _OF_CLUSTER:
         yield invalid("involvedObject.namespace", about, "does not match event.namespace")
     yield from _reporter(event)
     for field in ("reportingInstance", "action", "reason"):

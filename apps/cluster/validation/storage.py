@@ -17,6 +17,7 @@ from apps.cluster.validation.causes import (
     not_supported,
     required,
     sort_keys,
+    too_long,
 )
 from apps.cluster.validation.differences import volume_source_difference
 from apps.cluster.validation.quantities import validate_amount
@@ -36,7 +37,7 @@ Body = Mapping[str, Any]
 
 _SOURCES: Final = tuple(
     name
-    for name in (*REQUIRED, "fc", "glusterfs", "quobyte")
+    for name in (*REQUIRED, "fc", "flocker", "glusterfs", "quobyte")
     if name not in ("secret", "configMap", "gitRepo", "persistentVolumeClaim", "ephemeral", "image")
 )
 _KEEPING: Final = ("Delete", "Recycle", "Retain")
@@ -44,6 +45,27 @@ _CLASS_KEEPING: Final = ("Delete", "Retain")
 _BINDING_MODES: Final = ("Immediate", "WaitForFirstConsumer")
 _IMMUTABLE: Final = "field is immutable"
 _NODE_ID_LENGTH: Final = 192
+_MOST_PARAMETERS: Final = 512
+_LARGEST_PARAMETERS: Final = 256 * 1024
+_MOUNT_OPTIONS: Final = "volume.beta.kubernetes.io/mount-options"
+#: The types of volumes that this annotation applies to.
+_WITH_MOUNT_OPTIONS: Final = frozenset(
+    (
+        "awsElasticBlockStore",
+        "azureDisk",
+        "azureFile",
+        "cephfs",
+        "cinder",
+        "gcePersistentDisk",
+        "glusterfs",
+        "iscsi",
+        "nfs",
+        "photonPersistentDisk",
+        "quobyte",
+        "rbd",
+        "vsphereVolume",
+    )
+)
 
 
 def validate_persistent_volume(volume: Body) -> Causes:
@@ -82,6 +104,10 @@ def validate_persistent_volume(volume: Body) -> Causes:
             yield required(path, "an empty string is disallowed")
         if "csi" not in spec:
             yield required("spec.csi", "has to be specified when using volumeAttributesClassName")
+    annotations = volume["metadata"].get("annotations") or {}
+    if _MOUNT_OPTIONS in annotations and not _WITH_MOUNT_OPTIONS & spec.keys():
+        why = "may not specify mount options for this volume type"
+        yield forbidden(f"metadata.annotations.{_MOUNT_OPTIONS}", why)
 
 
 def _csi_source(source: Body) -> Causes:
@@ -129,8 +155,7 @@ def validate_storage_class(storage_class: Body) -> Causes:
         yield from all_invalid(
             "provisioner", provisioner, names.qualified_name(provisioner.lower())
         )
-    if "" in (storage_class.get("parameters") or {}):
-        yield invalid("parameters", "", "field can not be empty.")
+    yield from _parameters(storage_class.get("parameters") or {})
     for field, supported in (
         ("reclaimPolicy", _CLASS_KEEPING),
         ("volumeBindingMode", _BINDING_MODES),
@@ -148,6 +173,39 @@ def validate_storage_class_update(storage_class: Body, old: Body) -> Causes:
         if given != old.get(field):
             empty = None if field == "parameters" else ""
             yield invalid(field, empty if given is None else given, _IMMUTABLE)
+
+
+def validate_attributes_class(attributes_class: Body) -> Causes:
+    """A VolumeAttributesClass."""
+    driver, parameters = (attributes_class.get(each) for each in ("driverName", "parameters"))
+    if not driver:
+        yield required("driverName")
+    else:
+        # the API server's messages show the name in lower case
+        lower = driver.lower()
+        yield from all_invalid("driverName", lower, names.qualified_name(lower))
+    if not parameters:
+        yield required("parameters", "must contain at least one key/value pair")
+    yield from _parameters(parameters or {})
+
+
+def validate_attributes_class_update(attributes_class: Body, old: Body) -> Causes:
+    """A VolumeAttributesClass is immutable."""
+    for field in ("driverName", "parameters"):
+        if attributes_class.get(field) != old.get(field):
+            yield forbidden(field, f"updates to {field} are forbidden.")
+    yield from validate_attributes_class(attributes_class)
+
+
+def _parameters(parameters: Mapping[str, str]) -> Causes:
+    """The parameters of a class, for a driver."""
+    if len(parameters) > _MOST_PARAMETERS:
+        yield too_long("parameters", _MOST_PARAMETERS)
+        return
+    if "" in parameters:
+        yield invalid("parameters", "", "field can not be empty.")
+    if sum(len(key) + len(value) for key, value in parameters.items()) > _LARGEST_PARAMETERS:
+        yield too_long("parameters", _LARGEST_PARAMETERS)
 
 
 def validate_csi_node(node: Body) -> Causes:

@@ -80,6 +80,7 @@ REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
     "flexVolume": ("driver",),
     "scaleIO": ("gateway", "system", "volumeName"),
     "storageos": ("volumeName",),
+    "photonPersistentDisk": ("pdID",),
 }
 _CACHING_MODES: Final = ("None", "ReadOnly", "ReadWrite")
 _AZURE_DISK_KINDS: Final = ("Dedicated", "Managed", "Shared")
@@ -155,6 +156,18 @@ def _iscsi(source: Body, path: str) -> Causes:
         yield invalid(f"{path}.lun", unit, f"must be between 0 and {_MAX_UNIT}, inclusive")
 
 
+def _flocker(source: Body, path: str) -> Causes:
+    name, uid = source.get("datasetName", ""), source.get("datasetUUID", "")
+    if not name and not uid:
+        yield required(path, "one of datasetName and datasetUUID is required")
+    elif name and uid:
+        yield invalid(
+            path, "resource", "datasetName and datasetUUID can not be specified simultaneously"
+        )
+    if "/" in name:
+        yield invalid(f"{path}.datasetName", name, "must not contain '/'")
+
+
 def validate_driver_name(name: str, path: str) -> Causes:
     """The name of a CSI driver."""
     if not name:
@@ -179,6 +192,8 @@ def _source(source: Body, path: str, needed: Sequence[str]) -> Causes:
         yield from _iscsi(source, path)
     if path.endswith(".hostPath") and source.get("type", "") not in _HOST_PATH_TYPES:
         yield not_supported(f"{path}.type", source["type"], _HOST_PATH_TYPES)
+    if path.endswith(".flocker"):
+        yield from _flocker(source, path)
     if path.endswith(".azureDisk"):
         yield from _azure_disk(source, path)
     limit = source.get("sizeLimit")

@@ -34,6 +34,7 @@ _NO_PATH: Final = (
     "prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts "
     "with other finalizer writers"
 )
+_MOUNT_OPTIONS: Final = "volume.beta.kubernetes.io/mount-options"
 _STORAGE_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 _HINTS: Final = "service.kubernetes.io/topology-aware-hints"
 _INGRESS_CLASS: Final = "kubernetes.io/ingress.class"
@@ -264,6 +265,11 @@ def volume_warnings(volume: Body) -> Iterator[str]:
     """The warnings about a PersistentVolume."""
     spec = volume["spec"]
     yield from _storage_class_warnings(volume["metadata"])
+    if _MOUNT_OPTIONS in (volume["metadata"].get("annotations") or {}):
+        yield (
+            f'metadata.annotations[{_MOUNT_OPTIONS}]: deprecated since v1.31; use "mountOptions" '
+            "attribute instead"
+        )
     if spec.get("persistentVolumeReclaimPolicy") == "Recycle":
         yield (
             "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead,"

@@ -63,10 +63,11 @@ def _arrays(creations: Sequence[Creation]) -> list[bytes]:
 def find_existing(
     channel: Channel, creations: Sequence[Creation], state: AdmissionState, on_outcome: OnOutcome
 ) -> None:
-    """The (namespace, name) of these objects that exist."""
+    """The (namespace, name) of these objects that exist, and whether they are being deleted."""
     keys = [creation.key for creation in creations]
     statement = Statement(
-        f"SELECT t.namespace, t.name FROM {creations[0].kind.table} t "
+        "SELECT t.namespace, t.name, t.body->'metadata' ? 'deletionTimestamp' "
+        f"FROM {creations[0].kind.table} t "
         "JOIN unnest($1::text[], $2::text[]) AS w(namespace, name) "
         "ON t.namespace = w.namespace AND t.name = w.name WHERE t.cluster_id = $3".encode(),
         (True, True, False),

@@ -133,11 +133,14 @@ class GroupCommit:
         if isinstance(outcome, Exception):
             _fail(group, outcome)
         else:
-            taken = {(str(row[0] or b"", "utf-8"), str(row[1] or b"", "utf-8")) for row in outcome}
+            taken = {
+                (str(row[0] or b"", "utf-8"), str(row[1] or b"", "utf-8")): row[2] == b"t"
+                for row in outcome
+            }
             self._waiting.extendleft(e for e in reversed(group) if e.creation.key not in taken)
             for each in group:
                 if each.creation.key in taken:
-                    _fail([each], _taken(each.creation))
+                    _fail([each], _taken(each.creation, taken[each.creation.key]))
         self._continue(channel)
 
     def _fail_all(self, error: Exception) -> None:
@@ -156,10 +159,11 @@ class _Waiting:
     tries: int = 0
 
 
-def _taken(creation: Creation) -> Exception:
+def _taken(creation: Creation, is_being_deleted: bool) -> Exception:
     if creation.is_named_here:
         return StaleState()
-    return name_taken(creation.kind, creation.body["metadata"])
+    metadata = creation.body["metadata"]
+    return name_taken(creation.kind, metadata, is_being_deleted=is_being_deleted)
 
 
 def _fail(group: list[_Waiting], error: Exception) -> None:

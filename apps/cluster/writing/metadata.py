@@ -124,7 +124,8 @@ def count_generation(kind: Kind, old: Body, new: Body, *, metadata: bool = True)
 
     With `metadata`, changes of the metadata that count for this kind do so, too.
     """
-    if kind.has_generation and _desired(kind, new, metadata) != _desired(kind, old, metadata):
+    is_counted = kind.has_generation or kind.counts_changes
+    if is_counted and _desired(kind, new, metadata) != _desired(kind, old, metadata):
         generation = old["metadata"].get("generation", 0) + 1
         new["metadata"] = {**new["metadata"], "generation": generation}
 

@@ -226,10 +226,13 @@ class WriteRules:
             is_asked = not write.trusted
         return is_asked and self.world.call is not None and bool(self.dynamic().webhooks)
 
-    def create(self, write: Create, *, exists: bool) -> Body:
-        """The object to store for a prepared creation; `exists`: there is one of its name."""
-        key = key_of(write)
-        taken = name_taken(write.kind, write.body["metadata"]) if exists else None
+    def create(self, write: Create, existing: Body | None) -> Body:
+        """The object to store for a prepared creation; `existing` has its name."""
+        key, taken = key_of(write), None
+        if existing is not None:
+            is_being_deleted = "deletionTimestamp" in existing["metadata"]
+            metadata = write.body["metadata"]
+            taken = name_taken(write.kind, metadata, is_being_deleted=is_being_deleted)
         if taken is not None and not self._names_are_last(write):
             raise taken
         body = self._allocate(write, dict(write.body), None)

@@ -259,7 +259,7 @@ class WriteTransaction:
     def _create(self, write: Create) -> Body:
         key = key_of(write)
         row = self.rows.get(key)
-        body = self.rules.create(write, exists=row is not None and row.body is not None)
+        body = self.rules.create(write, row.body if row is not None else None)
         if row is None:
             row = self.rows[key] = Row(write.kind, None, None, None)
         if write.restored:

@@ -38,6 +38,39 @@ DEFAULTS = [
         {"spec": {"podCIDR": "10.0.0.0/24", "podCIDRs": ["10.0.0.0/24"]}},
     ),
     ("Node", "", {"spec": {"podCIDR": "", "podCIDRs": []}}, {"spec": {}}),
+    ("Event", "", {}, {"involvedObject": {}, "source": {}}),
+    (
+        "LimitRange",
+        "",
+        {"spec": {"limits": [{"type": "Pod", "max": {"cpu": 1.5, "memory": None, "a/b": "1e30"}}]}},
+        {
+            "spec": {
+                "limits": [{"type": "Pod", "max": {"cpu": "1500m", "memory": "0", "a/b": "1e30"}}]
+            }
+        },
+    ),
+    (
+        "ResourceSlice",
+        "resource.k8s.io",
+        {
+            "spec": {
+                "devices": [{"name": "d", "capacity": {"a": None, "b": {"value": "0.0000001"}}}]
+            }
+        },
+        {
+            "spec": {
+                "devices": [
+                    {"name": "d", "capacity": {"a": {"value": "0"}, "b": {"value": "100n"}}}
+                ]
+            }
+        },
+    ),
+    (
+        "EndpointSlice",
+        "discovery.k8s.io",
+        {"addressType": "IPv4", "endpoints": [{"addresses": [], "deprecatedTopology": {"a": "b"}}]},
+        {"endpoints": [{"addresses": [], "conditions": {}}], "ports": None},
+    ),
     ("Ingress", "networking.k8s.io", {}, {"spec": {}, "status": {"loadBalancer": {}}}),
     ("Ingress", "networking.k8s.io", {"spec": {"rules": [], "tls": []}}, {"spec": {}}),
     (

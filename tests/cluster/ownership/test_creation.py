@@ -57,6 +57,9 @@ def owned(kind: str, body: Body) -> Body | None:
             },
         ),
         ("NetworkPolicy", {"spec": {"podSelector": {}}}, None),
+        # a list that is null is missing, an empty one is not
+        ("CSINode", {"spec": {"drivers": None}}, None),
+        ("CSINode", {"spec": {"drivers": []}}, {"f:spec": {"f:drivers": {}}}),
         ("Event", {"eventTime": None, "reason": "R"}, {"f:reason": {}}),
         (
             "ConfigMap",

@@ -339,7 +339,7 @@ def test_devices_and_requests_as_documented_are_accepted(kind: str, spec: dict[s
         (
             "ResourceSlice",
             _shared({"default": "1Gi", "validRange": {"min": "2Gi", "max": "9Gi"}}),
-            f"{_POLICY}.validRange.default",
+            f"{_POLICY}.validRange.min",
             'Invalid value: "1Gi": default is less than min: 2Gi',
         ),
     ],

@@ -45,6 +45,13 @@ def budget(**spec):
     return body("PodDisruptionBudget", "policy", spec=spec)
 
 
+NOT_STANDARD = 'Invalid value: "requests.x": must be a standard resource'
+
+
+def quota(resource):
+    return body("ResourceQuota", spec={"hard": {resource: "1"}})
+
+
 @pytest.mark.parametrize(
     ("given", "complaint"),
     [
@@ -102,6 +109,8 @@ def budget(**spec):
             body("Event", eventTime="2026-01-02T03:04:05.000006Z", type="Normal"),
             "reportingController: Required value",
         ),
+        (quota("requests.x"), f"spec.hard[requests.x]: {NOT_STANDARD} type or fully qualified"),
+        (quota("requests.x"), f"spec.hard[requests.x]: {NOT_STANDARD} for quota"),
     ],
 )
 def test_an_error_names_its_field(given, complaint):

@@ -60,6 +60,13 @@ def stateful_set(*, template=None, **spec):
     )
 
 
+def attributes_class(**fields):
+    return body("VolumeAttributesClass", "storage.k8s.io", **fields)
+
+
+NO_PARAMETERS = "parameters: Required value: must contain at least one key/value pair"
+OPTIONS = {"volume.beta.kubernetes.io/mount-options": "ro"}
+WITH_OPTIONS = {"metadata": {"name": "v", "annotations": OPTIONS}}
 SUBDOMAIN = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or "
     "'.', and must start and end with an alphanumeric character"
@@ -175,6 +182,35 @@ EXACTLY_ONE = "must specify exactly one of inlineVolumeSpec and persistentVolume
             ),
             ["spec.clusterIPs: Forbidden: may not be set for ExternalName services"],
         ),
+        (
+            attributes_class(driverName="Bad!"),
+            [f'driverName: Invalid value: "bad!": {QUALIFIED}', NO_PARAMETERS],
+        ),
+        (attributes_class(parameters={}), ["driverName: Required value", NO_PARAMETERS]),
+        (
+            attributes_class(driverName="d", parameters={"": "x", "b": "x" * 262_144}),
+            [
+                'parameters: Invalid value: "": field can not be empty.',
+                "parameters: Too long: may not be more than 262144 bytes",
+            ],
+        ),
+        (
+            storage_class(parameters={str(n): "" for n in range(513)}),
+            ["parameters: Too long: may not be more than 512 bytes"],
+        ),
+        (volume(nfs={"server": "s", "path": "/"}) | WITH_OPTIONS, []),
+        (
+            volume(csi={"driver": "d", "volumeHandle": "h"}) | WITH_OPTIONS,
+            [
+                "metadata.annotations.volume.beta.kubernetes.io/mount-options: Forbidden: may not "
+                "specify mount options for this volume type"
+            ],
+        ),
+        (
+            volume(flocker={}),
+            ["spec.flocker: Required value: one of datasetName and datasetUUID is required"],
+        ),
+        (volume(photonPersistentDisk={"pdID": "p"}), []),
     ],
 )
 def test_new_objects(given, expected):
@@ -216,6 +252,48 @@ def test_new_objects(given, expected):
 )
 def test_updates(new, old, expected):
     assert complaints(new, old)[-1] == expected
+
+
+def test_a_class_of_attributes_is_compared_before_it_is_checked():
+    old = attributes_class(driverName="a", parameters={"a": "b"})
+    assert complaints(attributes_class(driverName="a"), old) == [
+        "parameters: Forbidden: updates to parameters are forbidden.",
+        NO_PARAMETERS,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        (["10.9.0.0/24"], ["10.9.0.0/24", "fd00::/64"], []),
+        (["10.9.0.0/24"], ["fd00::/64", "10.9.0.0/24"], ['[0]: Invalid value: "fd00::/64": F']),
+        (["10.9.0.0/24"], ["x"], ['[0]: Invalid value: "x": F']),
+        (["10.9.0.0/24"], None, [": Invalid value: null: F"]),
+        (["10.9.0.0/24", "fd00::/64"], ["10.9.0.0/24"], [': Invalid value: ["10.9.0.0/24"]: F']),
+        (
+            ["10.9.0.0/24"],
+            ["x", "10.8.0.0/24"],
+            [
+                '[0]: Invalid value: "x": F',
+                '[0]: Invalid value: "x": must be a valid CIDR value,',
+            ],
+        ),
+    ],
+)
+def test_a_service_cidr_gets_a_second_network(old, new, expected):
+    given = [
+        body("ServiceCIDR", "networking.k8s.io", spec={"cidrs": cidrs}) for cidrs in (new, old)
+    ]
+    found = complaints(*given)
+    said = [each.replace("F", "field is immutable") for each in expected]
+    assert found == [f"spec.cidrs{each}" for each in said]
+
+
+def test_a_service_cidr_with_three_networks_is_not_read_further():
+    given = body("ServiceCIDR", "networking.k8s.io", spec={"cidrs": ["10.9.0.0/24", "x", "y"]})
+    assert complaints(given) == [
+        'spec.cidrs: Invalid value: {"CIDRs":["10.9.0.0/24","x","y"]}: may only hold up to 2 values'
+    ]
 
 
 def test_a_bound_claim_shrinks_to_more_than_its_capacity():

@@ -84,6 +84,7 @@ def default_lease(lease: Body) -> None:
 def default_event(event: Body) -> None:
     """An event of the core group, in which some fields are written even if unset."""
     drop_empty(event, "reason", "message", "type", "count", "action")
+    child(event, "involvedObject")
     child(event, "source")
     for name in ("firstTimestamp", "lastTimestamp", "eventTime"):
         event.setdefault(name, None)

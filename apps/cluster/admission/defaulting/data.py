@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from apps.cluster.admission.defaulting.pods import default_template
+from apps.cluster.admission.defaulting.resources import canonicalize
 from apps.cluster.admission.draft import Body, child, drop_empty, write_missing
 from apps.cluster.random_ids import random_uuid_text
 
@@ -53,6 +54,8 @@ def default_endpoint_slice(draft: Body) -> None:
     write_missing(draft, "endpoints", "ports")
     for endpoint in draft.get("endpoints") or ():
         child(endpoint, "conditions")
+        # v1 has fields for what it said
+        endpoint.pop("deprecatedTopology", None)
     for port in draft.get("ports") or ():
         port.setdefault("name", "")
         port.setdefault("protocol", "TCP")
@@ -78,6 +81,8 @@ def default_limit_range(draft: Body) -> None:
     draft["metadata"].setdefault("name", random_uuid_text())
     write_missing(child(draft, "spec"), "limits")
     for item in child(draft, "spec").get("limits") or ():
+        for field in ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio"):
+            canonicalize(item, field)
         if item.get("type") != "Container":
             continue
         limits = {**(item.get("max") or {}), **(item.get("default") or {})}
@@ -194,9 +199,22 @@ def default_claim(draft: Body) -> None:
 
 
 def default_resource_slice(draft: Body) -> None:
-    pool = child(draft, "spec").get("pool")
+    spec = child(draft, "spec")
+    pool = spec.get("pool")
     if pool is not None:
         pool.setdefault("generation", 0)
+    for device in spec.get("devices") or ():
+        amounts = [device, *(device.get("consumesCounters") or ())]
+        for holder, field in zip(amounts, ("capacity", *["counters"] * len(amounts)), strict=False):
+            _default_amounts(holder.get(field))
+    for shared in spec.get("sharedCounters") or ():
+        _default_amounts(shared.get("counters"))
+
+
+def _default_amounts(amounts: Mapping[str, Body] | None) -> None:
+    """Capacities and counters have a value in any case."""
+    for amount in (amounts or {}).values():
+        amount.setdefault("value", "0")
 
 
 def default_claim_template(draft: Body) -> None:

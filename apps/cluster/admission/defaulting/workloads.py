@@ -76,7 +76,7 @@ def default_deployment(deployment: Body) -> None:
 def default_daemon_set(daemon_set: Body) -> None:
     """Updated node by node; an annotation counts the changes of the template."""
     spec = child(daemon_set, "spec")
-    child(daemon_set["metadata"], "annotations").setdefault(TEMPLATE_GENERATION, "1")
+    child(daemon_set["metadata"], "annotations").setdefault(TEMPLATE_GENERATION, "0")
     spec.setdefault("revisionHistoryLimit", 10)
     strategy = child(spec, "updateStrategy")
     strategy["type"] = strategy.get("type") or "RollingUpdate"
@@ -85,6 +85,11 @@ def default_daemon_set(daemon_set: Body) -> None:
         rolling.setdefault("maxUnavailable", 1)
         rolling.setdefault("maxSurge", 0)
     default_template(child(spec, "template"))
+
+
+def start_counting_templates(daemon_set: Body) -> None:
+    """A new DaemonSet has its first template."""
+    daemon_set["metadata"]["annotations"][TEMPLATE_GENERATION] = "1"
 
 
 def count_template(daemon_set: Body, old: Mapping[str, Any]) -> None:

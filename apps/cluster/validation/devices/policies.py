@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from apps import quantity
-from apps.cluster.validation import names
 from apps.cluster.validation.causes import (
     Causes,
     duplicate,
@@ -81,14 +80,14 @@ def _validate_range(default: Quantity, capacity: Quantity, allowed: Body, path: 
     total = f"is larger than capacity value: {canonical(capacity)}"
     checks = [
         (least, capacity, "min", least, f"min {total}"),
-        (least, default, "default", default, f"default is less than min: {canonical(least)}"),
+        (least, default, "min", default, f"default is less than min: {canonical(least)}"),
     ]
     if most is not None:
         limit = canonical(most)
         checks += [
             (least, most, "max", least, f"min is larger than max: {limit}"),
             (most, capacity, "max", most, f"max {total}"),
-            (default, most, "default", default, f"default is more than max: {limit}"),
+            (default, most, "max", default, f"default is more than max: {limit}"),
         ]
     for smaller, larger, field, shown, detail in checks:
         if compare(smaller, larger) > 0:
@@ -102,7 +101,8 @@ def _validate_step(
     step: Quantity, least: Quantity, capacity: Quantity, values: Sequence[Quantity], path: str
 ) -> Causes:
     nanos = quantity.parse(step).nanos
-    if nanos <= 0:
+    if not quantity.value(step):
+        # the API server crashes
         yield invalid(path, canonical(step), "must be greater than zero")
         return
     first = quantity.parse(least)
@@ -111,9 +111,6 @@ def _validate_step(
         limit = canonical(capacity)
         detail = f"one step {sum_of_both} is larger than capacity value: {limit}"
         yield invalid(path, canonical(step), detail)
-    if first.nanos < 0:
-        yield invalid(path, canonical(least), names.NOT_NEGATIVE)
-        return
     for each in values:
         if (quantity.value(each) - quantity.value(least)) % quantity.value(step):
             shown = f"({canonical(step)}) from ({canonical(least)})"

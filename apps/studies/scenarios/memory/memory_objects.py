@@ -104,8 +104,8 @@ class MemoryObjects:
         rules = self._rules(write, user)
         if isinstance(write, Create):
             prepared = self._prepare(write, rules)
-            exists = self.find(write.kind, *key_of(prepared)[1:]) is not None
-            effects = [(Change.Type.ADDED, rules.create(prepared, exists=exists))]
+            existing = self.find(write.kind, *key_of(prepared)[1:])
+            effects = [(Change.Type.ADDED, rules.create(prepared, existing))]
             self.pods_created += write.kind is kinds.POD
             return self._record(prepared, None, effects, rules)
         old = self.find(write.kind, write.namespace, write.name)
