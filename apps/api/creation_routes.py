@@ -12,6 +12,7 @@ from django.http import QueryDict
 
 from apps.api.kubernetes import media, paths
 from apps.api.kubernetes.accesses import access_of
+from apps.caching import cache_short
 from apps.cluster.access import impersonation
 from apps.cluster.access.questions import Access
 from apps.cluster.errors import ApiError
@@ -82,7 +83,7 @@ def needs_django(headers: Mapping[bytes, bytes]) -> bool:
     )
 
 
-@lru_cache(maxsize=1000)
+@cache_short(1000)
 def _place(path: str) -> tuple[str, paths.Target, Access] | None:
     """The cluster and the collection in which a POST to this path creates an object."""
     match = _PATH.fullmatch(path)

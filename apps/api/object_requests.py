@@ -10,7 +10,7 @@ import logging
 import re
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any, Final
 
 import psycopg
@@ -25,6 +25,7 @@ from apps.api.creator import require_access
 from apps.api.kubernetes import bodies, media, paths
 from apps.api.kubernetes.accesses import access_of
 from apps.api.kubernetes.views import answer, error_response, refusal_response
+from apps.caching import cache_short
 from apps.cluster.access.identity import identity_of
 from apps.cluster.availability import DatabaseUnavailable
 from apps.cluster.connections import Statement
@@ -82,7 +83,7 @@ def request_of(scope: Scope, headers: Mapping[bytes, bytes]) -> ObjectRequest | 
     )
 
 
-@lru_cache(maxsize=1000)
+@cache_short(1000)
 def _place(path: str) -> tuple[str, paths.Target] | None:
     """The cluster and the object of a path."""
     match = _PATH.fullmatch(path) if path.isascii() else None

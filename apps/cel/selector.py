@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Final
 
+from apps.caching import cache_within
 from apps.cel.checking import SINGLE_VALUES, Environment
 from apps.cel.compiling import check_selector
 from apps.cel.conversions import parse_semver
@@ -19,6 +19,8 @@ from apps.cel.tree import Expr
 from apps.cel.values import CelError, DefaultMap, OptionalValue, Quantity, Value, type_name
 
 COST_LIMIT: Final = 1_000_000
+#: Characters of all selectors that are kept.
+_CHARACTERS: Final = 1024 * 1024
 _EXCEEDED: Final = CelError("operation cancelled: actual cost limit exceeded")
 _CONVERSION_ERRORS: Final = {
     "int": "unsupported type conversion from 'int' to bool",
@@ -63,7 +65,7 @@ class Selector:
         return Outcome(_as_bool(value), tracker.cost)
 
 
-@lru_cache(maxsize=4_096)
+@cache_within(_CHARACTERS)
 def compile_selector(expression: str, environment: Environment = SINGLE_VALUES) -> Selector:
     """The compiled expression; raises CompileProblem. ``environment``: one of those for devices."""
     try:

@@ -10,12 +10,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
-from functools import lru_cache
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.utils import timezone
 
+from apps.caching import cache_short
 from apps.cluster.errors import BadRequest
 
 #: The parameters that `parse_period` reads.
@@ -161,7 +161,7 @@ def parse_zone(name: str) -> tzinfo:
     return zone
 
 
-@lru_cache(maxsize=1000)
+@cache_short(1000)
 def find_zone(name: str) -> ZoneInfo | None:
     """The zone with this name of the IANA time zone database; None if there is none."""
     try:

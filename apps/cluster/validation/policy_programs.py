@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
 
+from apps.caching import cache_within
 from apps.cel.authorization import AUTHORIZER, RESOURCE_CHECK
 from apps.cel.checking import ONLY_OF_DEVICES, ONLY_OF_MUTATIONS, Environment, FindField
 from apps.cel.effort import CostExceeded, Effort
@@ -25,6 +25,8 @@ from apps.cel.types import BOOL, DYN, INT, STRING, Type
 
 Spec = Mapping[str, Any]
 
+#: Characters of all policies whose programs are kept: those that are only validated, too.
+_CHARACTERS: Final = 4 * 1024 * 1024
 REQUEST: Final = Type("kubernetes.AdmissionRequest")
 NAMESPACE: Final = Type("kubernetes.Namespace")
 VARIABLES: Final = Type("kubernetes.variables")
@@ -144,7 +146,7 @@ def programs_of(spec: Spec) -> PolicyPrograms:
     return _compiled(msgspec.json.encode(relevant, order="sorted").decode())
 
 
-@lru_cache(maxsize=1024)
+@cache_within(_CHARACTERS)
 def _compiled(text: str) -> PolicyPrograms:
     with Effort().shared():
         return _compile_all(msgspec.json.decode(text))
