@@ -31,6 +31,8 @@ _FIELD_COLUMNS = {
     "status.phase": "phase",
 }
 
+#: So many objects are counted for a page: a count of a million would take longer than the page.
+MOST_COUNTED = 50_000
 #: The key of the last object of a page.
 _LAST_KEY = "(SELECT ARRAY[namespace, name] FROM page ORDER BY namespace, name OFFSET %s LIMIT 1)"
 
@@ -58,7 +60,7 @@ class ObjectPage(Generic[Items]):
     resource_version: int
     #: (namespace, name) of the last object if more follow; None on the last page.
     next_after: tuple[str, str] | None
-    #: Number of objects after this page; None if not counted (with a selector).
+    #: Number of objects after this page; None if not counted: with a selector, or too many.
     remaining: int | None
 
 
@@ -164,7 +166,10 @@ def _page_query(cluster: Cluster, kind: Kind, selection: Selection) -> tuple[str
     if not selection.is_selective:
         # one more row shows whether more follow
         more, of_more = "(SELECT count(*) > %s FROM page)", [limit]
-        counted, of_count = f"(SELECT count(*) FROM {table} o WHERE {condition})", parameters
+        most = limit + MOST_COUNTED + 1
+        first = f"SELECT FROM {table} o WHERE {condition} LIMIT %s"
+        counted = f"(SELECT nullif(count(*), %s) FROM ({first}) o)"
+        of_count = [most, *parameters, most]
     else:
         # as in Kubernetes also objects that the selectors do not select make another page
         counted, of_count = "NULL::bigint", []

@@ -9,6 +9,7 @@ import pytest
 from django.test.utils import CaptureQueriesContext
 from pytest_django import DjangoAssertNumQueries
 
+from apps.cluster import queries
 from apps.cluster.models import Cluster
 from tests.api.conftest import Kube
 from tests.api.objects import NODES, PODS, node, pod
@@ -65,6 +66,15 @@ def test_pages_belong_to_one_version(five_pods: Kube) -> None:
     assert [item["metadata"]["name"] for item in rest["items"]] == ["p2", "p3", "p4"]
     assert "late" not in rest["items"][1]["metadata"]["labels"]
     assert rest["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
+
+
+def test_objects_behind_a_page_are_counted_up_to_a_number(
+    five_pods: Kube, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for most, counted in ((3, 3), (2, None)):
+        monkeypatch.setattr(queries, "MOST_COUNTED", most)
+        metadata = five_pods.get(f"{PODS}?limit=2").json()["metadata"]
+        assert metadata.get("remainingItemCount") == counted and metadata["continue"]
 
 
 def test_later_pages_have_the_version_of_the_first_while_other_kinds_change(

@@ -51,7 +51,7 @@ class ListPage(Generic[Items]):
     version: int
     #: Token for the next page; empty on the last one.
     continue_: str
-    #: Number of objects after this page; None if not counted (with a selector).
+    #: Number of objects after this page; None if not counted.
     remaining: int | None
 
     def metadata(self) -> dict[str, Any]:
